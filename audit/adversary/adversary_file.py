@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
+from audit.adversary.declared import Declared
 from audit.adversary.knowledge import Knowledge, knowledge_of, toml_of
+from audit.adversary.slips import keys_of
 from ppdm_models.errors import KnowledgeError
 
 TOGETHER = {"adversary", "secret"}
@@ -21,17 +23,30 @@ def read_adversaries(data: bytes, where: str) -> Knowledge:
     """
     said = toml_of(data, where)
     if "adversary" not in said and "knows" in said:
+        _check_of_one(said, where)
         one = {key: value for key, value in said.items() if key != "secret"}
         one = {"name": where.rpartition("/")[2].removesuffix(".toml"), **one}
         said = {"adversary": [one], **{key: said[key] for key in ("secret",) if key in said}}
-    if "adversary" not in said:
+    if not said.get("adversary"):
         problem = "declares no adversary; say what he knows: knows = [...], or [[adversary]] tables"
         raise KnowledgeError(where, problem)
-    more = sorted(said.keys() - TOGETHER)
-    if more:
-        problem = f"{more[0]!r} is about everybody; say it in the file of --knowledge, here only who knows what"
-        raise KnowledgeError(where, problem)
+    _check_no_more(said.keys() - TOGETHER, where)
+    for one in said["adversary"] if isinstance(said["adversary"], list) else ():
+        _check_of_one(one, where)
     return knowledge_of(said, where)
+
+
+def _check_of_one(said: object, where: str) -> None:
+    """Check that nothing is said with an adversary that is about everybody."""
+    if isinstance(said, dict):
+        of_all = set(keys_of(Knowledge.model_fields)) - {*TOGETHER, *Declared.model_fields}
+        _check_no_more(said.keys() & of_all, where)
+
+
+def _check_no_more(keys: Collection[str], where: str) -> None:
+    if keys:
+        problem = f"{min(keys)!r} is about everybody; say it in the file of --knowledge, here only who knows what"
+        raise KnowledgeError(where, problem)
 
 
 def with_adversaries_of(knowledge: Knowledge, files: Sequence[tuple[Knowledge, str]]) -> Knowledge:

@@ -11,7 +11,10 @@ from audit.adversary.section import Section
 
 MOST = 50
 """The most adversaries of one audit."""
-Name = Annotated[str, Field(min_length=1, max_length=200)]
+MOST_CHARACTERS = 200
+"""The most characters of an adversary's name."""
+Name = Annotated[str, Field(min_length=1, max_length=MOST_CHARACTERS)]
+ColumnName = Annotated[str, Field(min_length=1)]
 
 
 class Declared(Section):
@@ -22,15 +25,15 @@ class Declared(Section):
     """
 
     name: Name
-    knows: tuple[Name, ...] | Name
+    knows: tuple[ColumnName, ...] | ColumnName
     target: bool = False
-    columns: dict[Name, str] = {}
+    columns: dict[ColumnName, str] = {}
 
 
 class SecretColumn(Section):
     """The column to stay secret, where that is not the tree's target; ``bins`` are ends that part its numbers."""
 
-    column: Name
+    column: ColumnName
     bins: Annotated[tuple[FiniteFloat, ...], Field(max_length=1000)] = ()
 
 

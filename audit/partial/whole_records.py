@@ -46,9 +46,8 @@ def with_whole_records(
     people = replace(people, leaf=leaf)
     case = Case(ground.tree, people, members(ground.tree, leaf), ground.knowledge)
     system = build_system(case)
-    posterior, report = estimate(system, options)
-    if seen.said:
-        posterior = spanning(posterior, seen.posterior)
+    own, report = estimate(system, options)
+    posterior = spanning(own, seen.posterior) if seen.said else own
     found = replace(seen, posterior=posterior, report=report)
     if seen.is_outcome_said or not options.worlds:
         return found

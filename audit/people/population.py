@@ -256,8 +256,8 @@ def _classes(tree: Model, table: Table, sensitive: str | None) -> tuple[IndexArr
     if len(column.categories) < 2:
         raise TableError(
             table.source,
-            f"the sensitive column {sensitive!r} holds one value, {column.categories[0]!r}, so everything "
-            "about it is known already; check the column",
+            f"the sensitive column {sensitive!r} holds one value only, so everything about it is known already; "
+            "check the column",
         )
     unknown = [value for value in column.categories if value not in tree.classes]
     if unknown:

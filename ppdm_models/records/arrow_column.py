@@ -136,7 +136,7 @@ def _not_a_number(name: str, values: pa.Array, places: Places | None) -> str:
         try:
             float("nan" if value is None else value)
         except (TypeError, ValueError):
-            return f"column {name!r}, {place(places, row)}: {value!r} is not a number; {NUMBERS_NEEDED}"
+            return f"column {name!r}, {place(places, row)}: no number; {NUMBERS_NEEDED}"
     return f"column {name!r} holds {values.type}, which are no numbers; {NUMBERS_NEEDED}"
 
 

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from audit.adversaries import Asked
-from audit.adversary.declared import Declared, SecretColumn, words_of
+from audit.adversary.declared import MOST, MOST_CHARACTERS, Declared, SecretColumn, words_of
 from audit.adversary.knowledge import Knowledge
-from audit.adversary.presets import ALL, PRESETS
+from audit.adversary.presets import ALL
 from audit.options import AuditOptions
 from audit.partial.dependencies import Codes, closed
 from audit.partial.domains import told_apart
 from audit.partial.outcome import outcome_tellers
 from audit.partial.secret import Secret, secret_of, tellers
-from audit.partial.who import adversary_of, check_names, found_column
+from audit.partial.who import WORDS, adversary_of, check_names, found_column
 from audit.people.population import Population, build_population
 from audit.people.said import said_of
 from audit.result import KNOWS_ALL
@@ -56,6 +56,13 @@ def people_and_adversaries(
         return people, Asked()
     target = options.sensitive or model.target
     columns = _columns(table, model, people, target)
+    if _is_word(options) and options.knows and options.knows[0] in columns:
+        word = options.knows[0]
+        problem = (
+            f"{word!r} is a column of the table, and a word for others; declare him in a file: "
+            f'knows = "{word}" is the word, knows = ["{word}"] the column'
+        )
+        raise KnowledgeError("knows", problem)
     secret = target if wanted is None else found_column(wanted.column, columns, f"{where}: secret")
     is_feature = secret != target
     bins = wanted.bins if wanted is not None and wanted.bins else None
@@ -142,10 +149,18 @@ def _adding(
 
 
 def _columns(table: Table, model: Model, people: Population, target: str) -> tuple[str, ...]:
-    """Return the columns that there are: by the names that the model has for them, where it has one."""
+    """Return the columns that there are: by the names that the model has for them, where it has one.
+
+    A column spelled like one of these stands for it only where the table has none of that very name.
+    """
     left_out = (each.name for each in model.features if has_column(table, each.name))
     own = tuple(dict.fromkeys(name for name in (*people.qi, *left_out, target) if name))
-    others = (name for name in table.columns if not any(are_alike(name, each) for each in own))
+    elsewhere = [name for name in own if name not in table.columns]
+    others = (
+        name
+        for name in table.columns
+        if name not in own and not any(are_alike(name, each) for each in elsewhere)
+    )
     return (*own, *others)
 
 
@@ -153,9 +168,15 @@ def with_options(knowledge: Knowledge, options: AuditOptions) -> Knowledge:
     """Return the knowledge with the adversary and the secret that options declare, if they do.
 
     Raises:
-        KnowledgeError: an end of the bins is no number.
+        KnowledgeError: an end of the bins is no number, bins part nothing, a name is empty, the secret is another one
+            than that of the knowledge, or there are too many adversaries.
     """
     everyone = (*_by_option(options), *knowledge.adversaries)
+    if len(everyone) > MOST:
+        problem = (
+            f"{len(everyone)} are declared, and {MOST} are asked about at most; leave some out"
+        )
+        raise KnowledgeError("adversaries", problem)
     secret = _wanted(options, knowledge)
     return knowledge.model_copy(update={"adversaries": everyone, "secret": secret})
 
@@ -164,18 +185,47 @@ def _by_option(options: AuditOptions) -> list[Declared]:
     """Return the adversary that options declare, if they do."""
     if options.knows is None:
         return []
+    if not options.knows or not all(options.knows):
+        raise KnowledgeError("knows", "a column without a name; name columns of the table")
     word = options.knows[0]
-    if len(options.knows) == 1 and (word == ALL or word in PRESETS):
+    if _is_word(options):
         return [Declared(name=word, knows=word, target=options.target_known)]
-    name = f"who knows {words_of(options.knows)}"
+    name = _called(options.knows)
     return [Declared(name=name, knows=options.knows, target=options.target_known)]
 
 
+def _is_word(options: AuditOptions) -> bool:
+    """Return whether options say with one word what somebody knows."""
+    knows = options.knows or ()
+    return len(knows) == 1 and knows[0] in WORDS
+
+
+def _called(columns: Sequence[str]) -> str:
+    """Return what somebody is called who knows some columns: all of them as far as there is room."""
+    for shown in range(len(columns), 0, -1):
+        more = len(columns) - shown
+        name = f"who knows {words_of((*columns[:shown], *([f'{more} more'] if more else [])))}"
+        if len(name) <= MOST_CHARACTERS:
+            return name
+    return f"who knows {len(columns)} columns" if len(columns) > 1 else "who knows one column"
+
+
 def _wanted(options: AuditOptions, knowledge: Knowledge) -> SecretColumn | None:
+    told = knowledge.secret
     if options.secret is None:
-        return knowledge.secret
+        if options.bins:
+            raise KnowledgeError("bins", "they part the numbers of the secret; name that column")
+        return told
+    if not options.secret:
+        raise KnowledgeError("secret", "a column without a name; name a column of the table")
+    if told is not None and told.column != options.secret:
+        problem = (
+            f"it is {options.secret!r} by option and {told.column!r} by file; keep one of them"
+        )
+        raise KnowledgeError("secret", problem)
     try:
-        return SecretColumn(column=options.secret, bins=tuple(map(float, options.bins or ())))
+        bins = tuple(map(float, options.bins)) if options.bins else told.bins if told else ()
+        return SecretColumn(column=options.secret, bins=bins)
     except ValueError as error:
         problem = "an end is no number; give the ends that part the secret's numbers"
         raise KnowledgeError("bins", problem) from error
