@@ -113,6 +113,8 @@ def _all_doubts(audit: Audit, counting: Pack, judged: Judged) -> Iterator[Findin
     )
     if not counting.clauses or (audit.secret and not is_asked):
         yield doubt(NOTHING_JUDGED, _nothing(audit, counting))
+    elif audit.adversaries and not is_asked:
+        yield doubt(NOTHING_JUDGED, _nobody_asked(audit, counting))
 
 
 def _nothing(audit: Audit, counting: Pack) -> str:
@@ -120,6 +122,15 @@ def _nothing(audit: Audit, counting: Pack) -> str:
     return (
         f"no clause of the policy that counts is about {audit.full.evidence.source}, so nothing was shown of it{weak}; "
         "choose a policy that is about such models"
+    )
+
+
+def _nobody_asked(audit: Audit, counting: Pack) -> str:
+    first = audit.adversaries[0].adversary
+    weak = f" ({counting.fail_on} or graver)"
+    return (
+        f"no clause of the policy that counts{weak} asks what somebody like “{first}” can infer, so nothing was shown of "
+        "that; choose a policy that asks it, or leave such adversaries out"
     )
 
 

@@ -328,6 +328,14 @@ def test_a_policy_that_asks_nothing_of_the_secret_passes_nothing(files):
     assert "nothing-judged" in done.stdout
 
 
+def test_a_policy_that_asks_nothing_of_what_somebody_can_infer_passes_no_declared_adversary(files):
+    asked = ("audit", "--policy", files.policy("lenient"))
+    assert files.run(*asked).exit_code == 0
+    done = files.run(*asked, "--knows", "sex")
+    assert done.exit_code == 3
+    assert "asks what somebody like “who knows sex” can infer" in " ".join(done.stdout.split())
+
+
 def test_a_baseline_of_one_secret_accepts_nothing_of_another(files):
     baseline = files.folder / "baseline.json"
     pack = files.folder / "sure.toml"
