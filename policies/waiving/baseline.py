@@ -24,7 +24,7 @@ from audit.reading import Interval, Reading, Undetermined
 from policies.judging.decision import Decision, Finding, Place
 from policies.rules import rules
 from policies.verdict import Verdict
-from policies.waiving.breaking import is_of_pack, reading_at, verdict_at
+from policies.waiving.breaking import group_of, groups_of, is_of_pack, reading_at, verdict_at
 from ppdm_models.errors import BaselineError
 
 SCHEMA = "treewarden-baseline/1"
@@ -42,6 +42,7 @@ class _Part(BaseModel):
 class Known(_Part):
     """How a clause read in a leaf, or ("") in the model as a whole, and how many places of the leaf did not pass.
 
+    Of who knows some columns only, ``leaf`` is a digest of the people he cannot tell apart, who are in no leaf for him.
     Ends are null where nothing could be told. ``notes`` are what each measure reads, where several make up the clause:
     such a reading must stay as it is, as which change would be for the worse is not known.
     """
@@ -142,16 +143,16 @@ def sayable(text: str) -> str:
 def model_baseline(decision: Decision, under: Circumstances) -> ModelBaseline:
     """Return what breaks the policy now, except what is waived, and what no baseline accepts.
 
-    That is what is broken at places in no leaf: they could not be told from others later.
+    That is what is broken at places of which nothing says which they are: they could not be told from others later.
     """
     found: list[Known] = []
     for finding in decision.findings:
         is_waived = finding.accepted is not None and finding.accepted.by == "waiver"
         if finding.verdict is Verdict.PASS or is_waived or not is_of_pack(finding):
             continue
-        if all(each.leaf for each in finding.places):
+        if all(group_of(finding, each) for each in finding.places):
             found.append(_known(finding.key, "", finding.verdict, finding.reading))
-        for leaf, places in leaves_of(finding).items():
+        for leaf, places in groups_of(finding).items():
             if any(each.accepted is None or each.accepted.by != "waiver" for each in places):
                 notes = notes_of(finding, places)
                 read = at_worst(finding, places)
@@ -159,15 +160,6 @@ def model_baseline(decision: Decision, under: Circumstances) -> ModelBaseline:
     times = Counter((each.clause, each.leaf) for each in found)
     once = (each for each in found if times[each.clause, each.leaf] == 1)
     return ModelBaseline(circumstances=under, findings=tuple(once))
-
-
-def leaves_of(finding: Finding) -> Mapping[str, list[Place]]:
-    """Return the places of a finding by the fingerprint of their leaf; those in no leaf are left out."""
-    leaves: dict[str, list[Place]] = {}
-    for place in finding.places:
-        if place.leaf:
-            leaves.setdefault(place.leaf, []).append(place)
-    return leaves
 
 
 def notes_of(finding: Finding, places: list[Place]) -> tuple[str, ...]:

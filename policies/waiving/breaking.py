@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from audit.of_releases import is_adversary
 from audit.reading import Interval, Reading, Undetermined
 from audit.spots import MOST_SPOTS
 from policies.judging.decision import Accepted, Decision, Finding, Place
 from policies.rules import rules
 from policies.verdict import Verdict, worst
+from ppdm_models.tree.fingerprint import LETTERS
 
 ABOUT_THE_EVIDENCE = (
     "table-agrees",
@@ -25,6 +29,28 @@ ABOUT_THE_EVIDENCE = (
 def is_of_pack(finding: Finding) -> bool:
     """Return whether a finding is what came of a clause of the pack, and not about the evidence or about waivers."""
     return bool(finding.measure)
+
+
+def groups_of(finding: Finding) -> Mapping[str, list[Place]]:
+    """Return the places of a finding by what they are in any audit; those of which nothing says that are left out."""
+    groups: dict[str, list[Place]] = {}
+    for place in finding.places:
+        key = group_of(finding, place)
+        if key:
+            groups.setdefault(key, []).append(place)
+    return groups
+
+
+def group_of(finding: Finding, place: Place) -> str:
+    """Return what a place is in any audit: its leaf, by the fingerprint; "" where nothing says that.
+
+    Who knows some columns only sees people in no leaf. There they are the same where the columns have the same values
+    and the same is said of them (so many records with that value): a digest, as this is kept where no profile stands.
+    """
+    if place.leaf or place.kind != "profile" or not is_adversary(finding.of):
+        return place.leaf
+    said = json.dumps([place.profile, place.note])
+    return f"profile {hashlib.sha256(said.encode('ascii')).hexdigest()[:LETTERS]}"
 
 
 def verdict_at(finding: Finding, place: Place) -> Verdict:
@@ -53,12 +79,14 @@ def is_beyond(finding: Finding, reading: Interval, limit: float) -> bool:
 
 
 def is_listed(finding: Finding) -> bool:
-    """Return whether the leaves that are named are all that breaks a clause, so that each can be accepted for itself.
+    """Return whether the places that are named are all that breaks a clause, so that each can be accepted for itself.
 
-    They are not where the list was cut, where a place is in no leaf, or where the reading is worse than what the places
-    account for: as the worst of them, or as their sum.
+    They are not where the list was cut, where nothing says which place one is, or where the reading is worse than what
+    the places account for: as the worst of them, or as their sum.
     """
-    if not 0 < len(finding.places) < MOST_SPOTS or not all(each.leaf for each in finding.places):
+    if not 0 < len(finding.places) < MOST_SPOTS:
+        return False
+    if not all(group_of(finding, each) for each in finding.places):
         return False
     if isinstance(finding.reading, Undetermined):
         return False

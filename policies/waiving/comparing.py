@@ -16,11 +16,17 @@ from policies.waiving.baseline import (
     Known,
     ModelBaseline,
     at_worst,
-    leaves_of,
     notes_of,
     sayable,
 )
-from policies.waiving.breaking import is_listed, is_of_pack, verdict_of, with_places
+from policies.waiving.breaking import (
+    group_of,
+    groups_of,
+    is_listed,
+    is_of_pack,
+    verdict_of,
+    with_places,
+)
 
 OTHER_MODEL = "baseline-other-model"
 OTHER_AUDIT = "baseline-other-audit"
@@ -75,7 +81,10 @@ def _noted(decision: Decision, name: str, problem: str, severity: Severity) -> D
 
 
 def _hidden(finding: Finding, old: ModelBaseline) -> Finding:
-    """Return a finding with those of its leaves accepted that are known and no worse, all their places together."""
+    """Return a finding with those of its leaves accepted that are known and no worse, all their places together.
+
+    So it is with profiles of who knows some columns only, each by itself.
+    """
     if finding.verdict is Verdict.PASS or not is_of_pack(finding):
         return finding
     known = {each.leaf: each for each in old.findings if each.clause == finding.key}
@@ -85,13 +94,15 @@ def _hidden(finding: Finding, old: ModelBaseline) -> Finding:
     )
     fine = {
         leaf
-        for leaf, places in leaves_of(finding).items()
+        for leaf, places in groups_of(finding).items()
         if leaf in known and _is_as_before(finding, places, known[leaf])
     }
     if not finding.places:
         return replace(finding, accepted=finding.accepted or (KNOWN if is_known else None))
     whole = len(finding.places) < MOST_SPOTS and (is_known or is_listed(finding))
-    return with_places(finding, lambda place: KNOWN if place.leaf in fine else None, whole)
+    return with_places(
+        finding, lambda place: KNOWN if group_of(finding, place) in fine else None, whole
+    )
 
 
 def _is_as_before(finding: Finding, places: list[Place], known: Known) -> bool:

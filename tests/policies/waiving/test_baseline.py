@@ -10,6 +10,7 @@ import pytest
 
 from audit.adversary.knowledge import Knowledge, LeafLevel, Statement
 from audit.facts.kind import Dropped
+from audit.of_releases import ADVERSARY, ALONE, WITH_OTHERS
 from audit.reading import Interval, Undetermined, exactly
 from audit.spots import MOST_SPOTS
 from policies.judging.judge import judge
@@ -329,6 +330,65 @@ def test_a_clause_that_was_judged_twice_is_in_no_baseline():
     decision, _ = decided()
     twice = replace(decision, findings=decision.findings * 2)
     assert baseline_of(twice).models["tree"].findings == ()
+
+
+NEIGHBOUR = ADVERSARY.format("neighbour")
+
+
+def of_somebody(decision, of=NEIGHBOUR, **changes):
+    """Return a decision of what somebody learns who sees people in no leaf; ``changes`` are of its first place."""
+    finding = decision.findings[0]
+    places = [replace(place, kind="profile", leaf="", node=0) for place in finding.places]
+    places = [
+        replace(place, profile=f"age = {n}", note=f"{n} records truly flu")
+        for n, place in enumerate(places)
+    ]
+    places[0] = replace(places[0], **changes)
+    return replace(decision, findings=(replace(finding, of=of, places=tuple(places)),))
+
+
+def test_what_an_adversary_learned_of_the_same_people_before_does_not_count():
+    before = of_somebody(decided()[0])
+    found = held(before, baseline_of(before))
+    assert found.verdict is Verdict.PASS
+    assert all(place.accepted.by == "baseline" for place in found.findings[0].places)
+
+
+@pytest.mark.parametrize(
+    ("changes", "verdict"),
+    [
+        ({"low": 4.0, "high": 4.0}, Verdict.PASS),
+        ({"low": 2.0, "high": 2.0}, Verdict.FAIL),
+        ({"profile": "age = 9"}, Verdict.FAIL),
+        ({"profile": "age = 1"}, Verdict.FAIL),
+        ({"note": "0 records truly cold"}, Verdict.FAIL),
+        ({"note": "1 record truly flu"}, Verdict.FAIL),
+        ({"kind": "tree"}, Verdict.FAIL),
+        ({"of": ADVERSARY.format("friend")}, Verdict.FAIL),
+        ({"of": ALONE.format("v1.pmml")}, Verdict.FAIL),
+        ({"of": ""}, Verdict.FAIL),
+    ],
+)
+def test_of_an_adversary_only_the_same_people_are_known_and_only_no_worse(changes, verdict):
+    decision, _ = decided()
+    now = of_somebody(decision, **changes)
+    assert held(now, baseline_of(of_somebody(decision))).verdict is verdict
+
+
+def test_of_an_adversary_places_that_may_have_been_cut_are_never_all():
+    decision = of_somebody(decided()[0])
+    finding = decision.findings[0]
+    many = replace(finding, places=(finding.places[0],) * MOST_SPOTS)
+    cut = replace(decision, findings=(many,))
+    assert held(cut, baseline_of(cut)).verdict is Verdict.FAIL
+
+
+@pytest.mark.parametrize("of", [ALONE.format("v1.pmml"), WITH_OTHERS.format("v1.pmml"), ""])
+def test_people_in_no_leaf_are_known_of_adversaries_alone(of):
+    decision = of_somebody(decided()[0], of=of)
+    baseline = baseline_of(decision)
+    assert baseline.models["tree"].findings == ()
+    assert held(decision, baseline).verdict is Verdict.FAIL
 
 
 def test_an_empty_baseline_hides_nothing():
