@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import date
 
+from audit.of_releases import is_adversary
 from audit.reading import Interval, Reading, exactly
 from policies.clause import Waivers as Settings
 from policies.judging.decision import Accepted, Decision, Finding, Place
@@ -28,9 +29,11 @@ UNKNOWN = "waiver-unknown"
 BROAD = "waiver-over-broad"
 CONTRADICTS = "waiver-contradicts-itself"
 UNUSED = "waiver-unused"
+OUT_OF_REACH = "waiver-out-of-reach"
 OPEN = "waiver-undetermined"
 OUTGROWN = "waiver-outgrown"
 MOST_LEAVES = 20
+NOT_WAIVED = "which no waiver accepts, only a baseline (--write-baseline)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,8 @@ def accepted(decision: Decision, waivers: Waivers, model: Model, today: date) ->
     applying = _Applying(decision, waivers.source, model, settings)
     findings = [applying.to(finding, in_order) for finding in decision.findings]
     told += applying.told
+    needless = [each for each in in_order if each.number not in applying.needed]
+    told += [each for each in map(applying.out_of_reach, needless) if each is not None]
     known = {each.waiver.number for each in told} | applying.needed
     if not model.is_one_of_many:
         told += [_unused(each) for each in meant if each.number not in known]
@@ -114,8 +119,8 @@ def findings_about(source: str, told: Iterable[Told], settings: Settings) -> tup
 
 def _finding(source: str, kind: str, told: list[Told], settings: Settings) -> Finding:
     severity: Severity = "error"
-    if kind in (UNUSED, OPEN):
-        severity = settings.unused if kind == UNUSED else "warning"
+    if kind in (UNUSED, OUT_OF_REACH, OPEN):
+        severity = "warning" if kind == OPEN else settings.unused
     message = " ".join(f"{source}: waiver {each.waiver.number}: {each.problem}." for each in told)
     count = exactly(len({each.waiver.number for each in told}))
     return Finding(kind, "", (), "", None, "waivers", severity, count, Verdict.FAIL, message)
@@ -186,10 +191,18 @@ class _Applying:
         self.told: list[Told] = []
 
     def to(self, finding: Finding, waivers: Collection[Waiver]) -> Finding:
-        """Return a finding with what is accepted of it."""
-        if finding.verdict is Verdict.PASS or finding.of or not is_of_pack(finding):
+        """Return a finding with what is accepted of it.
+
+        Waivers are of what everybody can tell of the model: of another release or an adversary nothing is accepted.
+        """
+        if finding.verdict is Verdict.PASS or not is_of_pack(finding):
             return finding
         mine = [each for each in waivers if each.clause == finding.clause]
+        if finding.of:
+            if not mine or not is_adversary(finding.of):
+                return finding
+            why = f"This is what an adversary learns, {NOT_WAIVED}."
+            return replace(finding, message=f"{finding.message} {why}")
         digest = f"sha256:{self._model.digest}"
         whole = next((each for each in mine if each.digest == digest), None)
         if whole is not None and self._may(whole, finding):
@@ -200,6 +213,23 @@ class _Applying:
         return with_places(
             finding, lambda place: self._at(finding, place, by_leaf), is_listed(finding)
         )
+
+    def out_of_reach(self, waiver: Waiver) -> Told | None:
+        """Return that a waiver which nothing needs is of a clause that adversaries do not pass; None where all do."""
+        who = [
+            finding.of
+            for finding in self._decision.findings
+            if finding.clause == waiver.clause and finding.verdict is not Verdict.PASS
+            if is_adversary(finding.of)
+        ]
+        if not who:
+            return None
+        more = f" and {len(who) - 1} more" if who[1:] else ""
+        problem = (
+            f"it accepts nothing here: {waiver.clause!r} is not met by what {who[0]}{more} can learn, {NOT_WAIVED}; "
+            "take it out"
+        )
+        return Told(OUT_OF_REACH, waiver, problem)
 
     def _may(self, waiver: Waiver, finding: Finding) -> bool:
         """Return whether a clause may be waived in the whole model."""

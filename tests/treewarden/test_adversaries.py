@@ -1,7 +1,9 @@
 """Adversaries who know some columns only, from the command line, in reports and files."""
 
 import csv
+import hashlib
 import json
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from click.testing import CliRunner
@@ -510,6 +512,51 @@ def test_a_baseline_accepts_no_worse_model_of_an_adversary(files, sure):
     findings = json.loads(done.stdout)["findings"]
     assert done.exit_code == 1
     assert [each["accepted"] for each in findings if each["of"]] == [None]
+
+
+def waiver_of_all(files):
+    digest = hashlib.sha256(files.model.read_bytes()).hexdigest()
+    last = datetime.now(UTC).date() + timedelta(days=30)
+    waivers = files.folder / "waivers.toml"
+    waivers.write_text(
+        f'[[waiver]]\nclause = "sure"\ndigest = "sha256:{digest}"\nreason = "r"\nowner = "o"\nticket = "t"\n'
+        f"expires = {last}\n"
+    )
+    return waivers
+
+
+@pytest.mark.parametrize(
+    ("who", "told"), [(("--knows", "sex"), []), (SECRET, ["waiver-out-of-reach"])]
+)
+def test_a_waiver_accepts_nothing_that_an_adversary_learns_and_says_so(files, sure, who, told):
+    words = ("--policy", sure, *who, "--waivers", waiver_of_all(files), "--format", "json")
+    done = files.run("audit", *words)
+    findings = json.loads(done.stdout)["findings"]
+    assert done.exit_code == 1
+    assert [each["clause"] for each in findings if not each["measure"]] == told
+    of_others = [each for each in findings if each["of"]]
+    assert [each["accepted"] for each in of_others] == [None] * len(of_others)
+    assert all("no waiver accepts, only a baseline" in each["message"] for each in of_others)
+
+
+def test_what_a_waiver_does_not_reach_is_not_called_unbroken(files, sure):
+    words = ("--policy", sure, *SECRET, "--waivers", waiver_of_all(files))
+    said = " ".join(files.run("audit", *words).stdout.split())
+    assert (
+        "waiver 1: it accepts nothing here: 'sure' is not met by what the adversary “who knows all else” and 1 more "
+        "can learn, which no waiver accepts, only a baseline (--write-baseline); take it out."
+    ) in said
+    assert "waiver-unused" not in said
+
+
+def test_a_waiver_and_a_baseline_accept_together_what_each_may(files, sure):
+    baseline, waivers = files.folder / "baseline.json", waiver_of_all(files)
+    words = ("--policy", sure, "--knows", "sex", "--waivers", waivers, "--format", "json")
+    assert files.run("audit", *words, "--write-baseline", baseline).exit_code == 1
+    done = files.run("audit", *words, "--baseline", baseline, "--fail-on", "note")
+    assert done.exit_code == 0
+    by = {each["of"]: each["accepted"]["by"] for each in json.loads(done.stdout)["findings"]}
+    assert by == {"": "waiver", "the adversary “who knows sex”": "baseline"}
 
 
 def test_a_baseline_holds_no_profile_of_an_adversary_in_words(files, sure):

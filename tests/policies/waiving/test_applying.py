@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from audit.facts.kind import Dropped
+from audit.of_releases import ADVERSARY, ALONE
 from audit.people.population import Population
 from audit.reading import Interval, Undetermined, exactly
 from audit.spots import MOST_SPOTS
+from policies.clause import Waivers as Settings
 from policies.judging.judge import judge
 from policies.judging.names import Names
 from policies.verdict import Verdict
@@ -289,6 +291,49 @@ def test_a_waiver_that_nothing_needs_is_a_warning():
     found = waived(decision, model, {"leaf": sorted(model.leaves)[0]})
     assert (found.verdict, told(found)) == (Verdict.PASS, ["waiver-unused"])
     assert found.findings[0].severity == "warning"
+
+
+def learned(decision, of, verdict=Verdict.FAIL):
+    """Return a decision with one more finding of its clause, of somebody else."""
+    finding = replace(decision.findings[0], of=of, verdict=verdict, places=())
+    return replace(decision, findings=(*decision.findings, finding))
+
+
+@pytest.mark.parametrize("target", [WHOLE, {}])
+@pytest.mark.parametrize(
+    ("of", "verdict", "is_told"),
+    [
+        (ADVERSARY.format("friend"), Verdict.FAIL, "waiver-out-of-reach"),
+        (ADVERSARY.format("friend"), Verdict.UNDETERMINED, "waiver-out-of-reach"),
+        (ADVERSARY.format("friend"), Verdict.PASS, "waiver-unused"),
+        (ALONE.format("v1.pmml"), Verdict.FAIL, "waiver-unused"),
+    ],
+)
+def test_a_waiver_that_only_an_adversary_would_need_is_out_of_reach(target, of, verdict, is_told):
+    decision, model = decided(pack_of(("k_anonymity", "at_least", 2)))
+    found = waived(
+        learned(decision, of, verdict), model, target or {"leaf": sorted(model.leaves)[0]}
+    )
+    assert told(found) == [is_told]
+    assert found.findings[0].severity == "warning"
+    assert found.findings[-1].accepted is None
+    assert found.verdict is verdict
+
+
+def test_a_waiver_that_is_out_of_reach_is_as_grave_as_one_that_nothing_needs():
+    pack = pack_of(("k_anonymity", "at_least", 2))
+    pack = pack.model_copy(update={"waivers": Settings(unused="error")})
+    decision, model = decided(pack)
+    found = waived(learned(decision, ADVERSARY.format("friend")), model, WHOLE)
+    assert (told(found), found.findings[0].severity) == (["waiver-out-of-reach"], "error")
+
+
+def test_a_waiver_out_of_the_reach_of_one_of_many_models_is_not_told_to_be_unused():
+    decision, model = decided(pack_of(("k_anonymity", "at_least", 2)))
+    many, given = replace(model, is_one_of_many=True), waivers(WHOLE)
+    done = accepted(learned(decision, ADVERSARY.format("friend")), given, many, TODAY)
+    assert told(done.decision) == ["waiver-out-of-reach"]
+    assert unused(given, [done.uses], TODAY) == ()
 
 
 def test_a_leaf_of_a_retrained_tree_with_another_path_is_not_waived():
