@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from reports.document.document import Document
 from reports.document.parts import Adversary, Lack
 from reports.document.words import Word, printable, wrapped
 
@@ -67,14 +68,16 @@ def _lack_row(each: Lack) -> LackRow:
     return LackRow(each.column, cells, tuple(reasons))
 
 
-def adversary_notes(adversaries: Sequence[Adversary]) -> Iterator[str]:
+def adversary_notes(document: Document) -> Iterator[str]:
     """Yield what has to be known of the table: what a pass of one of them says, and why something is not told."""
-    if any(each.verdict == "PASS" for each in adversaries):
+    if any(each.verdict == "PASS" for each in document.adversaries):
+        accepted = any(each.accepted is not None for each in document.findings)
+        but = ", but for what is accepted" if accepted else ""
         yield (
-            "A pass says that this adversary stays below the policy’s limits; who knows more may not. What several "
-            "known columns give away of others only together is not looked for."
+            f"A pass says that this adversary stays below the policy’s limits{but}; who knows more may not. What "
+            "several known columns give away of others only together is not looked for."
         )
-    for each in adversaries:
+    for each in document.adversaries:
         why = dict.fromkeys(
             found.reason
             for measure in COLUMNS
@@ -84,16 +87,16 @@ def adversary_notes(adversaries: Sequence[Adversary]) -> Iterator[str]:
             yield f"Not told of “{each.name}”: {reason.rstrip('.')}."
 
 
-def adversary_lines(adversaries: Sequence[Adversary]) -> Iterator[str]:
+def adversary_lines(document: Document) -> Iterator[str]:
     """Yield the same as lines of text: the verdict and who, and below what they know and what they can tell."""
-    if not adversaries:
+    if not document.adversaries:
         return
     yield ""
     yield "Who learns what"
-    for row in adversary_rows(adversaries):
+    for row in adversary_rows(document.adversaries):
         yield from wrapped(f"{row.verdict:12}  {printable(row.name)}", "  ")
         yield from wrapped(f"knows {row.knows}", INDENT)
         pairs = zip(COLUMNS.values(), row.cells, strict=True)
         yield from wrapped("; ".join(f"{name.lower()}: {cell}" for name, cell in pairs), INDENT)
-    for each in adversary_notes(adversaries):
+    for each in adversary_notes(document):
         yield from wrapped(f"- {each}", "  ")

@@ -44,7 +44,7 @@ class HtmlRenderer(GateRenderer, RandomisedRenderer):
             outline=outline(document.tree) if document.tree else (),
             most=MOST_PLACES,
             adversaries=adversary_rows(document.adversaries),
-            adversary_notes=tuple(adversary_notes(document.adversaries)),
+            adversary_notes=tuple(adversary_notes(document)),
             heads=tuple(COLUMNS.values()),
             has_accuracy=document.repair is not None and tells_accuracy(document.repair),
         ).encode("utf-8")

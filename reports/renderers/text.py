@@ -45,7 +45,7 @@ class TextRenderer(GateRenderer, RandomisedRenderer):
             *_list("Knowledge assumed", document.knowledge.sentences),
             *_list("What an adversary could learn", _lessons(document)),
             *_list("What is certain, not only likely", _certain(document)),
-            *adversary_lines(document.adversaries),
+            *adversary_lines(document),
             *_readings(document),
             *_list("Warnings", (*document.model.notes, *document.warnings)),
             *_list("What to do next", document.next_steps),

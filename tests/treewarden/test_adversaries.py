@@ -478,6 +478,19 @@ def test_a_baseline_accepts_what_each_adversary_could_do_before(files, sure, who
     assert {each["accepted"]["by"] for each in findings} == {"baseline"}
 
 
+@pytest.mark.parametrize("form", ["text", "html"])
+def test_a_report_does_not_say_of_who_is_accepted_that_he_stays_below(files, sure, form):
+    baseline = files.folder / "baseline.json"
+    words = ("--policy", sure, "--knows", "sex", "--format", form)
+    files.run("audit", *words, "--write-baseline", baseline)
+    said = " ".join(files.run("audit", *words, "--baseline", baseline).stdout.split())
+    assert "stays below the policy’s limits, but for what is accepted; who knows more" in said
+    alone = " ".join(
+        files.run("audit", *words[2:], "--policy", files.policy("truth")).stdout.split()
+    )
+    assert "stays below the policy’s limits; who knows more" in alone
+
+
 @pytest.mark.parametrize(
     ("before", "now"),
     [
