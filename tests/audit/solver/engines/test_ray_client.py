@@ -60,7 +60,9 @@ def test_where_nobody_listens_it_is_told_at_once(pool):
 
 
 @pytest.mark.parametrize(("failures", "is_there"), [(0, True), (3, True), (4, False)])
-def test_a_head_whose_server_for_a_client_does_not_start_is_asked_again(monkeypatch, failures, is_there):
+def test_a_head_whose_server_for_a_client_does_not_start_is_asked_again(
+    monkeypatch, failures, is_there
+):
     answers = iter([False] * failures + [True])
 
     def init(*_, **__):
