@@ -51,8 +51,11 @@ def _numbers(values):
         return np.array([float(known.index(value)) for value in values])
 
 
-def grown(columns, labels, knowledge=None, **settings):
-    """Return the case of a scikit-learn tree (random_state 0) with its class counts published."""
+def grown(columns, labels, knowledge=None, *, qi=None, **settings):
+    """Return the case of a scikit-learn tree (random_state 0) with its class counts published.
+
+    The quasi-identifiers ``qi`` are the columns of the tree, or, where it is given, others beside some of these.
+    """
     sklearn = pytest.importorskip("sklearn.tree")
     names = list(columns)
     model = sklearn.DecisionTreeClassifier(random_state=0, **settings)
@@ -95,7 +98,8 @@ def grown(columns, labels, knowledge=None, **settings):
             Criterion(settings.get("criterion", "gini")), settings.get("min_samples_leaf", 1)
         ),
     )
-    table = table_of({**columns, "class": labels})
-    people = build_population(tree, table, sensitive="class")
+    at = {name: np.arange(len(labels)) % 3 for name in qi or () if name not in columns}
+    table = table_of({**columns, **at, "class": labels})
+    people = build_population(tree, table, sensitive="class", qi=qi)
     known = knowledge or Knowledge(leaf="counts", split=settings.get("criterion", "gini"))
     return Case(tree, people, members(tree, people.leaf), known)

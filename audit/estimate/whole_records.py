@@ -71,10 +71,11 @@ def whole_records(system: System) -> WholeRecords | None:
 def _by_features(system: System) -> tuple[System, IndexArray]:
     """Return the system over profiles of the tree's own features, and the place of each profile (P,) in it.
 
-    Other columns tell people apart, but no row: what is proved of a group must not depend on how finely it is cut.
+    A feature that no test asks about may be no quasi-identifier. Other columns tell people apart, but no row: what is
+    proved of a group must not depend on how finely it is cut.
     """
     case, people = system.case, system.case.population
-    names = [feature.name for feature in case.tree.features]
+    names = [feature.name for feature in case.tree.features if feature.name in people.qi]
     if set(people.qi) <= set(names):
         return system, np.arange(len(people.counts), dtype=np.intp)
     codes = []

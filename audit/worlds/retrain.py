@@ -88,6 +88,8 @@ def growers(
     criterion = tree.learner.criterion
     if criterion is None or case.knowledge.split == "none":
         return ()
+    if not {feature.name for feature in tree.features} <= case.population.columns.keys():
+        return ()  # the learner compared columns that are no quasi-identifiers, and are not at hand
     if all(feature.single for feature in tree.features) and tree.features:
         return tuple(
             each for each in _in_time(among, until) if _sklearn_grows(case, table, criterion, each)

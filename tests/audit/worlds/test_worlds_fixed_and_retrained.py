@@ -14,6 +14,7 @@ from audit.worlds.proofs.fixed import fixed_cells
 from audit.worlds.result import Witness
 from audit.worlds.retrain import graded, growers
 from audit.worlds.state import Tiers
+from ppdm_models.tree.tree import Feature
 from tests.cases import multiway_case
 from tests.grown_trees import grown, heart
 from tests.worlds_by_hand import ONLY_PROOFS, brute_force, system_of
@@ -70,6 +71,22 @@ def test_a_tree_that_differs_where_leaf_counts_may_differ_is_not_called_a_tie():
     alike = np.stack([truth.sum(axis=1), np.zeros(len(truth), dtype=np.int64)], axis=1)
     found = graded(replace(told, witnesses=(Witness(0, "everybody is alike", alike),)), case)
     assert found.witnesses[0].grade == "another tree"
+
+
+def test_no_learner_is_run_again_without_a_column_that_it_compared():
+    columns, labels = heart()
+    known = [name for name in columns if name != "fbs"]
+    case = grown(columns, labels, qi=known, criterion="gini", max_depth=3)
+    told = reason(build_system(case), tiers=Tiers(draws=0, most_draws=0, solver=False))
+    told = graded(told, case)
+    assert not growers(case, case.population.truth.astype(np.int64))
+    assert {one.grade for one in told.witnesses} == {"consistent"}
+
+
+def test_id3_is_not_run_again_without_a_column_that_it_compared():
+    case = multiway_case(2, Knowledge(leaf="counts", split="gini"), classes=2, records=40)
+    tree = replace(case.tree, features=(*case.tree.features, Feature("more", False, ("a", "b"))))
+    assert not growers(replace(case, tree=tree), case.population.truth.astype(np.int64))
 
 
 def test_without_the_truth_witnesses_stay_consistent():
