@@ -136,6 +136,7 @@ def test_a_table_that_fits_shows_what_somebody_cannot_know(files):
     ("words", "problem"),
     [
         (["--knows", "agee"], "no column 'agee' (nearest: 'age')"),
+        (["--knows", '"a\nb"'], "no column 'a\\nb'"),
         (["--knows", "flu"], "knows 'flu', which is the secret"),
         (["--knows", "sex", "--target-known"], "knows 'flu', which is the secret"),
         (["--secret", "fluu"], "no column 'fluu' (nearest: 'flu')"),
@@ -156,6 +157,8 @@ def test_what_cannot_be_asked_is_an_error_that_says_what_to_do(files, words, pro
     ("words", "problem"),
     [
         (["--knows", ","], "--knows names no column"),
+        (["--knows", "a\nb"], "Invalid value for --knows: a line break outside quotes; put a name"),
+        (["--bins", "3\n0"], "Invalid value for --bins: a line break outside quotes; put a name"),
         (["--bins", "30"], "--bins parts the numbers of --secret"),
         (["--secret", "age", "--bins", "x"], "'x' is no number"),
         (["--target-known"], "--target-known is about the adversary of --knows"),

@@ -269,6 +269,7 @@ def test_a_tree_that_is_there_is_replaced_only_by_force(files):
 def test_a_command_line_that_is_not_understood_is_wrong_usage(files):
     assert files.run(method="best").exit_code == 2
     assert files.run("--columns", ",").exit_code == 2
+    assert "value for --columns: a line break" in files.run("--columns", "a\nb").stderr
     assert files.run("--format", "dot").exit_code == 2
 
 

@@ -160,7 +160,7 @@ def request_of(context: click.Context) -> Request:
                 flag = name.replace("_", "-")
                 raise click.UsageError(f"--knowledge says it all; leave out --{flag}")
     for name, instead in LISTS.items():
-        names = names_of(given[name])
+        names = names_of(given[name], f"--{name}")
         if given[name] and not names:
             raise click.UsageError(f"--{name} names {instead}")
         given[name] = names or None

@@ -63,7 +63,8 @@ def names_of(values: tuple[str, ...], option: str = "--qi") -> tuple[str, ...]:
     try:
         names = [name for row in csv.reader(values, skipinitialspace=True) for name in row]
     except csv.Error as error:
-        raise click.BadParameter(
-            f"not a comma list of columns ({error})", param_hint=option
-        ) from error
+        problem = f"not a comma list ({error})"
+        if any("\n" in value or "\r" in value for value in values):  # csv speaks of files here
+            problem = "a line break outside quotes; put a name that holds one in double quotes"
+        raise click.BadParameter(problem, param_hint=option) from error
     return tuple(dict.fromkeys(name for name in names if name))

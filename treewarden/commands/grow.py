@@ -70,7 +70,7 @@ def grow_command(  # one parameter per option
     asked about true values as any other tree, and can be audited, repaired and converted. Its nodes have labels
     and no counts, as what was counted are no people.
     """
-    names = names_of(columns)
+    names = names_of(columns, "--columns")
     if columns and not names:
         raise click.UsageError("--columns names no column; leave it out for all that can be used")
     form = form or _form_of(output)
