@@ -138,7 +138,7 @@ def _read(data: bytes, where: str, folder: Path, trail: tuple[str, ...]) -> Pack
 
 def _parsed(data: bytes, where: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(data.decode("utf-8"))
+        return tomllib.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise PolicyError(where, f"not a TOML file ({error})") from error
 

@@ -100,7 +100,7 @@ def toml_of(data: bytes, where: str) -> dict[str, Any]:
         KnowledgeError: the bytes are not TOML.
     """
     try:
-        return tomllib.loads(data.decode("utf-8"))
+        return tomllib.loads(data.decode("utf-8-sig"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise KnowledgeError(
             where, f"not TOML ({error}); docs/adversary.md has an example"

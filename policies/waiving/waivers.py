@@ -81,7 +81,7 @@ def read_waivers(data: bytes, where: str) -> Waivers:
             the same.
     """
     try:
-        said = tomllib.loads(data.decode("utf-8"))
+        said = tomllib.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise WaiverError(where, f"not a TOML file ({error}); docs/waivers.md has one") from error
     for key in said:

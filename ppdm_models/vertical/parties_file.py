@@ -95,7 +95,7 @@ def read_parties(path: Path) -> Parties:
     """
     body = file_bytes(path)
     try:
-        said = _File.model_validate(tomllib.loads(body.decode()))
+        said = _File.model_validate(tomllib.loads(body.decode("utf-8-sig")))
     except (ValueError, RecursionError) as error:
         raise PartyError(path.name, problem_of(error)) from error
     names = tuple(each.name for each in said.party)

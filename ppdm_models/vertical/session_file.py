@@ -136,7 +136,7 @@ def read_session(path: Path) -> Meeting:
     """
     body = file_bytes(path)
     try:
-        return _meeting(_File.model_validate(tomllib.loads(body.decode())))
+        return _meeting(_File.model_validate(tomllib.loads(body.decode("utf-8-sig"))))
     except (ValueError, RecursionError) as error:
         raise PartyError(path.name, problem_of(error)) from error
 

@@ -194,7 +194,7 @@ def _read(unit: Unit, organisation_id: str, text: str) -> Policy:
 def _extended(data: bytes) -> str | None:
     """Return what a pack extends; None where it does not, or says so in a way that whoever reads it refuses."""
     try:
-        given = tomllib.loads(data.decode()).get("extends")
+        given = tomllib.loads(data.decode("utf-8-sig")).get("extends")
     except (ValueError, RecursionError):
         return None
     return given if isinstance(given, str) else None

@@ -1,5 +1,7 @@
 """Reading policy packs: what is not understood is refused, with the choices named."""
 
+import codecs
+
 import pytest
 
 from policies.pack import asked, calls, load_pack, read_pack
@@ -47,6 +49,7 @@ def test_two_clauses_on_one_measure_ask_for_it_once():
 def test_the_digest_is_of_what_a_pack_says_and_not_of_its_layout():
     commented = b"# a comment\n" + GOOD.replace(b"limit = 5", b"limit   =   5.0")
     assert read_pack(GOOD, "a").digest == read_pack(commented, "b").digest
+    assert read_pack(GOOD, "a").digest == read_pack(codecs.BOM_UTF8 + GOOD, "b").digest
     assert read_pack(GOOD, "a").digest != read_pack(GOOD.replace(b"= 5", b"= 6"), "a").digest
     assert len(read_pack(GOOD, "a").digest) == 64
 

@@ -130,6 +130,13 @@ def test_cases_that_come_out_as_expected_pass_and_name_what_never_fails(files, p
     assert "No case ever fails: few-or-mixed, mixed." in outcome.stdout
 
 
+def test_cases_with_a_byte_order_mark_are_read(files, pack):
+    cases(files, "fail", 'groups = "fail"')
+    path = files.folder / "ours.cases.toml"
+    path.write_text(path.read_text(), encoding="utf-8-sig")
+    assert run("test", pack(limit=10), "-q").exit_code == 0
+
+
 def test_a_case_that_comes_out_otherwise_exits_with_1_and_says_how(files, pack):
     cases(files, "pass")
     outcome = run("test", pack(limit=10), "-q")

@@ -1,5 +1,6 @@
 """Knowledge files and statements: what is understood, and what is refused."""
 
+import codecs
 from dataclasses import replace
 
 import pytest
@@ -40,6 +41,10 @@ def test_a_file_says_it_all():
     assert (knowledge.leaf, knowledge.split) == (LeafLevel.RATES, SplitLevel.GINI)
     assert (knowledge.marginal, knowledge.accuracy, knowledge.min_leaf) == (True, False, 5)
     assert len(knowledge.facts) == 2
+
+
+def test_a_byte_order_mark_says_nothing():
+    assert read_knowledge(codecs.BOM_UTF8 + SAID, "a") == read_knowledge(SAID, "a")
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,10 @@ def test_a_file_of_waivers_is_read_in_its_order():
     assert found.each[0].expires == date(2026, 3, 1)
 
 
+def test_a_byte_order_mark_says_nothing():
+    assert read(f"\ufeff{waiver()}") == read(waiver())
+
+
 def test_an_empty_file_waives_nothing():
     assert read().each == ()
 

@@ -33,6 +33,10 @@ def test_who_holds_what(written):
     assert (found.depth, found.holder("play", "parties.toml")) == (2, 1)
 
 
+def test_a_byte_order_mark_says_nothing(written):
+    assert read_parties(written(f"\ufeff{GOOD}")) == read_parties(written(GOOD))
+
+
 def test_a_class_that_nobody_holds_is_refused(written):
     with pytest.raises(PartyError, match="no party holds the class 'windy'"):
         read_parties(written(GOOD)).holder("windy", "parties.toml")

@@ -48,6 +48,10 @@ def test_a_session_is_read_with_its_addresses(written):
     assert found.addresses[1] == Address("localhost", 7002)
 
 
+def test_a_byte_order_mark_says_nothing(written):
+    assert read_session(written(f"\ufeff{TENNIS}")) == read_session(written(TENNIS))
+
+
 def test_the_digest_tells_files_apart_by_what_they_say_not_by_how_they_are_written(written):
     first = read_session(written(TENNIS)).digest
     assert read_session(written("# the same\n" + TENNIS)).digest == first

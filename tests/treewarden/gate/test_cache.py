@@ -85,9 +85,10 @@ def test_a_sheet_of_a_workbook_is_a_table_and_another_sheet_another(one):
         gated(one)
 
 
-def test_a_pack_that_the_policy_extends_is_part_of_what_it_rests_on(one):
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_a_pack_that_the_policy_extends_is_part_of_what_it_rests_on(one, mark):
     one.write("base.toml", (one.folder / "lenient.toml").read_text())
-    one.write("ours.toml", 'name = "ours"\nextends = "base.toml"\n')
+    one.write("ours.toml", f'{mark}name = "ours"\nextends = "base.toml"\n')
     one.configure(f'{ONE}policy = "ours.toml"\n')
     (model,) = models_of(read_configuration(one.folder / "treewarden.toml"))
     before = key_of(model, Digests(), "1", date(2026, 1, 1))

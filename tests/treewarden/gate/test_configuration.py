@@ -59,6 +59,10 @@ def test_what_holds_for_all_holds_unless_a_model_says_otherwise(repository):
     assert [each.fail_on for each in (cold, cough, flu)] == ["warning", "warning", "note"]
 
 
+def test_a_byte_order_mark_says_nothing():
+    assert said_in(f"\ufeff{ENTRY}".encode(), "a") == said_in(ENTRY.encode(), "a")
+
+
 def test_a_list_of_paths_is_as_good_as_several_entries(repository):
     paths = '["models/flu.pmml", "models/c*.pmml", "models/cold.pmml"]'
     path = repository.configure(ENTRY.replace('"models/flu.pmml"', paths))

@@ -193,7 +193,7 @@ def said_in(data: bytes, where: str) -> Said:
         ConfigurationError: they are not TOML, or a key is missing, unknown or wrong.
     """
     try:
-        said = tomllib.loads(data.decode("utf-8"))
+        said = tomllib.loads(data.decode("utf-8-sig"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigurationError(where, f"not a TOML file ({error}); mend it") from error
     if not said.get("model"):

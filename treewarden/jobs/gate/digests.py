@@ -103,7 +103,7 @@ def packs(policy: str | Path) -> Iterator[Path | Traversable]:
             return
         yield file
         try:
-            said = tomllib.loads(file.read_text("utf-8"))
+            said = tomllib.loads(file.read_text("utf-8-sig"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
             return  # then reading the pack fails too
         base = said.get("extends")
@@ -134,7 +134,7 @@ def _digest(path: Path) -> str:
 def _days(waivers: Path, today: date) -> list[tuple[str, int]]:
     """Return the days in a file of waivers, and whether each is over, today, or to come: so may what counts change."""
     try:
-        said = tomllib.loads(waivers.read_text("utf-8"))
+        said = tomllib.loads(waivers.read_text("utf-8-sig"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
         return []  # then reading the waivers fails too
     return sorted({(str(each), (each > today) - (each < today)) for each in _dates(said)})

@@ -31,7 +31,7 @@ def left_over(found: Sequence[Held]) -> Iterator[tuple[Path, tuple[Held, ...]]]:
 
 def _number(path: Path) -> int:
     try:
-        said = tomllib.loads(path.read_text("utf-8")).get("waiver", [])
+        said = tomllib.loads(path.read_text("utf-8-sig")).get("waiver", [])
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
         return 0  # what cannot be read is no reason of its own: no audit went through with it
     return len(said) if isinstance(said, list) else 0

@@ -102,7 +102,7 @@ def read_cases(path: Path, pack: Pack) -> tuple[Case, ...]:
         PolicyError: the file cannot be read, is not understood, or names a clause that the policy lacks.
     """
     try:
-        said = tomllib.loads(path.read_text("utf-8"))
+        said = tomllib.loads(path.read_text("utf-8-sig"))
     except OSError as error:
         problem = f"{error.strerror}; write cases there (docs/policy-review.md), or name a file with --cases"
         raise PolicyError(str(path), problem) from error
