@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 
+from audit.adversary.slips import in_words
 from audit.measures import MeasureCall, call
 from policies.binding import Guidance, Section, Text, Under, When
 from policies.checking import check
@@ -268,7 +269,7 @@ def _first_problem(
         return f"{place!r} is missing; add it"
     if first["type"] == "said":
         return f"{place!r} {first['msg']}" if place else first["msg"]
-    return f"{place!r} is {first['input']!r:.80}: {first['msg'][:1].lower()}{first['msg'][1:]}"
+    return f"{place!r} is {first['input']!r:.80}: {in_words(first)}"
 
 
 _TABLES: dict[str, type[BaseModel]] = {

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from audit.adversary.declared import Declared, SecretColumn
 from ppdm_models.records.table import near_text
@@ -18,11 +19,9 @@ KEYS: Mapping[str, Sequence[str]] = {
     "secret": tuple(SecretColumn.model_fields),
 }
 """What can stand in each table, by what holds it."""
-PLAIN = {
-    "valid tuple": "list",
-    "tuple should": "list should",
-    "valid dictionary or instance of declared": "table",
-}
+KINDS = {"tuple_type": "list", "list_type": "list", "dict_type": "table", "model_type": "table"}
+"""What TOML calls that which should stand somewhere, by the type of the error that it does not."""
+LENGTHS = ("too_long", "too_short")
 UNKNOWN = "extra_forbidden"
 Location = tuple[int | str, ...]
 
@@ -41,14 +40,28 @@ def slip(error: ValidationError, said: Mapping[str, Any], fields: Collection[str
     location = tuple(each for each in first["loc"] if not _is_of_schema(each))
     is_inside = table in KEYS and len(location) > 1
     keys = list(KEYS[str(table)]) if is_inside else keys_of(fields)
-    problem = first["msg"].lower()
-    for schema, plain in PLAIN.items():
-        problem = problem.replace(schema, plain)
+    if first["type"] in LENGTHS:  # the key is right, so that others help nobody
+        return f"{_place(location, said)}: {in_words(first)}"
+    problem = in_words(first).lower()
     if first["type"] == UNKNOWN:
         key = str(location[-1])
         problem += near_text(key, keys)
         problem += "; say it above all tables" if is_inside and key in keys_of(fields) else ""
     return f"{_place(location, said)}: {problem}; have {', '.join(keys)}"
+
+
+def in_words(error: ErrorDetails) -> str:
+    """Return what is wrong with a value, in words of TOML and not of the types that hold it here."""
+    kind, told = error["type"], error.get("ctx", {})
+    if kind in KINDS:
+        return f"input should be a {KINDS[kind]}"
+    if kind == "too_long":
+        most, there = told["max_length"], told["actual_length"]
+        return f"at most {most} are read, and there are {there}; leave some out"
+    if kind == "too_short":
+        least, there = told["min_length"], told["actual_length"]
+        return f"needs {least} or more, and holds {there}; add some"
+    return error["msg"][:1].lower() + error["msg"][1:]
 
 
 def keys_of(fields: Collection[str]) -> list[str]:

@@ -430,6 +430,11 @@ def test_a_repair_is_advised_under_the_same_adversaries(files, told):
         ),
         ('[[adversary]]\nname = "a"\nknows = 3\n', "('a'): knows: input should be a list; have"),
         ("adversary = [3]\n", "[[adversary]] number 1: input should be a table; have name"),
+        (
+            "".join(f'[[adversary]]\nname = "{i}"\nknows = ["sex"]\n' for i in range(51)),
+            "known.toml: adversary: at most 50 are read, and there are 51; leave some out",
+        ),
+        ("training = 3\n", "known.toml: training: input should be a table; have leaf"),
         ('[adversary]\nname = "a"\n', "adversary: there can be several; write [[adversary]]"),
         (
             '[secret]\ncolum = "age"\n',

@@ -23,6 +23,7 @@ from pydantic import (
     field_validator,
 )
 
+from audit.adversary.slips import in_words
 from policies.severity import Severity
 from ppdm_models.errors import TreewardenError
 from treewarden.terminal.outputs import real
@@ -237,8 +238,7 @@ def _first_problem(error: ValidationError, said: Mapping[str, Any]) -> tuple[str
     if first["type"] == "missing":
         more = f' (a file, or "{ABSENT}" where there is none)' if key == "table" else ""
         return place, f"{key!r} is missing; add it{more}"
-    said_of_it = first["msg"][:1].lower() + first["msg"][1:]
-    return place, f"{key!r} is {first['input']!r:.80}: {said_of_it}"
+    return place, f"{key!r} is {first['input']!r:.80}: {in_words(first)}"
 
 
 def _keys(section: type[BaseModel]) -> list[str]:
