@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from pydantic import Field, FiniteFloat
+from pydantic import Field, FiniteFloat, StrictBool
 
 from audit.adversary.section import Section
 
@@ -15,6 +15,8 @@ MOST_CHARACTERS = 200
 """The most characters of an adversary's name."""
 Name = Annotated[str, Field(min_length=1, max_length=MOST_CHARACTERS)]
 ColumnName = Annotated[str, Field(min_length=1)]
+End = Annotated[FiniteFloat, Field(strict=True)]
+"""A number, whole or not, where bins part numbers: no text of one, and neither true nor false."""
 
 
 class Declared(Section):
@@ -26,7 +28,7 @@ class Declared(Section):
 
     name: Name
     knows: tuple[ColumnName, ...] | ColumnName
-    target: bool = False
+    target: StrictBool = False
     columns: dict[ColumnName, str] = {}
 
 
@@ -34,7 +36,7 @@ class SecretColumn(Section):
     """The column to stay secret, where that is not the tree's target; ``bins`` are ends that part its numbers."""
 
     column: ColumnName
-    bins: Annotated[tuple[FiniteFloat, ...], Field(max_length=1000)] = ()
+    bins: Annotated[tuple[End, ...], Field(max_length=1000)] = ()
 
 
 def words_of(columns: Sequence[str]) -> str:

@@ -19,7 +19,14 @@ KEYS: Mapping[str, Sequence[str]] = {
     "secret": tuple(SecretColumn.model_fields),
 }
 """What can stand in each table, by what holds it."""
-KINDS = {"tuple_type": "list", "list_type": "list", "dict_type": "table", "model_type": "table"}
+KINDS = {
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "dict_type": "a table",
+    "model_type": "a table",
+    "bool_type": "true or false",
+    "float_type": "a number",
+}
 """What TOML calls that which should stand somewhere, by the type of the error that it does not."""
 LENGTHS = ("too_long", "too_short")
 UNKNOWN = "extra_forbidden"
@@ -54,7 +61,7 @@ def in_words(error: ErrorDetails) -> str:
     """Return what is wrong with a value, in words of TOML and not of the types that hold it here."""
     kind, told = error["type"], error.get("ctx", {})
     if kind in KINDS:
-        return f"input should be a {KINDS[kind]}"
+        return f"input should be {KINDS[kind]}"
     if kind == "too_long":
         most, there = told["max_length"], told["actual_length"]
         return f"at most {most} are read, and there are {there}; leave some out"

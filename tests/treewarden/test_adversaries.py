@@ -429,6 +429,16 @@ def test_a_repair_is_advised_under_the_same_adversaries(files, told):
             "leaf: extra inputs are not permitted; say it above all tables; have name",
         ),
         ('[[adversary]]\nname = "a"\nknows = 3\n', "('a'): knows: input should be a list; have"),
+        (
+            '[[adversary]]\nname = "a"\nknows = ["sex"]\ntarget = "yes"\n',
+            "('a'): target: input should be true or false; have",
+        ),
+        (
+            '[[adversary]]\nname = "a"\nknows = ["sex"]\ntarget = 1\n',
+            "('a'): target: input should be true or false; have",
+        ),
+        ('[secret]\ncolumn = "age"\nbins = ["1"]\n', "secret.bins.0: input should be a number"),
+        ('[secret]\ncolumn = "age"\nbins = [true]\n', "secret.bins.0: input should be a number"),
         ("adversary = [3]\n", "[[adversary]] number 1: input should be a table; have name"),
         (
             "".join(f'[[adversary]]\nname = "{i}"\nknows = ["sex"]\n' for i in range(51)),

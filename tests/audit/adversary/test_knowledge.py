@@ -43,6 +43,11 @@ def test_a_file_says_it_all():
     assert len(knowledge.facts) == 2
 
 
+def test_ends_of_bins_are_numbers_whole_or_not():
+    said = read_knowledge(b'[secret]\ncolumn = "age"\nbins = [30, 62.5]', "known.toml")
+    assert said.secret.bins == (30.0, 62.5)
+
+
 def test_a_byte_order_mark_says_nothing():
     assert read_knowledge(codecs.BOM_UTF8 + SAID, "a") == read_knowledge(SAID, "a")
 

@@ -14,7 +14,6 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    FiniteFloat,
     StrictBool,
     StrictFloat,
     StrictInt,
@@ -23,6 +22,7 @@ from pydantic import (
     field_validator,
 )
 
+from audit.adversary.declared import End
 from audit.adversary.slips import in_words
 from policies.severity import Severity
 from ppdm_models.errors import TreewardenError
@@ -74,7 +74,7 @@ class Settings(_Section):
     sampling_weights: Text | None = None
     knows: Annotated[tuple[Text, ...], Field(min_length=1), BeforeValidator(_alone)] | None = None
     secret: Text | None = None
-    bins: Annotated[tuple[FiniteFloat, ...], Field(min_length=1)] | None = None
+    bins: Annotated[tuple[End, ...], Field(min_length=1)] | None = None
     target_known: StrictBool | None = None
     leaf: Literal["labels", "rates", "counts", "as-published"] | None = None
     split: Literal["none", "gini", "entropy", "gain-ratio", "as-published"] | None = None
