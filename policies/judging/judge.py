@@ -129,8 +129,8 @@ def _nobody_asked(audit: Audit, counting: Pack) -> str:
     first = audit.adversaries[0].adversary
     weak = f" ({counting.fail_on} or graver)"
     return (
-        f"no clause of the policy that counts{weak} asks what somebody like “{first}” can infer, so nothing was shown of "
-        "that; choose a policy that asks it, or leave such adversaries out"
+        f"no clause of the policy that counts{weak} asks what somebody like “{first}” can infer, so nothing was shown "
+        "of that; choose a policy that asks it, or leave such adversaries out"
     )
 
 
