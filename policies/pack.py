@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 
-from audit.adversary.slips import in_words
+from audit.adversary.toml_words import in_words
 from audit.measures import MeasureCall, call
 from policies.binding import Guidance, Section, Text, Under, When
 from policies.checking import check

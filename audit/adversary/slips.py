@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails
 
 from audit.adversary.declared import Declared, SecretColumn
+from audit.adversary.toml_words import in_words
 from ppdm_models.records.table import near_text
 
 FIELDS = {"fact": "facts", "adversary": "adversaries"}
@@ -19,15 +19,6 @@ KEYS: Mapping[str, Sequence[str]] = {
     "secret": tuple(SecretColumn.model_fields),
 }
 """What can stand in each table, by what holds it."""
-KINDS = {
-    "tuple_type": "a list",
-    "list_type": "a list",
-    "dict_type": "a table",
-    "model_type": "a table",
-    "bool_type": "true or false",
-    "float_type": "a number",
-}
-"""What TOML calls that which should stand somewhere, by the type of the error that it does not."""
 LENGTHS = ("too_long", "too_short")
 UNKNOWN = "extra_forbidden"
 Location = tuple[int | str, ...]
@@ -55,20 +46,6 @@ def slip(error: ValidationError, said: Mapping[str, Any], fields: Collection[str
         problem += near_text(key, keys)
         problem += "; say it above all tables" if is_inside and key in keys_of(fields) else ""
     return f"{_place(location, said)}: {problem}; have {', '.join(keys)}"
-
-
-def in_words(error: ErrorDetails) -> str:
-    """Return what is wrong with a value, in words of TOML and not of the types that hold it here."""
-    kind, told = error["type"], error.get("ctx", {})
-    if kind in KINDS:
-        return f"input should be {KINDS[kind]}"
-    if kind == "too_long":
-        most, there = told["max_length"], told["actual_length"]
-        return f"at most {most} are read, and there are {there}; leave some out"
-    if kind == "too_short":
-        least, there = told["min_length"], told["actual_length"]
-        return f"needs {least} or more, and holds {there}; add some"
-    return error["msg"][:1].lower() + error["msg"][1:]
 
 
 def keys_of(fields: Collection[str]) -> list[str]:

@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from audit.adversary.declared import End
-from audit.adversary.slips import in_words
+from audit.adversary.toml_words import in_words
 from policies.severity import Severity
 from ppdm_models.errors import TreewardenError
 from treewarden.terminal.outputs import real
