@@ -21,7 +21,7 @@ from audit.partial.ground import Ground
 from audit.partial.secret import Secret
 from audit.partial.seen import Seen, seen_by
 from audit.partial.who import Adversary
-from audit.partial.whole_records import knows_every_test, with_whole_records
+from audit.partial.whole_records import are_told, with_whole_records
 from audit.people.forest import Forest, forest_of
 from audit.people.merged import merged
 from audit.people.population import Population
@@ -183,9 +183,8 @@ class _Asking:
         if self.secret is None:
             assert known is not None
             seen = seen_by(self._ground, known, *how)
-            if isinstance(seen, Undetermined) or not self.is_of_whole_records:
-                return seen
-            if not knows_every_test(self._ground, known):
+            is_whole = self.is_of_whole_records and are_told(self._ground, known)
+            if isinstance(seen, Undetermined) or not is_whole:
                 return seen
             rest = effort.flows > 0
             return with_whole_records(seen, self._ground, until, self.options, asks_rest=rest)

@@ -12,6 +12,7 @@ import numpy as np
 
 from audit.estimate.estimate import estimate
 from audit.facts.case import Case
+from audit.facts.grower import incomplete_records
 from audit.options import AuditOptions
 from audit.partial.ground import Ground
 from audit.partial.seen import Seen
@@ -25,9 +26,9 @@ from audit.worlds.doubts import reason_in_doubt
 from audit.worlds.result import Consistency
 
 
-def knows_every_test(ground: Ground, known: Collection[str]) -> bool:
-    """Return whether every column that the tree tests is known."""
-    return ground.tests.keys() <= set(known)
+def are_told(ground: Ground, known: Collection[str]) -> bool:
+    """Return whether every column that the tree tests is known, and no fact is, which may be about another one."""
+    return ground.tests.keys() <= set(known) and not ground.knowledge.facts
 
 
 def with_whole_records(
@@ -40,14 +41,17 @@ def with_whole_records(
     Raises:
         SolverError: the wanted solver is not there.
     """
-    people, of = merged(ground.population, seen.population.qi)
+    tree, everybody, knowledge = ground.tree, ground.population, ground.knowledge
+    people, of = merged(everybody, seen.population.qi)
     leaf = np.zeros(len(people.counts), dtype=np.intp)
-    leaf[of] = ground.population.leaf
+    leaf[of] = everybody.leaf
     people = replace(people, leaf=leaf)
-    case = Case(ground.tree, people, members(ground.tree, leaf), ground.knowledge)
-    system = build_system(case)
-    own, report = estimate(system, options)
-    posterior = spanning(own, seen.posterior) if seen.said else own
+    # Who lacks a value that he does not know may have been left out by the learner all the same.
+    own = incomplete_records(Case(tree, everybody, members(tree, everybody.leaf), knowledge))
+    lacking = np.bincount(of, own, len(people.counts)).astype(np.float64)
+    system = build_system(Case(tree, people, members(tree, leaf), knowledge, incomplete=lacking))
+    solved, report = estimate(system, options)
+    posterior = spanning(solved, seen.posterior) if seen.said else solved
     found = replace(seen, posterior=posterior, report=report)
     if seen.is_outcome_said or not options.worlds:
         return found

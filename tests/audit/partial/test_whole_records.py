@@ -4,25 +4,28 @@ import numpy as np
 import pytest
 
 from audit.adversaries import Asked, with_adversaries
-from audit.adversary.knowledge import Knowledge
+from audit.adversary.knowledge import Knowledge, knowledge_of
 from audit.estimate.report import SolverReport
 from audit.options import AuditOptions, Rows
+from audit.partial import whole_records
+from audit.partial.doubts import FACTS_NOT_USED
 from audit.partial.who import Adversary
 from audit.people.population import build_population
 from audit.run import run
+from audit.system.system import build_system
 from ppdm_models.tree.tree import Criterion
-from tests.cases import multiway_tree, random_table
+from tests.cases import NAMES, multiway_tree, random_table
 
 SEEDS = (0, 1, 2, 3, 4, 5)
 
 
-def exposures(seed, options, hides=None):
+def exposures(seed, options, hides=None, knowledge=None):
     """Return what who knows all can infer, and who lists the columns that he knows."""
     table = random_table(seed, features=3, classes=2, records=12, values=3)
     tree = multiway_tree(table, Criterion.GINI, min_records=2)
     population = build_population(tree, table, sensitive="class")
     knows = tuple(name for name in population.qi if name != hides)
-    audit = run(tree, population, Knowledge(), options=options)
+    audit = run(tree, population, knowledge or Knowledge(), options=options)
     knowledge, asked = audit.full.evidence.knowledge, Asked((Adversary("lists", knows),))
     return with_adversaries(audit, tree, population, knowledge, asked, (), options).exposures
 
@@ -48,3 +51,27 @@ def test_over_shares_and_of_who_knows_less_no_solver_is_asked_for_all(seed):
     _, less = exposures(seed, AuditOptions(), hides="x0")
     assert isinstance(shares.solver, SolverReport)
     assert shares.solver.split_rows == less.solver.split_rows == "real"
+
+
+@pytest.mark.parametrize("of", ["x0", "x2"])
+def test_facts_about_people_are_left_open_for_him_whatever_column_they_are_about(of):
+    said = f"P(c0 | {of} = {NAMES[0]}) = 0.5"
+    knowledge = knowledge_of({"fact": [{"says": said}]}, "known.toml")
+    full, lists = exposures(0, AuditOptions(), knowledge=knowledge, hides="x2")
+    assert full.evidence.knowledge.facts
+    assert FACTS_NOT_USED in lists.evidence.posterior.reason
+
+
+def test_who_lacks_a_value_that_he_does_not_know_counts_as_perhaps_left_out(monkeypatch):
+    built = []
+
+    def building(case):
+        built.append(case)
+        return build_system(case)
+
+    monkeypatch.setattr(whole_records, "build_system", building)
+    monkeypatch.setattr(whole_records, "incomplete_records", lambda case: case.population.counts)
+    exposures(0, AuditOptions())
+    assert built
+    for case in built:
+        assert case.incomplete.tolist() == case.population.counts.tolist()
