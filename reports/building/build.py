@@ -53,6 +53,7 @@ ALONE = (
     "the people was not checked; every demand that needs people is undecided."
 )
 ABOUT_THE_EVIDENCE = "whether the file and the table can be believed"
+ABOUT_THE_POLICY = "whether the policy asks what is to be judged"
 
 
 def audit_document(
@@ -240,6 +241,8 @@ def _piece(found: decisions.Piece) -> Piece:
 
 
 def _plain(found: decisions.Finding) -> str:
+    if found.clause == decisions.NOTHING_JUDGED:
+        return ABOUT_THE_POLICY
     if found.is_about_evidence:
         is_waivers = is_about_waivers(found.clause, found.measure)
         return ABOUT_WAIVERS if is_waivers else ABOUT_THE_EVIDENCE

@@ -337,6 +337,9 @@ def test_a_policy_that_asks_nothing_of_what_somebody_can_infer_passes_no_declare
     done = files.run(*asked, "--knows", "sex")
     assert done.exit_code == 3
     assert "asks what somebody like “who knows sex” can infer" in " ".join(done.stdout.split())
+    page = files.run(*asked, "--knows", "sex", "--format", "html").stdout
+    assert "whether the policy asks what is to be judged" in page
+    assert "can be believed" not in page
 
 
 def test_a_baseline_of_one_secret_accepts_nothing_of_another(files):
