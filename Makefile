@@ -102,6 +102,7 @@ soundness-partial: $(VENV)/.dev
 
 soundness-doors: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.doors_soundness --cases $(or $(CASES),500) --seed $(SEED)
+	$(BIN)/python -m tests.judges.run_doors --cases $(or $(CASES),500) --seed $(SEED)
 
 studies: $(VENV)/.dev $(TOOLS)/.tools
 	$(BIN)/python -m benchmarks.studies.zhu_du_2010 --data $(DATA)
