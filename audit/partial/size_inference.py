@@ -24,8 +24,8 @@ from ppdm_models.tree.predicate import answer
 from ppdm_models.tree.tree import Missing, Tree
 
 MOST_VISITS = 20_000_000
-"""Pairs of a profile and a node that are looked at in all trees together; about a second."""
-NODE_VISITS = 200
+"""Pairs of a profile and a node that are looked at in all trees together: two seconds at most."""
+NODE_VISITS = 2_000
 """What a node costs besides, in such pairs."""
 NO_TABLE = "no table was given"
 NO_SIZES = "no tree publishes how many people its nodes hold"
@@ -121,13 +121,14 @@ class _Search:
         counts = self.population.counts
         walk = _Walk.of(tree, self.population.columns, self.columns)
         everyone = np.flatnonzero(walk.entered & (counts > 0))
-        start = _Visit(0, everyone, np.zeros(len(everyone), np.intp), {}, frozenset())
+        start = _Visit(0, everyone, np.zeros(len(everyone), np.intp), {})
         pending = [start]
         while pending and self.left > 0:
             visit = pending.pop()
             self.left -= len(visit.rows) + NODE_VISITS
             proved = self._judged(place, visit, float(sizes[visit.node]))
-            pending += walk.below(visit, visit.closed | proved)
+            if tree.nodes[visit.node].children:
+                pending += walk.below(visit, visit.closed | proved)
 
     def _judged(self, place: int, visit: _Visit, size: float) -> frozenset[int]:
         """Note what the size of a node proves, and return of which columns that is."""
@@ -171,22 +172,18 @@ class _Visit:
     """A node, the profiles that can be there, and by which code each: a profile comes up once for each column.
 
     ``masks`` say of the columns that the way to the node tests, by code, which values of their domain it leaves open.
-    Of ``closed`` ones nothing is asked below, as more was proved above. ``is_exact`` says that whoever comes up here
-    can be here: where one test reads several columns, or a missing value has a way of its own, more may come up.
+    Of those that are ``asked`` this is some and not all; of ``closed`` ones more was proved above. ``is_exact`` says
+    that whoever comes up here can be here: where one test reads several columns, or a missing value has a way of its
+    own, more may come up.
     """
 
     node: int
     rows: IndexArray
     codes: IndexArray
     masks: Mapping[int, BoolArray]
-    closed: frozenset[int]
+    asked: frozenset[int] = frozenset()
+    closed: frozenset[int] = frozenset()
     is_exact: bool = True
-
-    @property
-    def asked(self) -> list[int]:
-        """The columns of which the size of this node may prove something."""
-        open_masks = ((code, each) for code, each in self.masks.items() if code not in self.closed)
-        return [code for code, mask in open_masks if mask.any() and not mask.all()]
 
 
 Ways = tuple[dict[int, BoolArray], dict[int, BoolArray]]
@@ -229,27 +226,39 @@ class _Walk:
     def below(self, visit: _Visit, closed: frozenset[int]) -> Iterator[_Visit]:
         """Yield the children of a node with who can be there."""
         children = self.branches.tree.nodes[visit.node].children
-        is_open = ~np.isin(visit.codes, list(closed))
-        rows, codes = visit.rows[is_open], visit.codes[is_open]
-        if not children or not len(rows):
+        rows, codes = visit.rows, visit.codes
+        if closed:
+            is_open = ~self._are(codes, closed)
+            rows, codes = rows[is_open], codes[is_open]
+        if not len(rows):
             return
         names = dict.fromkeys(name for child in children for name in self.branches.reads[child])
         coded = [(self.code_of[name], name) for name in names if name in self.code_of]
         sent, _ = self._ways(visit, rows, None)
         read = {code: self._ways(visit, rows, name) for code, name in coded if code not in closed}
         is_mixed = any(len(self.branches.reads[child]) > 1 for child in children)
-        is_exact = self.whole.issuperset(names) and not is_mixed
+        is_exact = visit.is_exact and self.whole.issuperset(names) and not is_mixed
         is_member = codes == ALL
+        is_kept = ~self._are(codes, read)
         for child in children:
-            kept = sent[child] & ~np.isin(codes, list(read))
+            kept = sent[child] & is_kept
             parts, own, masks = [rows[kept]], [codes[kept]], dict(visit.masks)
+            asked = set(visit.asked - closed)
             for code, (able, left) in read.items():
                 more = able[child] & ((codes == code) | (is_member & ~sent[child]))
                 parts.append(rows[more])
                 own.append(np.full(len(parts[-1]), code, np.intp))
                 masks[code] = left[child]
+                is_asked = left[child].any() and not left[child].all()
+                asked = asked | {code} if is_asked else asked - {code}
             found = np.concatenate(parts), np.concatenate(own)
-            yield _Visit(child, *found, masks, closed, visit.is_exact and is_exact)
+            yield _Visit(child, *found, masks, frozenset(asked), closed, is_exact)
+
+    def _are(self, codes: IndexArray, some: Collection[int]) -> BoolArray:
+        """Return whether each code is one of some."""
+        table = np.zeros(len(self.code_of) + 1, np.bool_)
+        table[list(some)] = True
+        return np.asarray(table[codes])
 
     def _ways(self, visit: _Visit, rows: IndexArray, hidden: str | None) -> Ways:
         """Return who can go to each child by their true values, whatever that of a hidden column is."""

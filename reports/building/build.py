@@ -16,6 +16,7 @@ from ppdm_models.tree.tree import Task
 from reports.building.acceptance import ABOUT_WAIVERS
 from reports.building.adversaries import adversaries
 from reports.building.assumed import knowledge
+from reports.building.assumed_columns import assumed_known, secret_steps
 from reports.building.cases import MOST_CASES, leaf_cases
 from reports.building.certain import worlds_part
 from reports.building.compare import repair_part
@@ -95,7 +96,7 @@ def _document(
 ) -> Document:
     exposure, pack = audit.full, decision.pack
     evidence = exposure.evidence
-    cases = leaf_cases(evidence, decision)
+    cases, assumed = leaf_cases(evidence, decision), assumed_known(audit)
     return Document(
         kind="repair" if kind == "repair" else "audit",
         confidential=OF_THE_FILE if evidence.population.is_absent else CONFIDENTIAL,
@@ -104,11 +105,12 @@ def _document(
         verdict=word(decision.verdict),
         headline=story.headline,
         meaning=story.meaning,
-        next_steps=story.next_steps,
+        next_steps=(*story.next_steps, *secret_steps(assumed)),
         lessons=lessons(audit),
         findings=tuple(map(finding_part, decision.findings)),
         fail_on=decision.fail_on,
         not_judged=tuple(Row(name=name, text=why) for name, why in decision.not_judged),
+        assumed_known=assumed,
         basis="file" if evidence.population.is_absent else "table",
         rests_on=ALONE if evidence.population.is_absent else "",
         leaves=cases[:MOST_CASES],
