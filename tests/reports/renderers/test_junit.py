@@ -32,7 +32,7 @@ def test_what_passes_is_a_bare_case_and_what_is_not_decided_a_failure(gate):
     undecided = suites(gate)["odd/größe #1.txt"]
     assert outcomes(undecided) == [["failure"]] * 3 + [["skipped"]]
     assert undecided.find("testcase")[0].get("type") == "UNDETERMINED"
-    assert undecided[3][0].get("message") == "is about forests"
+    assert undecided.findall("testcase")[3][0].get("message") == "is about forests"
 
 
 def test_a_model_without_audit_is_an_error(gate):
