@@ -137,4 +137,4 @@ class _Ways:
         after = self.stops[:, other, one], self.stops[:, own, two]
         is_same = (before[0] == after[0]) & (before[1] == after[1])
         is_crossed = (before[0] == after[1]) & (before[1] == after[0])
-        return giver[(is_same | is_crossed).all(axis=0)]
+        return np.asarray(giver[(is_same | is_crossed).all(axis=0)])

@@ -23,6 +23,7 @@ from audit.partial.ground import Ground
 from audit.partial.leaf_table import are_sizes_published
 from audit.partial.secret import Secret
 from audit.partial.seen import Seen
+from audit.partial.size_secret import secret_seen_by_sizes
 from audit.people.forest import Forest
 from audit.people.merged import merged
 from audit.people.population import Population
@@ -30,6 +31,7 @@ from audit.reading import Undetermined
 from audit.worlds.clock import Clock
 from audit.worlds.result import OUT_OF_TIME, Worlds
 from ppdm_models.arrays import IndexArray
+from ppdm_models.tree.ensemble import Ensemble
 from ppdm_models.tree.tree import Quality, Task, Tree
 
 NOT_TOGETHER = "what several trees prove together of a column is not worked out: it may be more than each proves alone"
@@ -70,12 +72,12 @@ def secret_seen_in_forest(
     """
     usable = [place for place in range(len(forest.trees)) if _is_usable(forest, population, place)]
     if not usable:
-        return Undetermined(NEEDS_COUNTS.format(forest.model.source, _published(forest)))
+        return _without_counts(forest, population, secret, known)
     testing = [place for place, tree in enumerate(forest.trees) if _tests(tree, secret.name)]
     asked = [place for place in usable if place in testing]
     places = asked if testing else usable[:1]
     if not places:
-        return Undetermined(NEEDS_COUNTS.format(forest.model.source, _published(forest)))
+        return _without_counts(forest, population, secret, known)
     table = Codes(population, told_apart(list(forest.trees), population.columns))
     knowledge = knowledge.model_copy(update={"split": SplitLevel.NONE})
     less = replace(effort, flows=effort.flows // len(places))
@@ -109,6 +111,16 @@ def secret_seen_in_forest(
     return Seen(first.population, NO_ESTIMATE, worlds, doubts, 0.0, said, first.prior)
 
 
+def _without_counts(
+    forest: Forest, population: Population, secret: Secret, known: Collection[str]
+) -> Seen | Undetermined:
+    """Return what sizes of nodes prove where no tree that tests the secret counts classes, or what is missing."""
+    seen = secret_seen_by_sizes(forest, population, secret, known)
+    if seen is not None:
+        return seen
+    return Undetermined(NEEDS_COUNTS.format(forest.model.source, _published(forest)))
+
+
 def _tests(tree: Tree, name: str) -> bool:
     return any(each.name == name for each in tree.used_features())
 
@@ -128,7 +140,8 @@ def _is_usable(forest: Forest, population: Population, place: int) -> bool:
 
 def _published(forest: Forest) -> str:
     """Return in words what a forest publishes instead of leaf counts of people."""
-    if forest.draws:
+    model = forest.model
+    if forest.draws or (isinstance(model, Ensemble) and model.resampled):
         return "counts of draws of a sample"
     worst = next((each for each in forest.trees if each.quality in PUBLISHED), None)
     if worst is not None:

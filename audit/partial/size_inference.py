@@ -60,6 +60,15 @@ class SizeInference:
     incomplete: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class SizeClaim:
+    """What the size of one node proves of a column of some profiles: which of these values they can have, (D,)."""
+
+    profiles: IndexArray
+    values: Column
+    is_left: BoolArray
+
+
 def infer_from_sizes(
     forest: Forest, population: Population, columns: Collection[str], most: int = MOST_VISITS
 ) -> SizeInference:
@@ -67,13 +76,33 @@ def infer_from_sizes(
 
     Each tree is read by itself, node by node. Sizes that count draws or weights are no sizes here.
     """
+    search = _Search(population, tuple(columns), most)
+    incomplete = _searched(search, forest, population)
+    return SizeInference(search.proofs(), incomplete)
+
+
+def claims_of(
+    forest: Forest,
+    population: Population,
+    column: str,
+    ends: Sequence[float] = (),
+    most: int = MOST_VISITS,
+) -> tuple[list[SizeClaim], str]:
+    """Return all that node sizes prove of one column, and why there may be more; ``ends`` part its numbers besides."""
+    search = _Search(population, (column,), most, ends=ends)
+    incomplete = _searched(search, forest, population)
+    return search.claims, incomplete
+
+
+def _searched(search: _Search, forest: Forest, population: Population) -> str:
+    """Search all trees, and return why there may be more than was found."""
     if population.is_absent:
-        return SizeInference(incomplete=NO_TABLE)
+        return NO_TABLE
     if population.weight is not None:
-        return SizeInference(incomplete=WEIGHED)
+        return WEIGHED
     if forest.draws:
-        return SizeInference(incomplete=DRAWN)
-    trees, search = forest.trees, _Search(population, tuple(columns), most)
+        return DRAWN
+    trees = forest.trees
     unsized = done = 0
     for place, (tree, stops) in enumerate(zip(trees, forest.stops, strict=True)):
         sizes = published_sizes(tree)
@@ -84,12 +113,11 @@ def infer_from_sizes(
         else:
             search.add(place, tree, sizes)
         done += search.left > 0
-    said = ""
     if search.left <= 0:
-        said = TOO_MUCH.format(done, len(trees))
-    elif unsized:
-        said = NO_SIZES if unsized == len(trees) else NOT_ALL_TREES.format(unsized, len(trees))
-    return SizeInference(search.proofs(), said)
+        return TOO_MUCH.format(done, len(trees))
+    if unsized:
+        return NO_SIZES if unsized == len(trees) else NOT_ALL_TREES.format(unsized, len(trees))
+    return ""
 
 
 def published_sizes(tree: Tree) -> FloatArray:
@@ -113,24 +141,26 @@ class _Search:
     population: Population
     columns: tuple[str, ...]
     left: int
+    ends: Sequence[float] = ()
+    claims: list[SizeClaim] = field(default_factory=list)
     _proved: dict[int, BoolArray] = field(default_factory=dict)
     _best: dict[int, tuple[float, int, int]] = field(default_factory=dict)
 
     def add(self, place: int, tree: Tree, sizes: FloatArray) -> None:
         """Look for what the sizes of a tree prove."""
         counts = self.population.counts
-        walk = _Walk.of(tree, self.population.columns, self.columns)
+        walk = _Walk.of(tree, self.population.columns, self.columns, self.ends)
         everyone = np.flatnonzero(walk.entered & (counts > 0))
         start = _Visit(0, everyone, np.zeros(len(everyone), np.intp), {})
         pending = [start]
         while pending and self.left > 0:
             visit = pending.pop()
             self.left -= len(visit.rows) + NODE_VISITS
-            proved = self._judged(place, visit, float(sizes[visit.node]))
+            proved = self._judged(place, visit, float(sizes[visit.node]), walk)
             if tree.nodes[visit.node].children:
                 pending += walk.below(visit, visit.closed | proved)
 
-    def _judged(self, place: int, visit: _Visit, size: float) -> frozenset[int]:
+    def _judged(self, place: int, visit: _Visit, size: float, walk: _Walk) -> frozenset[int]:
         """Note what the size of a node proves, and return of which columns that is."""
         asked = visit.asked
         if not asked or size != self.population.counts[visit.rows[visit.codes == ALL]].sum():
@@ -141,7 +171,11 @@ class _Search:
             return frozenset()
         proved = frozenset(each for each in asked if bool(there[each]) == is_empty)
         for code in proved if len(visit.rows) else ():
-            self._note(code, visit.rows[visit.codes == (code if is_empty else ALL)], place, visit)
+            rows = visit.rows[visit.codes == (code if is_empty else ALL)]
+            self._note(code, rows, place, visit)
+            left = ~visit.masks[code] if is_empty else visit.masks[code]
+            values = walk.domains[self.columns[code - 1]].values
+            self.claims.append(SizeClaim(rows, values, left))
         return proved
 
     def _note(self, code: int, rows: IndexArray, place: int, visit: _Visit) -> None:
@@ -203,13 +237,18 @@ class _Walk:
     entered: BoolArray
 
     @classmethod
-    def of(cls, tree: Tree, columns: Columns, names: Sequence[str]) -> _Walk:
+    def of(cls, tree: Tree, columns: Columns, names: Sequence[str], ends: Sequence[float]) -> _Walk:
         """Return a walk over the tree for these people."""
         features = tree.used_features()
         seen, refused = prepared(features, {each.name: columns[each.name] for each in features})
         tests = asked_by([tree])
         domains = {
-            each.name: domain_of(tests[each.name], each, *_few(columns[each.name]))
+            each.name: domain_of(
+                tests[each.name],
+                each,
+                *_few(columns[each.name]),
+                ends if each.name in names else (),
+            )
             for each in features
         }
         size = len(next(iter(columns.values()))) if columns else 0

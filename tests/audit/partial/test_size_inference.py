@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from audit.partial.secret import secret_of
 from audit.partial.size_inference import (
     DRAWN,
     NO_SIZES,
@@ -14,8 +15,11 @@ from audit.partial.size_inference import (
     infer_from_sizes,
     published_sizes,
 )
+from audit.partial.size_secret import secret_seen_by_sizes
 from audit.people.forest import forest_of
+from audit.people.merged import merged
 from audit.people.population import build_population
+from ppdm_models.errors import KnowledgeError
 from ppdm_models.files.load import open_model
 from ppdm_models.records.read_table import read_table
 from ppdm_models.records.routing import route
@@ -97,6 +101,36 @@ def test_what_is_said_to_follow_holds_in_every_filling_and_what_one_node_proves_
             able, sure = passed[:, :, node].any(axis=1), passed[:, :, node].all(axis=1)
             if kind != "gaps" and size in (0, able.sum()):
                 assert proved[able & ~sure].all()
+
+
+@pytest.mark.parametrize("kind", ["categories", "numbers", "gaps"])
+@pytest.mark.parametrize("seed", range(40))
+def test_what_sizes_leave_of_a_secret_holds_in_every_filling(seed, kind):
+    tree, population = small_case(kind, seed)
+    forest, sizes = forest_of(tree, population), published_sizes(tree)
+    for name in [each.name for each in tree.used_features()]:
+        if len(np.unique(population.columns[name].keys)) < 2:
+            continue
+        bins = [1.5] if kind == "numbers" and name != "colour" and seed % 2 else None
+        more = tree.feature(name).values
+        try:
+            secret = secret_of(population, name, bins, "known.toml", more)
+        except KnowledgeError:  # one bin holds everybody
+            continue
+        known = [each for each in population.qi if each != name]
+        seen = secret_seen_by_sizes(forest, population, secret, known)
+        if seen is None:
+            continue
+        _, of = merged(population, known)
+        people, passed = nodes_on_the_way(tree, population, name)
+        places = secret.places(values_of(tree, population, name))
+        for row, person in enumerate(people):
+            held = np.unique(places[fillings(passed, sizes)[:, row]])
+            is_left = seen.worlds.high[of[person]] > 0
+            if kind == "categories" or bins:
+                assert is_left[held].all()
+            assert is_left[secret.of[person]]
+        assert seen.worlds.left
 
 
 def test_a_leaf_that_holds_all_who_are_over_70_proves_a_column_of_each():
