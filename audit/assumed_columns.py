@@ -20,7 +20,8 @@ class ProvedColumn:
     """A column that node sizes prove of some people to an adversary who knows the other tested columns.
 
     ``release`` names its model. ``node`` is the name of the node that proves it of most people at once, ``path`` the
-    way there, in the tree of that number, from 0; ``people_of_node`` are proved there.
+    way there, in the tree of that number, from 0; ``people_of_node`` are proved there. ``is_of_several`` says that the
+    model has several trees.
     """
 
     column: str
@@ -30,11 +31,12 @@ class ProvedColumn:
     node: str
     path: str
     people_of_node: float
+    is_of_several: bool
 
 
 @dataclass(frozen=True, slots=True)
 class AssumedColumns:
-    """The tested columns that were assumed known, in the order of the model's fields, and what sizes prove of them.
+    """The tested columns that were assumed known, tree by tree, and what sizes of nodes prove of them.
 
     ``incomplete`` says why sizes may prove more than was found, one reason a release; nothing where all was looked at.
     """
@@ -91,4 +93,5 @@ def _in_words(exposure: Exposure, found: SizeInference) -> Iterator[ProvedColumn
             tree.nodes[proof.node].name,
             path_text(tree, proof.node),
             proof.people_of_node,
+            len(evidence.trees) > 1,
         )

@@ -41,7 +41,8 @@ def _people(each: ProvedColumn) -> str:
 
 def _proved(each: ProvedColumn, found: AssumedColumns) -> ProvedBySizes:
     release = f" of {each.release}" if len({one.release for one in found.proved}) > 1 else ""
-    where = f"tree {each.tree + 1}, node {each.node}{release} ({each.path})"
+    tree = f"tree {each.tree + 1}, " if each.is_of_several else ""
+    where = f"{tree}node {each.node}{release} ({each.path})"
     return ProvedBySizes(
         column=each.column,
         people=number(each.people),
