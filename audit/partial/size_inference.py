@@ -13,10 +13,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from audit.partial.domains import Domain, asked_by, domain_of
+from audit.partial.plain_sizes import covered, held_at, plain_tree, settled
 from audit.partial.walk import Branches, branches
 from audit.people.forest import Forest
 from audit.people.population import Population
 from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from ppdm_models.records.branching import Matrix, branching
 from ppdm_models.records.routing import SEVERAL, prepared
 from ppdm_models.tree.column import Column, Columns, NumericColumn
 from ppdm_models.tree.node_columns import totals_of
@@ -89,7 +91,7 @@ def claims_of(
     most: int = MOST_VISITS,
 ) -> tuple[list[SizeClaim], str]:
     """Return all that node sizes prove of one column, and why there may be more; ``ends`` part its numbers besides."""
-    search = _Search(population, (column,), most, ends=ends)
+    search = _Search(population, (column,), most, ends=ends, keeps_claims=True)
     incomplete = _searched(search, forest, population)
     return search.claims, incomplete
 
@@ -110,7 +112,7 @@ def _searched(search: _Search, forest: Forest, population: Population) -> str:
             unsized += 1
         elif search.left <= 0:
             break
-        else:
+        elif not search.add_plain(place, tree, stops, sizes):
             search.add(place, tree, sizes)
         done += search.left > 0
     if search.left <= 0:
@@ -142,9 +144,46 @@ class _Search:
     columns: tuple[str, ...]
     left: int
     ends: Sequence[float] = ()
+    keeps_claims: bool = False
     claims: list[SizeClaim] = field(default_factory=list)
     _proved: dict[int, BoolArray] = field(default_factory=dict)
     _best: dict[int, tuple[float, int, int]] = field(default_factory=dict)
+
+    def add_plain(self, place: int, tree: Tree, stops: IndexArray, sizes: FloatArray) -> bool:
+        """Do the same at once for a tree of plain splits; return whether that was possible."""
+        splits = branching(tree)
+        counts = self.population.counts
+        people = np.flatnonzero(counts > 0)
+        if splits is None or self.keeps_claims or (stops[people] < 0).any():
+            return False
+        seen, refused = prepared(tree.features, self.population.columns)
+        numbers = Matrix({name: seen[name] for name in splits.features})
+        if (
+            refused
+            or not numbers.has(splits.features)
+            or numbers.lacks(splits.features)[people].any()
+        ):
+            return False
+        code_of = {name: code for code, name in enumerate(self.columns, 1)}
+        codes = np.array([code_of.get(name, 0) for name in splits.features], np.intp)
+        table = numbers.table[people]
+        held = held_at(splits, stops[people], counts[people])
+        if ((held == 0) & (sizes == 0)).any():
+            return False  # who is not at an empty node is found node by node
+        is_whole = (numbers.table == np.rint(numbers.table)).all(axis=0)
+        plain = plain_tree(splits, (sizes == held) & (held > 0), is_whole, codes > 0)
+        if plain is None:
+            return False
+        proved, self.left = settled(plain, table, self.left)
+        if proved is None:
+            return True
+        whole, first = covered(plain, proved)
+        for column in np.flatnonzero(proved.any(axis=0)).tolist():
+            nodes = np.flatnonzero(first[:, column])
+            rows = people[whole[stops[people], column]]
+            best = int(nodes[held[nodes].argmax()])
+            self._note(int(codes[column]), rows, place, best, float(held[best]))
+        return True
 
     def add(self, place: int, tree: Tree, sizes: FloatArray) -> None:
         """Look for what the sizes of a tree prove."""
@@ -172,18 +211,18 @@ class _Search:
         proved = frozenset(each for each in asked if bool(there[each]) == is_empty)
         for code in proved if len(visit.rows) else ():
             rows = visit.rows[visit.codes == (code if is_empty else ALL)]
-            self._note(code, rows, place, visit)
+            self._note(code, rows, place, visit.node, float(self.population.counts[rows].sum()))
             left = ~visit.masks[code] if is_empty else visit.masks[code]
             values = walk.domains[self.columns[code - 1]].values
             self.claims.append(SizeClaim(rows, values, left))
         return proved
 
-    def _note(self, code: int, rows: IndexArray, place: int, visit: _Visit) -> None:
-        counts = self.population.counts
-        self._proved.setdefault(code, np.zeros(len(counts), np.bool_))[rows] = True
-        people = float(counts[rows].sum())
+    def _note(self, code: int, rows: IndexArray, place: int, node: int, people: float) -> None:
+        """Note that something is proved of these profiles, of so many people at one node."""
+        size = len(self.population.counts)
+        self._proved.setdefault(code, np.zeros(size, np.bool_))[rows] = True
         if people > self._best.get(code, (0.0, 0, 0))[0]:
-            self._best[code] = people, place, visit.node
+            self._best[code] = people, place, node
 
     def proofs(self) -> tuple[SizeProof, ...]:
         """Return what was proved of each column, most people first."""

@@ -31,7 +31,16 @@ from reports.building.values import parameters, place_value, plain, readings
 from reports.building.worded import value, word
 from reports.document.document import Document, Dropped, Policy, Provenance
 from reports.document.naming import finding_id, is_about_waivers
-from reports.document.parts import Accepted, Finding, Guidance, Piece, Place, Row, number
+from reports.document.parts import (
+    Accepted,
+    AssumedKnown,
+    Finding,
+    Guidance,
+    Piece,
+    Place,
+    Row,
+    number,
+)
 
 CONFIDENTIAL = (
     "Confidential: this report names profiles, counts and true values of people in the table. Keep it with the table; "
@@ -63,15 +72,17 @@ def audit_document(
     provenance: Provenance,
     purpose: str = "",
     command: str = "",
+    assumed: AssumedKnown | None = None,
 ) -> Document:
     """Return the report of an audit; ``purpose`` is what the model is to be published for, in its owner's words.
 
-    ``command`` is how the model is repaired, as it is typed where the audit was asked for.
+    ``command`` is how the model is repaired, as it is typed where the audit was asked for. ``assumed`` is what was
+    assumed known, where another report of this audit has worked it out.
     """
     evidence = audit.full.evidence
     title = f"Privacy audit of {evidence.source}"
     story = audit_story(evidence, decision, command)
-    return _document(audit, decision, provenance, "audit", title, story, purpose)
+    return _document(audit, decision, provenance, "audit", title, story, purpose, assumed)
 
 
 def repair_document(repair: Repair, provenance: Provenance, purpose: str = "") -> Document:
@@ -93,10 +104,11 @@ def _document(
     title: str,
     story: Story,
     purpose: str,
+    assumed: AssumedKnown | None = None,
 ) -> Document:
     exposure, pack = audit.full, decision.pack
     evidence = exposure.evidence
-    cases, assumed = leaf_cases(evidence, decision), assumed_known(audit)
+    cases, assumed = leaf_cases(evidence, decision), assumed or assumed_known(audit)
     return Document(
         kind="repair" if kind == "repair" else "audit",
         confidential=OF_THE_FILE if evidence.population.is_absent else CONFIDENTIAL,

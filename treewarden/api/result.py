@@ -168,5 +168,5 @@ class Result:
         """The report in full."""
         if not self._options.levels:
             return self._brief
-        told = with_levels(self._audit, self._options)
-        return audit_document(told, self._decision, self._provenance)
+        told, brief = with_levels(self._audit, self._options), self._brief
+        return audit_document(told, self._decision, self._provenance, assumed=brief.assumed_known)

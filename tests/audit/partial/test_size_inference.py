@@ -4,7 +4,9 @@ from dataclasses import replace
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 
 from audit.partial.secret import secret_of
 from audit.partial.size_inference import (
@@ -12,6 +14,7 @@ from audit.partial.size_inference import (
     NO_SIZES,
     WEIGHED,
     SizeInference,
+    claims_of,
     infer_from_sizes,
     published_sizes,
 )
@@ -21,13 +24,15 @@ from audit.people.merged import merged
 from audit.people.population import build_population
 from ppdm_models.errors import KnowledgeError
 from ppdm_models.files.load import open_model
-from ppdm_models.records.read_table import read_table
+from ppdm_models.records.branching import FEWEST_NODES
+from ppdm_models.records.read_table import read_table, table_of
 from ppdm_models.records.routing import route
 from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from ppdm_models.tree.node_table import parents_of
 from ppdm_models.tree.tree import Quality
 from tests.audit.partial.features import NUMBERS, of_categories, of_numbers
 from tests.places import DATA
+from treewarden.api.asking import model_input
 
 HIV = DATA / "forests" / "column-proved-by-a-leaf.pmml"
 
@@ -173,3 +178,27 @@ def test_inner_sizes_that_are_withheld_are_the_sums_of_their_leaves():
     assert published_sizes(replace(tree, nodes=tuple(bare))).tolist() == (
         published_sizes(tree).tolist()
     )
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_trees_of_plain_splits_give_the_same_all_nodes_of_a_level_at_a_time(seed):
+    rng = np.random.default_rng(seed)
+    digits = seed % 2  # whole numbers, where ways can be void that are not among fractions
+    numbers = (3 * rng.random((60 + 40 * seed, 4))).round(digits)
+    label = (numbers.sum(axis=1) + rng.normal(size=len(numbers)) > 6).astype(int)
+    people = pd.DataFrame(numbers, columns=["a", "b", "c", "d"])
+    fitted = DecisionTreeClassifier(min_samples_leaf=3, random_state=seed).fit(people, label)
+    tree = model_input(fitted).model
+    assert len(tree.nodes) >= FEWEST_NODES
+    table = table_of({**people.to_dict("list"), "y": [str(each) for each in label]})
+    population = build_population(tree, table, sensitive="y")
+    forest = forest_of(tree, population)
+    found = {each.column: each for each in infer_from_sizes(forest, population, people).proofs}
+    assert found
+    for name in people:
+        claims, _ = claims_of(forest, population, name)
+        proved = np.zeros(len(population.counts), dtype=bool)
+        for claim in claims:
+            proved[claim.profiles] = True
+        assert proved.any() == (name in found)
+        assert not proved.any() or (found[name].profiles == proved).all()
