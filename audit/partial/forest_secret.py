@@ -104,7 +104,9 @@ def secret_seen_in_forest(
     doubts = tuple(dict.fromkeys(each for seen in found for each in seen.doubts))
     said = tuple(dict.fromkeys(each for seen in found for each in seen.said))
     worlds = _combined(found, [place + 1 for place in places], (*doubts, *left))
-    if isinstance(worlds, Worlds) and not (doubts or said):
+    # Values of leaves that rest on several trees at once, as boosted ones do, an exchange might change.
+    is_whole = len(usable) == len(forest.trees) and not _has_others(forest)
+    if isinstance(worlds, Worlds) and is_whole and not (doubts or said):
         rows = _Rows.of(population, table, secret, known, first, knows_target=knows_target)
         if rows is not None:
             worlds = rows.witnessed(worlds, forest.trees, population, secret)
@@ -119,6 +121,11 @@ def _without_counts(
     if seen is not None:
         return seen
     return Undetermined(NEEDS_COUNTS.format(forest.model.source, _published(forest)))
+
+
+def _has_others(forest: Forest) -> bool:
+    """Return whether the model holds something else than trees."""
+    return isinstance(forest.model, Ensemble) and any(True for _ in forest.model.others)
 
 
 def _tests(tree: Tree, name: str) -> bool:

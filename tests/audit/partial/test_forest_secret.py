@@ -175,6 +175,12 @@ def test_what_no_exchange_shows_stays_open_and_says_why():
     assert all(NOT_TOGETHER in each.left for each in opened)
 
 
+def test_an_exchange_shows_a_value_that_nobody_of_a_group_has():
+    found = [check(seed, 7)[0] for seed in range(60)]
+    shown = [each.worlds.reached_high > each.population.truth for each in found]
+    assert any(each.any() for each in shown)
+
+
 def test_a_column_that_no_tree_tests_is_as_common_as_in_the_table():
     forest, population = small_forest(4, 9)
     other = np.array([0, 1, 0, 1])[np.arange(len(population.counts)) % 4]
@@ -208,3 +214,18 @@ def test_what_is_missing_is_named_where_no_tree_counts_people(change, said):
     assert isinstance(found, Undetermined)
     assert found.reason.startswith("a secret that the model tests needs leaf counts of people")
     assert said in found.reason
+
+
+def test_nothing_is_witnessed_where_a_tree_publishes_no_counts_of_people():
+    cases = [small_forest(seed, 7) for seed in range(40)]
+    for seed, (forest, population) in enumerate(cases):
+        first, second = forest.members
+        bare = Member(replace(second.model, quality=Quality.NORMALISED))
+        mixed = replace(forest, members=(first, bare))
+        names = [each.name for each in first.model.used_features()]
+        for name in names[:1]:
+            others = [each for each in population.qi if each != name]
+            _, found = seen(mixed, population, name, others, knows_target=True)
+            worlds = found.worlds
+            assert (worlds.reached_high == found.population.truth).all(), seed
+            assert worlds.left
