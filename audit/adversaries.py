@@ -17,6 +17,7 @@ from audit.of_releases import ADVERSARY
 from audit.options import DEFAULT, AuditOptions, Rows
 from audit.partial.allowance import FULL, Effort
 from audit.partial.feature import secret_seen_by
+from audit.partial.forest_secret import secret_seen_in_forest
 from audit.partial.ground import Ground
 from audit.partial.secret import Secret
 from audit.partial.seen import Seen, seen_by
@@ -98,7 +99,9 @@ def with_adversaries(
         return audit
     exposures, warnings = list(audit.exposures), list(audit.warnings)
     is_whole = audit.full.solver.split_rows == Rows.INTEGER
-    asking = _Asking(model, population, knowledge, asked.secret, options, is_whole)
+    asking = _Asking(
+        audit.full.evidence.forest, population, knowledge, asked.secret, options, is_whole
+    )
     for adversary in asked.partial:
         with step(f"asking what “{adversary.name}” learns"):
             if is_of_several:
@@ -133,6 +136,8 @@ def of_model_alone(
     reason = Undetermined(NOT_THE_SECRET.format(secret))
     evidence = unsolved(forest, population, knowledge, reason, leaks)
     evidence = replace(evidence, secret=Named(secret, model.classes))
+    if forest.is_ensemble:
+        evidence = replace(evidence, together=reason)
     warnings = (
         *population.warnings,
         *said,
@@ -145,17 +150,19 @@ def of_model_alone(
 def _is_small(population: Population, exposure: Exposure) -> bool:
     """Return whether an adversary has several columns, and it is little work to ask of him without each."""
     known = 0 if exposure.who is None else len(exposure.who.knows or ())
+    if exposure.evidence.forest.is_ensemble:
+        return False
     return known > 1 and known * len(population.counts) <= MOST_LACKING
 
 
 @dataclass(frozen=True)
 class _Asking:
-    """A model and its people, of whom one adversary after the other is asked; ``secret`` is None for the target.
+    """A model with its people, of whom one adversary after the other is asked; ``secret`` is None for the target.
 
     ``is_of_whole_records`` says that the choice of splits is stated over whole records of who knows all.
     """
 
-    model: Model
+    forest: Forest
     population: Population
     knowledge: Knowledge
     secret: Secret | None
@@ -164,8 +171,8 @@ class _Asking:
 
     @cached_property
     def _ground(self) -> Ground:
-        assert isinstance(self.model, Tree)
-        return Ground(self.model, self.population, self.knowledge)
+        assert isinstance(self.forest.model, Tree)
+        return Ground(self.forest.model, self.population, self.knowledge)
 
     def seen(
         self, adversary: Adversary, seconds: float, effort: Effort = FULL
@@ -176,7 +183,7 @@ class _Asking:
             KnowledgeError: the level asks for numbers that neither the file publishes nor the table can give.
             TableError: no table with these leaves has these numbers.
         """
-        if not isinstance(self.model, Tree):
+        if self.forest.is_ensemble and self.secret is None:
             return NO_TREE
         known, until = adversary.knows, clock(seconds if self.options.worlds else 0.0)
         how = (until, self.options, effort)
@@ -190,6 +197,9 @@ class _Asking:
             return with_whole_records(seen, self._ground, until, self.options, asks_rest=rest)
         if known is None:
             known = tuple(name for name in self.population.qi if name != self.secret.name)
+        if self.forest.is_ensemble:
+            whole = (self.forest, self.population, self.knowledge, self.secret, known)
+            return secret_seen_in_forest(*whole, *how, knows_target=adversary.target)
         about = (self._ground, self.secret, known)
         return secret_seen_by(*about, *how, knows_target=adversary.target)
 

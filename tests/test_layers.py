@@ -76,6 +76,7 @@ audit/evidence.py
 audit/measures
 audit/agreement.py
 audit/result.py
+audit/assumed_columns.py
 audit/glance.py
 audit/levels.py
 audit/run.py

@@ -17,11 +17,15 @@ from ppdm_models.tree.tree import Tree
 
 @dataclass(frozen=True, eq=False)
 class Ground:
-    """A tree, the people as who knows all tells them apart, and what is published; ``knowledge`` is resolved."""
+    """A tree, the people as who knows all tells them apart, and what is published; ``knowledge`` is resolved.
+
+    ``shared`` is what their columns give away of each other, where it is the same for several trees.
+    """
 
     tree: Tree
     population: Population
     knowledge: Knowledge
+    shared: Codes | None = None
     _domains: dict[str, Domain] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
@@ -46,6 +50,8 @@ class Ground:
     @cached_property
     def table(self) -> Codes:
         """The people's columns, and what they give away of each other."""
+        if self.shared is not None:
+            return self.shared
         return Codes(self.population, told_apart([self.tree], self.population.columns))
 
     def hidden_from(self, known: Collection[str]) -> dict[str, Domain]:

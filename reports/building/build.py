@@ -16,6 +16,7 @@ from ppdm_models.tree.tree import Task
 from reports.building.acceptance import ABOUT_WAIVERS
 from reports.building.adversaries import adversaries
 from reports.building.assumed import knowledge
+from reports.building.assumed_columns import assumed_known, secret_steps
 from reports.building.cases import MOST_CASES, leaf_cases
 from reports.building.certain import worlds_part
 from reports.building.compare import repair_part
@@ -30,7 +31,16 @@ from reports.building.values import parameters, place_value, plain, readings
 from reports.building.worded import value, word
 from reports.document.document import Document, Dropped, Policy, Provenance
 from reports.document.naming import finding_id, is_about_waivers
-from reports.document.parts import Accepted, Finding, Guidance, Piece, Place, Row, number
+from reports.document.parts import (
+    Accepted,
+    AssumedKnown,
+    Finding,
+    Guidance,
+    Piece,
+    Place,
+    Row,
+    number,
+)
 
 CONFIDENTIAL = (
     "Confidential: this report names profiles, counts and true values of people in the table. Keep it with the table; "
@@ -62,15 +72,17 @@ def audit_document(
     provenance: Provenance,
     purpose: str = "",
     command: str = "",
+    assumed: AssumedKnown | None = None,
 ) -> Document:
     """Return the report of an audit; ``purpose`` is what the model is to be published for, in its owner's words.
 
-    ``command`` is how the model is repaired, as it is typed where the audit was asked for.
+    ``command`` is how the model is repaired, as it is typed where the audit was asked for. ``assumed`` is what was
+    assumed known, where another report of this audit has worked it out.
     """
     evidence = audit.full.evidence
     title = f"Privacy audit of {evidence.source}"
     story = audit_story(evidence, decision, command)
-    return _document(audit, decision, provenance, "audit", title, story, purpose)
+    return _document(audit, decision, provenance, "audit", title, story, purpose, assumed)
 
 
 def repair_document(repair: Repair, provenance: Provenance, purpose: str = "") -> Document:
@@ -92,10 +104,11 @@ def _document(
     title: str,
     story: Story,
     purpose: str,
+    assumed: AssumedKnown | None = None,
 ) -> Document:
     exposure, pack = audit.full, decision.pack
     evidence = exposure.evidence
-    cases = leaf_cases(evidence, decision)
+    cases, assumed = leaf_cases(evidence, decision), assumed or assumed_known(audit)
     return Document(
         kind="repair" if kind == "repair" else "audit",
         confidential=OF_THE_FILE if evidence.population.is_absent else CONFIDENTIAL,
@@ -104,11 +117,12 @@ def _document(
         verdict=word(decision.verdict),
         headline=story.headline,
         meaning=story.meaning,
-        next_steps=story.next_steps,
+        next_steps=(*story.next_steps, *secret_steps(assumed)),
         lessons=lessons(audit),
         findings=tuple(map(finding_part, decision.findings)),
         fail_on=decision.fail_on,
         not_judged=tuple(Row(name=name, text=why) for name, why in decision.not_judged),
+        assumed_known=assumed,
         basis="file" if evidence.population.is_absent else "table",
         rests_on=ALONE if evidence.population.is_absent else "",
         leaves=cases[:MOST_CASES],

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from policies.severity import Severity, counts
 from reports.building.redacted import OUTCOME
+from reports.document.assumed_known import without_counts
 from reports.document.document import Document
 from reports.document.gate import ClauseOutcome, Entry, Gate, Outcome, Result, Rule
 from reports.document.naming import finding_id, its_own_words
@@ -42,6 +43,7 @@ def entry_of(document: Document, name: str = "", file: str = "") -> Entry:
         rules=tuple(_rule(document, each) for each in document.findings),
         clauses=tuple(_clause(each) for each in document.findings),
         not_judged=document.not_judged,
+        assumed_known=without_counts(document.assumed_known),
         results=tuple(result for each in found for result in _results(each)),
     )
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 
 from ppdm_models.errors import OutputError
+from reports.document.assumed_known import without_counts
 from reports.document.document import (
     Attempt,
     Document,
@@ -21,7 +22,18 @@ from reports.document.document import (
     Side,
 )
 from reports.document.naming import its_own_words
-from reports.document.parts import Accepted, File, Finding, Number, Piece, Plots, Row, Value
+from reports.document.parts import (
+    Accepted,
+    AssumedKnown,
+    File,
+    Finding,
+    Number,
+    Piece,
+    Plots,
+    ProvedBySizes,
+    Row,
+    Value,
+)
 from reports.document.words import count, counted
 
 LEAST = 10
@@ -59,6 +71,7 @@ def redacted(document: Document) -> Document:
         "redacted_below": least,
         "meaning": _meaning(document),
         "next_steps": STEPS,
+        "assumed_known": _assumed(document.assumed_known),
         "lessons": (),
         "findings": tuple(_finding(each, least) for each in document.findings),
         "leaves": (),
@@ -107,6 +120,18 @@ def _meaning(document: Document) -> str:
     demands = counted(len(asked), "demand", "demands")
     are_met = f"{met or 'none'} {'is' if met < 2 else 'are'} met"
     return f"Of {demands} of the policy “{document.policy.title}”, {are_met}."
+
+
+def _assumed(found: AssumedKnown | None) -> AssumedKnown | None:
+    """Return the columns that were assumed known, and which of them follow of somebody, not of how many and where."""
+    if found is None:
+        return None
+    names = dict.fromkeys(each.column for each in found.proved)
+    proved = tuple(
+        ProvedBySizes(column=name, people=None, text=f"{name}: {LEFT_OUT} of how many people")
+        for name in names
+    )
+    return AssumedKnown(columns=found.columns, proved=proved, summary=without_counts(found))
 
 
 def _finding(found: Finding, least: int) -> Finding:

@@ -10,6 +10,7 @@ from pydantic import Field
 from policies.severity import Severity, counts
 from reports.document.parts import (
     Adversary,
+    AssumedKnown,
     Break,
     Ensemble,
     File,
@@ -262,9 +263,10 @@ class Document(Part):
     report. Of a redacted one, ``redacted_below`` is the smallest count of people that is told, and what cannot be told
     is empty or null; null: nothing was left out. ``purpose`` is what the model is to be published for, in its owner's
     words. Findings of the severity ``fail_on`` or a graver one make up the verdict; ``not_judged`` names the clauses
-    that do not apply to this model, and why. ``adversaries`` are all who were asked about, where that are not only
-    those who know every quasi-identifier; ``readings`` then are those of the worst of them. ``basis`` is "file" where
-    no table was given, and ``rests_on`` says then what the verdict rests on.
+    that do not apply to this model, and why. ``assumed_known`` names the columns that the model tests and nobody
+    judged; null in older ones. ``adversaries`` are all who were asked about, where that are not only those who know
+    every quasi-identifier; ``readings`` then are those of the worst of them. ``basis`` is "file" where no table was
+    given, and ``rests_on`` says then what the verdict rests on.
     """
 
     schema_version: Literal["treewarden-report/1"] = Field(default=SCHEMA, alias="schema")
@@ -281,6 +283,7 @@ class Document(Part):
     findings: tuple[Finding, ...]
     fail_on: Severity = "error"
     not_judged: tuple[Row, ...] = ()
+    assumed_known: AssumedKnown | None = None
     basis: Literal["table", "file"] = "table"
     rests_on: Text = ""
     leaves: tuple[LeafCase, ...] = ()

@@ -67,7 +67,9 @@ class Entry(Part):
     """One model: what came of it. ``problem`` says why there was no audit; ``file`` is its path as it was given.
 
     ``basis`` says what the verdict rests on: an audit with its table, the file alone, or an attestation.
-    ``not_judged`` names the clauses that do not apply to this model, and why.
+    ``not_judged`` names the clauses that do not apply to this model, and why. ``assumed_known`` says in one line which
+    columns the model tests that the adversary was assumed to know, so that nobody judged them; "" where that is not
+    known.
     """
 
     name: Text
@@ -81,6 +83,7 @@ class Entry(Part):
     rules: tuple[Rule, ...] = ()
     clauses: tuple[ClauseOutcome, ...] = ()
     not_judged: tuple[Row, ...] = ()
+    assumed_known: Text = ""
     results: tuple[Result, ...] = ()
 
 

@@ -210,6 +210,35 @@ class LeafCase(Part):
     leaf: Text = ""
 
 
+class ProvedBySizes(Part):
+    """A column that sizes of nodes prove of some people to an adversary who knows the other columns that are tested.
+
+    ``people`` are how many; null where that may not be told. ``tree`` counts from 0; ``node`` and ``path`` say where
+    most of them are proved at once, ``release`` of which model. ``text`` says all of it.
+    """
+
+    column: Text
+    people: Number | None
+    release: Text = ""
+    tree: int = 0
+    node: Text = ""
+    path: Text = ""
+    text: Text
+
+
+class AssumedKnown(Part):
+    """The columns that the model tests and that the adversary was assumed to know, so that nobody judged them.
+
+    ``proved`` are those that follow of some people from the sizes of nodes and the other columns, ``incomplete`` says
+    why there may be more of that; empty where all was looked at. ``summary`` is the same in one line.
+    """
+
+    columns: tuple[Text, ...]
+    proved: tuple[ProvedBySizes, ...] = ()
+    incomplete: tuple[Text, ...] = ()
+    summary: Text
+
+
 class Lesson(Part):
     """One thing an adversary could learn: a figure, and the sentence it begins."""
 

@@ -8,6 +8,7 @@ from policies.severity import Severity
 from reports.document.document import Document
 from reports.document.parts import Finding, Level, Place
 from reports.document.words import Word, sentence
+from reports.figures.assumed_rows import assumed_items, summary_of
 from reports.figures.filing import Block, Cell, Items, Table, Words
 
 GRAVITY: tuple[Severity, ...] = ("note", "warning", "error")
@@ -141,12 +142,21 @@ def not_examined(document: Document) -> Iterator[Block]:
         yield Table("Clauses that could not be decided", ("Clause", "Why"), rows, (30, 70))
     else:
         yield Words("Every clause that was judged could be decided.")
+    yield from assumed_blocks(document)
     more = tuple(_left_open(document))
     if more:
         yield Words("Besides:")
         yield Items(more)
     yield Words("No audit of this kind looks at:")
     yield Items(tuple(_limits(document)))
+
+
+def assumed_blocks(document: Document) -> Iterator[Block]:
+    """Yield which columns were assumed known, so that nobody judged what the model tells of them."""
+    said = summary_of(document)
+    if said:
+        yield Words(sentence(said))
+        yield Items(tuple(assumed_items(document)))
 
 
 def _why_open(found: Finding) -> str:

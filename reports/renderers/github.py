@@ -29,6 +29,7 @@ class GithubRenderer(GateRenderer):
         lines = [f"{TITLE}: {gate.outcome}: {in_words(gate)}; {open_and_accepted(rows)}"]
         for kind in KINDS:
             lines += _annotations(kind, [row for row in rows if _kind(row) == kind])
+        lines += _assumed(gate)
         if rows:
             lines += ["::group::All findings", *map(_plain, rows), "::endgroup::"]
         return ("\n".join(lines) + "\n").encode("utf-8")
@@ -50,6 +51,14 @@ def _annotations(kind: str, rows: Sequence[GateRow]) -> Iterator[str]:
     if left:
         said = f"{counted(left, f'more {kind}', f'more {kind}s')}; the log has all"
         yield f"::{kind} title={_property(TITLE)}::{_data(said)}"
+
+
+def _assumed(gate: Gate) -> Iterator[str]:
+    """Yield for the log which columns of each model were assumed known; no name in it can make a command."""
+    for entry in gate.entries:
+        if entry.assumed_known:
+            said = f"- {entry.name}: {entry.assumed_known}"
+            yield printable(said).replace("##[", "## [")
 
 
 def _told(row: GateRow) -> str:

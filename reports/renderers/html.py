@@ -11,6 +11,7 @@ from reports.document.document import Document
 from reports.document.gate import Gate
 from reports.document.randomised import RandomisedDocument
 from reports.figures.adversary_rows import COLUMNS, adversary_notes, adversary_rows
+from reports.figures.assumed_rows import summary_of
 from reports.figures.attempts import tells_accuracy
 from reports.figures.drawing import Drawing, draw
 from reports.figures.gate_rows import GateRow, basis_words, gate_rows, in_words, open_and_accepted
@@ -41,6 +42,7 @@ class HtmlRenderer(GateRenderer, RandomisedRenderer):
             doc=document,
             plots=_plots(document),
             trees=_trees(document),
+            assumed=summary_of(document),
             outline=outline(document.tree) if document.tree else (),
             most=MOST_PLACES,
             adversaries=adversary_rows(document.adversaries),

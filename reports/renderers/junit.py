@@ -47,9 +47,12 @@ def _totals(suites: Sequence[etree._Element]) -> dict[str, str]:
 def _suite(entry: Entry, gate: Gate, rows: Sequence[GateRow]) -> etree._Element:
     cases = list(_cases(entry, gate, rows))
     tags = [each.tag for case in cases for each in case]
+    said = {"assumed-known": entry.assumed_known} if entry.assumed_known else {}
+    known = [_element("property", name=name, value=text) for name, text in said.items()]
+    properties = [_element("properties", known)] if known else []
     return _element(
         "testsuite",
-        cases,
+        [*properties, *cases],
         name=entry.name,
         tests=str(len(cases)),
         failures=str(tags.count("failure")),

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from reports.document.gate import Entry, Gate
 from reports.document.words import counted
+from reports.figures.assumed_rows import assumed_words
 from reports.figures.gate_rows import (
     GateRow,
     basis_words,
@@ -47,7 +48,8 @@ def _models(gate: Gate, rows: Sequence[GateRow]) -> Iterator[str]:
         own = [row for row in rows if row.entry is entry]
         basis = basis_words(entry)
         outcome = f"**{entry.outcome}**{f' ({basis})' if basis else ''}"
-        cells = (marked(entry.name), outcome, marked(entry.headline), open_and_accepted(own))
+        why = "; ".join(each for each in (entry.headline, assumed_words(entry)) if each)
+        cells = (marked(entry.name), outcome, marked(why), open_and_accepted(own))
         yield f"| {' | '.join(cells)} |"
 
 

@@ -55,6 +55,13 @@ class SarifRenderer(GateRenderer):
                 ROOT: {"description": _text("The folder that the command ran in.")}
             },
             "columnKind": "unicodeCodePoints",
+            "properties": {
+                "assumedKnown": [
+                    {"model": printable(each.name), "text": printable(each.assumed_known)}
+                    for each in gate.entries
+                    if each.assumed_known
+                ]
+            },
             "results": [_result(row, order[row.rule_id], gate) for row in rows],
         }
         said = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
@@ -155,14 +162,12 @@ def _invocation(gate: Gate) -> dict[str, Any]:
         "exitCode": EXIT_CODES[gate.outcome],
         "exitCodeDescription": f"{gate.outcome}: {in_words(gate)}",
     }
-    if broken:
+    told = [("error", f"No audit: {each.problem}", each) for each in broken]
+    told += [("note", each.assumed_known, each) for each in gate.entries if each.assumed_known]
+    if told:
         invocation["toolExecutionNotifications"] = [
-            {
-                "level": "error",
-                "message": _text(f"No audit: {each.problem}"),
-                "locations": [_location(each, 1)],
-            }
-            for each in broken
+            {"level": level, "message": _text(said), "locations": [_location(entry, 1)]}
+            for level, said, entry in told
         ]
     return invocation
 

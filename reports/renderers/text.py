@@ -11,6 +11,7 @@ from reports.document.parts import Accepted, Finding, Release
 from reports.document.randomised import RandomisedDocument
 from reports.document.words import WIDTH, count, is_command, printable, wrapped
 from reports.figures.adversary_rows import adversary_lines
+from reports.figures.assumed_rows import assumed_lines, assumed_words
 from reports.figures.attempts import advice_lines, attempt_lines
 from reports.figures.columns import column_lines
 from reports.figures.gate_rows import GateRow, basis_words, gate_rows, in_words, open_and_accepted
@@ -37,6 +38,7 @@ class TextRenderer(GateRenderer, RandomisedRenderer):
             *wrapped(f"[{document.confidential}]", "  "),
             *wrapped(document.title, "  "),
             *wrapped(document.meaning, "  "),
+            *assumed_lines(document),
             *_repair(document),
             *_findings(document),
             *_list(
@@ -102,11 +104,13 @@ def _models(gate: Gate, rows: Sequence[GateRow]) -> Iterator[str]:
         basis = f" ({basis_words(entry)})" if basis_words(entry) else ""
         head = f"  {entry.outcome:12}  {names[entry.name]:{width}}  {said:{wide}}"
         why = printable(f"{entry.headline}{basis}")
+        assumed = assumed_words(entry)
         if len(head) + 2 + len(why) <= WIDTH:
             yield f"{head}  {why}"
         else:
             yield head.rstrip()
             yield from wrapped(why, INDENT)
+        yield from wrapped(assumed, INDENT)
 
 
 def _lines(heading: str, rows: Sequence[GateRow], most: int | None) -> Iterator[str]:

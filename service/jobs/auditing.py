@@ -102,7 +102,7 @@ def _answer(
         made.append((Kept(kind="repaired", form=""), repaired))
     answer = Answer(
         verdict=VERDICTS[document.verdict],
-        headline=entry.headline,
+        headline="; ".join(each for each in (entry.headline, entry.assumed_known) if each),
         entry=json.loads(entry.model_dump_json(by_alias=True)),
         provenance=_provenance(document.provenance),
         kept=tuple(kept for kept, _ in made),

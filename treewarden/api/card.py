@@ -10,6 +10,7 @@ from jinja2 import Environment, StrictUndefined
 from reports.document.document import Document
 from reports.document.parts import Finding
 from reports.document.words import printable
+from reports.figures.assumed_rows import summary_of
 
 MOST_REASONS = 3
 MOST_CASES = 3
@@ -65,6 +66,12 @@ def cases(findings: Iterable[Finding]) -> list[str]:
                 who = place.profile or place.path or place.note
                 found.setdefault(who, f"{who}: {place.value.text} ({each.clause})")
     return list(found.values())[:MOST_CASES]
+
+
+def assumed_facts(document: Document) -> list[tuple[str, str]]:
+    """Return which columns were assumed known and not judged, as a fact of the card."""
+    said = summary_of(document)
+    return [("Not judged", said)] if said else []
 
 
 def _shown(value: object) -> object:

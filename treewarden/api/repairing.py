@@ -36,7 +36,7 @@ from treewarden.api.asking import (
     holdout_table,
     request_of,
 )
-from treewarden.api.card import Card, reasons
+from treewarden.api.card import Card, assumed_facts, reasons
 from treewarden.api.errors import ArgumentError
 from treewarden.api.estimators import Offer, offer
 from treewarden.api.frames import attempts_frame
@@ -181,6 +181,7 @@ class Repair:
             verdict=str(self.result.verdict),
             title=f"{brief.title}, policy “{brief.policy.title}”",
             headline=self.message,
+            facts=assumed_facts(brief),
             reasons=[] if self.result.passed else reasons(brief),
             columns=("change", "verdict", "leaves", "accuracy"),
             rows=[

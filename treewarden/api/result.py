@@ -16,8 +16,10 @@ from policies.judging.decision import Decision
 from ppdm_models.files.fitted import IN_MEMORY
 from reports.building.build import audit_document
 from reports.document.document import Document, Provenance
+from reports.document.words import printable
+from reports.figures.assumed_rows import summary_of
 from reports.renderers import renderer
-from treewarden.api.card import Card, cases, reasons
+from treewarden.api.card import Card, assumed_facts, cases, reasons
 from treewarden.api.errors import FailedError, UndeterminedError
 from treewarden.api.frames import findings_frame, readings_frame
 from treewarden.api.saving import save_report, save_trees
@@ -136,7 +138,9 @@ class Result:
         raise kind(self._brief.model.file, " ".join(said))
 
     def __repr__(self) -> str:
-        return f"<Result {self.verdict}: {self._brief.model.file}, {self._brief.headline}>"
+        brief = self._brief
+        said = printable(f"{brief.model.file}, {brief.headline} {summary_of(brief)}")
+        return f"<Result {self.verdict}: {said}>"
 
     def _repr_html_(self) -> str:
         brief = self._brief
@@ -149,6 +153,7 @@ class Result:
             facts=[
                 *(("Note", each) for each in brief.model.notes if brief.model.format == IN_MEMORY),
                 *(("Warning", each) for each in brief.warnings[:1]),
+                *assumed_facts(brief),
             ],
             report=renderer("html").render(self._document).decode("utf-8"),
         ).html()
@@ -163,5 +168,5 @@ class Result:
         """The report in full."""
         if not self._options.levels:
             return self._brief
-        told = with_levels(self._audit, self._options)
-        return audit_document(told, self._decision, self._provenance)
+        told, brief = with_levels(self._audit, self._options), self._brief
+        return audit_document(told, self._decision, self._provenance, assumed=brief.assumed_known)

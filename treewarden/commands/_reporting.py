@@ -12,6 +12,8 @@ import click
 from reports.building.redacted import redacted
 from reports.document.document import Document
 from reports.document.gate import Gate
+from reports.document.words import wrapped
+from reports.figures.assumed_rows import assumed_words, summary_of
 from reports.figures.gate_rows import in_words
 from reports.renderers import GateRenderer, Renderer, names, rendered, renderer
 from treewarden.terminal.outputs import check_apart, check_file, check_folder
@@ -83,7 +85,7 @@ class Reporting:
     def show(self, document: Document, file: str = "") -> None:
         """Print the report, or, where it went into files, the verdict and their paths."""
         if self.on_stdout is None:
-            self._say(f"{document.verdict}: {document.headline}")
+            self._say(f"{document.verdict}: {document.headline}", summary_of(document))
             return
         report = rendered(renderer(self.on_stdout), self.shown(document), file)
         click.echo(report, nl=False)
@@ -95,12 +97,16 @@ class Reporting:
     def show_gate(self, gate: Gate) -> None:
         """Print the gate, or, where it went into files, what came of it and their paths."""
         if self.on_stdout is None:
-            self._say(f"{gate.outcome}: {in_words(gate)}")
+            told = ((each.name, assumed_words(each)) for each in gate.entries)
+            assumed = [f"{name}: {said}" for name, said in told if said]
+            self._say(f"{gate.outcome}: {in_words(gate)}", *assumed)
             return
         click.echo(_gate_renderer(self.on_stdout).glance(gate), nl=False)
 
-    def _say(self, headline: str) -> None:
+    def _say(self, headline: str, *more: str) -> None:
         click.echo(headline)
+        for line in (line for said in more if said for line in wrapped(said, "  ")):
+            click.echo(line)
         for path in self.paths:
             click.echo(f"  {path}")
 

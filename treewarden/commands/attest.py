@@ -12,6 +12,8 @@ import click
 
 from ppdm_models.files.load import read_bytes
 from reports.building.build import audit_document
+from reports.document.words import wrapped
+from reports.figures.assumed_rows import summary_of
 from reports.renderers import renderer
 from treewarden.commands._options import request_of, request_options
 from treewarden.commands._plain import FILE, FORCE
@@ -126,6 +128,8 @@ def attest_command(
             files[report] = written
         write_files(files)
     click.echo(f"{document.verdict}: {document.headline}")
+    for line in wrapped(summary_of(document), "  "):
+        click.echo(line)
     click.echo(f"  {output}, signed by {key_id(secret.public_key())}")
     if report is not None:
         click.echo(f"  {report}")

@@ -23,7 +23,7 @@ from ppdm_models.files.load import OpenedFile
 from ppdm_models.records.matching import are_alike, has_column
 from ppdm_models.records.table import Table
 from ppdm_models.tree.ensemble import Model, trees_of
-from ppdm_models.tree.tree import Task, Tree
+from ppdm_models.tree.tree import Task
 from treewarden.jobs.inputs import ModelInput
 
 ELSE = Declared(name="who knows all else", knows=ALL, target=True)
@@ -84,11 +84,6 @@ def people_and_adversaries(
     if not is_feature:
         people = rebuilt.with_columns(people, _adding(rebuilt, people, told, None))
         return people, Asked(everyone)
-    if not isinstance(model, Tree):
-        problem = (
-            f"secret {secret!r} is a feature, which is asked of single trees only; leave it out"
-        )
-        raise KnowledgeError(where, problem)
     more, here = _other_values(model, secret), f"{where}: secret"
     people = rebuilt.with_columns(people, (secret,))
     hidden = secret_of(people, secret, bins, here, more)

@@ -16,13 +16,13 @@ def suites(gate):
 
 
 def outcomes(suite):
-    return [[each.tag for each in case] for case in suite]
+    return [[each.tag for each in case] for case in suite.findall("testcase")]
 
 
 def test_every_clause_is_a_case_and_the_totals_are_right(any_gate):
     for name, suite in suites(any_gate).items():
         found = [tag for case in outcomes(suite) for tag in case]
-        assert int(suite.get("tests")) == len(suite)
+        assert int(suite.get("tests")) == len(suite.findall("testcase"))
         for total, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
             assert int(suite.get(total)) == found.count(tag), name
 
@@ -31,8 +31,8 @@ def test_what_passes_is_a_bare_case_and_what_is_not_decided_a_failure(gate):
     assert outcomes(suites(gate)["models/fine.pmml"]) == [[]]
     undecided = suites(gate)["odd/größe #1.txt"]
     assert outcomes(undecided) == [["failure"]] * 3 + [["skipped"]]
-    assert undecided[0][0].get("type") == "UNDETERMINED"
-    assert undecided[3][0].get("message") == "is about forests"
+    assert undecided.find("testcase")[0].get("type") == "UNDETERMINED"
+    assert undecided.findall("testcase")[3][0].get("message") == "is about forests"
 
 
 def test_a_model_without_audit_is_an_error(gate):
@@ -46,7 +46,7 @@ def test_a_model_that_does_not_pass_has_a_failure_even_where_no_clause_says_why(
 
 
 def test_the_places_of_a_failure_are_lines_of_its_text(gate):
-    failure = suites(gate)["models/loan.pmml"][0][0]
+    failure = suites(gate)["models/loan.pmml"].find("testcase")[0]
     lines = failure.text.splitlines()
     assert [line.partition(": ")[0] for line in lines] == [
         "models/loan.pmml:11",
@@ -66,7 +66,7 @@ def test_what_was_accepted_or_does_not_count_is_skipped_and_says_why(document, s
     told = document.model_copy(update={"verdict": "PASS", "findings": findings})
     (suite,) = suites(gate_of([entry_of(told)], "error")).values()
     assert outcomes(suite) == [["skipped"]] * len(document.findings)
-    assert why in suite[0][0].get("message")
+    assert why in suite.find("testcase")[0].get("message")
 
 
 def test_a_warning_is_a_failure_where_warnings_count(document):

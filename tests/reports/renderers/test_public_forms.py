@@ -13,6 +13,7 @@ from tests.reports.conftest import FIXED
 MAY_STAY = {
     "purpose",
     "headline",
+    "assumed_known.columns",
     "model.file",
     "model.format",
     "model.task",

@@ -16,8 +16,13 @@ OUTCOME = {"PASS": "met", "FAIL": "not met", "UNDETERMINED": "not decided"}
 ABOUT_THE_EVIDENCE = "whether the file and the table can be believed"
 
 
-def attested_entry(attested: Attested, pack: Pack, name: str = "", file: str = "") -> Entry:
-    """Return the entry of a model that was audited elsewhere, under this very pack; it knows no leaves."""
+def attested_entry(
+    attested: Attested, pack: Pack, name: str = "", file: str = "", assumed: str = ""
+) -> Entry:
+    """Return the entry of a model that was audited elsewhere, under this very pack; it knows no leaves.
+
+    ``assumed`` says in one line which columns were assumed known, as far as the model's file tells.
+    """
     predicate = attested.predicate
     (subject,) = attested.statement.subject
     plain = {each.clause: _plain(pack, each.clause) for each in predicate.clauses}
@@ -31,6 +36,7 @@ def attested_entry(attested: Attested, pack: Pack, name: str = "", file: str = "
         headline=f"attested {predicate.issued}{ends}{weighed}, by the key {attested.key}",
         policy=pack.name,
         basis="attestation",
+        assumed_known=assumed,
         rules=tuple(_rule(pack, each, plain[each.clause]) for each in predicate.clauses),
         clauses=tuple(
             ClauseOutcome(

@@ -12,15 +12,18 @@ from typing import Any
 
 import treewarden
 from audit.adversary.knowledge import LeafLevel, RowOrder, SplitLevel
+from audit.assumed_columns import names_of_tested
 from audit.options import AuditOptions, Rows, Solver
 from audit.solver.kept import keeping
 from audit.stages import Step, silent
 from ppdm_models.errors import TooManyProfilesError, TreewardenError
 from ppdm_models.files.load import read_bytes
+from ppdm_models.tree.ensemble import trees_of
 from ppdm_models.tree.tree import Tool
 from reports.building.build import audit_document
 from reports.building.entry import entry_of, unaudited, undecided
 from reports.building.problem import problem_of
+from reports.document.assumed_known import one_line
 from reports.document.document import Document, EarlierFiles, Provenance
 from reports.document.gate import Entry
 from reports.document.parts import File
@@ -32,7 +35,7 @@ from treewarden.jobs.auditing import Audited, audit_file
 from treewarden.jobs.gate.digests import Digests, key_of
 from treewarden.jobs.gate.models import GateModel
 from treewarden.jobs.gate.order import Answer, Order
-from treewarden.jobs.inputs import ModelBytes, told, told_table
+from treewarden.jobs.inputs import ModelBytes, opened, told, told_table
 from treewarden.jobs.subject import Earlier, Request, knowledge_of, pack_of
 
 KINDS: Mapping[str, Callable[[Any], Any]] = {
@@ -164,7 +167,8 @@ def _attested(model: GateModel, request: Request) -> tuple[Entry | None, tuple[s
     found, refused = any_of(envelopes, keys, request.model, question)
     if found is None:
         return None, refused
-    return attested_entry(found, pack, model.name, model.file), ()
+    names = names_of_tested(tuple(trees_of(opened(request.model).model)), but="")
+    return attested_entry(found, pack, model.name, model.file, one_line(names)), ()
 
 
 def _with_refusals(entry: Entry, refused: Sequence[str]) -> Entry:
