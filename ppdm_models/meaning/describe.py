@@ -10,7 +10,7 @@ from itertools import islice
 
 from ppdm_models.meaning.partition import problems
 from ppdm_models.meaning.support import REASONS
-from ppdm_models.tree.ensemble import Ensemble, Model, trees_of
+from ppdm_models.tree.ensemble import Ensemble, Model, outputs_of, trees_of
 from ppdm_models.tree.leaks import Leak
 from ppdm_models.tree.paths import path_text
 from ppdm_models.tree.predicate import features_of
@@ -54,6 +54,7 @@ def describe(model: Model, leaks: Sequence[Leak] = ()) -> dict[str, object]:
         "task": str(model.task),
         "target": model.target,
         "classes": list(model.classes),
+        "outputs": outputs_of(model),
         "features": _features(model, {name for each in trees for name in each.tested}),
         "criterion": _criterion(model),
         "support": _support(model, trees),

@@ -156,6 +156,22 @@ class Ensemble:
 Model = Tree | Ensemble
 
 
+def outputs_of(model: Model) -> int:
+    """Return how many numbers a model predicts for a record; 1 for a model that predicts a class."""
+    if model.task is not Task.REGRESSION:
+        return 1
+    if isinstance(model, Tree):
+        return next((len(leaf.outputs) for leaf in model.leaves[:1] if leaf.outputs), 1)
+    added = model.combination in (Combination.SUM, Combination.WEIGHTED_SUM, Combination.AVERAGE)
+    parts = [len(model.base)] if added else []
+    for member in model.members:
+        if member.output is not None:
+            parts.append(member.output + 1)
+        elif not isinstance(member.model, Other):
+            parts.append(outputs_of(member.model))
+    return max(parts, default=1)
+
+
 def with_trees(ensemble: Ensemble, trees: Iterator[Tree]) -> Ensemble:
     """Return the ensemble with other trees, given in the order of its own.
 
