@@ -18,7 +18,7 @@ from audit.joint.drawn import (
     sums_of,
 )
 from audit.joint.units import by_profile
-from audit.people.forest import DRAWS, Forest
+from audit.people.forest import Forest, sample_in_words
 from audit.people.population import Population
 from audit.reading import Undetermined
 from ppdm_models.tree.ensemble import Ensemble
@@ -39,7 +39,7 @@ def counted_sums(forest: Forest, population: Population) -> LeafSums | Undetermi
     if isinstance(forest.model, Ensemble) and forest.model.resampled:
         return drawn_sums(forest, by_profile(forest.stops, population))
     if forest.draws:
-        return Undetermined(DRAWS)
+        return Undetermined(sample_in_words(forest.model))
     classes = forest.model.classes
     found: list[Ends] = []
     for number, (tree, stops) in enumerate(zip(forest.trees, forest.stops, strict=True)):

@@ -29,6 +29,7 @@ DRAWS = {
     True: "the numbers count draws of a random sample, not people",
     None: "the file does not say whether its numbers count people or the draws of a random sample",
 }
+HELD_OUT = "some records were kept aside to know when to stop; the numbers count the others, each once at most"
 MOST_TREES = 1000
 """The most trees that are described one by one."""
 
@@ -196,7 +197,7 @@ def _support(model: Model, trees: Sequence[_Summary]) -> dict[str, object]:
     reason = REASONS[quality]
     is_people = quality in (Quality.EXACT, Quality.DERIVED)
     if is_people and isinstance(model, Ensemble) and may_be_draws(model):
-        reason = DRAWS[model.resampled]
+        reason = HELD_OUT if model.held_out else DRAWS[model.resampled]
         is_people = False
     sizes = [each.smallest for each in trees if each.smallest is not None]
     totals = {each.records for each in trees}

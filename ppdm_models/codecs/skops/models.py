@@ -12,7 +12,7 @@ from ppdm_models.codecs.sklearn.arrays import UNMODELLED, TreeArrays, tree_from_
 from ppdm_models.codecs.sklearn.state import arrays_of
 from ppdm_models.codecs.skops.binned import binned
 from ppdm_models.codecs.skops.fitted import BINNED, BOOSTED, FORESTS, TREES, Fitted
-from ppdm_models.codecs.skops.growth import of_boosted
+from ppdm_models.codecs.skops.growth import keeps_aside, of_boosted
 from ppdm_models.codecs.skops.npy import Array
 from ppdm_models.codecs.skops.part import Part
 from ppdm_models.codecs.skops.told import told
@@ -148,9 +148,11 @@ def _boosted(fitted: Fitted) -> Ensemble:
     )
     link = {0: Link.IDENTITY, 2: Link.LOGISTIC}.get(len(fitted.classes), Link.SOFTMAX)
     base = _base(fitted, outputs)
-    subsample = fitted.plain("subsample", 1.0)
-    ensemble = _ensemble(fitted, members, Combination.WEIGHTED_SUM, resampled=subsample != 1.0)
-    return replace(ensemble, base=base, link=link, growth=of_boosted(fitted, trees, base))
+    held_out = keeps_aside(fitted, "n_iter_no_change")
+    resampled = held_out or fitted.plain("subsample", 1.0) != 1.0
+    ensemble = _ensemble(fitted, members, Combination.WEIGHTED_SUM, resampled=resampled)
+    growth = of_boosted(fitted, trees, base)
+    return replace(ensemble, base=base, link=link, held_out=held_out, growth=growth)
 
 
 def _base(fitted: Fitted, outputs: int) -> tuple[float, ...]:
