@@ -19,6 +19,10 @@ OPTIONS = (
     "say --weights COLUMN if each row stands for so many people of the table, --sampling-weights COLUMN if a survey "
     "weighs its people"
 )
+UNNAMED_WEIGHTS = (
+    "its class numbers are sums of weights or of parts of records, and no option names the weights: what they say of "
+    f"people is not known; {OPTIONS}"
+)
 Gaps = dict[int, tuple[float, float]]
 """The leaves that disagree, by node index: what the file says, and what the table holds."""
 
@@ -26,6 +30,11 @@ Gaps = dict[int, tuple[float, float]]
 def has_sums(tree: Tree) -> bool:
     """Whether the published numbers are sums over people: one each, or the weight of each."""
     return tree.has_people or tree.quality is Quality.WEIGHTED
+
+
+def has_unnamed_weights(tree: Tree, kind: Weights) -> bool:
+    """Whether the class numbers of a tree are sums of weights that no option of the audit names."""
+    return bool(tree.classes) and tree.quality is Quality.WEIGHTED and kind is Weights.NONE
 
 
 def count_gaps(tree: Tree, here: FloatArray, *, weighed: bool = False) -> Gaps:

@@ -27,7 +27,9 @@ STOPS_EARLY = Undetermined(
     "some records stop at an inner node, which says the mean of all who passed it"
 )
 NO_NUMBERS = Undetermined("some leaves say no number")
-WEIGHTED = Undetermined("its numbers are means of weighted records")
+WEIGHTED = Undetermined(
+    "its numbers are means of weighted records, which are not turned back, with --weights or without"
+)
 
 
 def mean_sums(forest: Forest, population: Population, largest: float) -> ValueSums | Undetermined:

@@ -11,7 +11,7 @@ from ppdm_models import limits
 from ppdm_models.codecs.sklearn.arrays import UNMODELLED, TreeArrays, tree_from_arrays
 from ppdm_models.codecs.sklearn.state import arrays_of
 from ppdm_models.codecs.skops.binned import binned
-from ppdm_models.codecs.skops.fitted import BINNED, BOOSTED, FORESTS, TREES, Fitted
+from ppdm_models.codecs.skops.fitted import BINNED, BOOSTED, FORESTS, TREES, Fitted, claims_privacy
 from ppdm_models.codecs.skops.growth import keeps_aside, of_boosted
 from ppdm_models.codecs.skops.npy import Array
 from ppdm_models.codecs.skops.part import Part
@@ -89,7 +89,13 @@ def _told(
     table = fitted.table()
     names = fitted.names if table is None else tuple(map(str, range(fitted.width)))
     tree = tree_from_arrays(
-        arrays, names, classes, settings=settings, target="", source=fitted.part.source
+        arrays,
+        names,
+        classes,
+        settings=settings,
+        target="",
+        source=fitted.part.source,
+        tells_counts=arrays.tells_counts and not claims_privacy(part),
     )
     if boosted:  # gradient boosting refuses missing values
         assert isinstance(tree.nodes, NodeTable)
@@ -123,6 +129,8 @@ def _forest(fitted: Fitted) -> Ensemble:
         Combination.AVERAGE,
         resampled=resampled,
     )
+    notes = (*ensemble.notes, *dict.fromkeys(note for tree, _ in trees for note in tree.notes))
+    ensemble = replace(ensemble, notes=notes)
     return replace(ensemble, seeds=_seeds(fitted)) if resampled else ensemble
 
 
