@@ -26,7 +26,7 @@ from audit.options import DEFAULT, AuditOptions
 from audit.people.forest import Forest, forest_of
 from audit.people.members import members
 from audit.people.population import Population
-from audit.people.table_counts import UNNAMED_WEIGHTS, has_unnamed_weights
+from audit.people.table_counts import UNNAMED_WEIGHTS
 from audit.reading import Measurement, Undetermined
 from audit.result import KNOWS_ALL, Audit, Exposure
 from audit.solver.parallel import default_jobs, start_ahead
@@ -364,7 +364,7 @@ def _estimated(
     case = system.case
     if case.tree.learner.claims_privacy:
         unknown = LABELS_DRAWN
-    elif has_unnamed_weights(case.tree, case.population.weights):
+    elif case.population.hides_weights(case.tree):
         unknown = Undetermined(UNNAMED_WEIGHTS)
     else:
         return estimate(system, options, share)

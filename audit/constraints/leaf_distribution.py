@@ -9,14 +9,14 @@ from audit.facts.case import Case
 from audit.facts.leaf_facts import LeafFacts, leaf_facts
 from audit.facts.rows import LeftOut, Origin, Row
 from audit.facts.weighed_rows import leaf_row, unit
-from audit.people.table_counts import UNNAMED_WEIGHTS, has_unnamed_weights
+from audit.people.table_counts import UNNAMED_WEIGHTS
 
 
 class LeafDistribution(Constraint):
     """Yields one equality per leaf and known class, where more than the label's mass is known."""
 
     def rows(self, case: Case) -> Iterator[Row | LeftOut]:
-        if has_unnamed_weights(case.tree, case.population.weights):
+        if case.population.hides_weights(case.tree):
             yield LeftOut(0, "", f"class numbers of leaves: {UNNAMED_WEIGHTS}", is_open=True)
         for facts in leaf_facts(case):
             if any(

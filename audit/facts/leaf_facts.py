@@ -11,7 +11,7 @@ import numpy as np
 from audit.adversary.knowledge import LeafLevel
 from audit.facts.case import Case, once
 from audit.facts.impurity import grouped
-from audit.people.table_counts import half_unit, has_sums, has_unnamed_weights, printed_half
+from audit.people.table_counts import half_unit, has_sums, printed_half
 from audit.reading import Undetermined
 from ppdm_models.arrays import FloatArray
 from ppdm_models.errors import KnowledgeError
@@ -135,7 +135,7 @@ def _published(case: Case, node: Node, records: float) -> tuple[float | None, ..
 def are_unread_weights(case: Case) -> bool:
     """Whether the file's class numbers are sums of weights that nobody named, and no truth could show it."""
     people = case.population
-    is_unnamed = has_unnamed_weights(case.tree, people.weights)
+    is_unnamed = people.hides_weights(case.tree)
     return is_unnamed and isinstance(people.truth, Undetermined)
 
 

@@ -32,9 +32,19 @@ def has_sums(tree: Tree) -> bool:
     return tree.has_people or tree.quality is Quality.WEIGHTED
 
 
-def has_unnamed_weights(tree: Tree, kind: Weights) -> bool:
-    """Whether the class numbers of a tree are sums of weights that no option of the audit names."""
-    return bool(tree.classes) and tree.quality is Quality.WEIGHTED and kind is Weights.NONE
+def has_unnamed_weights(tree: Tree, kind: Weights, here: FloatArray | None = None) -> bool:
+    """Whether the class numbers of a tree are sums of weights that no option of the audit names.
+
+    Weights of classes follow from what is secret, and no column holds them. ``here`` (N,) are how many people, as the
+    rows stand for so many, stop at each node: where the numbers are not theirs, the weights are others.
+    """
+    if not tree.classes or tree.quality is not Quality.WEIGHTED:
+        return False
+    if kind is Weights.NONE or tree.learner.weighs_classes:
+        return True
+    if kind is not Weights.FREQUENCIES or here is None:
+        return False
+    return bool(count_gaps(tree, here, weighed=True))
 
 
 def count_gaps(tree: Tree, here: FloatArray, *, weighed: bool = False) -> Gaps:

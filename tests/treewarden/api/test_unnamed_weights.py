@@ -130,3 +130,15 @@ def test_nothing_is_told_of_numbers_of_weighed_records(estimator):
 def test_who_knows_some_columns_is_not_told_of_firmly_either():
     result = tw.audit(fitted(PARTS), TABLE[["a", "b", "y"]], sensitive="y", knows=["a"])
     assert result.verdict is not Verdict.PASS
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [fitted(PARTS), fitted(class_weight={"yes": 1, "no": 5})],
+    ids=["others", "classes"],
+)
+def test_a_column_that_is_not_the_weights_names_none(estimator):
+    _, found = readings(estimator, TABLE, weights="w")
+    for measure in ("disclosure", "recovered_leaves"):
+        assert found[measure].low.isna().all()
+    assert (found["certain_disclosure"].high > 0).all()
