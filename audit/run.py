@@ -26,10 +26,11 @@ from audit.options import DEFAULT, AuditOptions
 from audit.people.forest import Forest, forest_of
 from audit.people.members import members
 from audit.people.population import Population
+from audit.people.table_counts import UNNAMED_WEIGHTS
 from audit.reading import Measurement, Undetermined
 from audit.result import KNOWS_ALL, Audit, Exposure
 from audit.solver.parallel import default_jobs, start_ahead
-from audit.stages import Step, silent
+from audit.stages import Share, Step, silent
 from audit.system.conflict import conflict
 from audit.system.system import System, build_system, left_out_in_words
 from audit.values.found import ValueBounds
@@ -61,6 +62,10 @@ ESTIMATE_SECONDS = 120.0
 """What the estimate over many trees may take where no limit is set: it then is undetermined, never half done."""
 FACTS_NOT_JOINED = Undetermined(
     "facts of a knowledge file are not joined with the leaves of several trees or of numbers"
+)
+LABELS_DRAWN = Undetermined(
+    "the tree tells no counts, and its labels may have been drawn at random: what they say of people depends on a "
+    "claim of differential privacy, which is not judged"
 )
 STOPPED = "what it proves of people fails the policy already; clauses that need the estimate were not read"
 
@@ -134,7 +139,7 @@ def run(
             bare = replace(bare, worlds=first)
             if fails(bare):
                 return _stopped(bare, calls, system)
-        posterior, report = estimate(system, options, share)
+        posterior, report = _estimated(system, options, share)
         prior = _prior(system, options)
     with step(_reasoning(options)):
         evidence = Evidence(forest, population, knowledge, prior, posterior, leaks=leaks)
@@ -146,7 +151,8 @@ def run(
         evidence = replace(evidence, worlds=worlds)
         if grades:
             evidence = _graded(evidence, until)
-    if any(measures()[each.measure].asks_again(dict(each.parameters)) for each in calls):
+    is_asked_again = any(measures()[c.measure].asks_again(dict(c.parameters)) for c in calls)
+    if is_asked_again and not isinstance(posterior, Undetermined):
         with step("asking again without one person"):
             evidence = replace(evidence, without=without_one(system, posterior, options))
     exposure = exposure_of(evidence, calls, report, system.dropped)
@@ -349,6 +355,20 @@ def _refuse_contradictions(system: System) -> None:
         said = "; ".join(origin.where for origin in rows)
         problem = f"these cannot all be true: {said}; take one back"
         raise KnowledgeError(system.case.tree.source, problem)
+
+
+def _estimated(
+    system: System, options: AuditOptions, share: Share | None
+) -> tuple[Posterior | Undetermined, SolverReport]:
+    """Return the adversary's estimate, or why there is none: numbers or labels whose meaning nobody told."""
+    case = system.case
+    if case.tree.learner.claims_privacy:
+        unknown = LABELS_DRAWN
+    elif case.population.hides_weights(case.tree):
+        unknown = Undetermined(UNNAMED_WEIGHTS)
+    else:
+        return estimate(system, options, share)
+    return unknown, not_run(unknown)
 
 
 def _reads_cells(calls: Sequence[MeasureCall]) -> bool:

@@ -16,7 +16,7 @@ from audit.constraints import Constraint
 from audit.facts.case import Case
 from audit.facts.grower import classes_before, incomplete_records
 from audit.facts.inner_facts import InnerFacts, Masses, inner_facts
-from audit.facts.leaf_facts import are_classes_counted, leaf_facts
+from audit.facts.leaf_facts import are_classes_counted, are_unread_weights, leaf_facts
 from audit.facts.open_labels import label_in_doubt
 from audit.facts.rows import LeftOut, Linear, Origin, Row, WholeRecords
 from audit.facts.weighed_rows import rounding
@@ -35,7 +35,7 @@ class InnerLabel(Constraint):
         learner = case.tree.learner
         if case.knowledge.leaf is not LeafLevel.AS_PUBLISHED or are_classes_counted(case):
             return
-        if learner.weighs_classes or learner.saw_noise:
+        if learner.weighs_classes or learner.saw_noise or are_unread_weights(case):
             return
         weight = np.ones(1) if case.population.weight is None else case.population.weight
         passed_over = incomplete_records(case)

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from audit.adversary.knowledge import LeafLevel
 from audit.constraints import Constraint
 from audit.facts.case import Case
-from audit.facts.leaf_facts import LeafFacts, are_unread_weights, leaf_facts
+from audit.facts.leaf_facts import LeafFacts, leaf_facts
 from audit.facts.rows import LeftOut, Origin, Row
 from audit.facts.weighed_rows import leaf_row, unit
+from audit.people.table_counts import UNNAMED_WEIGHTS
 
 
 class LeafDistribution(Constraint):
     """Yields one equality per leaf and known class, where more than the label's mass is known."""
 
     def rows(self, case: Case) -> Iterator[Row | LeftOut]:
-        if are_unread_weights(case) and case.knowledge.leaf is LeafLevel.AS_PUBLISHED:
-            why = "class numbers of leaves, which are sums of weights"
-            yield LeftOut(0, "", why, is_open=True)
+        if case.population.hides_weights(case.tree):
+            yield LeftOut(0, "", f"class numbers of leaves: {UNNAMED_WEIGHTS}", is_open=True)
         for facts in leaf_facts(case):
             if any(
                 mass is not None for klass, mass in enumerate(facts.masses) if klass != facts.label

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from audit.constraints import Constraint
 from audit.facts.case import Case
 from audit.facts.grower import classes_before, incomplete_records
-from audit.facts.leaf_facts import leaf_facts
+from audit.facts.leaf_facts import are_unread_weights, leaf_facts
 from audit.facts.open_labels import label_in_doubt
 from audit.facts.rows import LeftOut, Origin, Plurality, Row
 from audit.facts.weighed_rows import common_weight, lead_rows
@@ -31,8 +31,14 @@ class LeafLabel(Constraint):
             yield LeftOut(0, "", "labels, as classes were weighed", is_open=True)
             return
         if case.tree.learner.saw_noise:
-            yield LeftOut(0, "", "labels, as the learner saw noisy records", is_open=True)
+            private = case.tree.learner.claims_privacy
+            why = (
+                "they may have been drawn at random" if private else "the learner saw noisy records"
+            )
+            yield LeftOut(0, "", f"labels, as {why}", is_open=True)
             return
+        if are_unread_weights(case):
+            return  # a label leads by weights, which nobody named
         for facts in leaf_facts(case):
             if facts.label is None or all(mass is not None for mass in facts.masses):
                 continue

@@ -15,6 +15,7 @@ from audit.facts.grower import Grower, grower, incomplete_records, lacking
 from audit.facts.rows import Grouping, LeftOut, Origin, Row, SplitFamily
 from audit.facts.split_families import MISSING, Attribute, Levels
 from audit.facts.weighed_rows import common_weight, whole_units
+from audit.people.table_counts import UNNAMED_WEIGHTS
 from ppdm_models.arrays import FloatArray, IndexArray, ShortArray
 from ppdm_models.tree.column import CategoricalColumn, number_text
 from ppdm_models.tree.predicate import CategoryTest, NumericTest, Predicate, features_of
@@ -66,6 +67,9 @@ def left_out(case: Case, by: Grower) -> LeftOut | None:
     if case.tree.learner.unmodelled:
         some = " and ".join(case.tree.learner.unmodelled)
         return LeftOut(0, "", f"how splits were chosen, as {some} had a part in it", is_open=True)
+    if case.population.hides_weights(case.tree):
+        why = f"how splits were chosen: {UNNAMED_WEIGHTS}"
+        return LeftOut(0, "", why, is_open=True)
     passed_over = float(incomplete_records(case).sum())
     if passed_over:
         why = (

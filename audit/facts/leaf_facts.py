@@ -12,11 +12,10 @@ from audit.adversary.knowledge import LeafLevel
 from audit.facts.case import Case, once
 from audit.facts.impurity import grouped
 from audit.people.table_counts import half_unit, has_sums, printed_half
-from audit.people.weights import Weights
 from audit.reading import Undetermined
 from ppdm_models.arrays import FloatArray
 from ppdm_models.errors import KnowledgeError
-from ppdm_models.tree.tree import Band, Node, Quality, completed
+from ppdm_models.tree.tree import Band, Node, completed
 
 ROUNDING_SHARE = 1e-6
 """How far a published share may be from the whole record it stands for: what printing it loses."""
@@ -136,7 +135,7 @@ def _published(case: Case, node: Node, records: float) -> tuple[float | None, ..
 def are_unread_weights(case: Case) -> bool:
     """Whether the file's class numbers are sums of weights that nobody named, and no truth could show it."""
     people = case.population
-    is_unnamed = case.tree.quality is Quality.WEIGHTED and people.weights is Weights.NONE
+    is_unnamed = people.hides_weights(case.tree)
     return is_unnamed and isinstance(people.truth, Undetermined)
 
 

@@ -7,6 +7,7 @@ library's own arithmetic, is carried as an interval, so that what comes out is p
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,6 +30,8 @@ CUT = (
 )
 
 
+CLOSE = 1e-6
+"""Settings that follow from rounded numbers of a file are the same where they differ by no more of their size."""
 NO_NUMBERS = "leaf values of this library's regression models are not turned back"
 WIDE = 0.5
 """Bounds at least so far apart come from more than rounding."""
@@ -174,6 +177,11 @@ class Inverter(ABC):
         """Return the settings that the file says, and those that follow from its numbers alone."""
         return growth.facts
 
+    def may_be(self, growth: Growth, trees: Sequence[Tree], told: Mapping[str, float]) -> bool:
+        """Return whether the numbers of the file allow settings that it does not say, all together."""
+        facts = self.facts(growth, trees)
+        return all(_agrees(facts.get(name), value) for name, value in told.items())
+
     def is_sampled(self, growth: Growth) -> bool | None:
         """Return whether each tree saw a sample of the records; None where nobody says it."""
         return False
@@ -228,6 +236,35 @@ def facts_of(model: Model, people: float | None = None) -> Mapping[str, Fact]:
     inverter = inverters()[growth.library]
     facts = inverter.facts(growth, tuple(trees_of(model)))
     return facts if people is None else {**inverter.seen_whole(growth, people), **facts}
+
+
+def contradicted(model: Model, told: Mapping[str, float]) -> Mapping[str, Fact]:
+    """Return what a file says, or shows by its numbers, in place of told settings; empty where these may be true.
+
+    Told settings count before those that follow from the file, wherever the file's numbers allow them too.
+    """
+    growth = model.growth if isinstance(model, Ensemble) else None
+    if growth is None:
+        return {}
+    inverter, trees = inverters()[growth.library], tuple(trees_of(model))
+    said = {
+        name: fact for name, value in told.items() if not _agrees(fact := growth.fact(name), value)
+    }
+    if said or inverter.may_be(growth, trees, withheld_of(growth, told)):
+        return said
+    facts = inverter.facts(growth, trees)
+    return {
+        name: facts[name]
+        for name, value in told.items()
+        if name in facts and not _agrees(facts[name], value)
+    }
+
+
+def _agrees(fact: Fact | None, value: float) -> bool:
+    """Return whether a fact is not known, or as somebody tells it."""
+    if fact is None or fact.value is None:
+        return True
+    return math.isclose(fact.value, value, rel_tol=CLOSE, abs_tol=CLOSE)
 
 
 def settings_of(model: Model) -> frozenset[str]:

@@ -27,7 +27,7 @@ from audit.inverters._rounds import (
 from audit.inverters._samples import NO_COUNTS, NOT_FROM_HERE, extremes
 from audit.inverters._squares import Squares, square_sums
 from audit.inverters._xgboost_draws import drawn, drawn_first
-from audit.inverters._xgboost_rates import Rates, rates_of
+from audit.inverters._xgboost_rates import Rates, may_be, rates_of
 from audit.reading import Undetermined
 from ppdm_models.arrays import FloatArray
 from ppdm_models.tree.growth import Fact, Growth, Source
@@ -78,6 +78,9 @@ class Xgboost(Inverter):
     def facts(self, growth: Growth, trees: Sequence[Tree]) -> Mapping[str, Fact]:
         rates = rates_of(growth, trees)
         return growth.facts if isinstance(rates, Undetermined) else rates.facts
+
+    def may_be(self, growth: Growth, trees: Sequence[Tree], told: Mapping[str, float]) -> bool:
+        return may_be(growth, trees, told)
 
     def sums(self, case: GrownCase) -> LeafSums | Undetermined:
         growth = case.growth

@@ -18,8 +18,9 @@ from audit.joint.drawn import (
     sums_of,
 )
 from audit.joint.units import by_profile
-from audit.people.forest import DRAWS, Forest
+from audit.people.forest import Forest, sample_in_words
 from audit.people.population import Population
+from audit.people.table_counts import UNNAMED_WEIGHTS, has_unnamed_weights
 from audit.reading import Undetermined
 from ppdm_models.tree.ensemble import Ensemble
 from ppdm_models.tree.tree import Node, Tree, completed, count_of
@@ -39,9 +40,11 @@ def counted_sums(forest: Forest, population: Population) -> LeafSums | Undetermi
     if isinstance(forest.model, Ensemble) and forest.model.resampled:
         return drawn_sums(forest, by_profile(forest.stops, population))
     if forest.draws:
-        return Undetermined(DRAWS)
+        return Undetermined(sample_in_words(forest.model))
     classes = forest.model.classes
     found: list[Ends] = []
+    if any(has_unnamed_weights(tree, population.weights) for tree in forest.trees):
+        return Undetermined(UNNAMED_WEIGHTS)
     for number, (tree, stops) in enumerate(zip(forest.trees, forest.stops, strict=True)):
         if not tree.has_people or not set(tree.classes) <= set(classes):
             return NOT_COUNTED

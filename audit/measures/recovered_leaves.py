@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from audit.evidence import Evidence
 from audit.measures import Measure, Parameters, Source
+from audit.people.table_counts import UNNAMED_WEIGHTS
 from audit.reading import Interval, Measurement, Reading, Undetermined, exactly
 from ppdm_models.tree.tree import Quality, completed
 
@@ -42,6 +43,8 @@ def _published(evidence: Evidence) -> Reading:
         return leaves
     if not tree.classes:
         return Undetermined("the tree predicts a number, not a class")
+    if evidence.population.hides_weights(tree):
+        return Undetermined(UNNAMED_WEIGHTS)
     if not tree.has_people and tree.quality is not Quality.WEIGHTED:
         return exactly(0.0)
     nothing = (None,) * len(tree.classes)

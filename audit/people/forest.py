@@ -30,6 +30,11 @@ DRAWS = (
     "count is a number of people"
 )
 
+HELD_OUT = (
+    "some records of the training were kept aside to know when to stop, and no tree saw them: the counts in the file "
+    "are of the others, each of whom counts once at most, and who these are is not told"
+)
+
 ONE_TREE = Undetermined("a single tree: its leaves say what it predicts")
 
 Array = TypeVar("Array", IndexArray, FloatArray)
@@ -141,7 +146,10 @@ def _draws(
     if not counting:
         return False, []
     if ensemble.resampled:
-        return True, [f"{ensemble.source}: {DRAWS}; leaves are measured on the table"]
+        if ensemble.held_out:
+            _check_room(trees, standing, source)
+        said = sample_in_words(ensemble)
+        return True, [f"{ensemble.source}: {said}; leaves are measured on the table"]
     if ensemble.resampled is False:
         for index in counting:
             here = standing[index]
@@ -160,6 +168,30 @@ def _draws(
         "if they were of a random sample; leaves are measured on the table"
     )
     return True, [said]
+
+
+def sample_in_words(model: Model) -> str:
+    """Return why counts of a model's trees, which are of a sample, are no numbers of people of the table."""
+    return HELD_OUT if isinstance(model, Ensemble) and model.held_out else DRAWS
+
+
+def _check_room(trees: tuple[Tree, ...], standing: Sequence[Standing], source: str) -> None:
+    """Check that no leaf counts more records than the table has there, where each counts once at most.
+
+    Raises:
+        TableError: one does, so the table is not the one that the trees were trained on.
+    """
+    for index, (tree, here) in enumerate(zip(trees, standing, strict=True)):
+        if here.spread or here.weighed is not None or not tree.has_people:
+            continue
+        over = np.flatnonzero(~is_inner(tree) & (totals_of(tree) > here.people))
+        if len(over):
+            leaf = int(over[0])
+            raise TableError(
+                source,
+                f"{where_of(tree, leaf)} (tree {index + 1}) counts {totals_of(tree)[leaf]:,.0f} records, but only "
+                f"{here.people[leaf]:,.0f} of this table fall there; give the table that the trees were trained on",
+            )
 
 
 def _counted(here: Standing) -> FloatArray:
@@ -211,7 +243,9 @@ def _leaves(
         records=np.concatenate([leaves.records for leaves in each]),
         classes=joined([leaves.classes for leaves in each]),
         labels=joined([_in_order(ensemble, trees[index], leaves) for index, leaves in found]),
-        published=Undetermined(DRAWS) if draws else joined([leaves.published for leaves in each]),
+        published=Undetermined(sample_in_words(ensemble))
+        if draws
+        else joined([leaves.published for leaves in each]),
         trees=np.repeat(
             np.array([index for index, _ in found], dtype=np.intp),
             [len(leaves.nodes) for leaves in each],

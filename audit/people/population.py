@@ -8,7 +8,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from audit.people.numbers import Numbers, numbers_of
-from audit.people.table_counts import check_counts, count_gaps, fitting_column, has_sums
+from audit.people.table_counts import (
+    check_counts,
+    count_gaps,
+    fitting_column,
+    has_sums,
+    has_unnamed_weights,
+)
 from audit.people.target import check_target, rival
 from audit.people.weights import Weights, weighing
 from audit.reading import Undetermined
@@ -82,6 +88,16 @@ class Population:
         if isinstance(self.truth, Undetermined) or self.weight is None:
             return self.truth
         return self.truth * self.weight[:, None]
+
+    def hides_weights(self, tree: Tree) -> bool:
+        """Whether class numbers of the tree that these people stop in are sums of weights that nobody named."""
+        here = None
+        if self.weights is Weights.FREQUENCIES:
+            stops = self.leaf >= 0
+            here = np.bincount(self.leaf[stops], self.counts[stops], len(tree.nodes)).astype(
+                np.float64
+            )
+        return has_unnamed_weights(tree, self.weights, here)
 
     def describe(self, profile: int) -> str:
         """Return one profile as people write it: ``age = 30, sex = F``."""

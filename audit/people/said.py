@@ -16,7 +16,7 @@ from operator import itemgetter
 
 import numpy as np
 
-from audit.people.forest import DRAWS, Forest, joined
+from audit.people.forest import DRAWS, Forest, joined, sample_in_words
 from audit.people.leaves import Leaves, described
 from audit.people.population import Population
 from audit.reading import Undetermined
@@ -99,7 +99,7 @@ def _useless(model: Model, trees: Sequence[Tree]) -> str:
     if not trees:
         return "the model holds no tree"
     if isinstance(model, Ensemble) and model.resampled is not False:
-        return DRAWS if model.resampled else f"it may be that {DRAWS}"
+        return sample_in_words(model) if model.resampled else f"it may be that {DRAWS}"
     worst = next((tree for tree in trees if not tree.has_people), None)
     if worst is not None:
         return f"{REASONS[worst.quality]}; give the table"

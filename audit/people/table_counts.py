@@ -19,6 +19,10 @@ OPTIONS = (
     "say --weights COLUMN if each row stands for so many people of the table, --sampling-weights COLUMN if a survey "
     "weighs its people"
 )
+UNNAMED_WEIGHTS = (
+    "its class numbers are sums of weights or of parts of records, and no option names the weights: what they say of "
+    f"people is not known; {OPTIONS}"
+)
 Gaps = dict[int, tuple[float, float]]
 """The leaves that disagree, by node index: what the file says, and what the table holds."""
 
@@ -26,6 +30,21 @@ Gaps = dict[int, tuple[float, float]]
 def has_sums(tree: Tree) -> bool:
     """Whether the published numbers are sums over people: one each, or the weight of each."""
     return tree.has_people or tree.quality is Quality.WEIGHTED
+
+
+def has_unnamed_weights(tree: Tree, kind: Weights, here: FloatArray | None = None) -> bool:
+    """Whether the class numbers of a tree are sums of weights that no option of the audit names.
+
+    Weights of classes follow from what is secret, and no column holds them. ``here`` (N,) are how many people, as the
+    rows stand for so many, stop at each node: where the numbers are not theirs, the weights are others.
+    """
+    if not tree.classes or tree.quality is not Quality.WEIGHTED:
+        return False
+    if kind is Weights.NONE or tree.learner.weighs_classes:
+        return True
+    if kind is not Weights.FREQUENCIES or here is None:
+        return False
+    return bool(count_gaps(tree, here, weighed=True))
 
 
 def count_gaps(tree: Tree, here: FloatArray, *, weighed: bool = False) -> Gaps:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from audit.inverters import ValueSums
-from audit.people.forest import DRAWS, Forest
+from audit.people.forest import Forest, sample_in_words
 from audit.people.population import Population
 from audit.reading import Undetermined
 from ppdm_models.arrays import FloatArray, IndexArray
@@ -27,7 +27,9 @@ STOPS_EARLY = Undetermined(
     "some records stop at an inner node, which says the mean of all who passed it"
 )
 NO_NUMBERS = Undetermined("some leaves say no number")
-WEIGHTED = Undetermined("its numbers are means of weighted records")
+WEIGHTED = Undetermined(
+    "its numbers are means of weighted records, which are not turned back, with --weights or without"
+)
 
 
 def mean_sums(forest: Forest, population: Population, largest: float) -> ValueSums | Undetermined:
@@ -36,7 +38,7 @@ def mean_sums(forest: Forest, population: Population, largest: float) -> ValueSu
     if isinstance(model, Ensemble) and model.combination is not Combination.AVERAGE:
         return NOT_MEANS
     if forest.draws or (isinstance(model, Ensemble) and model.resampled):
-        return Undetermined(DRAWS)
+        return Undetermined(sample_in_words(model))
     if any(tree.quality is Quality.WEIGHTED for tree in forest.trees):
         return WEIGHTED
     size = len(population.counts)

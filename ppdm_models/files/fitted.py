@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ppdm_models.codecs.sklearn.arrays import class_label
-from ppdm_models.codecs.skops.fitted import fitted_of
+from ppdm_models.codecs.skops.fitted import PRIVATE, fitted_of
 from ppdm_models.codecs.skops.fitted_leaks import leaks_of
 from ppdm_models.codecs.skops.live import LivePart
 from ppdm_models.codecs.skops.models import model_of
@@ -48,7 +48,7 @@ def open_fitted(estimator: object, *, target: str = "", names: Sequence[str] = (
         TreeFormatError: it is none of those that are read, not fitted, or has a step that cannot be followed.
     """
     tool = type(estimator).__module__.partition(".")[0]
-    if tool == "sklearn":
+    if tool in ("sklearn", PRIVATE):
         return _of_sklearn(estimator, target, tuple(names))
     if tool not in TOOLS:
         kind = type(estimator).__name__

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ppdm_models import limits
@@ -93,7 +93,7 @@ def _ensemble(document: Part, splits: Splits, forest: Sequence[tuple[Node, ...]]
         growth=growth_of(document, _params(document), loss, forest, scale, base),
         source=document.source,
         format="catboost_json",
-        notes=(*notes, *splits.notes),
+        notes=(*notes, *splits.notes, *_stopped(document, len(trees))),
     )
 
 
@@ -176,6 +176,23 @@ def _scale_and_bias(
     if len(bias) not in (1, width):
         raise given.refused(f"{len(bias)} biases for {width} outputs")
     return given.at(0).number(), bias if len(bias) == width else bias * width
+
+
+def _stopped(document: Part, trees: int) -> Iterator[str]:
+    """Yield which trees did best on records kept aside, where the file says it and more trees stayed."""
+    found: Part | None = document
+    for key in ("model_info", "training"):
+        found = None if found is None else found.get(key)
+    if found is not None and not found.is_object:
+        found = read_part(found.text().encode("utf-8", "surrogatepass"), document.source)
+    metrics = None if found is None else found.get("metrics")
+    best = None if metrics is None else metrics.get("best_iteration")
+    value = None if best is None else best.value
+    if isinstance(value, int) and 0 <= value < trees - 1:
+        yield (
+            f"{document.source}: the first {value + 1:,} of its {trees:,} trees did best on records kept aside "
+            f"(best_iteration {value}); the library predicts with all {trees:,}, and all are judged"
+        )
 
 
 def _classes(document: Part, loss: str, width: int) -> tuple[tuple[str, ...], tuple[str, ...]]:

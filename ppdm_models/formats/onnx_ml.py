@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from ppdm_models import limits
@@ -19,6 +19,7 @@ from ppdm_models.codecs.common.grow import (
     unique,
 )
 from ppdm_models.codecs.common.json import opens_json
+from ppdm_models.codecs.onnx.after import After, followed
 from ppdm_models.codecs.onnx.file import Operator, read_operator
 from ppdm_models.codecs.onnx.meaning import Meaning, read_meaning
 from ppdm_models.codecs.onnx.table import Handle, Table, read_table
@@ -47,6 +48,10 @@ def _read(data: bytes, source: str) -> Model:
     operator = read_operator(data, source)
     table = read_table(operator)
     meaning = read_meaning(operator, table)
+    after = followed(operator.graph, meaning)
+    if after.scores.factor != 1 and meaning.combination is Combination.MAX:
+        after = replace(after, unknown=(*after.unknown, "a product of the largest score"))
+    meaning = _as_published(meaning, after)
     names = _names(operator, table)
     draft_of = _reader(operator, table, meaning, names)
     forest = bounded((grown(root, draft_of, source) for root in table.roots), source)
@@ -54,7 +59,20 @@ def _read(data: bytes, source: str) -> Model:
     features = features_named(names, tested, source, single=not operator.double)
     forest = _with_shares(forest, meaning)
     trees = [_tree(nodes, features, meaning, source) for nodes in forest]
-    return _model(operator, trees, features, meaning)
+    return _model(operator, trees, features, meaning, after)
+
+
+def _as_published(meaning: Meaning, after: After) -> Meaning:
+    """Return what leaves mean behind the operators that follow the trees; their factor is that of the trees."""
+    link = meaning.link if after.scores.link is Link.IDENTITY else after.scores.link
+    if after.unknown:
+        return replace(meaning, link=Link.UNKNOWN, classes=after.names)
+    base = meaning.base or (0.0,) * meaning.width
+    added = after.scores.base if len(after.scores.base) > 1 else after.scores.base * meaning.width
+    moved = tuple(after.scores.factor * one + two for one, two in zip(base, added, strict=True))
+    return replace(
+        meaning, link=link, classes=after.names, base=moved if any(moved) or meaning.base else ()
+    )
 
 
 def _names(operator: Operator, table: Table) -> tuple[str, ...]:
@@ -147,20 +165,23 @@ def _tree(
 
 
 def _model(
-    operator: Operator, trees: Sequence[Tree], features: tuple[Feature, ...], meaning: Meaning
+    operator: Operator,
+    trees: Sequence[Tree],
+    features: tuple[Feature, ...],
+    meaning: Meaning,
+    after: After,
 ) -> Model:
-    notes = (
-        (f"{operator.source}: other operators make its features from the inputs",)
-        if operator.inputs is None
-        else ()
-    )
     averaged = meaning.combination is Combination.WEIGHTED_SUM
-    weight = 1 / len(trees) if averaged else 1.0
+    factor = 1.0 if after.unknown else after.scores.factor
+    weight = factor / len(trees) if averaged else factor
+    combination = meaning.combination
+    if combination is Combination.SUM and weight != 1:
+        combination = Combination.WEIGHTED_SUM
     together = Ensemble(
         members=tuple(
             Member(tree, weight=weight, name=str(index)) for index, tree in enumerate(trees)
         ),
-        combination=meaning.combination,
+        combination=combination,
         features=features,
         target="",
         classes=meaning.classes,
@@ -169,9 +190,22 @@ def _model(
         link=meaning.link,
         source=operator.source,
         format="onnx_ml",
-        notes=notes,
+        notes=tuple(_notes(operator, after)),
     )
     return simplest(together)
+
+
+def _notes(operator: Operator, after: After) -> Iterator[str]:
+    if operator.inputs is None:
+        yield (
+            f"{operator.source}: other operators make its features from the inputs ({', '.join(operator.before)}), so "
+            "that they are not the table's columns"
+        )
+    if after.unknown:
+        yield (
+            f"{operator.source}: what {', '.join(after.unknown)} behind the trees makes of their scores is not "
+            "followed, so that its predictions are not known"
+        )
 
 
 FORMAT = OnnxMl()

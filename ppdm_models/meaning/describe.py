@@ -10,7 +10,7 @@ from itertools import islice
 
 from ppdm_models.meaning.partition import problems
 from ppdm_models.meaning.support import REASONS
-from ppdm_models.tree.ensemble import Ensemble, Model, trees_of
+from ppdm_models.tree.ensemble import Ensemble, Model, outputs_of, trees_of
 from ppdm_models.tree.leaks import Leak
 from ppdm_models.tree.paths import path_text
 from ppdm_models.tree.predicate import features_of
@@ -29,6 +29,7 @@ DRAWS = {
     True: "the numbers count draws of a random sample, not people",
     None: "the file does not say whether its numbers count people or the draws of a random sample",
 }
+HELD_OUT = "some records were kept aside to know when to stop; the numbers count the others, each once at most"
 MOST_TREES = 1000
 """The most trees that are described one by one."""
 
@@ -54,6 +55,7 @@ def describe(model: Model, leaks: Sequence[Leak] = ()) -> dict[str, object]:
         "task": str(model.task),
         "target": model.target,
         "classes": list(model.classes),
+        "outputs": outputs_of(model),
         "features": _features(model, {name for each in trees for name in each.tested}),
         "criterion": _criterion(model),
         "support": _support(model, trees),
@@ -195,7 +197,7 @@ def _support(model: Model, trees: Sequence[_Summary]) -> dict[str, object]:
     reason = REASONS[quality]
     is_people = quality in (Quality.EXACT, Quality.DERIVED)
     if is_people and isinstance(model, Ensemble) and may_be_draws(model):
-        reason = DRAWS[model.resampled]
+        reason = HELD_OUT if model.held_out else DRAWS[model.resampled]
         is_people = False
     sizes = [each.smallest for each in trees if each.smallest is not None]
     totals = {each.records for each in trees}

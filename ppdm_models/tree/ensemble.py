@@ -106,9 +106,10 @@ class Ensemble:
     members, in the file's order. ``resampled`` says that the counts of a tree are of a bootstrap or subsample: they
     count draws, not people (None: the file does not say). ``source``, ``format`` and ``notes`` are no part of its
     value. Where silent members are skipped, the whole is silent if these are more than a share ``most_silent`` of the
-    weights of the members that are asked. ``shrinkage`` is given where the file says it, and all trees have it.
-    ``growth`` is what tells how leaf values were made, of these very trees; ``seeds`` are what the bootstrap of each of
-    them was drawn from, where the file says it. Neither is part of its value.
+    weights of the members that are asked. ``held_out`` says that the sample is one for all trees: some records were
+    kept aside to know when to stop, and each of the others counts once at most. ``shrinkage`` is given where the file
+    says it, and all trees have it. ``growth`` is what tells how leaf values were made, of these very trees; ``seeds``
+    are what the bootstrap of each of them was drawn from, where the file says it. Neither is part of its value.
     """
 
     members: tuple[Member, ...]
@@ -122,6 +123,7 @@ class Ensemble:
     resampled: bool | None = None
     silence: Silence = Silence.CONTINUE
     most_silent: float = 1.0
+    held_out: bool = False
     shrinkage: Shrinkage | None = None
     growth: Growth | None = field(default=None, compare=False)
     seeds: tuple[int, ...] = field(default=(), compare=False)
@@ -154,6 +156,22 @@ class Ensemble:
 
 
 Model = Tree | Ensemble
+
+
+def outputs_of(model: Model) -> int:
+    """Return how many numbers a model predicts for a record; 1 for a model that predicts a class."""
+    if model.task is not Task.REGRESSION:
+        return 1
+    if isinstance(model, Tree):
+        return next((len(leaf.outputs) for leaf in model.leaves[:1] if leaf.outputs), 1)
+    added = model.combination in (Combination.SUM, Combination.WEIGHTED_SUM, Combination.AVERAGE)
+    parts = [len(model.base)] if added else []
+    for member in model.members:
+        if member.output is not None:
+            parts.append(member.output + 1)
+        elif not isinstance(member.model, Other):
+            parts.append(outputs_of(member.model))
+    return max(parts, default=1)
 
 
 def with_trees(ensemble: Ensemble, trees: Iterator[Tree]) -> Ensemble:

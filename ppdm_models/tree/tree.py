@@ -76,6 +76,9 @@ CLASS_WEIGHT = "class_weight"
 NOISE = "noise"
 """What stands for it that a tree was grown on records whose values were hidden by noise."""
 
+PRIVACY = "differential privacy"
+"""What stands for it that a tree claims differential privacy: its labels, and perhaps its splits, were drawn."""
+
 
 class Tool(StrEnum):
     """The program that grew a tree, as far as it decides which splits were candidates."""
@@ -115,8 +118,13 @@ class Learner:
 
     @property
     def saw_noise(self) -> bool:
-        """Whether the learner saw noisy records, so that splits and labels need not fit the true ones."""
-        return NOISE in self.unmodelled
+        """Whether noise had a part in the learning, so that splits and labels need not fit the true records."""
+        return NOISE in self.unmodelled or self.claims_privacy
+
+    @property
+    def claims_privacy(self) -> bool:
+        """Whether the tree claims differential privacy, which nobody here judges."""
+        return PRIVACY in self.unmodelled
 
 
 @dataclass(frozen=True, slots=True)

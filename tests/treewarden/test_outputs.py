@@ -1,55 +1,111 @@
-"""Results on disk: whole or not at all, and the place is checked first."""
+"""Boosted models of several targets, and those whose training stopped early: what inspect and audit say of them."""
 
-from __future__ import annotations
-
-import os
-from pathlib import Path
+import json
 
 import pytest
+from click.testing import CliRunner
 
-from ppdm_models.errors import OutputError
-from treewarden.terminal.outputs import check_file, check_folder, write_files
+from ppdm_models.errors import TreeFormatError
+from ppdm_models.files.load import open_model
+from ppdm_models.tree.ensemble import outputs_of
+from tests.grown_models import FOLDER
+from treewarden.cli import cli
+from treewarden.jobs.inputs import opened
 
-READ_ONLY_EVEN_FOR_ROOT = Path("/proc/self")
-
-
-def test_files_are_written_with_the_rights_of_any_new_file(tmp_path):
-    write_files({tmp_path / "a": b"1", tmp_path / "b": b"2"})
-    (tmp_path / "plain").touch()
-    assert (tmp_path / "a").read_bytes() == b"1"
-    assert (tmp_path / "a").stat().st_mode == (tmp_path / "plain").stat().st_mode
-
-
-def test_a_file_that_cannot_be_written_leaves_the_others_unwritten(tmp_path):
-    (tmp_path / "a").write_bytes(b"old")
-    with pytest.raises(OutputError, match=r"nowhere.b: cannot be written"):
-        write_files({tmp_path / "a": b"new", tmp_path / "nowhere" / "b": b"2"})
-    assert os.listdir(tmp_path) == ["a"]
-    assert (tmp_path / "a").read_bytes() == b"old"
+OUTPUTS = FOLDER / "outputs"
+SEVERAL = ("two_labels.json", "two_labels_vectors.json")
 
 
-def test_a_missing_folder_is_refused_before_work(tmp_path):
-    with pytest.raises(OutputError, match="no such folder"):
-        check_folder(tmp_path / "nowhere")
+def called(*words):
+    return CliRunner().invoke(cli, list(map(str, words)))
 
 
-def test_a_file_is_no_folder(tmp_path):
-    (tmp_path / "file").touch()
-    with pytest.raises(OutputError, match="not a folder"):
-        check_folder(tmp_path / "file")
+def told(outcome):
+    return " ".join(outcome.output.split())
 
 
-def test_a_folder_is_no_file(tmp_path):
-    with pytest.raises(OutputError, match="is a folder"):
-        check_file(tmp_path)
+def changed(name, change):
+    document = json.loads((OUTPUTS / name).read_bytes())
+    change(document["learner"])
+    return json.dumps(document).encode()
 
 
-@pytest.mark.skipif(not READ_ONLY_EVEN_FOR_ROOT.is_dir(), reason="no /proc on this system")
-def test_a_folder_that_takes_no_files_is_refused_before_work():
-    with pytest.raises(OutputError, match="cannot be written into"):
-        check_folder(READ_ONLY_EVEN_FOR_ROOT)
+@pytest.mark.parametrize("name", SEVERAL)
+def test_several_targets_are_several_outputs_and_no_classes(name):
+    model = opened(OUTPUTS / name).model
+    assert outputs_of(model) == 2
+    assert model.classes == ()
+    said = told(called("inspect", OUTPUTS / name))
+    assert "2 outputs without names" in said
+    assert "predicts 2 targets (num_target)" in said
 
 
-def test_checking_leaves_nothing_behind(tmp_path):
-    check_file(tmp_path / "report.html")
-    assert not list(tmp_path.iterdir())
+@pytest.mark.parametrize("name", SEVERAL)
+@pytest.mark.parametrize(
+    "more", [("--no-table",), ("--data", OUTPUTS / "two_labels.csv", "--sensitive", "bad")]
+)
+def test_no_audit_is_done_of_a_model_of_several_targets(name, more):
+    outcome = called("audit", OUTPUTS / name, *more)
+    assert outcome.exit_code == 4
+    assert "predicts 2 targets; treewarden audits a model of one" in outcome.stderr
+
+
+def test_no_repair_is_done_of_a_model_of_several_targets(tmp_path):
+    words = ("--data", OUTPUTS / "two_labels.csv", "--sensitive", "bad", "-o", tmp_path / "o.json")
+    outcome = called("repair", OUTPUTS / SEVERAL[0], *words)
+    assert outcome.exit_code == 4
+    assert "predicts 2 targets" in outcome.stderr
+
+
+@pytest.mark.parametrize("number", ["-1", "99999", "1000000000000000", "two", "", None, 2.5])
+def test_a_number_of_targets_that_cannot_be_is_refused(number):
+    def change(learner):
+        learner["learner_model_param"]["num_target"] = number
+
+    with pytest.raises(TreeFormatError, match="num_target"):
+        open_model(changed(SEVERAL[0], change), "odd.json")
+
+
+def test_targets_and_classes_together_are_refused():
+    def change(learner):
+        learner["learner_model_param"]["num_class"] = "2"
+
+    with pytest.raises(TreeFormatError, match="2 targets and 2 classes"):
+        open_model(changed(SEVERAL[0], change), "odd.json")
+
+
+def test_inspect_and_audit_say_with_how_many_rounds_the_wrapper_predicts(tmp_path):
+    wanted = "predicts with the first 3 of its 6 rounds (best_iteration 2); all 6 are published"
+    assert wanted in told(called("inspect", OUTPUTS / "stopped_early.json"))
+    assert wanted in told(called("audit", OUTPUTS / "stopped_early.json", "--no-table"))
+
+
+@pytest.mark.parametrize("said", ["6", "-1", "1e3", "x" * 1000, "9" * 400, 7, None, [1]])
+def test_a_best_iteration_that_is_no_round_is_said_to_be_none(said):
+    def change(learner):
+        learner["attributes"]["best_iteration"] = said
+
+    notes = open_model(changed("stopped_early.json", change), "odd.json").model.notes
+    wanted = [note for note in notes if "best_iteration" in note]
+    assert len(wanted) == (said is not None)
+    assert all("none of its 6 rounds" in note and len(note) < 200 for note in wanted)
+
+
+def test_the_last_round_as_the_best_is_nothing_to_say():
+    def change(learner):
+        learner["attributes"]["best_iteration"] = "5"
+
+    notes = open_model(changed("stopped_early.json", change), "odd.json").model.notes
+    assert not any("best_iteration" in note for note in notes)
+
+
+@pytest.mark.parametrize(("best", "is_said"), [(1, True), (2, False), (99, False), ("x", False)])
+def test_what_catboost_says_of_its_best_iteration_is_said(best, is_said):
+    tree = {"splits": [], "leaf_values": [0.5], "leaf_weights": [4]}
+    document = {
+        "features_info": {"float_features": []},
+        "oblivious_trees": [tree] * 3,
+        "model_info": {"training": {"metrics": {"best_iteration": best}}},
+    }
+    notes = open_model(json.dumps(document).encode(), "cat.json").model.notes
+    assert any("the first 2 of its 3 trees did best" in note for note in notes) == is_said

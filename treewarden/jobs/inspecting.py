@@ -107,6 +107,8 @@ def _kind(said: Said) -> str:
 def _predicts(said: Said) -> str:
     target = f"“{said['target']}”" if said["target"] else "a target without a name"
     classes = said["classes"]
+    if said["outputs"] > 1:
+        return f"{count(said['outputs'])} outputs without names, a number each"
     if not classes:
         return f"{target}, a number" if said["task"] == "regression" else f"{target}, unnamed"
     return f"{target}, one of {len(classes)} classes: {_some(classes)}"

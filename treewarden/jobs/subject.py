@@ -29,11 +29,11 @@ from policies.judging.failing import failing
 from policies.judging.held import of_worlds
 from policies.pack import Pack, calls, load_pack
 from policies.severity import Severity
-from ppdm_models.errors import KnowledgeError, TableError, TreewardenError
+from ppdm_models.errors import KnowledgeError, TableError, TreeFormatError, TreewardenError
 from ppdm_models.files.load import OpenedFile
 from ppdm_models.records.counting.kinds import parted
 from ppdm_models.records.table import Table
-from ppdm_models.tree.ensemble import Ensemble, Model
+from ppdm_models.tree.ensemble import Ensemble, Model, outputs_of
 from reports.document.parts import File
 from treewarden.jobs.counting import columns_needed, counted, source_of
 from treewarden.jobs.inputs import ModelInput, TableInput, model_name, opened, read, table_name
@@ -288,6 +288,7 @@ def read_subject(request: Request, step: Step = silent) -> Subject:
         names = release_names([*(each.model for each in request.earlier), request.model])
         file = called(file, names[-1])
     tree, options = file.model, request.options
+    _check_outputs(tree)
     if not request.earlier:
         check_training(knowledge, _said_in(request), [tree])
     if request.data is None:
@@ -314,6 +315,21 @@ def read_subject(request: Request, step: Step = silent) -> Subject:
     if earlier:
         check_training(knowledge, _said_in(request), [*(each.model for each in earlier), tree])
     return Subject(file, population, knowledge, pack, options, earlier, shared, asked, told)
+
+
+def _check_outputs(model: Model) -> None:
+    """Refuse a model of several outputs: what each says of people, and all of them together, is not worked out.
+
+    Raises:
+        TreeFormatError: it predicts several.
+    """
+    outputs = outputs_of(model)
+    if outputs > 1:
+        problem = (
+            f"predicts {outputs:,} targets; treewarden audits a model of one: train one model for each, and audit them "
+            "all before any is published"
+        )
+        raise TreeFormatError(model.source, problem)
 
 
 def _releases(
@@ -345,6 +361,7 @@ def _releases(
             if isinstance(each.data, Path):
                 known[each.data] = own
             population = people_of(each.model, file.model, own, request.options)
+        _check_outputs(file.model)
         cases.append(ReleaseCase(file.model, population, file.leaks))
         tables.append(own)
     models = (*(case.model for case in cases), last)

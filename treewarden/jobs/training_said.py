@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from audit.adversary.knowledge import Knowledge
-from audit.inverters import facts_of, settings_of
+from audit.inverters import contradicted, settings_of
 from ppdm_models.errors import KnowledgeError
 from ppdm_models.tree.ensemble import Model
-from ppdm_models.tree.growth import Source
+from ppdm_models.tree.growth import Fact, Source
 from reports.document.words import listed
 
-CLOSE = 1e-6
-"""Settings that follow from rounded numbers of a file are the same where they differ by no more of their size."""
 SAYS = {Source.KNOWN: "says", Source.DERIVED: "shows by its numbers"}
 
 
@@ -27,14 +24,21 @@ def check_training(knowledge: Knowledge, where: str, models: Sequence[Model]) ->
     """
     settings = [settings_of(model) for model in models]
     every = frozenset[str]().union(*settings)
-    for name, value in knowledge.training.items():
+    told = knowledge.training
+    for name in told:
         if name not in every:
             raise KnowledgeError(where, _strange(name, every, models[-1]))
-        having = [model for model, own in zip(models, settings, strict=True) if name in own]
-        said = [_contradiction(model, name, value) for model in having]
-        if all(said):
+    shown = [
+        contradicted(model, {name: value for name, value in told.items() if name in own})
+        for model, own in zip(models, settings, strict=True)
+    ]
+    for name, value in told.items():
+        having = [place for place, own in enumerate(settings) if name in own]
+        if all(name in shown[place] for place in having):
+            last = having[-1]
+            said = f"{models[last].source} {_in_words(shown[last][name])}"
             raise KnowledgeError(
-                where, f"training: {name} = {value:g}, but {said[-1]}; leave it out, or correct it"
+                where, f"training: {name} = {value:g}, but {said}; leave it out, or correct it"
             )
 
 
@@ -45,11 +49,5 @@ def _strange(name: str, every: frozenset[str], model: Model) -> str:
     return f"training: {name!r} is no setting that leaf values of {model.source} depend on; have {known}"
 
 
-def _contradiction(model: Model, name: str, value: float) -> str:
-    """Return in words what a model file says of a setting instead; "" where it says nothing else."""
-    fact = facts_of(model).get(name)
-    if fact is None or fact.value is None:
-        return ""
-    if math.isclose(fact.value, value, rel_tol=CLOSE, abs_tol=CLOSE):
-        return ""
-    return f"{model.source} {SAYS.get(fact.source, 'says')} {fact.value:g}"
+def _in_words(fact: Fact) -> str:
+    return f"{SAYS.get(fact.source, 'says')} {fact.value:g}"

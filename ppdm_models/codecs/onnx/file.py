@@ -9,10 +9,19 @@ from typing import Any
 
 from ppdm_models import limits
 from ppdm_models.codecs.common.json import opens_json, read_json
+from ppdm_models.codecs.onnx.graph import (
+    STANDARD,
+    Graph,
+    in_order,
+    kind_of,
+    read_graph,
+    setting,
+    tree_operator,
+)
 from ppdm_models.errors import TreeFormatError
 
-OPERATORS = ("TreeEnsembleClassifier", "TreeEnsembleRegressor", "TreeEnsemble")
-PASSES_ON = ("Identity", "Cast")
+FLOATS = (1, 11)
+"""The numbers that ONNX gives to floating numbers of 32 and of 64 bits."""
 DOUBLE = 11
 """The number of 64-bit floats among ONNX's types; whatever else comes in is compared as 32-bit floats."""
 
@@ -23,8 +32,7 @@ Value = int | float | str | list[int] | list[float] | list[str]
 class Operator:
     """A tree operator: its attributes as plain values, and its input.
 
-    ``inputs`` names what the input is made of, in order (None: made by other operators); ``width`` is its declared
-    number of columns, where it says so.
+    ``inputs`` names what the input is made of, in order (None: made by other operators, which ``before`` names).
     """
 
     kind: str
@@ -32,6 +40,8 @@ class Operator:
     inputs: tuple[str, ...] | None
     double: bool
     source: str
+    graph: Graph
+    before: tuple[str, ...] = ()
 
     @property
     def where(self) -> str:
@@ -49,22 +59,25 @@ def read_operator(data: bytes, source: str) -> Operator:
     Raises:
         TreeFormatError: the library is not there, the bytes are no ONNX model, or it has no tree operator or several.
     """
-    graph = _model(data, source).graph
-    found = [node for node in graph.node if node.op_type in OPERATORS]
-    if len(found) != 1:
-        raise TreeFormatError(source, f"{len(found)} tree operators; give a model with one")
-    node = found[0]
+    model = _model(data, source)
+    node = tree_operator(model, source)
     if len(node.input) != 1:
         raise TreeFormatError(source, f"a tree operator with {len(node.input)} inputs; it has one")
-    types = {item.name: item.type.tensor_type for item in graph.input}
-    lone = types.get(node.input[0])
+    graph = read_graph(model.graph, source, node)
+    makers = list(in_order(graph, (node.input[0],)))
+    lone = graph.inputs.get(node.input[0])
     attributes = {item.name: _value(item, source) for item in node.attribute}
+    inputs = _inputs(graph, node.input[0])
+    working = (kind_of(maker) for maker in makers if not _passes_on(maker))
+    before = () if inputs is not None else tuple(dict.fromkeys(working)) or ("a constant",)
     return Operator(
         kind=node.op_type,
         attributes=attributes,
-        inputs=_inputs(graph, node.input[0], types),
-        double=lone is not None and lone.elem_type == DOUBLE,
+        inputs=inputs,
+        double=lone is not None and lone.type.tensor_type.elem_type == DOUBLE,
         source=source,
+        graph=graph,
+        before=before,
     )
 
 
@@ -126,28 +139,44 @@ def _tensor(tensor: Any, where: str) -> list[float] | list[int]:  # noqa: ANN401
     return flat
 
 
-def _inputs(graph: Any, name: str, types: dict[str, Any]) -> tuple[str, ...] | None:  # noqa: ANN401  # see _model
-    """Follow copies, casts and concatenations back to the inputs of the model: one name per column."""
-    makers = {output: node for node in graph.node for output in node.output}
+def _inputs(graph: Graph, name: str) -> tuple[str, ...] | None:
+    """Follow copies, casts and concatenations back to the inputs of the model: one name per column.
+
+    None where other operators make the columns, or an input beside others has no width.
+    """
     columns: list[str] = []
     stack, steps = [name], 0
     while stack:
         current, steps = stack.pop(), steps + 1
         if max(steps, len(stack), len(columns)) > limits.FEATURES:
             return None
-        maker = makers.get(current)
-        if maker is None and current in types:
-            width = _width(types[current])
-            many = len(types) > 1 and width != 1
-            columns.extend(f"{current}[{index}]" for index in range(width) if many)
-            columns.extend([current] if width == 1 and len(types) > 1 else [])
-            if len(types) == 1:
+        maker = graph.makers.get(current)
+        if maker is None and current in graph.inputs:
+            tensor = graph.inputs[current].type.tensor_type
+            width, is_alone = _width(tensor), len(graph.inputs) == 1
+            if not is_alone and not width:
+                return None
+            if is_alone:
                 columns.extend(f"f{index}" for index in range(width))
-        elif maker is not None and maker.op_type in (*PASSES_ON, "Concat"):
+            else:
+                many = [f"{current}[{index}]" for index in range(width)]
+                columns.extend(many if width > 1 else [current])
+        elif maker is not None and _passes_on(maker):
             stack.extend(reversed(maker.input))
         else:
             return None
     return tuple(columns)
+
+
+def _passes_on(node: Any) -> bool:  # noqa: ANN401  # see _model
+    """Whether an operator leaves the columns that it reads as they are, one beside the other."""
+    if node.domain not in STANDARD:
+        return False
+    if node.op_type == "Cast":
+        return setting(node, "to", 1) in FLOATS
+    return node.op_type == "Identity" or (
+        node.op_type == "Concat" and setting(node, "axis", 0) in (1, -1)
+    )
 
 
 def _width(tensor: Any) -> int:  # noqa: ANN401  # see _model

@@ -37,7 +37,8 @@ def written_ensemble(ensemble: Ensemble) -> bytes:
     """
     problem = _unsayable(ensemble)
     if problem:
-        raise OutputError(ensemble.source, f"{problem} cannot be said in PMML here")
+        notes = ensemble.notes if ensemble.link is Link.UNKNOWN else ()
+        raise OutputError(ensemble.source, f"{problem} cannot be said in PMML here", notes)
     root, schema = _frame(ensemble)
     model = _add(root, "MiningModel", functionName=str(ensemble.task))
     model.append(schema)

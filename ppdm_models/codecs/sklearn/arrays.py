@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from ppdm_models.tree.node_table import NodeTable
 from ppdm_models.tree.predicate import MissingTest, NumericTest, Predicate
 from ppdm_models.tree.tree import (
     CLASS_WEIGHT,
+    PRIVACY,
     Criterion,
     Feature,
     Learner,
@@ -36,6 +37,10 @@ CRITERIA = {
 
 SQUARED = ("squared_error", "friedman_mse", "mse")
 """The criteria under which a node's impurity is the mean squared distance from its mean."""
+NO_COUNTS = (
+    "its nodes say that they hold 0 records, so counts are not told; its labels may have been drawn at random, as for "
+    "differential privacy"
+)
 UNMODELLED = (CLASS_WEIGHT, "monotonic_cst")
 """Settings that decide which split is taken, beside the criterion and the smallest leaf."""
 
@@ -66,6 +71,11 @@ class TreeArrays:
     def is_unweighted(self) -> bool:
         """Whether every record weighed 1."""
         return bool((self.weighted == self.samples).all())
+
+    @property
+    def tells_counts(self) -> bool:
+        """Whether nodes say how many records they hold: a learner that hides it writes 0 everywhere."""
+        return bool(self.samples.any() or self.weighted.any())
 
     def check(self, where: str, features: int) -> None:
         """Refuse arrays that are no tree.
@@ -119,12 +129,15 @@ def tree_from_arrays(
     settings: Mapping[str, object],
     target: str = "",
     source: str = "tree",
+    tells_counts: bool | None = None,
 ) -> Tree:
     """Return the tree of checked arrays; ``settings`` are the estimator's, ``classes`` empty for a regression.
 
-    Features compare 32-bit numbers. Counts are people only where no weights were at work; a node is named
-    by its number.
+    ``tells_counts`` says whether its numbers of records are believed; None: where some are not 0. Features compare
+    32-bit numbers. Counts are people only where no weights were at work; a node is named by its number.
     """
+    if not (arrays.tells_counts if tells_counts is None else tells_counts):
+        return _without_counts(arrays, tuple(names), classes, target=target, source=source)
     counts = _counts(arrays.value, arrays.weighted) if classes else None
     whole = counts is None or all(map(is_whole, counts[counts != np.round(counts)].tolist()))
     return Tree(
@@ -138,6 +151,36 @@ def tree_from_arrays(
         missing=Missing.NONE if arrays.missing_left is None else Missing.DEFAULT_CHILD,
         source=source,
         format="sklearn",
+    )
+
+
+def _without_counts(
+    arrays: TreeArrays,
+    names: tuple[str, ...],
+    classes: tuple[str, ...],
+    *,
+    target: str,
+    source: str,
+) -> Tree:
+    """Return the tree of a learner that tells no counts, as one that claims differential privacy: leaves and values.
+
+    Its values are labels that it drew, so that they need not be those of most records; inner nodes say nothing.
+    """
+    nodes = _nodes(arrays, names, classes, None, None)
+    is_inner = np.bincount(nodes.parents[1:], minlength=len(nodes)) > 0
+    scores = [None if inner else score for inner, score in zip(is_inner, nodes.scores, strict=True)]
+    return Tree(
+        nodes=replace(nodes, scores=scores, records=None),
+        features=tuple(Feature(name, numeric=True, single=True) for name in names),
+        target=target,
+        classes=classes,
+        task=Task.CLASSIFICATION if classes else Task.REGRESSION,
+        learner=Learner(all_features=False, multiway=False, unmodelled=(PRIVACY,)),
+        quality=Quality.ABSENT,
+        missing=Missing.NONE if arrays.missing_left is None else Missing.DEFAULT_CHILD,
+        source=source,
+        format="sklearn",
+        notes=(f"{source}: {NO_COUNTS}",),
     )
 
 

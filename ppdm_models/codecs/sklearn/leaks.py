@@ -33,7 +33,7 @@ def size_leak(arrays: TreeArrays, where: str) -> Iterator[Leak]:
 def spread_leak(arrays: TreeArrays, is_regression: bool, where: str) -> Iterator[Leak]:
     """Yield that mean and variance of a leaf of two give both values of the target."""
     leaves = arrays.samples[arrays.children_left < 0]
-    if is_regression and (leaves <= 2).any():
+    if is_regression and arrays.tells_counts and (leaves <= 2).any():
         yield Leak(
             LeakKind.EXACT_TARGETS,
             where,

@@ -11,7 +11,7 @@ from ppdm_models.codecs.sklearn.arrays import TreeArrays, threshold_tests
 from ppdm_models.codecs.skops.derived import Derived
 from ppdm_models.codecs.skops.fitted import Fitted
 from ppdm_models.codecs.skops.following import followed, places_in
-from ppdm_models.codecs.skops.growth import of_binned
+from ppdm_models.codecs.skops.growth import keeps_aside, of_binned
 from ppdm_models.codecs.skops.npy import Array
 from ppdm_models.codecs.skops.part import Part
 from ppdm_models.codecs.skops.told import Table, told
@@ -50,7 +50,7 @@ def binned(fitted: Fitted) -> Ensemble:
     """
     outputs = len(fitted.classes) if len(fitted.classes) > 2 else 1
     table = _table(fitted)
-    resampled = bool(fitted.plain("do_early_stopping_", default=True))
+    held_out = keeps_aside(fitted, "do_early_stopping_", default=True)
     least = fitted.plain("min_samples_leaf", 1)
     least = least if isinstance(least, int) and least > 0 else 1
     grown = _trees(fitted, outputs, table, least)
@@ -65,7 +65,8 @@ def binned(fitted: Fitted) -> Ensemble:
         task=Task.CLASSIFICATION if fitted.classes else Task.REGRESSION,
         base=base,
         link=_link(fitted),
-        resampled=resampled,
+        resampled=held_out,
+        held_out=held_out,
         growth=of_binned(fitted, grown, base),
         source=fitted.part.source,
         notes=fitted.notes,

@@ -22,6 +22,8 @@ KINDS = tuple(
     for name in (*TREES, *FORESTS, *BOOSTED, *BINNED)
     for task in ("Classifier", "Regressor")
 )
+PRIVATE = "diffprivlib"
+"""The library whose estimators claim differential privacy; their classes are called as those of scikit-learn."""
 READ = "DecisionTree, ExtraTree, RandomForest, ExtraTrees, GradientBoosting and HistGradientBoosting are read"
 
 
@@ -84,7 +86,26 @@ def fitted_of(root: Part, names: Sequence[str] = (), *, strict: bool = False) ->
     found = _names(part, places, width) or _given(part, names, width)
     is_classifier = part.kind.endswith("Classifier")
     classes, noted = _classes(part, known) if is_classifier else ((), ())
-    return Fitted(part, known, found, classes, columns, (*said, *noted))
+    return Fitted(part, known, found, classes, columns, (*said, *noted, *_private(part, known)))
+
+
+def claims_privacy(part: Part) -> bool:
+    """Return whether an estimator is of a library whose trees claim differential privacy."""
+    return part.module.partition(".")[0] == PRIVATE
+
+
+def _private(part: Part, known: Mapping[str, Part]) -> tuple[str, ...]:
+    """Return a note that names the claim of a tree to differential privacy, which no audit judges."""
+    if not claims_privacy(part):
+        return ()
+    epsilon = known["epsilon"].plain() if "epsilon" in known else None
+    is_number = isinstance(epsilon, int | float) and not isinstance(epsilon, bool)
+    said = f", epsilon = {epsilon:g}" if is_number else ""
+    note = (
+        f"{part.source}: {PRIVATE} {part.kind[:60]}{said}: counts are not told; the claim of differential privacy "
+        "is not judged"
+    )
+    return (note,)
 
 
 def _alone(kind: str) -> str:

@@ -30,9 +30,7 @@ def of_binned(fitted: Fitted, grown: Grown, start: tuple[float, ...]) -> Growth:
         refused = CONSTRAINED
     elif _is_set(fitted, "class_weight"):
         refused = CLASS_WEIGHT
-    elif fitted.plain("do_early_stopping_", default=False) and _is_set(
-        fitted, "validation_fraction"
-    ):
+    elif keeps_aside(fitted, "do_early_stopping_", default=True):
         refused = STOPPED
     growth = _growth(
         "sklearn_hist", fitted, grown, start, ("learning_rate", "l2_regularization"), refused
@@ -40,10 +38,19 @@ def of_binned(fitted: Fitted, grown: Grown, start: tuple[float, ...]) -> Growth:
     return replace(growth, scored=bool(fitted.plain("do_early_stopping_", default=False)))
 
 
+def keeps_aside(fitted: Fitted, setting: str, default: object = None) -> bool:
+    """Return whether training kept records aside to know when to stop, as a setting says: drawn once, for all trees.
+
+    Where the share to keep aside (``validation_fraction``) is said to be none, it looked at the records of the trees.
+    """
+    is_asked = fitted.plain(setting, default) not in (None, False)
+    return is_asked and fitted.plain("validation_fraction", 0.1) is not None
+
+
 def of_boosted(fitted: Fitted, grown: Grown, start: tuple[float, ...]) -> Growth:
     """Return what tells how the leaves of a GradientBoosting estimator were made; their values are not shrunk."""
     refused = ""
-    if _is_set(fitted, "n_iter_no_change"):
+    if keeps_aside(fitted, "n_iter_no_change"):
         refused = STOPPED
     elif not all(arrays.is_unweighted for _, arrays in grown):
         refused = WEIGHED

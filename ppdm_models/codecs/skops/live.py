@@ -36,6 +36,10 @@ class LivePart(Part):
         return type(self.value).__name__
 
     @property
+    def module(self) -> str:
+        return type(self.value).__module__
+
+    @property
     def loader(self) -> str:
         if isinstance(self.value, np.ndarray | np.generic):
             return "NdArrayNode"

@@ -11,8 +11,8 @@ from ppdm_models import limits
 from ppdm_models.codecs.sklearn.arrays import UNMODELLED, TreeArrays, tree_from_arrays
 from ppdm_models.codecs.sklearn.state import arrays_of
 from ppdm_models.codecs.skops.binned import binned
-from ppdm_models.codecs.skops.fitted import BINNED, BOOSTED, FORESTS, TREES, Fitted
-from ppdm_models.codecs.skops.growth import of_boosted
+from ppdm_models.codecs.skops.fitted import BINNED, BOOSTED, FORESTS, TREES, Fitted, claims_privacy
+from ppdm_models.codecs.skops.growth import keeps_aside, of_boosted
 from ppdm_models.codecs.skops.npy import Array
 from ppdm_models.codecs.skops.part import Part
 from ppdm_models.codecs.skops.told import told
@@ -89,7 +89,13 @@ def _told(
     table = fitted.table()
     names = fitted.names if table is None else tuple(map(str, range(fitted.width)))
     tree = tree_from_arrays(
-        arrays, names, classes, settings=settings, target="", source=fitted.part.source
+        arrays,
+        names,
+        classes,
+        settings=settings,
+        target="",
+        source=fitted.part.source,
+        tells_counts=arrays.tells_counts and not claims_privacy(part),
     )
     if boosted:  # gradient boosting refuses missing values
         assert isinstance(tree.nodes, NodeTable)
@@ -123,6 +129,8 @@ def _forest(fitted: Fitted) -> Ensemble:
         Combination.AVERAGE,
         resampled=resampled,
     )
+    notes = (*ensemble.notes, *dict.fromkeys(note for tree, _ in trees for note in tree.notes))
+    ensemble = replace(ensemble, notes=notes)
     return replace(ensemble, seeds=_seeds(fitted)) if resampled else ensemble
 
 
@@ -148,9 +156,11 @@ def _boosted(fitted: Fitted) -> Ensemble:
     )
     link = {0: Link.IDENTITY, 2: Link.LOGISTIC}.get(len(fitted.classes), Link.SOFTMAX)
     base = _base(fitted, outputs)
-    subsample = fitted.plain("subsample", 1.0)
-    ensemble = _ensemble(fitted, members, Combination.WEIGHTED_SUM, resampled=subsample != 1.0)
-    return replace(ensemble, base=base, link=link, growth=of_boosted(fitted, trees, base))
+    held_out = keeps_aside(fitted, "n_iter_no_change")
+    resampled = held_out or fitted.plain("subsample", 1.0) != 1.0
+    ensemble = _ensemble(fitted, members, Combination.WEIGHTED_SUM, resampled=resampled)
+    growth = of_boosted(fitted, trees, base)
+    return replace(ensemble, base=base, link=link, held_out=held_out, growth=growth)
 
 
 def _base(fitted: Fitted, outputs: int) -> tuple[float, ...]:

@@ -31,6 +31,11 @@ class Part(ABC):
 
     @property
     @abstractmethod
+    def module(self) -> str:
+        """The name of the module of its class."""
+
+    @property
+    @abstractmethod
     def loader(self) -> str:
         """What skops would build it with: an ObjectNode, JsonNode, NdArrayNode, ListNode, DictNode or another."""
 

@@ -45,6 +45,10 @@ class FilePart(Part):
         return str(self.raw.get("__class__"))
 
     @property
+    def module(self) -> str:
+        return str(self.raw.get("__module__"))
+
+    @property
     def loader(self) -> str:
         return str(self.raw.get("__loader__"))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -98,6 +98,11 @@ def ensemble_of(document: object, source: str) -> Ensemble:
     ensemble = _ensemble(trees, found.each, info, booster, objective, features, source)
     ensemble = replace(
         ensemble,
+        notes=(
+            *ensemble.notes,
+            *_of_outputs(objective, source),
+            *_stopped(learner, _rounds(booster, first), source),
+        ),
         growth=growth_of(
             found, objective, info, first, document, learner, is_dart=booster.weights is not None
         ),
@@ -162,7 +167,10 @@ def _objective(
     at = [*steps, "learner_model_param"]
     parameters = as_object(learner.get("learner_model_param"), source, at)
     classes = _whole(parameters.get("num_class", "0"), source, [*at, "num_class"])
-    targets = _whole(parameters.get("num_target", "1"), source, [*at, "num_target"])
+    targets = max(1, _whole(parameters.get("num_target", "1"), source, [*at, "num_target"]))
+    if classes > 1 and targets > 1:
+        problem = f"{targets} targets and {classes} classes; give a model of one target"
+        raise refused(source, [*at, "num_target"], problem)
     outputs = max(classes, targets, 1)
     text = as_text(parameters.get("base_score"), source, [*at, "base_score"])
     scores = _scores(text)
@@ -170,7 +178,7 @@ def _objective(
         raise refused(source, [*at, "base_score"], f"{text[:40]!r} is not one number per output")
     version = document.get("version") if isinstance(document, dict) else None
     major = version[0] if isinstance(version, list) and version else 0
-    found = Objective(name, outputs, scores, major if isinstance(major, int) else 0)
+    found = Objective(name, outputs, scores, major if isinstance(major, int) else 0, targets)
     try:
         found.base  # noqa: B018  # computed here once to see that it can be
     except (ValueError, OverflowError) as error:
@@ -238,6 +246,39 @@ def _feature(name: str, is_set: bool, values: tuple[str, ...] | None) -> Feature
     if is_set:
         return Feature(name, numeric=False, values=values or ())
     return Feature(name, numeric=True, single=True)
+
+
+def _of_outputs(objective: Objective, source: str) -> Iterator[str]:
+    if objective.targets > 1:
+        yield (
+            f"{source}: predicts {objective.targets} targets (num_target), one output each; treewarden audits models "
+            "of one"
+        )
+
+
+def _stopped(learner: Mapping[str, object], rounds: int, source: str) -> Iterator[str]:
+    """Yield with how many rounds the library's wrapper predicts, where training stopped early and kept the rest."""
+    said = learner.get("attributes")
+    best = said.get("best_iteration") if isinstance(said, dict) else None
+    if best is None:
+        return
+    text = str(best)
+    if not (text.isascii() and text.isdecimal() and len(text) < 8 and int(text) < rounds):
+        yield f"{source}: best_iteration is {text[:40]!r}, which is none of its {rounds:,} rounds; all are judged"
+    elif int(text) + 1 < rounds:
+        yield (
+            f"{source}: the library's scikit-learn wrapper predicts with the first {int(text) + 1:,} of its {rounds:,} "
+            f"rounds (best_iteration {int(text)}); all {rounds:,} are published, and all are judged"
+        )
+
+
+def _rounds(booster: Booster, first: int) -> int:
+    """Return how many rounds the trees were grown in, the first of which has so many."""
+    ends = booster.model.get("iteration_indptr")
+    if isinstance(ends, list) and ends:
+        return len(ends) - 1
+    trees = booster.model.get("trees")
+    return -(-len(trees) // max(first, 1)) if isinstance(trees, list) else 0
 
 
 def _notes(trees: list[Tree], objective: Objective, source: str) -> tuple[str, ...]:

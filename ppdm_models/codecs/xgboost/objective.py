@@ -36,17 +36,21 @@ ABSOLUTE_SLACK = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """An objective with what the file says beside it: outputs, and the base score in the space of its predictions."""
+    """An objective with what the file says beside it: outputs, and the base score in the space of its predictions.
+
+    ``targets`` are how many targets it predicts: of several, each output is that of one (a number or a share).
+    """
 
     name: str
     outputs: int
     base_score: tuple[float, ...]
     major: int = 3
+    targets: int = 1
 
     @property
     def task(self) -> Task:
         """What the ensemble predicts."""
-        classes = self.name.startswith(("binary:", "multi:"))
+        classes = self.targets == 1 and self.name.startswith(("binary:", "multi:"))
         return Task.CLASSIFICATION if classes else Task.REGRESSION
 
     @property

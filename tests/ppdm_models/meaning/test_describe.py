@@ -31,6 +31,7 @@ def test_a_description_says_what_is_published():
         "task": "classification",
         "target": "play",
         "classes": ["yes", "no"],
+        "outputs": 1,
         "features": [
             {"name": "temperature", "type": "numeric", "tested": True},
             {"name": "outlook", "type": "categorical", "tested": True},
