@@ -17,7 +17,8 @@ from audit.inverters import facts_of, settings_of
 from audit.measures import MeasureCall
 from audit.options import DEFAULT, KNOWLEDGE, AuditOptions
 from audit.people.population import Population, rerouted
-from audit.people.shared import Shared, shared_people
+from audit.people.shared import Shared
+from audit.people.unlinked import UnlinkedReleases, link_releases
 from audit.releases import ReleaseCase, run_releases
 from audit.result import Audit
 from audit.run import run, start_early
@@ -61,7 +62,8 @@ class Request:
     that say what is accepted, ``name`` is the model's name in a gate, ``today`` decides which waivers have expired.
     Clauses of the severity ``fail_on`` or a graver one have to be met; None: what the pack itself has, errors if it is
     read from a file. ``earlier`` are the models that were published before, in that order; records of different tables
-    are one person where the column ``key`` holds the same, or without one where all does that the tables share.
+    are one person where the column ``key`` holds the same; without one that is not known, and nothing passes that hangs
+    on it.
     """
 
     model: ModelInput
@@ -92,9 +94,9 @@ class Request:
 class Subject:
     """Everything an audit needs, read and checked against each other.
 
-    ``earlier`` are the releases before this one, and ``shared`` is who is in which of all of them. ``asked`` are the
-    adversaries who know only some columns, and what they are after. ``table`` is what reports tell of a table that was
-    counted.
+    ``earlier`` are the releases before this one, and ``shared`` is who is in which of all of them, if that is known.
+    ``asked`` are the adversaries who know only some columns, and what they are after. ``table`` is what reports tell of
+    a table that was counted.
     """
 
     file: OpenedFile
@@ -103,7 +105,7 @@ class Subject:
     pack: Pack
     options: AuditOptions
     earlier: tuple[ReleaseCase, ...] = ()
-    shared: Shared | None = None
+    shared: Shared | UnlinkedReleases | None = None
     asked: Asked = Asked()
     table: File | None = None
 
@@ -323,7 +325,7 @@ def _releases(
     table: Table,
     people: Population,
     step: Step,
-) -> tuple[tuple[ReleaseCase, ...], Shared | None]:
+) -> tuple[tuple[ReleaseCase, ...], Shared | UnlinkedReleases | None]:
     """Return the releases before the last one, and who is in which of all of them; None where there are none.
 
     ``names`` says what all are called.
@@ -333,24 +335,28 @@ def _releases(
     """
     if not request.earlier:
         return (), None
-    cases, tables, known = [], [], {request.data: table} if isinstance(request.data, Path) else {}
+    cases, tables = [], []
+    known: dict[object, Table] = {_place_of(request.data): table}
     for each, name in zip(request.earlier, names, strict=False):
         with step(f"reading {name} and {table_name(each.data)}"):
             file = called(opened(each.model), name)
-            is_same = each.data is request.data
-            own = (
-                table if is_same else known.get(each.data) if isinstance(each.data, Path) else None
-            )
-            own = read(each.data) if own is None else own
-            if isinstance(each.data, Path):
-                known[each.data] = own
+            place = _place_of(each.data)
+            own = known[place] if place in known else read(each.data)
+            known[place] = own
             population = people_of(each.model, file.model, own, request.options)
         cases.append(ReleaseCase(file.model, population, file.leaks))
         tables.append(own)
     models = (*(case.model for case in cases), last)
     populations = (*(case.population for case in cases), people)
-    shared = shared_people(models, (*tables, table), populations, request.key)
+    shared = link_releases(models, (*tables, table), populations, request.key)
     return tuple(cases), shared
+
+
+def _place_of(data: TableInput | None) -> object:
+    """Return what tells a table from others, however it is named: the file that it is in, or itself."""
+    if isinstance(data, Path):
+        return data.resolve()
+    return id(data) if isinstance(data, Table) else data
 
 
 def pack_of(request: Request) -> Pack:
