@@ -17,7 +17,7 @@ NO_ID_SHARED = (
     "no {!r} of it is in {} as well; write ids in the same way in all tables, or give the tables "
     "of the same people"
 )
-MOST_CELLS = 5_000_000
+MOST_CELLS = 300_000
 """In tables of up to so many cells columns are looked at to see which may say who is who."""
 MOST_CANDIDATES = 3
 
@@ -124,24 +124,27 @@ def _refuse_two_spellings(
 
     Where one table holds both, they are the ids of two people.
     """
-    holders = np.zeros(1 + max(int(each.max()) for each in codes), dtype=np.intp)
-    for each in codes:
-        holders[each] += 1
-    spellings: dict[str, dict[str, tuple[int, int]]] = {}
-    for number, (ids, code) in enumerate(zip(texts, codes, strict=True)):
-        for row in np.flatnonzero(holders[code] < len(tables)).tolist():
-            found = spellings.setdefault(_plain_id(ids[row]), {})
-            found.setdefault(ids[row], (number, row))
-    doubted = [each for each in spellings.values() if len(each) > 1]
-    inside = [set(ids.tolist()) for ids in texts] if doubted else []
-    for spelled in doubted:
-        if any(len(ids & spelled.keys()) > 1 for ids in inside):
+    size = 1 + max(int(each.max()) for each in codes)
+    is_in = np.zeros((len(codes), size), dtype=bool)
+    for number, each in enumerate(codes):
+        is_in[number, each] = True
+    first, parted = is_in.argmax(axis=0), np.flatnonzero(~is_in.all(axis=0))
+    spelled = np.empty(size, dtype=object)
+    for ids, code in zip(texts, codes, strict=True):
+        spelled[code] = ids
+    plain = _codes(np.array([_plain_id(text) for text in spelled[parted].tolist()]).astype(str))
+    order = np.argsort(plain, kind="stable")
+    again = np.flatnonzero(plain[order][1:] == plain[order][:-1])
+    for at in again.tolist():
+        one, other = sorted(parted[order[at : at + 2]].tolist(), key=lambda code: int(first[code]))
+        if (is_in[:, one] & is_in[:, other]).any():
             continue
-        (first, one), (second, other) = sorted(spelled.values())[:2]
+        here, there = tables[first[other]], tables[first[one]]
+        row, its = (1 + int(np.flatnonzero(codes[first[each]] == each)[0]) for each in (other, one))
         raise TableError(
-            tables[second].source,
-            f"column {key!r}, record {other + 1}: the id of record {one + 1} of {tables[first].source} but for spaces, "
-            "capitals, leading zeros or decimals; write ids in the same way in all tables",
+            here.source,
+            f"column {key!r}, record {row}: the id of record {its} of {there.source} but for spaces, capitals, leading "
+            "zeros or decimals; write ids in the same way in all tables",
         )
 
 

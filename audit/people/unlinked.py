@@ -13,10 +13,8 @@ from audit.people.shared import Shared, check_joinable, release_labels, shared_p
 from ppdm_models.records.table import Table
 from ppdm_models.tree.ensemble import Model
 
-REASON = (
-    f"{NOT_LINKED}, as no column was named that says who is who (--id): somebody may have left while a look-alike "
-    "joined, and what all releases prove together is not known"
-)
+REASON = f"{NOT_LINKED}, as no column was named that says who is who (--id)"
+GAP = f"{REASON}: somebody may have left while a look-alike joined, so what the releases prove together is not known"
 CANDIDATE = (
     "column {!r} holds something else in every record of each table; if it says who is who, audit with --id {} (the "
     "number of a row does not say it)"
