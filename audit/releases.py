@@ -16,7 +16,7 @@ from audit.options import DEFAULT, AuditOptions
 from audit.people.forest import forest_of
 from audit.people.population import Population
 from audit.people.shared import Shared
-from audit.people.unlinked import SameTable, UnlinkedReleases
+from audit.people.unlinked import GAP, SameTable, UnlinkedReleases
 from audit.reading import Undetermined
 from audit.result import Audit, Exposure
 from audit.run import (
@@ -147,8 +147,13 @@ def _of_unlinked(
         unknown = SEE_NUMBERS if is_number else reason
         evidence = unsolved(forest, case.population, bare, unknown, case.leaks)
         others = unlinked.others(number)
-        numbers = reason if is_number else evidence.numbers
-        evidence = replace(evidence, numbers=numbers, together=unknown, others=others)
+        evidence = replace(
+            evidence,
+            numbers=reason if is_number else evidence.numbers,
+            together=unknown,
+            others=others,
+            linkage_gap=GAP,
+        )
         of = _said_of(unlinked.names, number)
         found.append(replace(exposure_of(evidence, calls, not_run(unknown)), of=of))
     return Audit((*found[::-1], *exposures), _warnings(cases, unlinked.warnings, audits))

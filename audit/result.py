@@ -90,6 +90,14 @@ class Audit:
     secret: str = ""
 
     @property
+    def dropped(self) -> tuple[Dropped, ...]:
+        """What of the knowledge that the audit assumes the true table breaks, whoever was to know it, each once."""
+        found = (
+            each for exposure in self.exposures if not exposure.under for each in exposure.dropped
+        )
+        return tuple(dict.fromkeys(found))
+
+    @property
     def adversaries(self) -> tuple[Exposure, ...]:
         """What those can infer who know other columns than all that the tree tests, under what the audit assumes."""
         return tuple(each for each in self.exposures if each.is_of_adversary and not each.under)

@@ -83,6 +83,8 @@ def undecided_steps(decision: Decision) -> Iterator[str]:
     clauses: dict[str, list[str]] = {}
     for finding in decision.failing:
         if finding.measure and isinstance(finding.reading, Undetermined):
+            if finding.reading.reason.startswith(NOT_LINKED):
+                continue  # the finding about the releases says what to do
             named = clauses.setdefault(finding.reading.reason, [])
             named += [finding.clause] if finding.clause not in named else []
     for reason, named in list(clauses.items())[:MOST_REASONS]:
@@ -92,8 +94,6 @@ def undecided_steps(decision: Decision) -> Iterator[str]:
 def _way_out(reason: str, clauses: list[str]) -> str:
     if reason == NOT_RUN.reason:
         return "Audit again without --no-worlds."
-    if reason.startswith(NOT_LINKED):
-        return ONE_ID
     what = "this clause" if len(clauses) == 1 else "these clauses"
     openly = f"a policy without {what}, changed openly"
     if reason.startswith(NOT_JOINED):

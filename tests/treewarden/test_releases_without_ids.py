@@ -28,6 +28,10 @@ measure = "k_anonymity"
 rule = "at_least"
 limit = 5
 """
+LEAF = (
+    '<Node id="{n}" score="{mean}" recordCount="{people}"><SimplePredicate field="place" operator="equal" '
+    'value="{place}"/></Node>'
+)
 CORE = [f"c{n} a {'yes' if n < 2 else 'no'}" for n in range(9)]
 CORE += [f"o{n} b {'yes' if n % 2 else 'no'}" for n in range(12)]
 HEALTHY = [f"s{n} a no" for n in range(4)]
@@ -67,6 +71,7 @@ def test_tables_that_hold_the_same_may_be_of_other_people_and_never_pass(folder,
 
 def test_text_says_why_nothing_passes_and_what_to_do(folder):
     said = " ".join(audited(folder).stdout.split())
+    assert "UNDETERMINED releases-linked" in said
     assert "no column was named that says who is who (--id)" in said
     assert "somebody may have left while a look-alike joined" in said
     assert "Name the column that says who is who in all tables: --id COLUMN" in said
@@ -133,9 +138,24 @@ def test_what_the_releases_of_one_table_prove_fails_whoever_is_in_the_others(fol
         assert alone.exit_code == 0
 
 
-def test_what_hangs_on_no_link_passes(folder):
+def test_not_even_a_policy_of_leaves_alone_passes_and_what_it_reads_is_told(folder):
     (folder / "leaves.toml").write_text(POLICY.partition("[[clause]]")[0] + LEAVES)
-    assert audited(folder, policy="leaves.toml").exit_code == 0
+    outcome = audited(folder, "--format", "json", policy="leaves.toml")
+    assert outcome.exit_code == 3
+    found = {each["clause"]: each["verdict"] for each in json.loads(outcome.stdout)["findings"]}
+    assert found == {"releases-linked": "UNDETERMINED", "leaves": "PASS"}
+
+
+def test_what_is_not_known_cannot_be_accepted(folder):
+    baseline = folder / "known.json"
+    assert audited(folder, "--write-baseline", str(baseline)).exit_code == 3
+    assert audited(folder, "--baseline", str(baseline)).exit_code == 3
+
+
+def test_a_redacted_report_says_what_to_do(folder):
+    document = json.loads(audited(folder, "--redacted", "--format", "json").stdout)
+    (said,) = [each for each in document["findings"] if each["clause"] == "releases-linked"]
+    assert "(--id)" in said["message"]
 
 
 def test_one_file_given_for_each_release_is_one_table(folder):
@@ -182,10 +202,9 @@ def test_a_gate_without_an_id_is_undetermined_and_says_so(folder):
 
 
 def test_releases_of_numbers_without_an_id_never_pass(folder):
-    leaf = '<Node id="{n}" score="{mean}" recordCount="{people}"><SimplePredicate field="place" operator="equal" value="{place}"/></Node>'
     scores = {"a": [10, 20, 60, 90, 30], "b": [15, 85, 40, 70, 25]}
     leaves = "".join(
-        leaf.format(n=n, mean=sum(own) / len(own), people=len(own), place=place)
+        LEAF.format(n=n, mean=sum(own) / len(own), people=len(own), place=place)
         for n, (place, own) in enumerate(scores.items(), start=1)
     )
     tree = (

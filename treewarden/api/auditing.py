@@ -63,8 +63,8 @@ def audit(
             count.
         earlier: What was published before, of the same people or of some of them, in that order: models, or pairs of a
             model and its own table.
-        id: The column that says who is who in several tables. Without it nothing passes that hangs on who is who; what
-            the releases of one table prove holds.
+        id: The column that says who is who in several tables. Without it nothing of several tables passes; what the
+            releases of one table prove holds, and may fail.
         worlds_budget: Seconds for reasoning over whole records; what that does not prove is undetermined.
         jobs: Processes for the estimate and for questions about whole records (all cores); any number gives the same
             result.

@@ -12,6 +12,7 @@ from audit.adversaries import Asked, of_model_alone, with_adversaries
 from audit.adversary.adversary_file import read_adversaries, with_adversaries_of
 from audit.adversary.knowledge import Knowledge, read_knowledge
 from audit.evidence import Enough
+from audit.facts.background_facts import check_facts
 from audit.glance import glance, glance_at_file
 from audit.inverters import facts_of, settings_of
 from audit.measures import MeasureCall
@@ -62,8 +63,7 @@ class Request:
     that say what is accepted, ``name`` is the model's name in a gate, ``today`` decides which waivers have expired.
     Clauses of the severity ``fail_on`` or a graver one have to be met; None: what the pack itself has, errors if it is
     read from a file. ``earlier`` are the models that were published before, in that order; records of different tables
-    are one person where the column ``key`` holds the same; without one that is not known, and nothing passes that hangs
-    on it.
+    are one person where the column ``key`` holds the same; without one that is not known, and nothing passes.
     """
 
     model: ModelInput
@@ -296,6 +296,9 @@ def read_subject(request: Request, step: Step = silent) -> Subject:
         if knowledge.adversaries or knowledge.secret is not None:
             problem = "who knows some columns only needs a table; give it with --data, or leave adversaries out"
             raise KnowledgeError(_said_in(request), problem)
+        if knowledge.facts:
+            problem = "fact: facts are of people, and need their table; give it with --data, or leave facts out"
+            raise KnowledgeError(_said_in(request), problem)
         return Subject(file, nobody(tree, options), knowledge, pack, options)
     start_early(tree, options)
     with step(f"reading {table_name(request.data)}"):
@@ -311,6 +314,7 @@ def read_subject(request: Request, step: Step = silent) -> Subject:
         else:
             wanted = columns_needed(source.names, tree, options, knowledge)
             table, (population, asked) = counted(source, wanted, people)
+    check_facts(knowledge, tree.classes, population, _said_in(request))
     told = File(name=table.source, sha256=table.digest) if table.digest else None
     earlier, shared = _releases(request, names, tree, table, population, step)
     if earlier:
