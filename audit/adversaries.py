@@ -12,6 +12,7 @@ from audit.adversary.knowledge import Knowledge, resolved
 from audit.estimate.posterior import Posterior, certain
 from audit.estimate.report import SolverReport
 from audit.evidence import NOT_READ, Evidence, Named
+from audit.facts.background_facts import contradicted_facts
 from audit.measures import MeasureCall, Source, measured, measures
 from audit.of_releases import ADVERSARY
 from audit.options import DEFAULT, AuditOptions, Rows
@@ -144,7 +145,9 @@ def of_model_alone(
         *forest.warnings,
         NOT_JUDGED.format(secret, evidence.target),
     )
-    return Audit((exposure_of(evidence, calls, not_run(reason)),), warnings, secret=secret)
+    untrue = contradicted_facts(knowledge, model.classes, population)
+    exposure = exposure_of(evidence, calls, not_run(reason), untrue)
+    return Audit((exposure,), warnings, secret=secret)
 
 
 def _is_small(population: Population, exposure: Exposure) -> bool:

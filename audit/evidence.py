@@ -64,6 +64,7 @@ class Evidence:
     ``together`` is what the leaves of several trees prove, and why nothing where they do not. ``numbers`` is what the
     leaves of a model that predicts a number prove of people's values.
     ``others`` names the other releases that were audited together with this one, in the order of their publication.
+    ``linkage_gap`` is why nobody can tell which records of their tables are one person, "" where that is known.
     ``secret`` is what ``population.truth`` and the estimate are about, where that is not the target.
     """
 
@@ -79,6 +80,7 @@ class Evidence:
     together: Together | Undetermined = ONE_TREE
     numbers: ValueBounds | Undetermined = NO_NUMBER
     others: tuple[str, ...] = ()
+    linkage_gap: str = ""
     secret: Named | None = None
 
     @property

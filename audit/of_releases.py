@@ -2,6 +2,9 @@
 
 ALONE = "{} by itself"
 WITH_OTHERS = "{} with all releases"
+WITH_TABLE = "{} with the releases of the same table"
+NOT_LINKED = "the tables of the releases are not linked"
+"""How the reason begins where nobody said which records of several tables are one person."""
 ADVERSARY = "the adversary “{}”"
 
 

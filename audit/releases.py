@@ -11,11 +11,12 @@ from audit.inverters import settings_of
 from audit.joint.profiles import posterior_of, report_of, worlds_of
 from audit.joint.releases import AllReleases, Held, join_releases
 from audit.measures import MeasureCall
-from audit.of_releases import ALONE, WITH_OTHERS
+from audit.of_releases import ALONE, WITH_OTHERS, WITH_TABLE
 from audit.options import DEFAULT, AuditOptions
 from audit.people.forest import forest_of
 from audit.people.population import Population
 from audit.people.shared import Shared
+from audit.people.unlinked import GAP, SameTable, UnlinkedReleases
 from audit.reading import Undetermined
 from audit.result import Audit, Exposure
 from audit.run import (
@@ -50,7 +51,7 @@ class ReleaseCase:
 
 def run_releases(
     cases: Sequence[ReleaseCase],
-    shared: Shared,
+    shared: Shared | UnlinkedReleases,
     knowledge: Knowledge,
     calls: Sequence[MeasureCall] = (),
     options: AuditOptions = DEFAULT,
@@ -61,7 +62,8 @@ def run_releases(
 
     The first exposure is of the last release's people, with all that all releases prove of them; then come those of the
     earlier releases, and what single trees prove by themselves, with the choice of their splits. Nobody may infer too
-    much from any of these. What is proved of single trees' people joins what all releases prove.
+    much from any of these. What is proved of single trees' people joins what all releases prove. Where nothing links
+    the tables, what all prove is undetermined, and the releases of each table are audited by themselves.
 
     Raises:
         KnowledgeError, SolverError, TableError: as ``audit.run.run``.
@@ -71,6 +73,8 @@ def run_releases(
     for name in sorted(set(training) - known):
         problem = f"training: {name!r} is no setting that leaf values of these models depend on"
         raise KnowledgeError(shared.names[-1], problem)
+    if isinstance(shared, UnlinkedReleases):
+        return _of_unlinked(cases, shared, knowledge, calls, options, step, enough)
     if cases[-1].model.task is Task.REGRESSION:
         return _of_numbers(cases, shared, knowledge, calls, options, step, enough)
     knowledge = knowledge.model_copy(update={"training": {}})
@@ -112,7 +116,76 @@ def run_releases(
         _exposure(case, shared, number, joined, knowledge, calls, options)
         for number, case in enumerate(cases)
     ]
-    return Audit((*exposures[::-1], *_by_themselves(alone)), _warnings(cases, shared, alone))
+    warnings = _warnings(cases, shared.warnings, alone)
+    return Audit((*exposures[::-1], *_by_themselves(alone)), warnings)
+
+
+def _of_unlinked(
+    cases: Sequence[ReleaseCase],
+    unlinked: UnlinkedReleases,
+    knowledge: Knowledge,
+    calls: Sequence[MeasureCall],
+    options: AuditOptions,
+    step: Step,
+    enough: Enough | None,
+) -> Audit:
+    """Return the audit of releases whose tables nothing links: of all of them undetermined, and of each table's own."""
+    audits, exposures = [], list[Exposure]()
+    for part in unlinked.parts:
+        own = [cases[number] for number in part.releases]
+        share = (1 + len(own) if len(own) > 1 else 1) / (1 + len(cases))
+        budget = replace(options, worlds_budget=options.worlds_budget * share)
+        audit = _of_table(own, part, knowledge, calls, budget, step, enough)
+        audits.append(audit)
+        exposures += _of_part(audit, own, part)
+    reason = Undetermined(unlinked.reason)
+    bare = knowledge.model_copy(update={"split": SplitLevel.NONE, "training": {}})
+    found = []
+    for number, case in enumerate(cases):
+        forest = forest_of(case.model, case.population, jobs=options.jobs)
+        is_number = case.model.task is Task.REGRESSION
+        unknown = SEE_NUMBERS if is_number else reason
+        evidence = unsolved(forest, case.population, bare, unknown, case.leaks)
+        others = unlinked.others(number)
+        evidence = replace(
+            evidence,
+            numbers=reason if is_number else evidence.numbers,
+            together=unknown,
+            others=others,
+            linkage_gap=GAP,
+        )
+        of = _said_of(unlinked.names, number)
+        found.append(replace(exposure_of(evidence, calls, not_run(unknown)), of=of))
+    return Audit((*found[::-1], *exposures), _warnings(cases, unlinked.warnings, audits))
+
+
+def _of_table(
+    cases: Sequence[ReleaseCase],
+    part: SameTable,
+    knowledge: Knowledge,
+    calls: Sequence[MeasureCall],
+    options: AuditOptions,
+    step: Step,
+    enough: Enough | None,
+) -> Audit:
+    """Return the audit of the releases of one table, of which who is who is known."""
+    settings = frozenset[str]().union(*(settings_of(case.model) for case in cases))
+    own = {name: knowledge.training[name] for name in settings & set(knowledge.training)}
+    knowledge = knowledge.model_copy(update={"training": own})
+    if part.shared is not None:
+        return run_releases(cases, part.shared, knowledge, calls, options, step, enough)
+    (case,) = cases
+    return run(case.model, case.population, knowledge, calls, options, case.leaks, step, enough)
+
+
+def _of_part(audit: Audit, cases: Sequence[ReleaseCase], part: SameTable) -> list[Exposure]:
+    """Return the exposures of one table's releases, as those of somebody who does not hold the others."""
+    if part.shared is None:
+        return list(_by_themselves([audit]))
+    together = audit.exposures[: len(cases)]
+    named = zip(together, reversed(part.shared.names), strict=True)
+    found = [replace(each, of=WITH_TABLE.format(name), is_alone=True) for each, name in named]
+    return [*found, *audit.exposures[len(cases) :]]
 
 
 def _of_numbers(
@@ -171,8 +244,9 @@ def _of_numbers(
             evidence, numbers=numbers, together=SEE_NUMBERS, others=shared.others(number)
         )
         exposure = exposure_of(evidence, calls, not_run(SEE_NUMBERS))
-        exposures.append(replace(exposure, of=_said_of(shared, number)))
-    return Audit((*exposures[::-1], *_by_themselves(alone)), _warnings(cases, shared, alone))
+        exposures.append(replace(exposure, of=_said_of(shared.names, number)))
+    warnings = _warnings(cases, shared.warnings, alone)
+    return Audit((*exposures[::-1], *_by_themselves(alone)), warnings)
 
 
 def _by_themselves(alone: Sequence[Audit]) -> tuple[Exposure, ...]:
@@ -183,18 +257,17 @@ def _by_themselves(alone: Sequence[Audit]) -> tuple[Exposure, ...]:
 
 
 def _warnings(
-    cases: Sequence[ReleaseCase], shared: Shared, alone: Sequence[Audit]
+    cases: Sequence[ReleaseCase], of_linkage: Sequence[str], alone: Sequence[Audit]
 ) -> tuple[str, ...]:
-    """Return what the reader is told of all releases, once each."""
+    """Return what the reader is told of all releases, once each; ``of_linkage`` comes first."""
     said = [(case.model.source, each) for case in cases for each in case.population.warnings]
     said += [(audit.full.evidence.source, each) for audit in alone for each in audit.warnings]
-    return tuple(dict.fromkeys((*shared.warnings, *_said_once(said))))
+    return tuple(dict.fromkeys((*of_linkage, *_said_once(said))))
 
 
-def _said_of(shared: Shared, number: int) -> str:
+def _said_of(names: Sequence[str], number: int) -> str:
     """Return whom an exposure is of, "" where it is the last release."""
-    is_last = number == len(shared.names) - 1
-    return "" if is_last else WITH_OTHERS.format(shared.names[number])
+    return "" if number == len(names) - 1 else WITH_OTHERS.format(names[number])
 
 
 def _said_once(warnings: Sequence[tuple[str, str]]) -> list[str]:
@@ -232,7 +305,7 @@ def _exposure(
     people = shared.seen_by(number, case.population)
     forest = forest_of(case.model, people, jobs=options.jobs)
     knowledge = knowledge.model_copy(update={"split": SplitLevel.NONE})
-    of = _said_of(shared, number)
+    of = _said_of(shared.names, number)
     if isinstance(joined, Undetermined):
         bare = unsolved(forest, people, knowledge, joined, case.leaks)
         bare = replace(bare, together=joined, numbers=joined, others=shared.others(number))

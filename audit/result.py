@@ -48,7 +48,8 @@ class Exposure:
     other than the audit assumes, as a policy's clause says it; "" where it is what the audit assumes. ``of`` names
     what it is about where that is not the model of the audit and who knows all: another release, or an adversary who
     knows other columns: ``who``, with what they would be ``lacking`` by each column that they did not know.
-    ``is_alone`` says that it is about what somebody infers who holds that release alone, where others are audited too.
+    ``is_alone`` says that it is about what somebody infers who holds that release alone, or those of its table, where
+    others are audited too.
     """
 
     adversary: str
@@ -87,6 +88,14 @@ class Audit:
     warnings: tuple[str, ...] = ()
     stopped: str = ""
     secret: str = ""
+
+    @property
+    def dropped(self) -> tuple[Dropped, ...]:
+        """What of the knowledge that the audit assumes the true table breaks, whoever was to know it, each once."""
+        found = (
+            each for exposure in self.exposures if not exposure.under for each in exposure.dropped
+        )
+        return tuple(dict.fromkeys(found))
 
     @property
     def adversaries(self) -> tuple[Exposure, ...]:

@@ -14,8 +14,9 @@ from audit.estimate.posterior import Posterior, certain
 from audit.estimate.report import SolverReport
 from audit.estimate.without import without_one
 from audit.evidence import NOT_READ, NOT_RUN, SEE_NUMBERS, Enough, Evidence
+from audit.facts.background_facts import contradicted_facts
 from audit.facts.case import Case
-from audit.facts.grower import said_of_missing
+from audit.facts.grower import check_growth, said_of_missing
 from audit.facts.kind import Dropped
 from audit.facts.unused import unused_warnings
 from audit.joint.profiles import in_trees, only_certain, posterior_of, report_of, worlds_of
@@ -111,7 +112,7 @@ def run(
         said = () if isinstance(evidence.together, Undetermined) else evidence.together.said
         warnings = (*population.warnings, *forest.warnings, *said)
         with step("measuring"):
-            exposure = exposure_of(evidence, calls, report)
+            exposure = exposure_of(evidence, calls, report, _untrue(evidence))
         return Audit((exposure,), warnings)
     knowledge, said = resolved(knowledge, model)
     if not model.classes:
@@ -121,6 +122,7 @@ def run(
             (*population.warnings, *said),
         )
     case = Case(model, population, members(model, population.leaf), knowledge)
+    check_growth(case)
     with step("solving") as share:
         _start_workers(case, options)
         system = build_system(case)
@@ -166,6 +168,11 @@ def run(
         *left_out_in_words(system),
     )
     return Audit((exposure,), warnings)
+
+
+def _untrue(evidence: Evidence) -> tuple[Dropped, ...]:
+    """Return the facts from elsewhere that the table contradicts, where no system of rows drops them."""
+    return contradicted_facts(evidence.knowledge, evidence.model.classes, evidence.population)
 
 
 def _forest(model: Model, population: Population, step: Step, jobs: int | None) -> Forest:

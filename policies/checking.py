@@ -12,6 +12,8 @@ from ppdm_models.files.load import formats
 
 TAKEN = (
     "table-agrees",
+    "facts-agree",
+    "releases-linked",
     "target-named",
     "file-agrees",
     "labels-believed",

@@ -7,15 +7,17 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import Field, FiniteFloat, ValidationError
+from pydantic import BeforeValidator, Field, FiniteFloat, StrictInt, StrictStr, ValidationError
 
 from audit.adversary.declared import MOST, Declared, SecretColumn
 from audit.adversary.section import Section
-from audit.adversary.slips import FIELDS, slip
+from audit.adversary.slips import FIELDS, fact_slip, slip
 from ppdm_models.errors import KnowledgeError
 from ppdm_models.tree.tree import Node, Task, Tool, Tree
 
 MOST_SEEDS = 1000
+Value = StrictStr | StrictInt | Annotated[FiniteFloat, Field(strict=True)]
+"""What a record holds in a column, as a file says it: text or a number."""
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 
 
@@ -45,17 +47,38 @@ class RowOrder(StrEnum):
     UNKNOWN = "unknown"
 
 
+FACT = "background"
+"""The constraint that facts from elsewhere are."""
+
+
+def _class_name(value: object) -> object:
+    """Return the class that a whole number names; anything else is left to be refused."""
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return str(value) if is_number else value
+
+
 class Statement(Section):
     """A share among some records: ``P(flu | sex = F, age < 30) = 0.2`` (with =, <= or >=)."""
 
     says: str
 
+    @property
+    def words(self) -> str:
+        """The fact as messages name it."""
+        return self.says
+
 
 class KnownRecord(Section):
     """One record with these quasi-identifier values is known to have this class."""
 
-    record: dict[str, str | int | float]
-    value: Annotated[str, Field(alias="class")]
+    record: Annotated[dict[str, Value], Field(min_length=1)]
+    value: Annotated[str, BeforeValidator(_class_name), Field(alias="class")]
+
+    @property
+    def words(self) -> str:
+        """The fact as messages name it."""
+        values = ", ".join(f"{name} = {value}" for name, value in self.record.items())
+        return f"the record with {values} has class {self.value}"
 
 
 class Knowledge(Section):
@@ -113,7 +136,15 @@ def knowledge_of(said: Mapping[str, Any], where: str) -> Knowledge:
     Raises:
         KnowledgeError: it says something that is not understood.
     """
+    for key, field in FIELDS.items():
+        if field in said:
+            problem = f"{field}: unknown key (nearest: {key!r}); write [[{key}]] above each"
+            raise KnowledgeError(where, problem)
     told = {FIELDS.get(key, key): value for key, value in said.items()}
+    for number, fact in enumerate(_list(told.get("facts")), start=1):
+        problem = fact_slip(fact) if isinstance(fact, Mapping) else ""
+        if problem:
+            raise KnowledgeError(where, f"[[fact]] number {number}: {problem}")
     try:
         if isinstance(told.get("secret"), str):
             told["secret"] = {"column": told["secret"]}
@@ -127,6 +158,10 @@ def knowledge_of(said: Mapping[str, Any], where: str) -> Knowledge:
         return Knowledge.model_validate(told)
     except ValidationError as error:
         raise KnowledgeError(where, slip(error, told, Knowledge.model_fields)) from error
+
+
+def _list(value: object) -> list[object]:
+    return list(value) if isinstance(value, list | tuple) else []
 
 
 def resolved(knowledge: Knowledge, tree: Tree) -> tuple[Knowledge, tuple[str, ...]]:

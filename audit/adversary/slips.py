@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -19,6 +20,12 @@ KEYS: Mapping[str, Sequence[str]] = {
     "secret": tuple(SecretColumn.model_fields),
 }
 """What can stand in each table, by what holds it."""
+STATEMENT = '"P(flu | sex = F, age < 30) = 0.2"'
+RECORD = '{ age = 44, sex = "M" }'
+KINDS_OF_FACTS = (
+    f"a fact is one statement (says = {STATEMENT}), or somebody whose class is known (record = "
+    f"{RECORD} and class)"
+)
 LENGTHS = ("too_long", "too_short")
 UNKNOWN = "extra_forbidden"
 Location = tuple[int | str, ...]
@@ -32,9 +39,8 @@ def slip(error: ValidationError, said: Mapping[str, Any], fields: Collection[str
     found = error.errors(include_url=False)
     first = found[0]
     table = first["loc"][0]
-    if table != "facts":  # of which there are two kinds, so that each key is unknown to one of them
-        unknown = (each for each in found if each["type"] == UNKNOWN and each["loc"][0] == table)
-        first = next(unknown, first)
+    unknown = (each for each in found if each["type"] == UNKNOWN and each["loc"][0] == table)
+    first = next(unknown, first)
     location = tuple(each for each in first["loc"] if not _is_of_schema(each))
     is_inside = table in KEYS and len(location) > 1
     keys = list(KEYS[str(table)]) if is_inside else keys_of(fields)
@@ -46,6 +52,47 @@ def slip(error: ValidationError, said: Mapping[str, Any], fields: Collection[str
         problem += near_text(key, keys)
         problem += "; say it above all tables" if is_inside and key in keys_of(fields) else ""
     return f"{_place(location, said)}: {problem}; have {', '.join(keys)}"
+
+
+def fact_slip(table: Mapping[str, Any]) -> str:
+    """Return what is wrong in a ``[[fact]]`` table, with the key that is wrong; "" where nothing is.
+
+    There are two kinds of facts, and what makes one of a slip in the other is for people to say.
+    """
+    keys = KEYS["facts"]
+    for key in table:
+        if key not in keys:
+            return f"{key}: unknown key{near_text(key, keys)}; {KINDS_OF_FACTS}"
+    if "says" in table:
+        others = [key for key in keys[1:] if key in table]
+        if others:
+            return f"{others[0]}: cannot stand beside 'says'; {KINDS_OF_FACTS}"
+        if not isinstance(table["says"], str):
+            return f"says: a statement in quotes is needed, such as {STATEMENT}"
+        return ""
+    for key in keys[1:]:
+        if key not in table:
+            return f"{key}: is not there; {KINDS_OF_FACTS}"
+    return _slip_in_record(table["record"]) or _slip_in_class(table["class"])
+
+
+def _slip_in_record(record: object) -> str:
+    if not isinstance(record, Mapping):
+        return f"record: the columns and values of somebody are needed, such as {RECORD}"
+    if not record:
+        return f"record: names no column; say whom it is about, such as {RECORD}"
+    for name, value in record.items():
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            return f"record: {name}: text or a number is needed"
+        if isinstance(value, float) and not math.isfinite(value):
+            return f"record: {name}: a finite number is needed"
+    return ""
+
+
+def _slip_in_class(value: object) -> str:
+    if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
+        return ""
+    return "class: the name of a class is needed, in quotes"
 
 
 def keys_of(fields: Collection[str]) -> list[str]:

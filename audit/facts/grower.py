@@ -11,6 +11,7 @@ from audit.adversary.knowledge import SplitLevel
 from audit.facts.case import Case
 from audit.people.table_counts import has_sums
 from ppdm_models.arrays import FloatArray
+from ppdm_models.errors import KnowledgeError
 from ppdm_models.tree.tree import Missing, Tool, count_of
 
 
@@ -62,6 +63,33 @@ def grower(case: Case) -> Grower:
         tree.learner.max_bins,
         True if tool in (Tool.RPART, Tool.SPARK) else tree.learner.sets,
     )
+
+
+def check_growth(case: Case) -> None:
+    """Check that the tree bears out what the adversary is said to know of how it was grown.
+
+    Whoever believed what it contradicts would take fewer splits for compared than were, and conclude less than the file
+    tells.
+
+    Raises:
+        KnowledgeError: a leaf holds fewer records than the learner is said to have allowed, or the file names another
+            learner.
+    """
+    tree, known = case.tree, case.knowledge
+    here = np.bincount(case.population.leaf, case.population.counts, len(tree.nodes))
+    leaves = [leaf for leaf in tree.leaves if here[leaf.index] > 0]
+    if known.min_leaf is not None and leaves:
+        least = min(leaves, key=lambda leaf: float(here[leaf.index]))
+        records = float(here[least.index])
+        if records < known.min_leaf:
+            problem = (
+                f"min_leaf = {known.min_leaf}, but {tree.where(least)} holds {records:g} records"
+            )
+            raise KnowledgeError(tree.source, f"{problem}; correct it, or leave it out")
+    told = tree.learner.tool
+    if known.learner not in (None, told) and told is not Tool.UNKNOWN:
+        problem = f"learner = {known.learner}, but the file says {told}; leave it out"
+        raise KnowledgeError(tree.source, problem)
 
 
 def is_counted(case: Case) -> bool:

@@ -126,7 +126,7 @@ def join_releases(
     if problem:
         return Undetermined(problem)
     is_cut = len(sums) > 1 and any(each.is_cut for each in sums)
-    is_complete = all(each.is_complete for each in sums) and not shared.doubt and not is_cut
+    is_complete = all(each.is_complete for each in sums) and not is_cut
     with step("reasoning over the leaves of all releases"):
         joint = reason(
             rows,
@@ -136,7 +136,6 @@ def join_releases(
         )
     if not is_complete:
         missing = (
-            shared.doubt,
             *(each.missing for each in sums),
             CUT_OF_SEVERAL * is_cut,
             NOT_ALL_OF_SAMPLES,

@@ -143,9 +143,13 @@ def system_of(case: Case, facts: Iterable[Fact], kinds: Kinds = KINDS) -> System
         for number, row in enumerate(rows)
     ]
     kept = tuple(row for row, _ in checked if row is not None)
-    dropped = tuple(said for _, said in checked if said is not None)
-    true = tuple(row for row in whole if _is_true(case, row, truth, kinds))
-    return System(case, kept, dropped, tuple(left_out), true, kinds)
+    dropped = [said for _, said in checked if said is not None]
+    true = []
+    for row in whole:
+        row_held, untrue = kind_of(kinds, row).held(case, row, truth)
+        true += [] if row_held is None else [row_held]
+        dropped += [] if untrue is None else [untrue]
+    return System(case, kept, tuple(dropped), tuple(left_out), tuple(true), kinds)
 
 
 def _surely_held(case: Case, rows: Sequence[Row], truth: FloatArray, kinds: Kinds) -> set[int]:
@@ -164,10 +168,6 @@ def _surely_held(case: Case, rows: Sequence[Row], truth: FloatArray, kinds: Kind
         is_held = np.maximum(low - value, value - high) <= COUNT_TOLERANCE_RECORDS / 2
         found.update(n for (n, _), is_sure in zip(masses, is_held.tolist(), strict=True) if is_sure)
     return found
-
-
-def _is_true(case: Case, row: Row, truth: FloatArray, kinds: Kinds) -> bool:
-    return bool(kind_of(kinds, row).broken(case, row, truth).max() <= TRUTH_TOLERANCE_SHARE)
 
 
 def doubled(system: System) -> tuple[System, tuple[int, ...]]:

@@ -112,13 +112,9 @@ def _joined(
     if problem:
         return Undetermined(problem)
     is_one_step = all(_step(one) == numbers.step for one in held)
-    doubts = (shared.doubt, "" if is_one_step else OTHER_STEPS)
-    left = tuple(each for each in doubts if each)
+    left = () if is_one_step else (OTHER_STEPS,)
     is_all = all(one.is_all for one in sums) and not left
     bounds = bounds_of(rows, cells, numbers, shared.counts, until, is_all=is_all, left=left)
-    if shared.doubt:
-        # Who people are may be told wrongly: no table that fits these rows shows that somebody is safe.
-        bounds = replace(bounds, reached_low=bounds.low, reached_high=bounds.low)
     leaves = sum(len(one.low) for one in sums)
     bounds = replace(
         bounds,

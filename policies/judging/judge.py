@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from audit.adversary.knowledge import LeafLevel
+from audit.adversary.knowledge import FACT, LeafLevel
 from audit.evidence import Evidence
 from audit.measures import measures
 from audit.reading import Measurement, Undetermined
@@ -13,7 +13,13 @@ from audit.result import NOT_MEASURED, Audit, Exposure
 from policies.clause import Clause, Pack
 from policies.comparing import BELIEF, CERTAINTIES
 from policies.judging.applying import why_not
-from policies.judging.decision import NOTHING_JUDGED, Decision, Finding
+from policies.judging.decision import (
+    FACTS_AGREE,
+    NOTHING_JUDGED,
+    RELEASES_LINKED,
+    Decision,
+    Finding,
+)
 from policies.judging.figures import figure
 from policies.judging.finding import doubt, finding_of
 from policies.judging.held import held
@@ -146,6 +152,18 @@ def _doubts(exposure: Exposure) -> Iterator[Finding]:
             f"what the file publishes is not true of this table, so nothing read from both can be trusted: "
             f"{first.where}: {first.problem}{more}; audit with the table the tree was trained on",
         )
+    untrue = [dropped for dropped in exposure.dropped if dropped.constraint == FACT]
+    if untrue:
+        first = untrue[0]
+        more = f" ({len(untrue)} such facts in all)" if len(untrue) > 1 else ""
+        yield doubt(
+            FACTS_AGREE,
+            f"the adversary is said to know what this table contradicts, so nothing was shown of somebody who knows "
+            f"the like: {first.where}: {first.problem}{more}; correct the fact, write a rounded share as two facts "
+            "with >= and <=, or take it out",
+        )
+    if exposure.evidence.linkage_gap:
+        yield doubt(RELEASES_LINKED, exposure.evidence.linkage_gap)
     rival = exposure.evidence.population.rival
     if rival:
         yield doubt(

@@ -18,6 +18,8 @@ from ppdm_models.tree.fingerprint import LETTERS
 
 ABOUT_THE_EVIDENCE = (
     "table-agrees",
+    "facts-agree",
+    "releases-linked",
     "target-named",
     "file-agrees",
     "labels-believed",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from audit.evidence import NOT_RUN, Evidence
+from audit.of_releases import NOT_LINKED
 from audit.reading import Undetermined
 from audit.run import NOT_JOINED
 from policies.judging.decision import Decision
@@ -17,6 +18,10 @@ from reports.document.words import listed
 MOST_REASONS = 4
 TRIES = "it tries such changes, audits each and says what it costs."
 SETTINGS = "(min_samples_leaf, min_data_in_leaf, min_child_weight)"
+ONE_ID = (
+    "Name the column that says who is who in all tables: --id COLUMN, or id in a gate and in a notebook; pseudonyms "
+    "will do. Where all models were trained on one table, give it once."
+)
 
 
 def releases_steps(evidence: Evidence, decision: Decision) -> Iterator[str]:
@@ -78,6 +83,8 @@ def undecided_steps(decision: Decision) -> Iterator[str]:
     clauses: dict[str, list[str]] = {}
     for finding in decision.failing:
         if finding.measure and isinstance(finding.reading, Undetermined):
+            if finding.reading.reason.startswith(NOT_LINKED):
+                continue  # the finding about the releases says what to do
             named = clauses.setdefault(finding.reading.reason, [])
             named += [finding.clause] if finding.clause not in named else []
     for reason, named in list(clauses.items())[:MOST_REASONS]:

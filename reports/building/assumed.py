@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
+from audit.adversary.knowledge import FACT, KnownRecord, LeafLevel, RowOrder, SplitLevel, Statement
 from audit.adversary.knowledge import Knowledge as Known
-from audit.adversary.knowledge import KnownRecord, LeafLevel, RowOrder, SplitLevel, Statement
 from audit.evidence import Evidence
+from audit.facts.kind import Dropped
 from audit.reading import Undetermined
+from audit.result import Audit
 from audit.values.found import ValueBounds
 from ppdm_models.tree.tree import Tree
 from reports.document.document import Knowledge
 from reports.document.words import counted, listed
 
+UNLESS = ", except where the table contradicts it"
 _CRITERIA = {
     SplitLevel.GINI: "the Gini index",
     SplitLevel.ENTROPY: "the entropy (information gain)",
@@ -20,8 +24,9 @@ _CRITERIA = {
 }
 
 
-def knowledge(evidence: Evidence) -> Knowledge:
-    """Return the knowledge of an audit, as values and in sentences."""
+def knowledge(evidence: Evidence, dropped: Sequence[Dropped] = ()) -> Knowledge:
+    """Return the knowledge of an audit, as values and in sentences, without facts that the table contradicts."""
+    evidence = replace(evidence, knowledge=_true(evidence.knowledge, dropped))
     known = evidence.knowledge
     return Knowledge(
         leaf=known.leaf.value,
@@ -31,11 +36,31 @@ def knowledge(evidence: Evidence) -> Knowledge:
         strict_labels=known.strict_labels,
         min_leaf=known.min_leaf,
         facts=tuple(_fact(fact) for fact in known.facts),
-        sentences=tuple(_sentences(evidence)),
+        sentences=tuple(_sentences(evidence, {each.constraint for each in dropped})),
     )
 
 
-def _sentences(evidence: Evidence) -> Iterator[str]:
+def untold(audit: Audit) -> str:
+    """Return in a sentence how much of what the adversary was to know the table contradicts; "" where nothing."""
+    number = sum(not each.is_published for each in audit.dropped)
+    if not number:
+        return ""
+    said = counted(number, "statement", "statements")
+    was = "it was" if number == 1 else "they were"
+    return (
+        f" The table contradicts {said} of what an adversary was to know, so {was} not used: see "
+        "“Not assumed”."
+    )
+
+
+def _true(known: Known, dropped: Sequence[Dropped]) -> Known:
+    """Return what is known without the facts from elsewhere that the table contradicts."""
+    untrue = {each.where for each in dropped if each.constraint == FACT}
+    facts = tuple(fact for fact in known.facts if fact.words not in untrue)
+    return known.model_copy(update={"facts": facts})
+
+
+def _sentences(evidence: Evidence, contradicted: Collection[str]) -> Iterator[str]:
     known, qi = evidence.knowledge, evidence.population.qi
     if evidence.population.is_absent:
         yield "Nothing was asked about what people know of each other: no table was given."
@@ -51,13 +76,16 @@ def _sentences(evidence: Evidence) -> Iterator[str]:
     yield f"{what} as published: its tests, its labels and how it sends records to leaves."
     yield f"Of each leaf: {_leaf(known, evidence.forest.drawn)}."
     if known.split in _CRITERIA:
+        but = UNLESS if "split_choice" in contradicted else ""
         yield (
-            f"That each split was chosen by {_CRITERIA[known.split]}, so that no other split would have been better."
+            f"That each split was chosen by {_CRITERIA[known.split]}, so that no other split would have been "
+            f"better{but}."
         )
     else:
         yield "Not how the splits were chosen."
     if known.strict_labels:
-        yield "That each leaf’s label is strictly its commonest value, never a tie."
+        but = UNLESS if "leaf_label" in contradicted else ""
+        yield f"That each leaf’s label is strictly its commonest value, never a tie{but}."
     if known.marginal:
         target = f"“{evidence.target}”" if evidence.target else "the target"
         yield f"How common each value of {target} is overall."

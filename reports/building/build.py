@@ -15,7 +15,7 @@ from policies.rules import rules
 from ppdm_models.tree.tree import Task
 from reports.building.acceptance import ABOUT_WAIVERS
 from reports.building.adversaries import adversaries
-from reports.building.assumed import knowledge
+from reports.building.assumed import knowledge, untold
 from reports.building.assumed_columns import assumed_known, secret_steps
 from reports.building.cases import MOST_CASES, leaf_cases
 from reports.building.certain import worlds_part
@@ -63,6 +63,10 @@ ALONE = (
     "the people was not checked; every demand that needs people is undecided."
 )
 ABOUT_THE_EVIDENCE = "whether the file and the table can be believed"
+ABOUT = {
+    decisions.FACTS_AGREE: "whether what the adversary is said to know is true of the table",
+    decisions.RELEASES_LINKED: "whether it is known who is who in the tables of the releases",
+}
 ABOUT_THE_POLICY = "whether the policy asks what is to be judged"
 
 
@@ -81,7 +85,7 @@ def audit_document(
     """
     evidence = audit.full.evidence
     title = f"Privacy audit of {evidence.source}"
-    story = audit_story(evidence, decision, command)
+    story = audit_story(evidence, decision, command, untold(audit))
     return _document(audit, decision, provenance, "audit", title, story, purpose, assumed)
 
 
@@ -128,10 +132,10 @@ def _document(
         leaves=cases[:MOST_CASES],
         leaves_broken=len(cases),
         readings=readings(audit),
-        solver=solver(exposure),
+        solver=solver(exposure, len(audit.dropped)),
         population=population(evidence),
         model=model(evidence),
-        knowledge=knowledge(evidence),
+        knowledge=knowledge(evidence, audit.dropped),
         policy=policy_part(pack),
         dropped=tuple(
             Dropped(
@@ -140,7 +144,7 @@ def _document(
                 problem=each.problem,
                 is_published=each.is_published,
             )
-            for each in exposure.dropped
+            for each in audit.dropped
         ),
         warnings=audit.warnings,
         tree=tree_nodes(evidence, decision),
@@ -259,6 +263,8 @@ def _plain(found: decisions.Finding) -> str:
         return ABOUT_THE_POLICY
     if found.is_about_evidence:
         is_waivers = is_about_waivers(found.clause, found.measure)
+        if found.clause in ABOUT:
+            return ABOUT[found.clause]
         return ABOUT_WAIVERS if is_waivers else ABOUT_THE_EVIDENCE
     if found.is_combined:
         return f"{COMBINED}, {JUDGED[found.scope]}"

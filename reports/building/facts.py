@@ -19,7 +19,7 @@ WEIGHTS = {
 }
 
 
-def solver(exposure: Exposure) -> Solver:
+def solver(exposure: Exposure, dropped: int) -> Solver:
     """Return how the estimate was found."""
     report = exposure.solver
     entropy, bound, relaxed, violation, kkt = (
@@ -71,7 +71,7 @@ def solver(exposure: Exposure) -> Solver:
         seconds=number(report.seconds),
         rows=report.rows,
         rows_active=report.rows_active,
-        dropped=len(exposure.dropped),
+        dropped=dropped,
         blocks=report.blocks,
         blocks_stalled=report.blocks_stalled,
         blocks_flat=report.blocks_flat,

@@ -9,14 +9,24 @@ from audit.adversary.knowledge import understated
 from audit.evidence import Evidence
 from audit.inverters import facts_of
 from audit.reading import Undetermined
-from policies.judging.decision import NOTHING_JUDGED, Decision, Finding
+from policies.judging.decision import (
+    FACTS_AGREE,
+    NOTHING_JUDGED,
+    RELEASES_LINKED,
+    Decision,
+    Finding,
+)
 from policies.repairing.attempts import Repair
 from policies.verdict import Verdict
 from reports.building.acceptance import accepted_words
-from reports.building.advice import releases_steps, repair_steps, undecided_steps
+from reports.building.advice import ONE_ID, releases_steps, repair_steps, undecided_steps
+from reports.building.assumed import untold
 from reports.building.beside import publish_step, removal
 from reports.document.naming import is_about_waivers
 from reports.document.words import counted, listed, percent, sentence
+
+SAY_WHAT_TO_DO = (FACTS_AGREE, NOTHING_JUDGED, RELEASES_LINKED)
+"""Doubts of which neither the file nor the table is the cause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +56,21 @@ def _whole(evidence: Evidence) -> str:
     return "tree" if not evidence.forest.is_ensemble else "model"
 
 
-def audit_story(evidence: Evidence, decision: Decision, command: str = "") -> Story:
-    """Return the opening of an audit's report; ``command`` is how the model is repaired, where that is known."""
+def audit_story(
+    evidence: Evidence, decision: Decision, command: str = "", contradicted: str = ""
+) -> Story:
+    """Return the opening of an audit's report; ``command`` is how the model is repaired, where that is known.
+
+    ``contradicted`` says how much of what an adversary was to know the table contradicts.
+    """
     if decision.verdict is Verdict.FAIL:
         steps = _after_fail(evidence, decision, command)
     elif decision.verdict is Verdict.PASS:
         steps = _after_pass(evidence, decision)
     else:
         steps = _after_doubt(evidence, decision)
-    return Story(headline(evidence, decision), _meaning(evidence, decision), tuple(steps))
+    meaning = f"{_meaning(evidence, decision)}{contradicted}"
+    return Story(headline(evidence, decision), meaning, tuple(steps))
 
 
 def repair_story(repair: Repair) -> Story:
@@ -62,7 +78,7 @@ def repair_story(repair: Repair) -> Story:
     evidence, best = repair.audit.full.evidence, repair.applied
     whole = _whole(evidence)
     if not repair.is_needed:
-        story = audit_story(evidence, repair.decision)
+        story = audit_story(evidence, repair.decision, contradicted=untold(repair.audit))
         return Story(f"The {whole} passes as it is.", story.meaning, story.next_steps)
     if best is not None and best.audit and best.decision:
         cost, mended = best.cost, best.audit.full.evidence
@@ -76,7 +92,8 @@ def repair_story(repair: Repair) -> Story:
         )
         return Story(
             f"A repaired {whole} meets the policy.",
-            f"The change: {best.proposal.title}. {kept}; {changed}. {_meaning(mended, best.decision)}",
+            f"The change: {best.proposal.title}. {kept}; {changed}. "
+            f"{_meaning(mended, best.decision)}{untold(best.audit)}",
             (
                 _of_repaired(mended),
                 *_to_audit_again(mended),
@@ -86,7 +103,7 @@ def repair_story(repair: Repair) -> Story:
         )
     return Story(
         f"No repair was found: do not publish this {whole}.",
-        _meaning(evidence, repair.decision),
+        f"{_meaning(evidence, repair.decision)}{untold(repair.audit)}",
         (
             "Read in the table of attempts what each still lacks.",
             f"Consider training a new {whole}: larger leaves, fewer tests, or without the columns on the marked paths.",
@@ -231,6 +248,13 @@ def _reasons(decision: Decision) -> Iterator[str]:
     """Yield what can be done so that the audit can decide, each reason once."""
     doubted = [each for each in decision.failing if each.is_about_evidence]
     doubted = [each for each in doubted if not is_about_waivers(each.clause, each.measure)]
-    if any(each.clause != NOTHING_JUDGED for each in doubted):
+    if any(each.clause not in SAY_WHAT_TO_DO for each in doubted):
         yield "Find out first whether the file or the table is wrong, and audit the two that belong together."
+    if any(each.clause == FACTS_AGREE for each in doubted):
+        yield (
+            "Correct the fact that the table contradicts, or take it out; write a rounded share as two facts, with >= "
+            "and <=."
+        )
+    if any(each.clause == RELEASES_LINKED for each in doubted):
+        yield ONE_ID
     yield from undecided_steps(decision)

@@ -6,6 +6,8 @@ import hashlib
 
 from reports.document.parts import Finding
 
+RELEASES_LINKED = "releases-linked"
+"""The finding that nothing says who is who in the tables of several releases; it names neither files nor people."""
 OF_WAIVERS = ("waiver-", "baseline-")
 """How findings about waivers and baselines begin."""
 
@@ -22,4 +24,7 @@ def is_about_waivers(clause: str, measure: str) -> bool:
 
 def its_own_words(found: Finding) -> str | None:
     """Return the message of a finding that is about nobody in the table, as it may be read by anybody; else None."""
-    return found.message if is_about_waivers(found.clause, found.measure) else None
+    is_of_nobody = is_about_waivers(found.clause, found.measure) or (
+        not found.measure and found.clause == RELEASES_LINKED
+    )
+    return found.message if is_of_nobody else None

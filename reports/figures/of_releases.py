@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from audit.of_releases import ALONE, WITH_OTHERS, is_adversary
+from audit.of_releases import ALONE, WITH_OTHERS, WITH_TABLE, is_adversary
 from reports.document.parts import Accepted, Finding
 from reports.document.words import listed
 
 LIKEWISE = {
     WITH_OTHERS: "The same of other releases, with all that all releases tell",
+    WITH_TABLE: "The same of releases of one table, with all that these tell",
     ALONE: "The same by itself",
 }
 

@@ -21,6 +21,7 @@ from reports.renderers import GateRenderer, RandomisedRenderer
 
 MOST_PLACES = 3
 MOST_AT_A_GLANCE = 5
+MOST_CONTRADICTED = 10
 INDENT = " " * 16
 
 
@@ -45,6 +46,7 @@ class TextRenderer(GateRenderer, RandomisedRenderer):
                 "Not judged", tuple(f"{each.name}: {each.text}" for each in document.not_judged)
             ),
             *_list("Knowledge assumed", document.knowledge.sentences),
+            *_list("Not assumed, as the table contradicts it", tuple(_contradicted(document))),
             *_list("What an adversary could learn", _lessons(document)),
             *_list("What is certain, not only likely", _certain(document)),
             *adversary_lines(document),
@@ -210,6 +212,13 @@ def _places(finding: Finding) -> Iterator[str]:
 
 def _accepted(found: Accepted) -> str:
     return f"accepted by a {found.by}: {found.reason}"
+
+
+def _contradicted(document: Document) -> Iterator[str]:
+    for each in document.dropped[:MOST_CONTRADICTED]:
+        yield f"{each.where} ({each.constraint}): {each.problem}"
+    if len(document.dropped) > MOST_CONTRADICTED:
+        yield f"and {count(len(document.dropped) - MOST_CONTRADICTED)} more: --format json=FILE has all"
 
 
 def _lessons(document: Document) -> tuple[str, ...]:

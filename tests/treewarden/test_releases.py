@@ -95,11 +95,6 @@ def test_each_by_itself_passes_and_both_together_fail(folder):
     assert place["profile"] == "place = a, in before.pmml = no"
 
 
-def test_records_that_hold_the_same_are_one_person_without_an_id(folder):
-    outcome = audited(folder, "--format", "json")
-    assert json.loads(outcome.stdout)["ensemble"]["releases"][1]["joined"] == 1
-
-
 def test_the_text_and_the_page_say_what_each_release_adds(folder):
     said = " ".join(audited(folder, "--id", "id").stdout.split())
     assert "after.pmml (10 people, 1 joined): 0 or more are certain by it alone, 1 by all" in said
@@ -152,17 +147,6 @@ def test_what_ten_releases_break_alike_is_told_once(folder, form):
     message = {"text": "FAIL leaves: ", "html": '<th scope="row" class="clause">leaves'}[form]
     assert said.count(message) == 1
     assert "Of grown" not in said
-
-
-def test_without_an_id_nothing_passes_where_people_left_and_joined(folder):
-    people = a_table(*PEOPLE[1:], "9 a yes")
-    (folder / "after.csv").write_text(people)
-    (folder / "after.pmml").write_bytes(a_tree(people, leaf_of=one_leaf))
-    outcome = audited(folder, "--format", "json")
-    assert outcome.exit_code == 3
-    document = json.loads(outcome.stdout)
-    assert any("may be the same" in each for each in document["ensemble"]["reasons"])
-    assert audited(folder, "--id", "id").exit_code == 0
 
 
 def test_ids_that_are_written_otherwise_are_warned_of(folder):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
@@ -102,9 +103,11 @@ def request_of(
 
 
 def earlier_of(
-    given: Sequence[object], request: Request, sensitive: str | None
+    given: Sequence[object], request: Request, sensitive: str | None, own_data: object = None
 ) -> tuple[Earlier, ...]:
     """Return the releases before the model of a request: each a model, or a pair of one and its own table.
+
+    What is handed in twice, or is ``own_data`` that the request's table was made of, is one table.
 
     Raises:
         ArgumentError: the request has no table.
@@ -117,11 +120,23 @@ def earlier_of(
     if request.data is None:
         raise ArgumentError("earlier", "what several models prove together needs the table")
     found = []
+    tables: list[tuple[object, TableInput]] = [(own_data, request.data)]
     for each in given:
         model, data = each if isinstance(each, tuple) and len(each) == 2 else (each, None)
-        table = request.data if data is None else _table(data, sensitive, model)[0]
+        known = (table for one, table in tables if data is None or _is_same(one, data))
+        table = next(known, None)
+        if table is None:
+            table = _table(data, sensitive, model)[0]
+            tables.append((data, table))
         found.append(Earlier(model_input(model, table, request.options), table))
     return tuple(found)
+
+
+def _is_same(one: object, other: object) -> bool:
+    """Return whether data are the same objects in memory: a table, or both parts of a pair (X, y)."""
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(map(operator.is_, one, other))
+    return one is other
 
 
 def holdout_table(data: object, request: Request, model: object) -> Table:

@@ -63,7 +63,8 @@ def audit(
             count.
         earlier: What was published before, of the same people or of some of them, in that order: models, or pairs of a
             model and its own table.
-        id: The column that says who is who in several tables; by default records that hold the same are one person.
+        id: The column that says who is who in several tables. Without it nothing of several tables passes; what the
+            releases of one table prove holds, and may fail.
         worlds_budget: Seconds for reasoning over whole records; what that does not prove is undetermined.
         jobs: Processes for the estimate and for questions about whole records (all cores); any number gives the same
             result.
@@ -87,7 +88,7 @@ def audit(
     if not (id is None or isinstance(id, str)):
         raise ArgumentError("id", f"the name of a column is needed, not {type(id).__name__}")
     if earlier:
-        request = replace(request, earlier=earlier_of(earlier, request, sensitive), key=id)
+        request = replace(request, earlier=earlier_of(earlier, request, sensitive, data), key=id)
     elif id is not None:
         raise ArgumentError("id", "matches the records of several tables; name earlier releases")
     asked = replace(request, options=replace(request.options, levels=False))

@@ -77,7 +77,7 @@ _MAYBE_ALONE: tuple[Option, ...] = (
         "--id",
         "key",
         metavar="COLUMN",
-        help="The column that says who is who in several tables.  [default: records that hold the same are one person]",
+        help="The column that says who is who in several tables.  [default: nobody is matched, and nothing passes]",
     ),
     click.option(
         "--no-table",

@@ -12,12 +12,14 @@ from audit.adversaries import Asked, of_model_alone, with_adversaries
 from audit.adversary.adversary_file import read_adversaries, with_adversaries_of
 from audit.adversary.knowledge import Knowledge, read_knowledge
 from audit.evidence import Enough
+from audit.facts.background_facts import check_facts
 from audit.glance import glance, glance_at_file
 from audit.inverters import facts_of, settings_of
 from audit.measures import MeasureCall
 from audit.options import DEFAULT, KNOWLEDGE, AuditOptions
 from audit.people.population import Population, rerouted
-from audit.people.shared import Shared, shared_people
+from audit.people.shared import Shared
+from audit.people.unlinked import UnlinkedReleases, link_releases
 from audit.releases import ReleaseCase, run_releases
 from audit.result import Audit
 from audit.run import run, start_early
@@ -61,7 +63,7 @@ class Request:
     that say what is accepted, ``name`` is the model's name in a gate, ``today`` decides which waivers have expired.
     Clauses of the severity ``fail_on`` or a graver one have to be met; None: what the pack itself has, errors if it is
     read from a file. ``earlier`` are the models that were published before, in that order; records of different tables
-    are one person where the column ``key`` holds the same, or without one where all does that the tables share.
+    are one person where the column ``key`` holds the same; without one that is not known, and nothing passes.
     """
 
     model: ModelInput
@@ -92,9 +94,9 @@ class Request:
 class Subject:
     """Everything an audit needs, read and checked against each other.
 
-    ``earlier`` are the releases before this one, and ``shared`` is who is in which of all of them. ``asked`` are the
-    adversaries who know only some columns, and what they are after. ``table`` is what reports tell of a table that was
-    counted.
+    ``earlier`` are the releases before this one, and ``shared`` is who is in which of all of them, if that is known.
+    ``asked`` are the adversaries who know only some columns, and what they are after. ``table`` is what reports tell of
+    a table that was counted.
     """
 
     file: OpenedFile
@@ -103,7 +105,7 @@ class Subject:
     pack: Pack
     options: AuditOptions
     earlier: tuple[ReleaseCase, ...] = ()
-    shared: Shared | None = None
+    shared: Shared | UnlinkedReleases | None = None
     asked: Asked = Asked()
     table: File | None = None
 
@@ -295,6 +297,9 @@ def read_subject(request: Request, step: Step = silent) -> Subject:
         if knowledge.adversaries or knowledge.secret is not None:
             problem = "who knows some columns only needs a table; give it with --data, or leave adversaries out"
             raise KnowledgeError(_said_in(request), problem)
+        if knowledge.facts:
+            problem = "fact: facts are of people, and need their table; give it with --data, or leave facts out"
+            raise KnowledgeError(_said_in(request), problem)
         return Subject(file, nobody(tree, options), knowledge, pack, options)
     start_early(tree, options)
     with step(f"reading {table_name(request.data)}"):
@@ -310,6 +315,7 @@ def read_subject(request: Request, step: Step = silent) -> Subject:
         else:
             wanted = columns_needed(source.names, tree, options, knowledge)
             table, (population, asked) = counted(source, wanted, people)
+    check_facts(knowledge, tree.classes, population, _said_in(request))
     told = File(name=table.source, sha256=table.digest) if table.digest else None
     earlier, shared = _releases(request, names, tree, table, population, step)
     if earlier:
@@ -339,7 +345,7 @@ def _releases(
     table: Table,
     people: Population,
     step: Step,
-) -> tuple[tuple[ReleaseCase, ...], Shared | None]:
+) -> tuple[tuple[ReleaseCase, ...], Shared | UnlinkedReleases | None]:
     """Return the releases before the last one, and who is in which of all of them; None where there are none.
 
     ``names`` says what all are called.
@@ -349,25 +355,29 @@ def _releases(
     """
     if not request.earlier:
         return (), None
-    cases, tables, known = [], [], {request.data: table} if isinstance(request.data, Path) else {}
+    cases, tables = [], []
+    known: dict[object, Table] = {_place_of(request.data): table}
     for each, name in zip(request.earlier, names, strict=False):
         with step(f"reading {name} and {table_name(each.data)}"):
             file = called(opened(each.model), name)
-            is_same = each.data is request.data
-            own = (
-                table if is_same else known.get(each.data) if isinstance(each.data, Path) else None
-            )
-            own = read(each.data) if own is None else own
-            if isinstance(each.data, Path):
-                known[each.data] = own
+            place = _place_of(each.data)
+            own = known[place] if place in known else read(each.data)
+            known[place] = own
             population = people_of(each.model, file.model, own, request.options)
         _check_outputs(file.model)
         cases.append(ReleaseCase(file.model, population, file.leaks))
         tables.append(own)
     models = (*(case.model for case in cases), last)
     populations = (*(case.population for case in cases), people)
-    shared = shared_people(models, (*tables, table), populations, request.key)
+    shared = link_releases(models, (*tables, table), populations, request.key)
     return tuple(cases), shared
+
+
+def _place_of(data: TableInput | None) -> object:
+    """Return what tells a table from others, however it is named: the file that it is in, or itself."""
+    if isinstance(data, Path):
+        return data.resolve()
+    return id(data) if isinstance(data, Table) else data
 
 
 def pack_of(request: Request) -> Pack:
