@@ -29,6 +29,11 @@ TREES = (b"<TreeModel", b"<DecisionTree")
 KEPT = ("Output", "ResultField", "RegressionTable")
 """What later parts of a chain need of a model that was read."""
 
+MOST_TRIED = 40
+"""Of so many kinds of places that nobody could judge each is tried alone, where the model needs some of them."""
+
+MOST_ROUNDS = 5
+
 
 class Pmml(Format, Writer):
     """TreeModels and MiningModels, as deep as they nest."""
@@ -68,15 +73,40 @@ class _OpenedPmml(Rewritable, Strippable):
         return tuple(found.leak for found in find(self._outline()))
 
     def without(self, kinds: frozenset[LeakKind]) -> bytes:
-        document = self._outline()
+        data = self.data
+        for _ in range(
+            MOST_ROUNDS
+        ):  # what asked for a field may be gone, and then the field is asked for no more
+            changed = self._without(data, kinds)
+            if changed == data:
+                break
+            data = changed
+        return data
+
+    def _without(self, data: bytes, kinds: frozenset[LeakKind]) -> bytes:
+        document = Document(data, self.source, whole=False)
         wanted = [found for found in find(document) if found.leak.kind in kinds]
+        changed = document.edited([edit for found in wanted for edit in found.edits])
         original = _model_alone(self.model)
-        for found in (wanted, [one for one in wanted if one.leak.kind is not LeakKind.UNKNOWN]):
-            changed = document.edited([edit for one in found for edit in one.edits])
-            # What nobody could judge may turn out to be a part of the model: then it stays, and is still named.
-            if _is_model(changed, self.source, original):
-                return changed
-        raise OutputError(self.source, "what is to be removed is a part of the model")
+        if _is_model(changed, self.source, original):
+            return changed
+        # What nobody could judge may turn out to be a part of the model: then it stays, and is still named.
+        edits = [
+            edit
+            for found in wanted
+            if found.leak.kind is not LeakKind.UNKNOWN
+            for edit in found.edits
+        ]
+        changed = document.edited(edits)
+        if not _is_model(changed, self.source, original):
+            raise OutputError(self.source, "what is to be removed is a part of the model")
+        unknown = [found for found in wanted if found.leak.kind is LeakKind.UNKNOWN and found.edits]
+        for found in unknown[:MOST_TRIED]:
+            tried = document.edited([*edits, *found.edits])
+            if _is_model(tried, self.source, original):
+                edits += found.edits
+                changed = tried
+        return changed
 
     def rewrite(self, changed: Model) -> bytes:
         document = Document(self.data, self.source, whole=True)

@@ -76,6 +76,16 @@ CLASS_WEIGHT = "class_weight"
 NOISE = "noise"
 """What stands for it that a tree was grown on records whose values were hidden by noise."""
 
+SPLIT_SETTINGS = (
+    CLASS_WEIGHT,
+    NOISE,
+    *("monotonic_cst", "cost", "costs", "loss", "prior", "priors", "weights", "sample_weight"),
+    *("min_impurity_decrease", "min_impurity_split", "max_leaf_nodes", "max_depth", "ccp_alpha"),
+    *("min_samples_split", "min_weight_fraction_leaf", "max_features", "splitter", "pruning"),
+    *("cp", "alpha", "mincriterion", "min_info_gain", "subsampling", "bootstrap", "threshold"),
+)
+"""The words for settings that decided which splits were taken, as files name them: any other word may be a sentence."""
+
 
 class Tool(StrEnum):
     """The program that grew a tree, as far as it decides which splits were candidates."""
