@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import re
 
-from ppdm_models.codecs.pmml.leaks.origin import IDENTIFIER, VERSION, is_algorithm, is_program
+from ppdm_models.codecs.common.origin import (
+    IDENTIFIER,
+    NUMBER,
+    VERSION,
+    is_algorithm,
+    is_program,
+)
 from ppdm_models.codecs.pmml.learner import SETTINGS
 
 _FIELD = "name optype opType dataType displayName isCyclic"
@@ -114,9 +120,6 @@ WRITTEN = frozenset(
 """Attributes that name fields, values and functions of the model, in whatever words, or that are looked at elsewhere
 (``copyright``, ``modalValue``); the others take a setting."""
 
-NUMBER = re.compile(
-    r"[-+]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][-+]?\d{1,4})?|[-+]?(?:INF|Infinity|NaN)"
-)
 _NUMBERS = (
     *("importance", "recordCount", "confidence", "probability", "weight", "missingThreshold"),
     *("x-missingThreshold", "missingValuePenalty", "lowValue", "highValue", "leftMargin", "n"),
@@ -208,11 +211,6 @@ READ = {
     ),
 }
 """Extensions of other programs that say what the model needs, where, and what they say there."""
-MARKER = re.compile(
-    r"[?*.#-]{0,4}|(?i:NA|N/A|NaN|NULL|NIL|None|missing|unknown|undefined|empty|other|invalid|blank|true|false)|"
-    rf"{NUMBER.pattern}|\$null\$"
-)
-"""What stands for a missing or invalid value, a number or a truth value."""
 BUILT_IN = frozenset(
     (
         *("+", "-", "*", "/", "min", "max", "sum", "avg", "median", "product", "log10", "ln"),

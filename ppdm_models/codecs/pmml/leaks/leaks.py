@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ppdm_models.codecs.common.origin import is_maker, is_moment
 from ppdm_models.codecs.common.xml_edit import Document, Edit, Span
 from ppdm_models.codecs.pmml.leaks.found import Found, removed, where_of, without_attributes
-from ppdm_models.codecs.pmml.leaks.origin import is_maker, is_moment
 from ppdm_models.codecs.pmml.leaks.statistics import (
     imputed,
     of_field,

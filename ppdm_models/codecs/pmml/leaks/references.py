@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ppdm_models.codecs.pmml.leaks.known import MARKER
-from ppdm_models.codecs.pmml.leaks.origin import is_name
+from ppdm_models.codecs.common.origin import is_marker, is_name
 from ppdm_models.codecs.pmml.leaks.outputs import is_result_name
 
 Scope = tuple[int, ...]
@@ -119,8 +118,3 @@ class References:
                 is_known = text in known or text in results or is_marker(text)
             if not is_known:
                 yield one
-
-
-def is_marker(text: str) -> bool:
-    """Return whether a text is a number, a truth value, or a sign for no value."""
-    return MARKER.fullmatch(text.strip()) is not None

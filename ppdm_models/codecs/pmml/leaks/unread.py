@@ -10,16 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ppdm_models.codecs.common.origin import MARKER, NUMBER
 from ppdm_models.codecs.common.xml import run
 from ppdm_models.codecs.common.xml_edit import Document, Edit, Span
 from ppdm_models.codecs.pmml.leaks.found import Found
 from ppdm_models.codecs.pmml.leaks.known import (
     BUILT_IN,
     KNOWN,
-    MARKER,
     NAMED_WHOLE,
     NAMESPACE,
-    NUMBER,
     READ,
     TABLE_NAMESPACE,
     WITH_TEXT,

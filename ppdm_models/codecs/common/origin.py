@@ -1,6 +1,6 @@
-"""What fields of origin look like as programs write them: a moment, a maker, a name of a program or a model.
+"""What small texts in model files look like as programs write them: a moment, a maker, a program, a sign for no value.
 
-Any other text in such a field may be a sentence about anybody, and is no origin.
+Any other text in such a place may be a sentence about anybody, and nobody could judge it.
 """
 
 from __future__ import annotations
@@ -54,6 +54,21 @@ ALGORITHMS = re.compile(
     r"|C&R Tree|C5\.0|Random Forest|Decision Tree|Gradient Boosting"
 )
 
+NUMBER = re.compile(
+    r"[-+]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][-+]?\d{1,4})?|[-+]?(?:INF|Infinity|NaN)"
+)
+MARKER = re.compile(
+    r"[?*.#-]{0,4}|(?i:NA|N/A|NaN|NULL|NIL|None|missing|unknown|undefined|empty|other|invalid|blank|true|false)|"
+    rf"{NUMBER.pattern}|\$null\$"
+)
+"""What stands for a missing or invalid value, a number or a truth value."""
+_PART = r"[\w.@+-]{1,80}"
+PLACE = re.compile(
+    rf"(?:(?:[a-z][a-z0-9+]{{1,9}}:)?/{{0,3}}|~/|[A-Za-z]:[\\/]|\\\\)(?:{_PART}[\\/]+){{1,30}}(?:{_PART})?"
+    rf"|[\w-]{{1,40}}\.\w{{1,8}}|(?:[\w.-]{{1,80}}:\d{{1,5}},?){{1,100}}"
+)
+"""Where a file lies: with folders, or with what tells its kind; or machines as they are listed."""
+
 
 def is_moment(text: str) -> bool:
     """Return whether a text is a date or a moment, or nothing."""
@@ -78,3 +93,18 @@ def is_program(text: str) -> bool:
 def is_algorithm(text: str) -> bool:
     """Return whether a text is the name of a learner."""
     return (IDENTIFIER.fullmatch(text) or ALGORITHMS.fullmatch(text)) is not None
+
+
+def is_marker(text: str) -> bool:
+    """Return whether a text is a number, a truth value, or a sign for no value."""
+    return MARKER.fullmatch(text.strip()) is not None
+
+
+def is_place(text: str) -> bool:
+    """Return whether a text is a path, the name of a file, or machines with their ports, and nothing more."""
+    return PLACE.fullmatch(text) is not None
+
+
+def is_origin(text: str) -> bool:
+    """Return whether a text is of any of these shapes."""
+    return is_moment(text) or is_maker(text) or is_place(text)
