@@ -74,6 +74,24 @@ def labels_of(tree: Tree, chosen: IndexArray) -> IndexArray | None:
     return np.array(codes, dtype=np.intp)
 
 
+def codes_of(tree: Tree) -> IndexArray:
+    """Return the class that each node names, as a code, (N,); -1 where it names none."""
+    nodes = tree.nodes
+    scores: Sequence[object]
+    if isinstance(nodes, NodeTable):
+        scores = [] if isinstance(nodes.scores, np.ndarray) else nodes.scores
+    else:
+        scores = [node.score for node in nodes]
+    places: dict[object, int] = {}
+    for code, name in enumerate(tree.classes):
+        places.setdefault(name, code)
+    found = np.full(len(nodes), -1, dtype=np.intp)
+    for place, score in enumerate(scores):
+        if isinstance(score, str):
+            found[place] = places.get(score, -1)
+    return found
+
+
 def tells_classes(tree: Tree) -> BoolArray:
     """Return whether each node publishes anything about its classes, counts or shares, (N,)."""
     nodes: Sequence[Node] = tree.nodes

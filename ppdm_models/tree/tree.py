@@ -137,7 +137,8 @@ class Tree:
 
     ``classes`` is empty for a regression tree. ``source`` (the file's name), ``format`` and ``notes`` (what a reader
     found remarkable) are no part of the tree's value. Nor is ``unused``: the kinds of numbers, in words, that the file
-    prints at its nodes, that tell of the classes more than the nodes here do, and that no audit uses.
+    prints at its nodes, that tell of the classes more than the nodes here do, and that no audit uses. Nor is
+    ``label_reason``: why a label need not be the most frequent class of its node, where the file says so.
     """
 
     nodes: Sequence[Node]
@@ -153,6 +154,7 @@ class Tree:
     format: str = field(default="", compare=False)
     notes: tuple[str, ...] = field(default=(), compare=False)
     unused: tuple[str, ...] = field(default=(), compare=False)
+    label_reason: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         if not self.nodes:

@@ -57,6 +57,13 @@ class StatedShares:
         counts = ", ".join(f"{count:g}" for count in wrong.counts[:6])
         return f"{wrong.where}: its {self.attribute} ({stated}) is not the share of its counts ({counts})"
 
+    @property
+    def weighs_classes(self) -> bool:
+        """Whether the probabilities are those under one weight per class that is not 1."""
+        half = _half([text for node in self.nodes for text in node.texts if text is not None])
+        plain = all(_are_shares(node, half) for node in self.nodes)
+        return bool(self.nodes) and not plain and self._are_weighed(half)
+
     def _are_corrected(self, half: float) -> bool:
         """Return whether all are shares after one record more of each class."""
         return all(

@@ -85,6 +85,8 @@ def _with_shares(tree: Tree, fields: Fields) -> Tree:
     """Return the tree, called inconsistent where its nodes state probabilities that are not those of their counts."""
     if any(REPEATED_TOTALS in note for note in tree.notes):
         return tree  # the probabilities are all that is said of the classes
+    if any(stated.weighs_classes for stated in fields.shares):
+        tree = replace(tree, label_reason="its probabilities weigh the classes by priors or costs")
     said = next(contradictions(fields.shares), None)
     if said is None or tree.quality is Quality.INCONSISTENT:
         return tree
