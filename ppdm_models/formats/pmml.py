@@ -26,6 +26,8 @@ from ppdm_models.tree.tree import Learner, Quality, Tree
 
 ROOTS = ("PMML", "TreeModel", "MiningModel", "Segment", "Segmentation")
 TREES = (b"<TreeModel", b"<DecisionTree")
+HOLDERS = ("PMML", "MiningModel", "AnomalyDetectionModel", "Segment", "Segmentation")
+"""What models stand in that are evaluated."""
 KEPT = ("Output", "ResultField", "RegressionTable")
 """What later parts of a chain need of a model that was read."""
 
@@ -159,8 +161,8 @@ class _Reader:
         self.trees = 0
 
     def finished(self, element: Element, around: Sequence[Element]) -> None:
-        """Read the model that an element holds."""
-        if around and around[0].name not in ROOTS:
+        """Read the model that an element holds; one that stands where none is evaluated is not even looked at."""
+        if any(outer.name not in HOLDERS for outer in around):
             return
         models = [outer for outer in around if outer.name not in ("Segmentation", "Segment")]
         if self.dictionary is None:
@@ -185,6 +187,11 @@ class _Reader:
         Raises:
             TreeFormatError: there is no tree in it.
         """
+        late = root.first("DataDictionary")
+        is_told = late is not None and late.first("DataField") is not None
+        if late is not None and is_told and self.dictionary and not self.dictionary.fields:
+            problem = "the DataDictionary stands behind a model whose fields it declares"
+            raise TreeFormatError(f"{self.source}:{late.line}", f"{problem}; export the file again")
         whole = [self.parts[part] for part in (root, *root.children) if part in self.parts]
         found = [part for part in whole if not isinstance(part, Other)]
         if not found:

@@ -310,9 +310,26 @@ def test_elements_that_nest_beyond_all_bounds_are_refused(element):
         load_model(PLAIN.replace("<True/>", f"<True/>{deep}", 1).encode(), "model.pmml")
 
 
-def test_a_huge_attribute_and_ids_that_stand_twice_end_in_a_leak_or_an_error():
+def test_a_huge_attribute_and_a_model_inside_that_is_damaged_end_in_a_leak():
     huge = PLAIN.replace("<TreeModel ", f'<TreeModel note="{"x" * 5_000_000}" ')
     assert people_leaks(huge) == [LeakKind.UNKNOWN]
     twice = PLAIN.replace("<True/>", f"<True/>{INNER.replace('e1', 'e0')}")
-    with pytest.raises(TreeFormatError, match="the id is taken"):
-        load_model(twice.encode(), "model.pmml")
+    assert people_leaks(twice) == [LeakKind.UNKNOWN]
+
+
+@pytest.mark.parametrize("place", ["<Header>", "<DataDictionary>", "<TreeModel "])
+def test_a_model_that_stands_before_the_model_changes_nothing_of_how_that_is_read(place):
+    hidden = f"<Extension>{INNER}</Extension>"
+    text = PLAIN.replace(
+        place, f"{hidden}{place}" if place == "<TreeModel " else f"{place}{hidden}"
+    )
+    assert load_model(text.encode(), "model.pmml") == load_model(PLAIN.encode(), "model.pmml")
+    assert people_leaks(text) == [LeakKind.UNKNOWN]
+    assert people_leaks(redacted(text)) == []
+
+
+def test_fields_that_are_declared_behind_the_model_are_an_error_and_not_guessed():
+    start, end = PLAIN.index("  <DataDictionary>"), PLAIN.index("  <TreeModel")
+    late = PLAIN[:start] + PLAIN[end:].replace("</PMML>", f"{PLAIN[start:end]}</PMML>")
+    with pytest.raises(TreeFormatError, match="stands behind a model"):
+        load_model(late.encode(), "model.pmml")
