@@ -11,6 +11,7 @@ from audit.evidence import Evidence
 from audit.facts.case import Case
 from audit.facts.kind import Dropped
 from audit.facts.node_impurities import uses_impurities
+from audit.labels import label_contradictions
 from audit.people.members import members
 from audit.people.population import Population
 from audit.reading import Undetermined
@@ -26,11 +27,12 @@ PARTLY_USED = (LeafLevel.LABELS, LeafLevel.RATES)
 def disagreements(evidence: Evidence) -> tuple[Dropped, ...]:
     """Return the numbers of the file that the true table breaks and that the audit's own rows may have left out."""
     tree, population = evidence.model, evidence.population
+    labels = tuple(label_contradictions(evidence))
     if isinstance(tree, Ensemble):
-        return ()
+        return labels
     leaves_out = evidence.knowledge.leaf in PARTLY_USED
     prints_impurities = any(node.impurity is not None for node in tree.nodes)
-    empty = tuple(_empty_leaves(tree, population))
+    empty = (*_empty_leaves(tree, population), *labels)
     if empty or not (leaves_out or prints_impurities):
         return empty
     known = Knowledge(split=SplitLevel.NONE)

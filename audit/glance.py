@@ -8,6 +8,7 @@ from dataclasses import replace
 from audit.adversary.knowledge import Knowledge, resolved
 from audit.estimate.report import SolverReport
 from audit.evidence import NOT_READ, Evidence
+from audit.labels import label_contradictions
 from audit.measures import LeafMeasure, MeasureCall, Source, call, measured, measures, of_models
 from audit.people.forest import forest_of
 from audit.people.population import Population
@@ -40,7 +41,8 @@ def glance(
     ]
     readings = {each: measured(each, evidence) for each in cheap}
     report = SolverReport("not run", reason=unknown.reason)
-    return Audit((Exposure(KNOWS_ALL, evidence, report, (), (), tuple(cheap), readings),))
+    doubts = tuple(label_contradictions(evidence))
+    return Audit((Exposure(KNOWS_ALL, evidence, report, (), doubts, tuple(cheap), readings),))
 
 
 def glance_at_file(

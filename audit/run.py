@@ -21,6 +21,7 @@ from audit.facts.kind import Dropped
 from audit.facts.unused import unused_warnings
 from audit.joint.profiles import in_trees, only_certain, posterior_of, report_of, worlds_of
 from audit.joint.together import Joined, joined_of
+from audit.labels import why_not_judged
 from audit.levels import levels
 from audit.measures import MeasureCall, Source, call, measured, measures, of_models
 from audit.options import DEFAULT, AuditOptions
@@ -160,9 +161,12 @@ def run(
     exposure = exposure_of(evidence, calls, report, system.dropped)
     if options.levels:
         exposure = replace(exposure, levels=levels(system, exposure, options, step))
+    reason = why_not_judged(model, population)
+    unjudged = () if reason is None else (f"labels were not held against the table, as {reason}",)
     warnings = (
         *population.warnings,
         *said,
+        *unjudged,
         *unused_warnings(case),
         *said_of_missing(case),
         *left_out_in_words(system),

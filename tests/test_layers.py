@@ -74,6 +74,7 @@ audit/divergence.py
 audit/randomised
 audit/evidence.py
 audit/measures
+audit/labels.py
 audit/agreement.py
 audit/result.py
 audit/assumed_columns.py

@@ -25,6 +25,7 @@ from policies.judging.finding import doubt, finding_of
 from policies.judging.held import held
 from policies.judging.names import Known, Names
 from policies.verdict import Verdict, worst
+from ppdm_models.meaning.labels import label_misfit
 from ppdm_models.tree.node_columns import tells_classes
 from ppdm_models.tree.tree import Quality
 
@@ -109,8 +110,12 @@ def _untold(base: Exposure, clause: Clause) -> Exposure:
 
 
 def _all_doubts(audit: Audit, counting: Pack, judged: Judged) -> Iterator[Finding]:
+    seen: set[int] = set()
     for exposure in audit.exposures:
         yield from _doubts(exposure)
+        if id(exposure.evidence.model) not in seen:
+            seen.add(id(exposure.evidence.model))
+            yield from _odd_labels(exposure)
         own = [(clause, found) for clause, by, found in judged if by is exposure]
         yield from _believing_labels(exposure, counting, own)
     known = measures()
@@ -178,6 +183,17 @@ def _doubts(exposure: Exposure) -> Iterator[Finding]:
         yield doubt(
             "file-agrees",
             f"the numbers in {source} contradict each other, so what they say of people cannot be trusted{notes}",
+        )
+
+
+def _odd_labels(exposure: Exposure) -> Iterator[Finding]:
+    """Doubt a file whose labels are not those of the numbers that it gives beside them."""
+    misfit = next(filter(None, map(label_misfit, exposure.evidence.trees)), None)
+    if misfit is not None:
+        yield doubt(
+            "file-agrees",
+            f"a label in {exposure.evidence.source} contradicts the numbers beside it, and the file gives no reason "
+            f"for that, so what it says of people cannot be trusted: {misfit}",
         )
 
 

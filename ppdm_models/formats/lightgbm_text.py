@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from ppdm_models.codecs.boosted.trees import paired
 from ppdm_models.codecs.common.json import as_list, read_json
+from ppdm_models.codecs.common.origin import is_place
 from ppdm_models.codecs.common.telling_text import telling
 from ppdm_models.codecs.lightgbm.arrays import (
     BESIDE,
@@ -86,6 +87,9 @@ class _OpenedText(Rewritable, Strippable):
             gone = {document.settings[key] for key in _seeds(document)}
             document.take_out(gone)
         if LeakKind.UNKNOWN in kinds:
+            places = {key: document.setting(key) or "" for key in PLACES}
+            odd = [key for key, said in places.items() if not all(map(is_place, said.split(",")))]
+            document.take_out({document.settings[key] for key in odd if places[key]})
             strange = {at for at, _ in rest_of(document, frozenset(PLACES))}
             document.take_out({at for at in strange if _can_go(document, at)})
         return document.written()
@@ -260,9 +264,13 @@ def _said(document: Document) -> Iterator[tuple[int, LeakKind, str, int | None, 
             what = f"lists the codes of the categories that {name!r} had in training, even those of one record"
             yield document.header["feature_infos"], LeakKind.CATEGORIES, what, None, False
     for key in PLACES:
-        if document.setting(key):
+        said = document.setting(key)
+        if said:
             what = f"the training parameter {key!r} names files or machines"
             yield document.settings[key], LeakKind.PATH, what, None, True
+            if not all(map(is_place, said.split(","))):
+                what = f"the training parameter {key!r} holds more than names of files or machines"
+                yield document.settings[key], LeakKind.UNKNOWN, what, None, True
     seeds = _seeds(document)
     if seeds:
         what = f"the seeds of the training ({', '.join(seeds)}): with a part of the data it can be replayed"

@@ -26,8 +26,15 @@ from ppdm_models.tree.tree import Learner, Quality, Tree
 
 ROOTS = ("PMML", "TreeModel", "MiningModel", "Segment", "Segmentation")
 TREES = (b"<TreeModel", b"<DecisionTree")
+HOLDERS = ("PMML", "MiningModel", "AnomalyDetectionModel", "Segment", "Segmentation")
+"""What models stand in that are evaluated."""
 KEPT = ("Output", "ResultField", "RegressionTable")
 """What later parts of a chain need of a model that was read."""
+
+MOST_TRIED = 40
+"""Of so many kinds of places that nobody could judge each is tried alone, where the model needs some of them."""
+
+MOST_ROUNDS = 5
 
 
 class Pmml(Format, Writer):
@@ -68,15 +75,40 @@ class _OpenedPmml(Rewritable, Strippable):
         return tuple(found.leak for found in find(self._outline()))
 
     def without(self, kinds: frozenset[LeakKind]) -> bytes:
-        document = self._outline()
+        data = self.data
+        for _ in range(
+            MOST_ROUNDS
+        ):  # what asked for a field may be gone, and then the field is asked for no more
+            changed = self._without(data, kinds)
+            if changed == data:
+                break
+            data = changed
+        return data
+
+    def _without(self, data: bytes, kinds: frozenset[LeakKind]) -> bytes:
+        document = Document(data, self.source, whole=False)
         wanted = [found for found in find(document) if found.leak.kind in kinds]
+        changed = document.edited([edit for found in wanted for edit in found.edits])
         original = _model_alone(self.model)
-        for found in (wanted, [one for one in wanted if one.leak.kind is not LeakKind.UNKNOWN]):
-            changed = document.edited([edit for one in found for edit in one.edits])
-            # What nobody could judge may turn out to be a part of the model: then it stays, and is still named.
-            if _is_model(changed, self.source, original):
-                return changed
-        raise OutputError(self.source, "what is to be removed is a part of the model")
+        if _is_model(changed, self.source, original):
+            return changed
+        # What nobody could judge may turn out to be a part of the model: then it stays, and is still named.
+        edits = [
+            edit
+            for found in wanted
+            if found.leak.kind is not LeakKind.UNKNOWN
+            for edit in found.edits
+        ]
+        changed = document.edited(edits)
+        if not _is_model(changed, self.source, original):
+            raise OutputError(self.source, "what is to be removed is a part of the model")
+        unknown = [found for found in wanted if found.leak.kind is LeakKind.UNKNOWN and found.edits]
+        for found in unknown[:MOST_TRIED]:
+            tried = document.edited([*edits, *found.edits])
+            if _is_model(tried, self.source, original):
+                edits += found.edits
+                changed = tried
+        return changed
 
     def rewrite(self, changed: Model) -> bytes:
         document = Document(self.data, self.source, whole=True)
@@ -129,8 +161,8 @@ class _Reader:
         self.trees = 0
 
     def finished(self, element: Element, around: Sequence[Element]) -> None:
-        """Read the model that an element holds."""
-        if around and around[0].name not in ROOTS:
+        """Read the model that an element holds; one that stands where none is evaluated is not even looked at."""
+        if any(outer.name not in HOLDERS for outer in around):
             return
         models = [outer for outer in around if outer.name not in ("Segmentation", "Segment")]
         if self.dictionary is None:
@@ -155,6 +187,11 @@ class _Reader:
         Raises:
             TreeFormatError: there is no tree in it.
         """
+        late = root.first("DataDictionary")
+        is_told = late is not None and late.first("DataField") is not None
+        if late is not None and is_told and self.dictionary and not self.dictionary.fields:
+            problem = "the DataDictionary stands behind a model whose fields it declares"
+            raise TreeFormatError(f"{self.source}:{late.line}", f"{problem}; export the file again")
         whole = [self.parts[part] for part in (root, *root.children) if part in self.parts]
         found = [part for part in whole if not isinstance(part, Other)]
         if not found:

@@ -128,6 +128,7 @@ class _Reader:
                 source=self.source,
                 notes=tuple(f"{self.source}: {note}" for note in notes),
                 unused=self._unused(),
+                label_reason=self._label_reason(),
             )
         )
 
@@ -139,6 +140,12 @@ class _Reader:
     def _unused(self) -> tuple[str, ...]:
         others = self.is_class and any(row.competitors for row in self.rows.values())
         return (OTHER_SPLITS,) if others else ()
+
+    def _label_reason(self) -> str:
+        """Return that labels follow priors or losses, where the object says of them more than the usual."""
+        if self.parms is None or self._is_plain(self.parms):
+            return ""
+        return "rpart chose them under priors or losses"
 
     def _others(self, node: Node) -> tuple[OtherSplit, ...]:
         """Return the splits that were not taken, where their improvements are by plain gini."""

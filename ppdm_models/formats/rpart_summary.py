@@ -24,6 +24,8 @@ PATHS = b"\n node number: "
 ROUNDED = 6e-4
 """How far a printed share may be from that of the counts: three digits are printed."""
 
+PRIORS = "rpart chose them under priors or losses"
+
 
 class RpartSummary(Format):
     """One tree; its thresholds are rounded, and the levels of its factors have numbers and no names."""
@@ -52,6 +54,7 @@ def _read(data: bytes, source: str) -> Tree:
     if len(nodes) < len(blocks):
         raise TreeFormatError(source, "a node hangs on no other")
     are_named = not notes  # whose counts they are
+    notes_losses = bool(notes)
     nodes = tuple(_told(node, blocks[int(node.name)], classes, are_named) for node in nodes)
     splits = [way for block in blocks.values() for way in (*block.primary, *block.surrogate)]
     names = list(dict.fromkeys(way.feature for way in splits))
@@ -74,6 +77,7 @@ def _read(data: bytes, source: str) -> Tree:
             *(f"{source}: {note}" for note in notes),
         ),
         unused=_unused(blocks) if is_class else (),
+        label_reason=PRIORS if notes_losses or any(node.class_shares for node in nodes) else "",
     )
     return checked(tree)
 

@@ -22,6 +22,8 @@ from ppdm_models.tree.tree import Learner, Missing, Node, Quality, Task, Tool, T
 
 OPERATORS = ("<", ">=", "=")
 
+PRIORS = "rpart chose them under weights, priors or losses"
+
 
 @dataclass(frozen=True, slots=True)
 class Settled:
@@ -169,9 +171,15 @@ def _with_counts(tree: Tree, settled: Mapping[int, Settled]) -> Tree:
     if is_people:
         return replace(tree, nodes=tuple(nodes), quality=Quality.DERIVED)
     if not has_names:
-        return replace(tree, nodes=tuple(nodes))
+        return replace(tree, nodes=tuple(nodes), label_reason=PRIORS)
     note = f"{tree.source}: n x yprob is not whole (weights, priors or losses), so shares count no people; n does"
-    return replace(tree, nodes=tuple(nodes), quality=Quality.WEIGHTED, notes=(*tree.notes, note))
+    return replace(
+        tree,
+        nodes=tuple(nodes),
+        quality=Quality.WEIGHTED,
+        notes=(*tree.notes, note),
+        label_reason=PRIORS,
+    )
 
 
 def _normalised(shares: Sequence[float]) -> tuple[float, ...] | None:

@@ -13,11 +13,18 @@ from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats import Format, Opened
 from ppdm_models.meaning.support import with_support
 from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
+from ppdm_models.tree.leaks import Leak, LeakKind
 from ppdm_models.tree.tree import Feature, Learner, Missing, Node, Task, Tool, Tree
 
 HEAD = re.compile(
     r"(?P<kind>(?:DecisionTree|RandomForest|GBT)(?:Classification|Regression)Model|DecisionTreeModel|TreeEnsembleModel)"
     r"(?: (?P<old>classifier|regressor))?(?:: uid ?= ?| \(uid=| )(?P<rest>.{0,400})"
+)
+NAME = re.compile(r"\A[A-Za-z]{1,60}_[0-9a-f]{1,16}\)?")
+"""The name that Spark makes for a model."""
+SIZES = re.compile(
+    r"(?:,? ?\b(?:depth|numNodes|numClasses|numFeatures|numTrees) ?= ?\d{1,9}"
+    r"|,? ?(?:of depth|with) \d{1,9}(?: (?:nodes|trees))?|,? ?\d{1,9} (?:nodes|trees))*"
 )
 CLASSES = re.compile(r"\bnumClasses=(\d{1,6})")
 FEATURES = re.compile(r"\bnumFeatures=(\d{1,6})")
@@ -46,7 +53,7 @@ class SparkText(Format):
         return HEAD.match(first.decode("ascii", "replace")) is not None
 
     def open(self, data: bytes, source: str) -> Opened:
-        return Opened(_read(data, source))
+        return Opened(_read(data, source), _leaks(data, source))
 
 
 def _read(data: bytes, source: str) -> Model:
@@ -66,6 +73,14 @@ def _read(data: bytes, source: str) -> Model:
         return replace(trees[0], notes=notes)
     weights = [weight for weight, _ in groups]
     return _ensemble(head, trees, weights, labels, notes, source)
+
+
+def _leaks(data: bytes, source: str) -> Iterator[Leak]:
+    """Yield that the head says more than which kind of model this is, its name as Spark makes them, and its size."""
+    found = HEAD.fullmatch(_lines(data, source)[0].words)
+    rest = "" if found is None else NAME.sub("", found["rest"], count=1)
+    if not SIZES.fullmatch(rest):
+        yield Leak(LeakKind.UNKNOWN, "line 1", "a name of the model that Spark does not make")
 
 
 def _notes(features: Sequence[Feature], source: str) -> Iterator[str]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from ppdm_models.codecs.common.json_lines import lines_of_entries
 from ppdm_models.codecs.treewarden.bytes import read_document
 from ppdm_models.codecs.treewarden.read import tree_of
+from ppdm_models.codecs.treewarden.treatments import odd_treatments
 from ppdm_models.codecs.treewarden.write import written
 from ppdm_models.errors import OutputError, TreeFormatError
 from ppdm_models.formats import Format, Opened, Writer
@@ -27,7 +28,7 @@ class TreewardenJson(Format, Writer):
 
     def open(self, data: bytes, source: str) -> Opened:
         tree = _read(data, source)
-        return Opened(tree, odd_names(tree))
+        return Opened(tree, (*odd_names(tree), *odd_treatments(tree)))
 
     def write(self, model: Model) -> bytes:
         if not isinstance(model, Tree):

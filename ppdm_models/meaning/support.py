@@ -24,6 +24,9 @@ ROUNDED_TOLERANCE = 0.01
 MOST_RECORDS = 2**53
 """Whole numbers up to this one add up exactly."""
 
+REPEATED_TOTALS = "each class repeats the total of its node"
+"""What is noted of files in which the probabilities alone tell the classes apart."""
+
 REASONS = {
     Quality.EXACT: "the numbers are whole and add up",
     Quality.DERIVED: "the counts follow from other published numbers",
@@ -114,7 +117,7 @@ def _repeated_totals(tree: Tree) -> Tree | None:
         replace(node, records=_listed(node)[0], class_counts=None) if _has_counts(node) else node
         for node in tree.nodes
     ]
-    note = f"{tree.source}: each class repeats the total of its node; its own count is total x probability"
+    note = f"{tree.source}: {REPEATED_TOTALS}; its own count is total x probability"
     return _people(replace(tree, nodes=tuple(totals), notes=(*tree.notes, note)))
 
 

@@ -74,6 +74,40 @@ def labels_of(tree: Tree, chosen: IndexArray) -> IndexArray | None:
     return np.array(codes, dtype=np.intp)
 
 
+def class_numbers_of(tree: Tree) -> FloatArray:
+    """Return the class counts of each node, or else its shares, (N, m); NaN where one is not published."""
+    nodes, width = tree.nodes, len(tree.classes)
+    if isinstance(nodes, NodeTable):
+        found = np.full((len(nodes), width), np.nan)
+        for numbers in (nodes.class_shares, nodes.class_counts):
+            if numbers is not None:
+                told = ~np.isnan(numbers.sum(axis=1))
+                found[told] = numbers[told]
+        return found
+    nothing = (math.nan,) * width
+    rows = [node.class_counts or node.class_shares or nothing for node in nodes]
+    filled = [[math.nan if number is None else number for number in row] for row in rows]
+    return np.array(filled, dtype=np.float64).reshape(len(nodes), width)
+
+
+def codes_of(tree: Tree) -> IndexArray:
+    """Return the class that each node names, as a code, (N,); -1 where it names none."""
+    nodes = tree.nodes
+    scores: Sequence[object]
+    if isinstance(nodes, NodeTable):
+        scores = [] if isinstance(nodes.scores, np.ndarray) else nodes.scores
+    else:
+        scores = [node.score for node in nodes]
+    places: dict[object, int] = {}
+    for code, name in enumerate(tree.classes):
+        places.setdefault(name, code)
+    found = np.full(len(nodes), -1, dtype=np.intp)
+    for place, score in enumerate(scores):
+        if isinstance(score, str):
+            found[place] = places.get(score, -1)
+    return found
+
+
 def tells_classes(tree: Tree) -> BoolArray:
     """Return whether each node publishes anything about its classes, counts or shares, (N,)."""
     nodes: Sequence[Node] = tree.nodes

@@ -79,6 +79,17 @@ NOISE = "noise"
 PRIVACY = "differential privacy"
 """What stands for it that a tree claims differential privacy: its labels, and perhaps its splits, were drawn."""
 
+SPLIT_SETTINGS = (
+    CLASS_WEIGHT,
+    NOISE,
+    PRIVACY,
+    *("monotonic_cst", "cost", "costs", "loss", "prior", "priors", "weights", "sample_weight"),
+    *("min_impurity_decrease", "min_impurity_split", "max_leaf_nodes", "max_depth", "ccp_alpha"),
+    *("min_samples_split", "min_weight_fraction_leaf", "max_features", "splitter", "pruning"),
+    *("cp", "alpha", "mincriterion", "min_info_gain", "subsampling", "bootstrap", "threshold"),
+)
+"""The words for settings that decided which splits were taken, as files name them: any other word may be a sentence."""
+
 
 class Tool(StrEnum):
     """The program that grew a tree, as far as it decides which splits were candidates."""
@@ -135,7 +146,8 @@ class Tree:
 
     ``classes`` is empty for a regression tree. ``source`` (the file's name), ``format`` and ``notes`` (what a reader
     found remarkable) are no part of the tree's value. Nor is ``unused``: the kinds of numbers, in words, that the file
-    prints at its nodes, that tell of the classes more than the nodes here do, and that no audit uses.
+    prints at its nodes, that tell of the classes more than the nodes here do, and that no audit uses. Nor is
+    ``label_reason``: why a label need not be the most frequent class of its node, where the file says so.
     """
 
     nodes: Sequence[Node]
@@ -151,6 +163,7 @@ class Tree:
     format: str = field(default="", compare=False)
     notes: tuple[str, ...] = field(default=(), compare=False)
     unused: tuple[str, ...] = field(default=(), compare=False)
+    label_reason: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         if not self.nodes:

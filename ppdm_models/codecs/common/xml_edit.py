@@ -86,10 +86,13 @@ class Document:
         return self._wide is not None
 
     def edited(self, edits: Sequence[Edit]) -> bytes:
-        """Return the file with some edits made; of two that overlap the outer one is."""
+        """Return the file with some edits made; of two that overlap the outer one is, and what takes all away."""
         pieces: list[bytes] = []
         at = 0
-        for edit in sorted(edits, key=lambda one: (one.start, one.end > one.start, -one.end)):
+        order = sorted(
+            edits, key=lambda one: (one.start, one.end > one.start, -one.end, bool(one.new))
+        )
+        for edit in order:
             if edit.start < at:
                 continue
             pieces += [self.data[at : edit.start], edit.new]

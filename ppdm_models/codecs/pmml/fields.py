@@ -10,6 +10,7 @@ from ppdm_models import limits
 from ppdm_models.codecs.common.xml import Element, is_model
 from ppdm_models.codecs.pmml.derived import EXPRESSIONS, Derivation
 from ppdm_models.codecs.pmml.functions import single
+from ppdm_models.codecs.pmml.shares import StatedShares
 from ppdm_models.codecs.pmml.sources import Raw, Source
 from ppdm_models.codecs.pmml.treatments import read_treatments
 from ppdm_models.codecs.pmml.values import Failure, Vocabulary, number
@@ -65,6 +66,7 @@ class Dictionary:
 class Fields:
     """The fields that one model can name. ``features`` grow by those that its tests turn out to need.
 
+    ``shares`` are the probabilities that nodes state beside counts.
     ``classes`` are the declared values of the target; ``labels`` lead from the values it predicts to the raw ones.
     """
 
@@ -78,6 +80,7 @@ class Fields:
         self.fail = fail
         self.notes: list[str] = []
         self.unused: list[str] = []
+        self.shares = (StatedShares("probability"), StatedShares("confidence"))
         self.models = [element for element in around if element.first("MiningSchema") is not None]
         self._declared = dictionary.fields
         self._own_ids = dictionary.own_ids

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from ppdm_models.codecs.common.xml import Element
 from ppdm_models.codecs.pmml.values import number
 from ppdm_models.codecs.sklearn.arrays import UNMODELLED
-from ppdm_models.tree.tree import Criterion, Learner, Tool
+from ppdm_models.tree.tree import SPLIT_SETTINGS, Criterion, Learner, Quality, Tool
 
 PREFIX = "treewarden:"
 ESTIMATOR = re.compile(
@@ -27,6 +27,20 @@ OWN = {
     "sets",
     "unmodelled",
 }
+SETTINGS = {
+    "quality": re.compile("|".join(Quality)),
+    "criterion": re.compile("|".join(Criterion)),
+    "min-leaf-records": re.compile(r"\d{1,16}"),
+    "all-features": re.compile("true|false"),
+    "multiway": re.compile("true|false"),
+    "tool": re.compile("|".join(Tool)),
+    "max-bins": re.compile(r"\d{1,16}"),
+    "sets": re.compile("true|false"),
+    "unmodelled": re.compile(
+        rf"(?:{'|'.join(SPLIT_SETTINGS)})(?: (?:{'|'.join(SPLIT_SETTINGS)}))*"
+    ),
+}
+"""What our own extensions of a tree model say, by their name without the prefix."""
 CRITERIA = {"gini": Criterion.GINI, "entropy": Criterion.ENTROPY, "log_loss": Criterion.ENTROPY}
 
 

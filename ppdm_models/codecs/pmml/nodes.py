@@ -13,12 +13,13 @@ from ppdm_models.codecs.pmml.columns import plain_nodes
 from ppdm_models.codecs.pmml.extras import extra_kinds
 from ppdm_models.codecs.pmml.fields import Fields
 from ppdm_models.codecs.pmml.predicates import PREDICATES, read_predicate
+from ppdm_models.codecs.pmml.shares import Stated, are_of_one
 from ppdm_models.codecs.pmml.values import Failure, Vocabulary, number
 from ppdm_models.codecs.pmml.write import BAND, IMPURITY
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.tree.impurity import Impurity
 from ppdm_models.tree.predicate import Always, Predicate
-from ppdm_models.tree.tree import Band, Criterion, Node, Task
+from ppdm_models.tree.tree import Band, Criterion, Node, Task, completed
 
 
 @dataclass(slots=True)
@@ -172,6 +173,11 @@ class _Reader:
         self.fail.inside = f": node {item.name!r}"
         counts, shares = self._distribution(item.distribution)
         attributes = element.attributes
+        if any(
+            "probability" in part.attributes or "confidence" in part.attributes
+            for part in item.distribution
+        ):
+            self._note_shares(item, counts, shares)
         score = self._score(element)
         if score is None and not item.below and not self.is_own:
             score = self._likeliest(counts or shares or ())
@@ -280,6 +286,40 @@ class _Reader:
             tuple(counts) if with_counts else None,
             self._complete(shares, seen) if with_shares else None,
         )
+
+    def _note_shares(
+        self,
+        item: Outline,
+        counts: tuple[float | None, ...] | None,
+        shares: tuple[float, ...] | None,
+    ) -> None:
+        """Note the probabilities beside counts, as whether they are those of the counts shows over the whole tree.
+
+        Probabilities of a node without counts that are not read as its shares are numbers that no audit uses.
+        """
+        total = number(item.element.get("recordCount"))
+        known = () if counts is None else completed(counts, total)
+        for stated in self.fields.shares:
+            texts = self._texts(item, stated.attribute)
+            listed = [text for text in texts if text is not None]
+            where = f"{self.fail.source}:{item.element.line}{self.fail.inside}"
+            if listed and known and None not in known:
+                whole = tuple(count or 0.0 for count in known)
+                stated.nodes.append(Stated(where, whole, tuple(texts), total))
+            elif listed and shares is None:
+                self.fields.unused.append(f"the {stated.attribute} of classes at its nodes")
+                if len(listed) == len(item.distribution) and not are_of_one(listed):
+                    stated.problems.append(f"{where}: its {stated.attribute} does not sum to 1")
+
+    def _texts(self, item: Outline, attribute: str) -> list[str | None]:
+        """Return what a node states of each class in one attribute."""
+        texts: list[str | None] = [None] * len(self.labels)
+        for part in item.distribution:
+            text = part.get(attribute)
+            if text is not None and self.labels:
+                label = self._class(part, part.get("value") or "", "ScoreDistribution")
+                texts[self.positions[label]] = text
+        return texts
 
     def _whole_counts(self, items: list[Element]) -> tuple[float, ...] | None:
         """Return the counts in the common case, fast: each class in its order with a whole count and no more."""

@@ -10,11 +10,12 @@ from ppdm_models.codecs.common.xml import Element
 from ppdm_models.codecs.pmml.fields import Dictionary, Fields
 from ppdm_models.codecs.pmml.learner import extensions, read_learner
 from ppdm_models.codecs.pmml.nodes import read_nodes
+from ppdm_models.codecs.pmml.shares import contradictions
 from ppdm_models.codecs.pmml.targets import read_target, rescaled
 from ppdm_models.codecs.pmml.values import Failure
 from ppdm_models.meaning.consistency import is_whole
 from ppdm_models.meaning.partition import Problem, problems
-from ppdm_models.meaning.support import REASONS, checked, with_support
+from ppdm_models.meaning.support import REASONS, REPEATED_TOTALS, checked, with_support
 from ppdm_models.tree.tree import Missing, NoTrueChild, Quality, Task, Tree, count_of
 
 Choice = TypeVar("Choice")
@@ -75,9 +76,21 @@ def read_tree_model(
         source=source,
         format="pmml",
         notes=tuple(fields.notes),
-        unused=tuple(fields.unused),
+        unused=tuple(dict.fromkeys(fields.unused)),
     )
-    return _noted(_judged(tree, model, fail))
+    return _noted(_with_shares(_judged(tree, model, fail), fields))
+
+
+def _with_shares(tree: Tree, fields: Fields) -> Tree:
+    """Return the tree, called inconsistent where its nodes state probabilities that are not those of their counts."""
+    if any(REPEATED_TOTALS in note for note in tree.notes):
+        return tree  # the probabilities are all that is said of the classes
+    if any(stated.weighs_classes for stated in fields.shares):
+        tree = replace(tree, label_reason="its probabilities weigh the classes by priors or costs")
+    said = next(contradictions(fields.shares), None)
+    if said is None or tree.quality is Quality.INCONSISTENT:
+        return tree
+    return replace(tree, quality=Quality.INCONSISTENT, notes=(*tree.notes, said))
 
 
 def _settings(around: Sequence[Element], model: Element) -> Element:

@@ -9,16 +9,41 @@ from __future__ import annotations
 import json
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
 
 from ppdm_models import limits
 from ppdm_models.tree.treatment import Invalid, Outliers
-from ppdm_models.tree.tree import Criterion, Missing, NoTrueChild, Quality, Task, Tool
+from ppdm_models.tree.tree import (
+    SPLIT_SETTINGS,
+    Criterion,
+    Missing,
+    NoTrueChild,
+    Quality,
+    Task,
+    Tool,
+)
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Whole = Annotated[int, Field(ge=1, le=10**15)]
+
+
+def _known_setting(word: str) -> str:
+    if word not in SPLIT_SETTINGS:
+        raise PydanticCustomError(
+            "split_setting", "should be a setting in the list of treewarden.schema.json"
+        )
+    return word
+
+
+SplitSetting = Annotated[
+    str,
+    AfterValidator(_known_setting),
+    WithJsonSchema({"type": "string", "enum": list(SPLIT_SETTINGS)}),
+]
+"""A setting that decided which splits were taken, by the words that are known for it: no text of its own."""
 
 
 class _Part(BaseModel):
@@ -135,7 +160,7 @@ class LearnerEntry(_Part):
     tool: Tool = Tool.UNKNOWN
     max_bins: Whole | None = None
     sets: bool | None = None
-    unmodelled: tuple[str, ...] = ()
+    unmodelled: Annotated[tuple[SplitSetting, ...], Field(max_length=len(SPLIT_SETTINGS))] = ()
 
 
 class ImpurityEntry(_Part):

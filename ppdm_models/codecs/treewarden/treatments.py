@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import asdict
 
+from ppdm_models.codecs.common.origin import is_marker
 from ppdm_models.codecs.treewarden.document import FeatureEntry, TreatmentEntry
 from ppdm_models.errors import TreeFormatError
+from ppdm_models.tree.leaks import Leak, LeakKind
 from ppdm_models.tree.treatment import Treatment
+from ppdm_models.tree.tree import Tree
 
 
 def treatment_of(entry: TreatmentEntry, feature: FeatureEntry, source: str) -> Treatment:
@@ -39,6 +42,24 @@ def treatment_of(entry: TreatmentEntry, feature: FeatureEntry, source: str) -> T
         _or(entry.high, math.inf),
         entry.needs_value,
     )
+
+
+def odd_treatments(tree: Tree) -> tuple[Leak, ...]:
+    """Return that treatments name values which no feature declares and that are no sign for no value."""
+    odd = [
+        feature.name
+        for feature in tree.features
+        for treatment in feature.treatments
+        for value in (
+            *(*treatment.values, *treatment.invalid, *treatment.missing),
+            *([] if treatment.replacement is None else [treatment.replacement]),
+        )
+        if isinstance(value, str) and value not in feature.values and not is_marker(value)
+    ]
+    if not odd:
+        return ()
+    what = f"{len(odd)} values in treatments that no feature declares: read them"
+    return (Leak(LeakKind.UNKNOWN, "/features", what),)
 
 
 def treatment_entry(treatment: Treatment) -> dict[str, object]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ppdm_models.codecs.common.json import Steps, as_list, as_object, pointer
+from ppdm_models.codecs.common.origin import is_origin
 from ppdm_models.codecs.common.telling_text import telling
 from ppdm_models.codecs.xgboost.categories import category_names
 from ppdm_models.codecs.xgboost.learner import booster_of, learner_of
-from ppdm_models.tree.leaks import Leak, LeakKind
+from ppdm_models.tree.leaks import Leak, LeakGroup, LeakKind
 
 SEEDS = ("seed", "random_state")
 
@@ -43,6 +44,8 @@ def _attributes(learner: dict[str, object], source: str, steps: Steps) -> list[t
     found = []
     for name, value in as_object(learner.get("attributes", {}), source, at).items():
         kind = telling(str(value), name)
+        if kind is not None and kind.group is LeakGroup.ORIGIN and not is_origin(str(value)):
+            kind = None  # more than that: a text of its own
         if kind is not None:
             what = f"the attribute {name!r} holds what looks like a {kind}"
             found.append((name, Leak(kind, pointer([*at, name]), what, removable=True)))

@@ -196,3 +196,16 @@ def test_sets_of_categories_go_with_the_splits_that_ask_for_them():
     booster = lightgbm.Booster(model_str=written)
     leaves = [int(count) for count in re.findall(r"(?m)^num_leaves=(\d+)", written)]
     assert (booster.predict(table, pred_leaf=True).max(axis=0) < leaves).all()
+
+
+@pytest.mark.parametrize("setting", ["data", "valid", "forcedsplits_filename"])
+def test_a_setting_for_files_names_files_and_no_sentence(setting):
+    line = next(line for line in TEXT.split("\n") if line.startswith(f"[{setting}: "))
+    for place in ("/home/jo/train.csv", "train.csv", "C:\\data\\train.csv", "a/b.txt,a/c.txt"):
+        assert not unknown(TEXT.replace(line, f"[{setting}: {place}]"))
+    for sentence in ("ann has it", "ann, 44, has it", "/home/ann has it.csv"):
+        text = TEXT.replace(line, f"[{setting}: {sentence}]")
+        assert unknown(text)
+        bare = FORMAT.open(text.encode(), "m.txt").without(frozenset(LeakKind))
+        assert not unknown(bare.decode())
+        assert b"ann" not in bare

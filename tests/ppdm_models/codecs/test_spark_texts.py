@@ -97,3 +97,14 @@ def test_a_real_text_or_table_is_the_saved_model(name, kind):
             [part.nodes[stop].score for stop in route(part, columns)] for part in (tree, saved)
         )
         assert said == pytest.approx(known, abs=1e-9) if saved.classes == () else said == known
+
+
+@pytest.mark.parametrize(
+    "head", ["uid=anna has it", "uid=dtc_1, anna has it", "uid=anna schmidt, depth=2"]
+)
+def test_the_head_of_a_printed_model_holds_its_name_and_size_and_no_sentence(head):
+    printed = (DATA / "spark_text" / "good" / "tree.debug").read_text()
+    assert "uid=dtc_1, depth=2" in printed
+    assert not open_model(printed.encode(), "t.debug").leaks
+    leaks = open_model(printed.replace("uid=dtc_1, depth=2", head).encode(), "t.debug").leaks
+    assert [leak.kind for leak in leaks] == [LeakKind.UNKNOWN]

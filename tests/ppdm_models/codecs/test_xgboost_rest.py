@@ -84,3 +84,36 @@ def test_the_layout_of_versions_before_2_is_known(has_categories):
             tree.pop("split_type", None)
     document["version"] = [1, 7 if has_categories else 0, 2]
     assert not unknown(json.dumps(document))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("author", "anna schmidt, 30, has it"),
+        ("note", "2020-01-02 10:11 anna schmidt has it"),
+        ("made", "anna has it: /home/jo/model.json"),
+    ],
+)
+def test_a_sentence_is_no_origin_whatever_its_attribute_is_called(name, value):
+    document = json.loads(TEXT)
+    document["learner"].setdefault("attributes", {})[name] = value
+    text = json.dumps(document)
+    assert unknown(text) == {f"/learner/attributes/{name}"}
+    bare = FORMAT.open(text.encode(), "m.json").without(frozenset(LeakKind))
+    assert not unknown(bare.decode())
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "kind"),
+    [
+        ("author", "jdoe", LeakKind.AUTHOR),
+        ("made", "2020-01-02 10:11", LeakKind.TIMESTAMP),
+        ("file", "/home/jo/model.json", LeakKind.PATH),
+    ],
+)
+def test_a_maker_a_moment_and_a_place_are_origin(name, value, kind):
+    document = json.loads(TEXT)
+    document["learner"].setdefault("attributes", {})[name] = value
+    leaks = open_model(json.dumps(document).encode(), "m.json").leaks
+    assert kind in [leak.kind for leak in leaks]
+    assert not unknown(json.dumps(document))

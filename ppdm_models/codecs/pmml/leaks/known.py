@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import re
 
-_FIELD = "name optype opType dataType displayName isCyclic taxonomy"
+from ppdm_models.codecs.common.origin import (
+    IDENTIFIER,
+    NUMBER,
+    VERSION,
+    is_algorithm,
+    is_program,
+)
+from ppdm_models.codecs.pmml.learner import SETTINGS
+
+_FIELD = "name optype opType dataType displayName isCyclic"
 _MODEL = "modelName functionName algorithmName isScorable x-mathContext"
 _TABLES = {
     "PMML": "version",
@@ -12,6 +21,9 @@ _TABLES = {
     "Application": "name version",
     "Timestamp": "",
     "Annotation": "",
+    "ModelVerification": "recordCount fieldCount",
+    "Anova": "target",
+    "AnovaRow": "type sumOfSquares degreesOfFreedom meanOfSquares fValue pValue",
     "DataDictionary": "numberOfFields",
     "DataField": _FIELD,
     "Value": "value property displayValue",
@@ -54,6 +66,13 @@ _TABLES = {
     "Targets": "",
     "Target": "field optype castInteger min max rescaleConstant rescaleFactor",
     "TargetValue": "value displayValue priorProbability defaultValue rawDataValue",
+    "ModelStats": "",
+    "UnivariateStats": "field weighted",
+    "Counts": "totalFreq missingFreq invalidFreq cardinality",
+    "NumericInfo": "minimum maximum mean standardDeviation median interQuartileRange",
+    "Quantile": "quantileLimit quantileValue",
+    "DiscrStats": "modalValue",
+    "ContStats": "totalValuesSum totalSquaresSum",
     "Node": "id score recordCount defaultChild",
     "ScoreDistribution": "value recordCount confidence probability",
     "SimplePredicate": "field operator value",
@@ -62,7 +81,6 @@ _TABLES = {
     "CompositePredicate": "booleanOperator",
     "True": "",
     "False": "",
-    "Predicate": "field operator value",
     "Array": "n type",
     "Extension": "name value extender",
     "RegressionModel": f"{_MODEL} modelType targetFieldName normalizationMethod x-mathContext",
@@ -74,76 +92,181 @@ _TABLES = {
 }
 KNOWN = {name: frozenset(attributes.split()) for name, attributes in _TABLES.items()}
 """By element, the attributes that it may have."""
-FOUND_ELSEWHERE = frozenset(
-    (
-        *("ModelStats", "ModelVerification", "PredictiveModelQuality", "InlineTable", "Annotation"),
-        *(
-            "Timestamp",
-            "Partition",
-            "MultivariateStats",
-            "Correlations",
-            "UnivariateStats",
-            "Anova",
-        ),
-    )
-)
-"""What is named whole, wherever it stands: nothing inside is named again."""
-WITH_TEXT = frozenset(("Array", "Constant", "Timestamp", "Annotation"))
-"""What holds text that belongs to the model, or is named whole."""
+NAMED_WHOLE = frozenset(("ModelVerification", "InlineTable", "Annotation"))
+"""What is named as a leak of its own with all that it holds, where it stands where PMML has it."""
+WITH_TEXT = frozenset(("Array", "Constant", "Timestamp"))
+"""What holds text that belongs to the model, or that is judged as a moment."""
 SENTENCES = frozenset(
     ("description", "displayName", "displayValue", "businessProblem", "modelVersion")
 )
 """Attributes that a person fills with words."""
 WRITTEN = frozenset(
     (
+        *("name", "field", "textField", "inField", "outField", "regexField", "column"),
+        *("outputColumn", "targetField", "targetFieldName", "targetCategory", "value", "score"),
         *(
-            "name",
-            "field",
-            "textField",
-            "inField",
-            "outField",
-            "regexField",
-            "column",
-            "outputColumn",
+            "target",
+            "function",
+            "binValue",
+            "rawDataValue",
+            "mapMissingTo",
+            "defaultValue",
+            "wordRE",
         ),
-        *("targetField", "targetFieldName", "targetCategory", "value", "score", "id", "function"),
-        *("binValue", "rawDataValue", "mapMissingTo", "defaultValue", "missingValueReplacement"),
-        *("invalidValueReplacement", "wordRE", "x-wordRE", "wordSeparatorCharacterRE", "copyright"),
+        *("missingValueReplacement", "invalidValueReplacement", "x-wordRE", "segmentId"),
+        *("wordSeparatorCharacterRE", "copyright", "modalValue"),
     )
 )
-"""Attributes that name fields, values, nodes and functions of the model, in whatever words, or that are looked
-at elsewhere (``copyright``); the others take a setting."""
-PLAIN = re.compile(
-    r"[A-Za-z][A-Za-z_-]{0,29}(?:\d{1,3}|\[\d{1,4}\])?|[-+\d.eE]{0,40}|[-+]?(?:INF|NaN)"
+"""Attributes that name fields, values and functions of the model, in whatever words, or that are looked at elsewhere
+(``copyright``, ``modalValue``); the others take a setting."""
+
+_NUMBERS = (
+    *("importance", "recordCount", "confidence", "probability", "weight", "missingThreshold"),
+    *("x-missingThreshold", "missingValuePenalty", "lowValue", "highValue", "leftMargin", "n"),
+    *("rightMargin", "orig", "norm", "intercept", "exponent", "coefficient", "min", "max", "rank"),
+    *("rescaleConstant", "rescaleFactor", "priorProbability", "numberOfFields", "totalFreq"),
+    *("numberOfFunctions", "maxLevenshteinDistance", "missingFreq", "invalidFreq", "cardinality"),
+    *("minimum", "maximum", "mean", "standardDeviation", "median", "interQuartileRange"),
+    *("quantileLimit", "quantileValue", "totalValuesSum", "totalSquaresSum", "fieldCount"),
+    *("sumOfSquares", "degreesOfFreedom", "meanOfSquares", "fValue", "pValue"),
 )
-"""What a setting looks like: one word, or a number."""
-NAMES = frozenset(("modelName", "algorithmName"))
-NAME = re.compile(r"[A-Za-z][\w./() -]{0,59}")
-"""What a program's or a model's name looks like."""
-IDS = frozenset(("Node", "Segment"))
+_BOOLEAN = "true|false|0|1"
+_WORDS = {
+    "optype": "continuous|categorical|ordinal",
+    "opType": "continuous|categorical|ordinal",
+    "dataType": r"string|integer|float|double|boolean|date|time|dateTime|(?:date|dateTime)DaysSince\[?\w{1,4}\]?"
+    r"|timeSeconds|dateTimeSecondsSince\[?\w{1,4}\]?|real|int",
+    "usageType": "active|predicted|target|supplementary|group|order|frequencyWeight|analysisWeight",
+    "outliers": "asIs|asMissingValues|asExtremeValues",
+    "missingValueTreatment": "asIs|asMean|asMode|asMedian|asValue|(?:x-)?returnInvalid",
+    "invalidValueTreatment": "asIs|asMissing|asValue|(?:x-)?returnInvalid",
+    "closure": "(?:open|closed)(?:Open|Closed)",
+    "property": "valid|invalid|missing",
+    "method": "indicator|thermometer",
+    "localTermWeights": "termFrequency|binary|logarithmic|augmentedNormalizedTermFrequency",
+    "countHits": "allHits|bestHits",
+    "functionName": "classification|regression|mixed|general|clustering|anomalyDetection",
+    "splitCharacteristic": "binarySplit|multiSplit",
+    "missingValueStrategy": "none|lastPrediction|nullPrediction|defaultChild|weightedConfidence|aggregateNodes",
+    "noTrueChildStrategy": "returnNullPrediction|returnLastPrediction",
+    "multipleModelMethod": r"[A-Za-z]{3,24}|x-[A-Za-z]{3,24}",
+    "segmentationMethod": "[A-Za-z]{3,24}",
+    "missingPredictionTreatment": "continue|skipSegment|returnMissing",
+    "x-missingPredictionTreatment": "continue|skipSegment|returnMissing",
+    "feature": r"(?:predicted|predictedDisplay|transformed|ruleValue|reportText|x-)?[A-Za-z]{3,24}",
+    "rankBasis": "confidence|support|lift|leverage|affinity",
+    "ruleFeature": "antecedent|consequent|rule|ruleId|confidence|support|lift|leverage|affinity",
+    "castInteger": "round|ceiling|floor",
+    "modelType": "linearRegression|stepwisePolynomialRegression|logisticRegression",
+    "normalizationMethod": "none|simplemax|softmax|logit|probit|cloglog|exp|loglog|cauchit",
+    "x-mathContext": "float|double",
+    "type": "int|real|string|integer|double|Model|Error|Total",
+    "booleanOperator": "and|or|xor|surrogate|isIn|isNotIn",
+    "operator": "equal|notEqual|lessThan|lessOrEqual|greaterThan|greaterOrEqual|isMissing|isNotMissing|isIn|isNotIn",
+    "extender": r"spss(?:\.com)?",
+    **dict.fromkeys(
+        (
+            *("isCyclic", "isScorable", "isFinalResult", "isCaseSensitive", "tokenize"),
+            *("recursive", "missing", "weighted"),
+        ),
+        _BOOLEAN,
+    ),
+}
+VALUES = {
+    **dict.fromkeys(_NUMBERS, NUMBER),
+    **{name: re.compile(words) for name, words in _WORDS.items()},
+}
+"""What a setting may say, by its attribute."""
 ID = re.compile(r"[A-Za-z]{0,12}[ _#:-]{0,2}[\d_.:/+-]{0,60}[A-Za-z]?")
 """What a number of a node looks like."""
-OUTPUT = re.compile(r"[\w.$()\[\]: -]{0,80}")
-VERSION = re.compile(r"[\w.+-]{0,30}")
-NAMESPACE = re.compile(r"https?://www\.dmg\.org/PMML-[\w.]+")
-SCHEMA = re.compile(r"(?:https?://(?:www\.)?dmg\.org/\S*\s*)*")
+SEGMENT = re.compile(rf"{ID.pattern}|{IDENTIFIER.pattern}")
+NAMESPACE = re.compile(r"https?://www\.dmg\.org/PMML-\d_\d(?:_\d)?")
+TABLE_NAMESPACE = "http://jpmml.org/jpmml-model/InlineTable"
+NAMESPACES = re.compile(
+    rf"{NAMESPACE.pattern}|{re.escape(TABLE_NAMESPACE)}|http://www\.w3\.org/2001/XMLSchema-instance|"
+)
+PREFIX = re.compile(r"(?:ns|pmml|p|data|xsi|xs|dmg)?\d{0,2}")
+SCHEMA = re.compile(
+    r"(?:\s*(?:https?://(?:www\.)?dmg\.org/(?:(?:pmml|v)[\d/v-]{0,12})?)?"
+    r"(?:PMML-\d_\d(?:_\d)?|(?:pmml|PMML)[-_\d]{0,8}\.xsd)\s*)*"
+)
 LOCATION = "http://www.w3.org/2001/XMLSchema-instance schemaLocation"
 _MODELS = ("TreeModel", "DecisionTree")
-_SETTINGS = (
-    *("quality", "criterion", "min-leaf-records", "all-features", "multiway", "tool", "max-bins"),
-    *("sets", "unmodelled"),
-)
 OWN = {
-    **{
-        f"treewarden:{name}": (_MODELS, re.compile(r"\d{1,12}|[a-z_ -]{0,60}"))
-        for name in _SETTINGS
-    },
+    **{f"treewarden:{name}": (_MODELS, said) for name, said in SETTINGS.items()},
     "treewarden:band": (("Node",), re.compile(r"\S{1,30} \S{1,30} .*", re.DOTALL)),
-    "treewarden:impurity": (("Node",), re.compile(r"[a-z_-]{1,30} \S{1,30} \S{1,30}")),
+    "treewarden:impurity": (("Node",), re.compile(r"(?:gini|entropy) \S{1,30} \S{1,30}")),
 }
 """Our own extensions: where they are read, and what they say. A band names a class, which its reader holds it to."""
-READ = frozenset(("BigML-Field_ID", "cellRef", "defaultChild", "storageType"))
-"""Extensions of other programs that say what the model needs."""
-WORD = re.compile(r"[\w$:.-]{0,40}")
-ASIDE = frozenset(("Extension", "MiningBuildTask", "ModelExplanation"))
-"""Known elements that no model is made of; any other unknown element may be a part of a model that is no tree."""
+READ = {
+    "BigML-Field_ID": (("DataField",), re.compile(r"[0-9a-f]{4,24}(?:-\w{1,8})?")),
+    "cellRef": (
+        ("InlineTable",),
+        re.compile(r"\$?[A-Z]{1,3}\$?\d{1,7}(?::\$?[A-Z]{1,3}\$?\d{1,7})?"),
+    ),
+    "defaultChild": (("Node",), re.compile(r"\w{1,12}")),
+    "storageType": (
+        ("DataField", "MiningField", "DerivedField"),
+        re.compile("numeric|string|integer|real|date|time|timestamp|logical|symbolic"),
+    ),
+}
+"""Extensions of other programs that say what the model needs, where, and what they say there."""
+BUILT_IN = frozenset(
+    (
+        *("+", "-", "*", "/", "min", "max", "sum", "avg", "median", "product", "log10", "ln"),
+        *("sqrt", "abs", "exp", "pow", "threshold", "floor", "ceil", "round", "modulo", "rint"),
+        *("isMissing", "isNotMissing", "isValid", "isNotValid", "equal", "notEqual", "lessThan"),
+        *("lessOrEqual", "greaterThan", "greaterOrEqual", "and", "or", "not", "isIn", "isNotIn"),
+        *("if", "uppercase", "lowercase", "substring", "trimBlanks", "concat", "replace"),
+        *("matches", "formatNumber", "formatDatetime", "dateDaysSinceYear", "expm1", "ln1p"),
+        *("dateSecondsSinceYear", "dateSecondsSinceMidnight", "stringLength", "hypot", "sin"),
+        *(
+            "asin",
+            "sinh",
+            "cos",
+            "acos",
+            "cosh",
+            "tan",
+            "atan",
+            "tanh",
+            "normalCDF",
+            "stdNormalCDF",
+        ),
+        *("normalPDF", "stdNormalPDF", "normalIDF", "stdNormalIDF", "erf", "atan2", "log1p"),
+    )
+)
+"""The functions of PMML 4.4, and those of programs that start with ``x-``."""
+
+
+def is_extension_read(name: str, value: str, parent: str) -> bool:
+    """Return whether an extension says something of the model: our own, or what readers of others' need."""
+    known = OWN.get(name) or READ.get(name)
+    if known is None:
+        return False
+    parents, said = known
+    return parent in parents and said.fullmatch(value) is not None
+
+
+def is_setting(element: str, name: str, value: str) -> bool:
+    """Return whether an attribute says what it may say, whatever the rest of the file says."""
+    if name == LOCATION:
+        return len(value) < 1000 and SCHEMA.fullmatch(value) is not None
+    if name not in KNOWN[element]:
+        return False
+    if not value:
+        return True
+    if name in SENTENCES:
+        return False
+    if element == "Application":
+        return is_program(value) if name == "name" else VERSION.fullmatch(value) is not None
+    if element == "PMML":
+        return VERSION.fullmatch(value) is not None
+    if name == "modelName":
+        return IDENTIFIER.fullmatch(value) is not None
+    if name == "algorithmName":
+        return is_algorithm(value)
+    if name == "id":
+        return (SEGMENT if element == "Segment" else ID).fullmatch(value) is not None
+    if name == "defaultChild":
+        return True  # one of the node's own children, or the file is refused
+    return name in WRITTEN or VALUES[name].fullmatch(value.strip()) is not None

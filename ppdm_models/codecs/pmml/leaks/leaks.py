@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ppdm_models.codecs.common.origin import is_maker, is_moment
 from ppdm_models.codecs.common.xml_edit import Document, Edit, Span
 from ppdm_models.codecs.pmml.leaks.found import Found, removed, where_of, without_attributes
 from ppdm_models.codecs.pmml.leaks.statistics import (
@@ -93,17 +94,20 @@ def _header(document: Document, header: Span) -> Iterator[Found]:
     if header.attributes.get("copyright"):
         edit = document.attribute(header, "copyright", "")
         assert edit is not None
-        leak = Leak(
-            LeakKind.AUTHOR, where_of(header), "the copyright names who made it", None, True
-        )
-        yield Found(leak, (edit,))
+        kind, what = LeakKind.AUTHOR, "the copyright names who made it"
+        if not is_maker(header.attributes["copyright"]):
+            kind, what = LeakKind.UNKNOWN, "the copyright is more than a year and a name: read it"
+        yield Found(Leak(kind, where_of(header), what, None, True), (edit,))
     description = header.attributes.get("description") or ""
     if HEX_ID.search(description):
         what = "the description holds an identifier"
         yield without_attributes(document, LeakKind.IDENTIFIER, header, ("description",), what)
     for item in header.within():
         if item.name == "Timestamp":
-            yield removed(document, LeakKind.TIMESTAMP, item, "when the model was made")
+            kind, what = LeakKind.TIMESTAMP, "when the model was made"
+            if not is_moment(item.text):
+                kind, what = LeakKind.UNKNOWN, "a Timestamp that is no date: read it"
+            yield removed(document, kind, item, what)
         elif item.name == "Annotation":
             yield removed(document, LeakKind.UNKNOWN, item, "a note that somebody wrote: read it")
         elif item.name == "Extension" and (item.attributes.get("name") or "").lower() in USERS:

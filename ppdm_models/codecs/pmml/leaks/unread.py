@@ -1,61 +1,78 @@
-"""Finds what stands in a PMML file and is no part of its model: no list of bad places, but of all that is known.
+"""Finds what stands in a PMML file and is no part of its model: no list of bad places, but of all that is evaluated.
 
-An element, attribute or text that is not known (``known``) may hold anything, a record as well as a comment.
-Nobody could judge it, so it is named, once for each kind of place.
+An element, attribute or text that is not known (``known``), that stands where nothing evaluates it (``places``), or
+that nothing asks for (``references``), may hold anything, a record as well as a comment. Nobody could judge it, so it
+is named, once for each kind of place.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from xml.parsers import expat
 
+from ppdm_models.codecs.common.origin import MARKER, NUMBER
 from ppdm_models.codecs.common.xml import run
 from ppdm_models.codecs.common.xml_edit import Document, Edit, Span
 from ppdm_models.codecs.pmml.leaks.found import Found
 from ppdm_models.codecs.pmml.leaks.known import (
-    ASIDE,
-    FOUND_ELSEWHERE,
-    ID,
-    IDS,
+    BUILT_IN,
     KNOWN,
-    LOCATION,
-    NAME,
-    NAMES,
+    NAMED_WHOLE,
     NAMESPACE,
-    OUTPUT,
-    OWN,
-    PLAIN,
     READ,
-    SCHEMA,
-    SENTENCES,
-    VERSION,
+    TABLE_NAMESPACE,
     WITH_TEXT,
-    WORD,
-    WRITTEN,
+    is_extension_read,
+    is_setting,
+)
+from ppdm_models.codecs.pmml.leaks.markup import Markup, attribute_edit
+from ppdm_models.codecs.pmml.leaks.places import (
+    EXPRESSIONS,
+    ONCE,
+    may_be_model,
+    stands_here,
+)
+from ppdm_models.codecs.pmml.leaks.references import (
+    FIELD,
+    FIELD_NAMES,
+    FUNCTION,
+    RESULT,
+    VALUE,
+    Definition,
+    References,
+    Site,
+    Statement,
 )
 from ppdm_models.tree.leaks import Leak, LeakKind
 
-ASKING = {"field", "textField", "targetField", "targetFieldName"}
-"""Attributes that name the field which an element is about."""
-CDATA = b"<![CDATA["
-
-
-@dataclass(slots=True)
-class _Unread:
-    """One kind of place: where it stands first, how often, and the edits that take it out (None: it stays)."""
-
-    start: int
-    line: int
-    often: int = 0
-    edits: list[Edit] | None = field(default_factory=list)
+DEFINERS = frozenset(("DataField", "DerivedField", "DefineFunction"))
+SCOPES = frozenset(("TreeModel", "DecisionTree", "MiningModel", "RegressionModel", "Regression"))
+TABLES = frozenset(("MapValues", "TextIndexNormalization"))
+COLUMNS = ("column", "outputColumn", "inField", "outField", "regexField")
+OF_PROGRAMS = re.compile(r"x-[a-z]{2,16}")
+STATING = {
+    "OutputField": ("value", "segmentId"),
+    "MiningField": ("missingValueReplacement", "invalidValueReplacement"),
+    "TargetValue": ("value", "defaultValue"),
+    "CategoricalPredictor": ("value",),
+    "RegressionTable": ("targetCategory",),
+    "Value": ("value",),
+    "Decision": ("value",),
+    "DiscrStats": ("modalValue",),
+    "DiscretizeBin": ("binValue",),
+    **dict.fromkeys(EXPRESSIONS, ("mapMissingTo", "defaultValue", "value")),
+}
+"""The attributes that state values which the rest of the file has to know, by element."""
+PLAIN_PARTS = frozenset(("Node", "ScoreDistribution", "SimplePredicate", "True", "False"))
+OF_MISSING = ("isMissing", "isNotMissing")
+"""The tests that compare with no value."""
 
 
 def unread(document: Document) -> Iterator[tuple[int, Found]]:
     """Yield what is no part of the model, with where it first stands, in bytes."""
     finder = _Finder(document)
     run(finder.parser, document.data, "model.pmml")
-    finder.note_idle()
+    finder.note_unused()
     for what, one in finder.found.items():
         times = "" if one.often == 1 else f", {one.often} times"
         said = f"{what}{times}: no part of the model, read it"
@@ -63,161 +80,310 @@ def unread(document: Document) -> Iterator[tuple[int, Found]]:
         yield one.start, Found(leak, tuple(one.edits or ()))
 
 
-class _Finder:
+class _Finder(Markup):
     """Walks over the file once and holds what it does not know."""
 
     def __init__(self, document: Document) -> None:
-        self.document, self.data = document, document.data
-        self.found: dict[str, _Unread] = {}
-        self.around: list[str] = []
+        super().__init__(document)
+        self.held: list[set[str] | None] = [None]
+        """What was seen of each open element's children, where only the first is read."""
         self.hidden = 0
         """How deep inside something that is named whole."""
         self.opened: tuple[str, int, int] | None = None
-        self.is_aside = False
-        self.text_at = -1
-        self.declared: dict[str, tuple[int, int]] = {}
-        self.used: set[str] = set()
-        self.field = "", (0, 0)
-        encoding = "utf-8" if document.is_recoded else None
-        self.parser = expat.ParserCreate(encoding, namespace_separator=" ")
+        self.is_removable = False
+        self.plain: dict[str, str] = {}
+        """The elements that most of a tree is made of, by their names with the namespace."""
+        self.references = References()
+        self.scope: tuple[int, ...] = ()
+        self.functions: list[str | None] = []
+        self.definition: Definition | None = None
+        self.result: Site | None = None
+        """The OutputField around what is read."""
+        self.is_number = False
+        self.columns: set[str] | None = None
+        self.cells: set[str] = set()
         self.parser.StartElementHandler = self.start
         self.parser.EndElementHandler = self.end
         self.parser.CharacterDataHandler = self.words
-        self.parser.ProcessingInstructionHandler = self.instruction
-        self.parser.StartDoctypeDeclHandler = self.doctype
-        self.parser.CommentHandler = lambda _text: self.close_text()
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        self.close_text()
+        if self.text_at >= 0:
+            self.close_text()
+        plain = self.plain.get(name)
+        is_plain = plain is not None and self.around[-1] == "Node" and not self.hidden
+        if plain is not None and is_plain and not (self.prefixes or self.is_misplaced(plain)):
+            self.around.append(plain)
+            self.plain_part(plain, attributes)
+            return
         space, _, local = name.rpartition(" ")
         at, line = self.parser.CurrentByteIndex, self.parser.CurrentLineNumber
+        parent = self.around[-1]
         self.around.append(local)
         if self.hidden:
             self.hidden += 1
+            self.ask(local, attributes)
             return
-        if (space and not NAMESPACE.fullmatch(space)) or (
-            local == "Extension" and not _is_read(attributes, self.around[:-1])
-        ):
-            self.hide(f"an element {local[:40]!r}", at, line)
-            self.is_aside = True
-        elif local in FOUND_ELSEWHERE:
+        if self.prefixes:
+            self.note_prefixes(local, at, line)
+        if self.columns is not None and parent in ("InlineTable", "row"):
+            self.cell(space, local, attributes, at, line)
+            return
+        if (space and not NAMESPACE.fullmatch(space)) or local not in KNOWN:
+            self.hide(f"an element {local[:40]!r}", at, line, not may_be_model(parent, local))
+            self.ask(local, attributes)
+        elif local == "Extension":
+            self.extension(attributes, parent, at, line)
+        elif not self.stands(parent, local):
+            what = f"an element {local[:40]!r} in {parent}, where nothing reads it"
+            self.hide(what, at, line, parent not in EXPRESSIONS)
+        elif self.is_misplaced(local):
+            what = "an element 'ScoreDistribution' in a tree that predicts a number"
+            self.hide(what, at, line, True)
+        elif local in NAMED_WHOLE and not (local == "InlineTable" and parent in TABLES):
             self.hidden = 1
-        elif local not in KNOWN:
-            self.hide(f"an element {local[:40]!r}", at, line)
-            self.is_aside = local in ASIDE
         else:
-            self.attributes(local, attributes, at, line)
+            if local in PLAIN_PARTS:
+                self.plain[name] = local
+            self.enter(local, attributes, at, line)
 
-    def hide(self, what: str, at: int, line: int) -> None:
-        self.hidden, self.opened = 1, (what, at, line)
+    def is_misplaced(self, local: str) -> bool:
+        """Return whether an element counts classes in a tree that predicts a number."""
+        return local == "ScoreDistribution" and self.functions[-1:] == ["regression"]
 
-    def attributes(self, local: str, attributes: dict[str, str], at: int, line: int) -> None:
-        if local in ("DataField", "DerivedField"):
-            self.field = attributes.get("name", ""), (at, line)
-        elif local in ("Value", "Constant", "MapValues"):
-            self.declared.setdefault(*self.field)
-        elif local == "MiningField":
-            self.used.add(attributes.get("name", ""))
-        elif local == "Extension" and attributes.get("name") in READ:
-            self.used.add(self.field[0])  # known by another name too
-        self.used |= {attributes[name] for name in ASKING & attributes.keys()}
+    def plain_part(self, local: str, attributes: dict[str, str]) -> None:
+        """Look at one of the elements that most of a tree is made of."""
         for name, value in attributes.items():
-            if value and not _is_known(local, name, value):
-                span = Span(local, attributes, line, at)
-                edit = None if " " in name else self.document.attribute(span, name, None)
-                self.note(f"{name.rpartition(' ')[2][:40]!r} of {local}", at, line, edit)
+            if not is_setting(local, name, value):
+                at, line = self.parser.CurrentByteIndex, self.parser.CurrentLineNumber
+                self.attribute(local, attributes, name, at, line)
+        if local == "SimplePredicate":
+            asked = self.references.asked
+            asked.add((self.scope, attributes.get("field", "")))
+            if "value" in attributes and attributes.get("operator") in OF_MISSING:
+                at, line = self.parser.CurrentByteIndex, self.parser.CurrentLineNumber
+                self.attribute(local, attributes, "value", at, line)
+        elif local == "ScoreDistribution":
+            self.references.labels.add(attributes.get("value", ""))
+        elif local == "Node" and self.functions[-1:] != ["regression"]:
+            self.references.labels.add(attributes.get("score", ""))
 
-    def note_idle(self) -> None:
-        """Note fields with values that nothing asks for: these are no part of the model."""
-        for name, (at, line) in self.declared.items():
-            if name not in self.used:
-                self.note("values of a field that no model asks for", at, line, None)
+    def stands(self, parent: str, local: str) -> bool:
+        """Return whether an element is evaluated where it stands, and is the first of those that are read once."""
+        if not stands_here(parent, local):
+            return False
+        counted = ONCE.get(parent, {}).get(local)
+        if counted is None:
+            return not (
+                parent == "MiningModel" and local in SCOPES and "Segmentation" in self.seen()
+            )
+        if counted in self.seen():
+            return False
+        self.seen().add(counted)
+        return True
+
+    def seen(self) -> set[str]:
+        """Return what was counted of the innermost element that is entered."""
+        depth = len(self.around) - 2
+        held = self.held[depth]
+        if held is None:
+            held = self.held[depth] = set()
+        return held
+
+    def enter(self, local: str, attributes: dict[str, str], at: int, line: int) -> None:
+        """Note what an element defines, asks for and says, where it is a part of the model."""
+        while len(self.held) < len(self.around):
+            self.held.append(None)
+        self.held[len(self.around) - 1] = None
+        if local in SCOPES:
+            self.scope = (*self.scope, at + 1)
+            outer = self.functions[-1] if self.functions else None
+            self.functions.append(attributes.get("functionName") or outer)
+        if local in DEFINERS:
+            self.define(local, attributes, at, line)
+        elif local in TABLES:
+            self.columns = set()
+        if self.columns is not None:
+            named = (attributes.get(column) for column in COLUMNS)
+            self.columns |= {name.rpartition(":")[2] for name in named if name is not None}
+        if local in PLAIN_PARTS:
+            self.plain_part(local, attributes)
+            return
+        self.ask(local, attributes)
+        for name, value in attributes.items():
+            if not is_setting(local, name, value):
+                self.attribute(local, attributes, name, at, line)
+        self.values(local, attributes, at, line)
+
+    def attribute(
+        self, local: str, attributes: dict[str, str], name: str, at: int, line: int
+    ) -> None:
+        """Note an attribute that is no part of the model."""
+        edit = self.without(local, attributes, name, at, line)
+        self.note(f"{name.rpartition(' ')[2][:40]!r} of {local}", at, line, edit)
+
+    def without(
+        self, local: str, attributes: dict[str, str], name: str, at: int, line: int
+    ) -> Edit | None:
+        """Return the edit that takes an attribute off."""
+        space, _, plain = name.rpartition(" ")
+        if not space:
+            return self.document.attribute(Span(local, attributes, line, at), name, None)
+        said = rb"[^\s=:\"'<>]+:" + re.escape(self.document.encoded(plain))
+        return attribute_edit(self.data, at, self.end_of_tag(at), said)
+
+    def define(self, local: str, attributes: dict[str, str], at: int, line: int) -> None:
+        self.is_number = attributes.get("optype", attributes.get("opType")) == "continuous"
+        what = {"DataField": "a field", "DerivedField": "a derived field"}.get(local, "a function")
+        name = attributes.get("name", "")
+        key = f"\0{name}" if local == "DefineFunction" else name
+        scope = self.scope[-1] if self.scope else 0
+        made = Definition(what, Site(at, line), is_raw=local == "DataField")
+        self.definition = self.references.define(scope, key, made)
+
+    def ask(self, local: str, attributes: dict[str, str]) -> None:
+        """Note the fields and functions that an element asks for."""
+        asked = self.references.asked if self.definition is None else self.definition.asks
+        for name in FIELD_NAMES:
+            if name in attributes:
+                asked.add((self.scope, attributes[name]))
+        name = attributes.get("name", "")
+        if local in ("NumericPredictor", "CategoricalPredictor"):
+            asked.add((self.scope, name))
+        elif local == "MiningField" and attributes.get("usageType") != "supplementary":
+            asked.update(((self.scope[:-1], name), (self.scope, name)))
+        elif local == "Apply":
+            asked.add((self.scope, f"\0{attributes.get('function', '')}"))
+
+    def values(self, local: str, attributes: dict[str, str], at: int, line: int) -> None:
+        """Note texts that say a value, of which it shows at the end of the file whether the model has it."""
+        if local == "Value" and self.definition is not None:
+            self.declared(attributes, at, line)
+        elif local == "OutputField":
+            self.result = Site(at, line)
+            self.state(RESULT, local, "name", attributes, self.result)
+            self.state_values(local, attributes, at, line)
+        elif local == "MiningField" and attributes.get("usageType") == "supplementary":
+            self.state(FIELD, local, "name", attributes, Site(at, line, self.end_of_tag(at)))
+            self.state_values(local, attributes, at, line)
+        elif local == "Apply":
+            name = attributes.get("function", "")
+            if name not in BUILT_IN and not OF_PROGRAMS.fullmatch(name):
+                site = self.result or Site(at, line)
+                self.state(FUNCTION, local, "function", attributes, site)
+        elif local in STATING and (self.definition is None or local == "Value"):
+            self.state_values(local, attributes, at, line)
+
+    def state_values(self, local: str, attributes: dict[str, str], at: int, line: int) -> None:
+        """Note the values that an element states in its attributes."""
+        for name in STATING.get(local, ()):
+            if attributes.get(name):
+                site = self.result or Site(at, line, self.end_of_tag(at))
+                self.state(VALUE, local, name, attributes, site)
+
+    def state(
+        self, kind: str, local: str, name: str, attributes: dict[str, str], site: Site
+    ) -> None:
+        """Note a statement; what stands in a result goes with all of the result."""
+        is_whole = site is self.result or kind == FIELD
+        text, what = attributes.get(name, ""), f"{name!r} of {local}"
+        made = Statement(kind, what, text, site, "" if is_whole else name)
+        self.references.statements.append(made)
+
+    def declared(self, attributes: dict[str, str], at: int, line: int) -> None:
+        """Note a value that a field declares, or that it is none that the field can have."""
+        value = attributes.get("value", "")
+        is_valid = attributes.get("property", "valid") == "valid"
+        is_plain = NUMBER.fullmatch(value.strip()) is not None
+        if not is_plain and (self.is_number or not is_valid) and not MARKER.fullmatch(value):
+            self.attribute("Value", attributes, "value", at, line)
+        elif is_valid:
+            self.references.labels.add(value)
+        if not is_plain and self.definition is not None:
+            self.definition.has_words = True
+
+    def extension(self, attributes: dict[str, str], parent: str, at: int, line: int) -> None:
+        name = attributes.get("name", "")
+        if not is_extension_read(name, attributes.get("value", ""), parent):
+            self.hide("an element 'Extension'", at, line, True)
+            return
+        if name in READ and parent == "DataField" and self.definition is not None:
+            self.definition.is_known_otherwise = True
+        self.enter("Extension", attributes, at, line)
+
+    def cell(self, space: str, local: str, attributes: dict[str, str], at: int, line: int) -> None:
+        """Look at a row of a table in which something is looked up, or at a cell: only known columns are read."""
+        if self.around[-2] == "InlineTable":
+            self.cells = set()
+            is_known = local == "row"
+        else:
+            is_known = local in (self.columns or ()) and local not in self.cells
+            is_known = is_known and (
+                not space or space == TABLE_NAMESPACE or bool(NAMESPACE.fullmatch(space))
+            )
+            self.cells.add(local)
+        if local == "Extension" and self.around[-2] == "InlineTable":
+            self.extension(attributes, "InlineTable", at, line)
+        elif not is_known:
+            self.hide("a cell of a table that no column names", at, line, True)
+        else:
+            for name in attributes:
+                self.attribute(local, attributes, name, at, line)
+
+    def hide(self, what: str, at: int, line: int, is_removable: bool) -> None:
+        self.hidden, self.opened, self.is_removable = 1, (what, at, line), is_removable
+
+    def note_unused(self) -> None:
+        """Note fields, functions and values that the model does not have or never asks for."""
+        for made in self.references.idle():
+            site = made.site
+            what = f"{made.what} that no model asks for"
+            self.note(what, site.start, site.line, Edit(site.start, site.end))
+        for one in self.references.strange():
+            self.note(one.what, one.site.start, one.site.line, self._of_statement(one))
+
+    def _of_statement(self, one: Statement) -> Edit | None:
+        start, end = one.site.start, one.site.end
+        if not one.attribute:
+            return Edit(start, end) if end > start else None
+        return attribute_edit(self.data, start, end, re.escape(one.attribute.encode()))
 
     def end(self, _name: str) -> None:
-        self.close_text()
-        self.around.pop()
+        if self.text_at >= 0:
+            self.close_text()
+        local = self.around.pop()
         if not self.hidden:
+            if local not in PLAIN_PARTS:
+                self.leave(local)
             return
         self.hidden -= 1
         if not self.hidden and self.opened is not None:
             what, start, line = self.opened
             self.opened = None
-            end = self._end_of_tag(start)
-            if self.data[end - 2 : end] != b"/>":
-                end = self.data.index(b">", self.parser.CurrentByteIndex) + 1
-            self.note(what, start, line, Edit(start, end) if self.is_aside else None)
+            end = self.end_of(start)
+            self.note(what, start, line, Edit(start, end) if self.is_removable else None)
 
-    def _end_of_tag(self, start: int) -> int:
-        """Return where an element that is one tag ends: quotes may hold what closes others."""
-        at, quote = start, b""
-        while True:
-            byte = self.data[at : at + 1]
-            if quote:
-                quote = b"" if byte == quote else quote
-            elif byte in (b'"', b"'"):
-                quote = byte
-            elif byte == b">":
-                return at + 1
-            at += 1
+    def leave(self, local: str) -> None:
+        if self.columns is not None and local not in TABLES:
+            return  # a row or a cell, whatever it is called
+        if local in SCOPES:
+            self.scope = self.scope[:-1]
+            self.functions.pop()
+        elif local in DEFINERS and self.definition is not None:
+            self.definition.site.end = self.end_of(self.definition.site.start)
+            self.definition = None
+        elif local == "OutputField" and self.result is not None:
+            self.result.end = self.end_of(self.result.start)
+            self.result = None
+        elif local in TABLES:
+            self.columns = None
 
     def words(self, text: str) -> None:
-        if (
-            text.strip()
-            and not self.hidden
-            and self.text_at < 0
-            and self.around[-1] not in WITH_TEXT
-        ):
-            self.text_at = self.parser.CurrentByteIndex
-            self.text_line = self.parser.CurrentLineNumber
-
-    def close_text(self) -> None:
-        if self.text_at >= 0:
-            start, end, self.text_at = self.text_at, self.parser.CurrentByteIndex, -1
-            begun = self.data.rfind(CDATA, max(0, start - 1_000_000), start)
-            if begun >= 0 and b"]]>" not in self.data[begun:start]:
-                start = begun
-            self.note(f"text in {self.around[-1]}", start, self.text_line, Edit(start, end))
-
-    def instruction(self, target: str, _data: str) -> None:
-        self.close_text()
-        at = self.parser.CurrentByteIndex
-        end = self.data.index(b"?>", at) + 2
-        what = f"a processing instruction {target[:40]!r}"
-        self.note(what, at, self.parser.CurrentLineNumber, Edit(at, end))
-
-    def doctype(self, *_names: object) -> None:
-        at, line = self.parser.CurrentByteIndex, self.parser.CurrentLineNumber
-        self.note("a document type", at, line, None)
-
-    def note(self, what: str, at: int, line: int, edit: Edit | None) -> None:
-        one = self.found.setdefault(what, _Unread(at, line))
-        one.often += 1
-        if edit is None:
-            one.edits = None
-        elif one.edits is not None:
-            one.edits.append(edit)
-
-
-def _is_read(attributes: dict[str, str], around: list[str]) -> bool:
-    """Return whether an extension says something of the model: our own, or what readers of other programs' need."""
-    name, value = attributes.get("name", ""), attributes.get("value", "")
-    if name in OWN:
-        parents, said = OWN[name]
-        return around[-1] in parents and said.fullmatch(value) is not None
-    return name in READ and WORD.fullmatch(value) is not None
-
-
-def _is_known(local: str, name: str, value: str) -> bool:
-    if name == LOCATION:
-        return SCHEMA.fullmatch(value) is not None
-    if name not in KNOWN[local] or name in SENTENCES:
-        return False
-    if name in NAMES or (local == "Application" and name == "name"):
-        return NAME.fullmatch(value) is not None
-    if local in IDS and name == "id":
-        return ID.fullmatch(value) is not None
-    if local in ("OutputField", "ResultField") and name == "name":
-        return OUTPUT.fullmatch(value) is not None
-    if local in ("Application", "PMML") and name == "version":
-        return VERSION.fullmatch(value) is not None
-    return name in WRITTEN or PLAIN.fullmatch(value) is not None
+        if text.isspace() or self.hidden or self.text_at >= 0:
+            return
+        inner = self.around[-1]
+        is_cell = self.columns is not None and self.around[-2] == "row"
+        if (inner == "Constant" or is_cell) and self.result is not None:
+            what = "a cell in an OutputField" if is_cell else "text of a Constant in an OutputField"
+            self.references.statements.append(Statement(VALUE, what, text.strip(), self.result))
+        elif inner not in WITH_TEXT and not is_cell:
+            self.open_text()

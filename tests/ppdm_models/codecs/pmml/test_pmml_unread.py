@@ -2,6 +2,7 @@
 
 import pytest
 
+from ppdm_models.errors import TreeFormatError
 from ppdm_models.files.load import formats, load_model, open_model
 from ppdm_models.tree.leaks import LeakGroup, LeakKind
 
@@ -71,6 +72,112 @@ ATTRIBUTES = (
 )
 
 
+INNER = (
+    '<DecisionTree functionName="classification" modelName="refined"><Node id="e0" score="no"><True/>'
+    '<Node id="e1" score="yes" recordCount="1"><SimplePredicate field="age" operator="equal" value="30"/></Node>'
+    "</Node></DecisionTree>"
+)
+MISPLACED = (
+    ("<True/>", f"<True/>{INNER}"),
+    ("<True/>", f"<True/><Extension name='x'>{INNER}</Extension>"),
+    (
+        "<True/>",
+        '<True/><Regression functionName="regression"><RegressionTable intercept="1"><NumericPredictor name="age" '
+        'coefficient="44"/></RegressionTable></Regression>',
+    ),
+    ("<True/>", '<True/><Partition name="p"><PartitionFieldStats field="age"/></Partition>'),
+    ("<True/>", f"<True/><Timestamp>{SECRET}</Timestamp>"),
+    ("<True/>", f"<True/><Annotation>{SECRET}</Annotation>"),
+    ("<True/>", f'<True/><MiningField name="{SECRET}"/>'),
+    ("<True/>", f'<True/><Value value="{SECRET}"/>'),
+    ("<True/>", '<True/><ModelVerification recordCount="1"/>'),
+    ("<True/>", '<True/><ModelStats><UnivariateStats field="age"/></ModelStats>'),
+    ("</TreeModel>", f"{INNER}</TreeModel>"),
+    ("</TreeModel>", '<Node id="9" score="yes" recordCount="1"><True/></Node></TreeModel>'),
+    (
+        "</TreeModel>",
+        '<MiningSchema><MiningField name="age"/></MiningSchema></TreeModel>',
+    ),
+    (
+        "</TreeModel>",
+        '<Output><OutputField name="p" feature="predictedValue"/></Output>'
+        f'<Output><OutputField name="q" feature="transformedValue"><Constant>{SECRET}</Constant></OutputField></Output>'
+        "</TreeModel>",
+    ),
+    (
+        "</TreeModel>",
+        f'<Output><OutputField name="q" feature="transformedValue"><Constant>{SECRET}</Constant></OutputField></Output>'
+        "</TreeModel>",
+    ),
+    ("</TreeModel>", f'<Output><OutputField name="{SECRET}"/></Output></TreeModel>'),
+    ("</TreeModel>", '<Output><OutputField name="Anna is 30 and ill"/></Output></TreeModel>'),
+    (
+        "</TreeModel>",
+        f'<Output><OutputField name="p" feature="probability" value="{SECRET}"/></Output></TreeModel>',
+    ),
+    (
+        "</TreeModel>",
+        '<Output><OutputField name="q" feature="transformedValue"><MapValues outputColumn="o"><FieldColumnPair '
+        f'field="age" column="i"/><InlineTable><row><i>1</i><o>{SECRET}</o></row></InlineTable></MapValues>'
+        "</OutputField></Output></TreeModel>",
+    ),
+    (
+        "</MiningSchema>",
+        f'</MiningSchema><LocalTransformations><DerivedField name="{SECRET}" optype="continuous" dataType="double">'
+        '<FieldRef field="age"/></DerivedField></LocalTransformations>',
+    ),
+    (
+        "</MiningSchema>",
+        '</MiningSchema><LocalTransformations><DerivedField name="d" optype="categorical" dataType="string">'
+        f"<Constant>{SECRET}</Constant></DerivedField></LocalTransformations>",
+    ),
+    (
+        "</DataDictionary>",
+        '</DataDictionary><TransformationDictionary><DefineFunction name="f" optype="categorical"><ParameterField '
+        f'name="{SECRET}"/><Constant>{SECRET}</Constant></DefineFunction></TransformationDictionary>',
+    ),
+    ("</MiningSchema>", f'<MiningField name="{SECRET}" usageType="supplementary"/></MiningSchema>'),
+    ("</DataDictionary>", f'<DataField name="{SECRET}" optype="continuous"/></DataDictionary>'),
+    ("</DataDictionary>", f"</DataDictionary><DataDictionary>{SECRET}</DataDictionary>"),
+    ("<PMML ", f'<!DOCTYPE PMML [<!-- {SECRET} --><!ENTITY e "{SECRET}">]><PMML '),
+    ("<PMML ", '<PMML xmlns:x="30:Anna" '),
+    ("<PMML ", '<PMML xmlns:Anna_Schmidt_has_HIV="http://www.dmg.org/PMML-4_4" '),
+    ("<PMML ", f'<PMML xml:lang="{SECRET}" '),
+    ("<PMML ", f'<PMML xmlns:ns1="http://www.dmg.org/PMML-4_4" ns1:x="{SECRET}" '),
+    ("<TreeModel ", '<TreeModel Anna_Schmidt_has_HIV="" '),
+    ("</PMML>\n", f"</PMML><!-- {SECRET} -->"),
+    (
+        '<SimplePredicate field="age" operator="lessOrEqual" value="30"/></Node>',
+        '<SimplePredicate field="age" operator="lessOrEqual" value="30"/><Node id="7" score="no"><CompoundPredicate '
+        'booleanOperator="or"><SimplePredicate field="age" operator="isMissing" value="Anna"/><True/>'
+        "</CompoundPredicate></Node></Node>",
+    ),
+)
+"""What is replaced in the plain file, and by what: parts that PMML has, where nothing evaluates them."""
+SENTENCES = (
+    f"<Header><Timestamp>{SECRET}</Timestamp>",
+    "<Header><Timestamp>Anna Schmidt, 30, has HIV</Timestamp>",
+    "<Header><Timestamp>2020-01-01 Anna Schmidt has HIV</Timestamp>",
+    "<Header><Timestamp>2020-01-01<Extension>Anna has HIV</Extension></Timestamp>",
+    '<Header><Timestamp note="Anna has HIV">2020-01-01</Timestamp>',
+    '<Header copyright="Anna Schmidt, 30, has HIV">',
+    '<Header copyright="Copyright (c) 2020 Anna Schmidt is 30 and has HIV">',
+    '<Header modelVersion="Anna has HIV">',
+)
+MOMENTS = (
+    *("2026-11-20T15:10:41Z", "2026-11-20 15:11:51.570132", "2026-11-20", "2020", "20261120"),
+    *("May 21, 2017 5:45:45 PM", "Sep 16, 2013 1:21:46 PM", "Mon Nov 20 15:10:41 CET 2026"),
+    *("Fri, 20 Nov 2026 15:10:41 +0100", "20.11.2026 15:10", "11/20/2026 3:10:41 PM", "1795182041"),
+    *("2026-11-20T15:10:41+01:00", "20 November 2026", "Fri Nov 20 15:10:41 2026", ""),
+)
+MAKERS = (
+    *("DMG.org", "Copyright (c) 2026 root", "Copyright (c) 2021 Software AG", "Jo Doe", "vfed"),
+    *("Copyright(c) 2002 SAS Institute Inc., Cary, NC, USA. All Rights Reserved.", "2026"),
+    *("(C) Copyright IBM Corp. 1994, 2011", "TIBCO Statistica, Copyright 2019 TIBCO Software Inc."),
+    "Copyright(c) SPSS Inc. 1989-2009. All rights reserved.",
+)
+
+
 def people_leaks(text: str) -> list[LeakKind]:
     data = text.encode()
     found = open_model(data, "model.pmml").leaks
@@ -113,3 +220,116 @@ def test_a_record_in_an_attribute_is_named(old, new):
 
 def test_a_document_type_is_named():
     assert people_leaks(PLAIN.replace("<PMML", f'<!DOCTYPE PMML SYSTEM "{SECRET}"><PMML', 1))
+
+
+@pytest.mark.parametrize(("old", "new"), MISPLACED)
+def test_what_stands_where_nothing_evaluates_it_is_named_and_goes_with_redaction(old, new):
+    assert old in PLAIN
+    text = PLAIN.replace(old, new, 1)
+    assert LeakKind.UNKNOWN in people_leaks(text)
+    clean = redacted(text)
+    assert people_leaks(clean) == []
+    assert not any(word in clean for word in ("Anna", "DecisionTree", "Regression", "Partition"))
+
+
+def redacted(text: str) -> str:
+    clean = formats()["pmml"].open(text.encode(), "model.pmml").without(frozenset(LeakKind))
+    assert load_model(clean, "model.pmml") == load_model(text.encode(), "model.pmml")
+    return clean.decode()
+
+
+@pytest.mark.parametrize("header", SENTENCES)
+def test_a_sentence_in_a_field_of_origin_is_no_origin(header):
+    text = PLAIN.replace("<Header>", header, 1)
+    assert LeakKind.UNKNOWN in people_leaks(text)
+    assert people_leaks(redacted(text)) == []
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_moment_as_programs_write_it_is_origin(moment):
+    assert people_leaks(PLAIN.replace("<Header>", f"<Header><Timestamp>{moment}</Timestamp>")) == []
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+def test_a_copyright_as_programs_write_it_is_origin(maker):
+    assert people_leaks(PLAIN.replace("<Header>", f'<Header copyright="{maker}">')) == []
+
+
+@pytest.mark.parametrize(
+    "setting", ["criterion", "unmodelled", "tool", "sets", "quality", "min-leaf-records"]
+)
+def test_a_setting_of_our_own_says_words_of_a_list_only(setting):
+    item = f'<Extension name="treewarden:{setting}" value="anna schmidt has hiv"/>'
+    data = PLAIN.replace("<MiningSchema>", f"{item}<MiningSchema>", 1).encode()
+    try:
+        found = open_model(data, "model.pmml").leaks
+    except TreeFormatError:
+        return
+    assert LeakKind.UNKNOWN in [leak.kind for leak in found]
+
+
+def test_counts_of_classes_in_a_tree_of_numbers_are_named():
+    text = PLAIN.replace("classification", "regression").replace(
+        '"no" recordCount', '"1" recordCount'
+    )
+    text = text.replace('"yes" recordCount', '"2" recordCount').replace(
+        'name="flu" optype="categorical" dataType='
+        '"string"><Value value="no"/><Value value="yes"/></DataField>',
+        'name="flu" optype="continuous"/>',
+    )
+    assert people_leaks(text) == []
+    part = f'<ScoreDistribution value="{SECRET}" recordCount="1"/>'
+    text = text.replace("<True/>", f"<True/>{part}", 1)
+    assert people_leaks(text) == [LeakKind.UNKNOWN]
+    assert people_leaks(redacted(text)) == []
+
+
+def test_a_table_that_is_looked_up_holds_the_columns_that_it_names():
+    table = (
+        '<TransformationDictionary><DerivedField name="code" optype="continuous" dataType="double"><MapValues '
+        'outputColumn="out"><FieldColumnPair field="town" column="in"/><InlineTable><row><in>A</in><out>1</out>{}</row>'
+        "<row><in>B</in><out>2</out></row></InlineTable></MapValues></DerivedField></TransformationDictionary>"
+    )
+    values = '<Value value="A"/><Value value="B"/>'
+    town = f'<DataField name="town" optype="categorical" dataType="string">{values}</DataField>'
+    text = PLAIN.replace("</DataDictionary>", f"{town}</DataDictionary>{table}")
+    text = text.replace("<MiningSchema>", '<MiningSchema><MiningField name="town"/>')
+    text = text.replace('field="age"', 'field="code"').replace('value="30"', 'value="1.5"')
+    assert people_leaks(text.replace("{}", "")) == []
+    assert people_leaks(text.replace("{}", f"<in>{SECRET}</in>")) == [LeakKind.UNKNOWN]
+    for cell in (f"<note>{SECRET}</note>", SECRET, f"<x>{SECRET}</x>"):
+        extended = text.replace("{}", cell)
+        assert people_leaks(extended) == [LeakKind.UNKNOWN]
+        assert people_leaks(redacted(extended)) == []
+
+
+@pytest.mark.parametrize("element", ["Node", "DecisionTree", "Extension", "x"])
+def test_elements_that_nest_beyond_all_bounds_are_refused(element):
+    deep = f"<{element}>" * 10_000 + f"</{element}>" * 10_000
+    with pytest.raises(TreeFormatError, match="nest"):
+        load_model(PLAIN.replace("<True/>", f"<True/>{deep}", 1).encode(), "model.pmml")
+
+
+def test_a_huge_attribute_and_a_model_inside_that_is_damaged_end_in_a_leak():
+    huge = PLAIN.replace("<TreeModel ", f'<TreeModel note="{"x" * 5_000_000}" ')
+    assert people_leaks(huge) == [LeakKind.UNKNOWN]
+    twice = PLAIN.replace("<True/>", f"<True/>{INNER.replace('e1', 'e0')}")
+    assert people_leaks(twice) == [LeakKind.UNKNOWN]
+
+
+@pytest.mark.parametrize("place", ["<Header>", "<DataDictionary>", "<TreeModel "])
+def test_a_model_that_stands_before_the_model_changes_nothing_of_how_that_is_read(place):
+    hidden = f"<Extension>{INNER}</Extension>"
+    text = PLAIN.replace(
+        place, f"{hidden}{place}" if place == "<TreeModel " else f"{place}{hidden}"
+    )
+    assert load_model(text.encode(), "model.pmml") == load_model(PLAIN.encode(), "model.pmml")
+    assert people_leaks(text) == [LeakKind.UNKNOWN]
+    assert people_leaks(redacted(text)) == []
+
+
+def test_fields_that_are_declared_behind_the_model_are_an_error_and_not_guessed():
+    start, end = PLAIN.index("  <DataDictionary>"), PLAIN.index("  <TreeModel")
+    late = PLAIN[:start] + PLAIN[end:].replace("</PMML>", f"{PLAIN[start:end]}</PMML>")
+    with pytest.raises(TreeFormatError, match="stands behind a model"):
+        load_model(late.encode(), "model.pmml")
