@@ -76,7 +76,7 @@ CLASS_WEIGHT = "class_weight"
 NOISE = "noise"
 """What stands for it that a tree was grown on records whose values were hidden by noise."""
 
-PRIVACY = "differential privacy"
+PRIVACY = "differential-privacy"
 """What stands for it that a tree claims differential privacy: its labels, and perhaps its splits, were drawn."""
 
 SPLIT_SETTINGS = (

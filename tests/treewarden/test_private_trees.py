@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from ppdm_models.codecs.sklearn.fitted import from_sklearn
 from ppdm_models.files.fitted import open_fitted
+from ppdm_models.files.load import load_tree, writers
 from ppdm_models.meaning.describe import describe
 from ppdm_models.tree.tree import Quality
 from tests import places
@@ -95,6 +96,14 @@ def test_what_labels_say_of_people_is_not_decided(name, measure, tmp_path):
     code, document = audited(name, tmp_path, measure, limit=limit)
     assert code == 3
     assert "claim of differential privacy" in document
+
+
+@pytest.mark.parametrize("form", ["pmml", "treewarden_json"])
+def test_a_tree_that_is_converted_keeps_the_claim(form):
+    tree = opened(FOLDER / "tree.skops").model
+    assert tree.learner.claims_privacy
+    again = load_tree(writers()[form].write(tree), "again")
+    assert again.learner.claims_privacy
 
 
 @pytest.mark.parametrize("name", ["tree.skops", "forest.skops"])
