@@ -13,8 +13,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ppdm_models.errors import TableError
-from ppdm_models.records.table import Table, listed, near_text
+from ppdm_models.records.number_words import parts_zero_from_one
+from ppdm_models.records.table import RawColumn, Table, listed, near_text
 from ppdm_models.tree.ensemble import Model
+from ppdm_models.tree.tree import Task
 
 PLACEHOLDERS = frozenset(
     {"y", "..y", ".y", ".outcome", "_target", "internal::y", "label", "prediction"}
@@ -53,6 +55,7 @@ def matched(
     Raises:
         TableError: a feature has no column, or several, or shares one with another feature; so for ``qi``.
     """
+    taken = tuple(taken)
     own = _sensitive_column(model, table, sensitive)
     renamed = _target_renamed(model, table, own)
     pairs = _Pairs(model, table, {*taken, *(() if own is None else (own,))})
@@ -63,8 +66,11 @@ def matched(
     renamed |= pairs.renamed
     named = sensitive if own is None else renamed.get(own, own)
     columns = {renamed.get(name, name): raw for name, raw in table.columns.items()}
-    new = replace(table, columns=columns) if renamed else table
+    compared = _compared_as_numbers(model, named, taken)
+    columns |= _words_numbered(model, columns)
+    new = replace(table, columns=columns)
     notes = [*_notes(model, table, renamed, pairs), *_label_notes(new, _categories(model, named))]
+    notes += _style_notes(new, compared)
     if own is not None and own != sensitive and named != sensitive:
         notes.append(f"{table.source}: {own!r} was taken for the sensitive column {sensitive!r}")
     return Matched(new, named, asked, tuple(notes))
@@ -229,6 +235,34 @@ def _categories(model: Model, sensitive: str | None) -> dict[str, tuple[str, ...
     """Return the categories of a model's columns by name, none of those that it compares as numbers."""
     known = {each.name: () if each.numeric else each.values for each in model.features}
     return known if sensitive is None else {**known, sensitive: model.classes}
+
+
+def _compared_as_numbers(model: Model, sensitive: str | None, taken: Sequence[str]) -> list[str]:
+    """Return the columns whose values count as numbers: features that are compared so, weights, a number as target."""
+    found = [each.name for each in model.features if each.numeric] + list(taken)
+    is_number = model.task is Task.REGRESSION and sensitive is not None
+    return list(dict.fromkeys([*found, sensitive] if is_number and sensitive else found))
+
+
+def _words_numbered(model: Model, columns: Mapping[str, RawColumn]) -> dict[str, RawColumn]:
+    """Return the columns of words that can only be 1 and 0, as the model's tests on them show."""
+    names = [each.name for each in model.features if each.numeric and each.name in columns]
+    return {
+        name: columns[name].with_words_numbered()
+        for name in names
+        if columns[name].holds_words() and parts_zero_from_one(model, name)
+    }
+
+
+def _style_notes(table: Table, compared: Sequence[str]) -> Iterable[str]:
+    """Yield how the numbers of columns were read that programs would write otherwise."""
+    columns_of: dict[str, list[str]] = {}
+    for name in (each for each in compared if each in table.columns):
+        how = table.columns[name].how_written()
+        if how:
+            columns_of.setdefault(how, []).append(name)
+    for how, names in columns_of.items():
+        yield f"{table.source}: numbers were read with {how} in {listed(names)}"
 
 
 def _label_notes(table: Table, known: Mapping[str, tuple[str, ...]]) -> Iterable[str]:
