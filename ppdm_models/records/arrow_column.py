@@ -86,7 +86,7 @@ class ArrowColumn(RawColumn):
         if not _is_text(self.values):
             return ""
         said = self.dialect.numbers.decimal or (POINT if self.dialect.is_typed else "")
-        return said or decimal_mark(_present(self.values))
+        return said or decimal_mark(self.values)
 
     def holds_words(self) -> bool:
         if not _is_text(self.values):

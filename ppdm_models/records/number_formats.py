@@ -111,12 +111,12 @@ def decimal_mark(texts: pa.Array) -> str | None:
 
     None says that all that have one may group thousands by it, or that they are no numbers of one way of writing.
     """
-    there = texts.drop_null()
-    if _has_plain_decimals(there[:SAMPLE]):
+    if _has_plain_decimals(texts[:SAMPLE]):
         return POINT
-    marked = there.filter(pc.match_substring_regex(there, "[.,]"))
-    if not len(marked):
+    has_mark = pc.or_(*(pc.match_substring(texts, mark) for mark in (POINT, COMMA)))
+    if not pc.any(has_mark).as_py():
         return ""
+    marked = texts.filter(has_mark)
     if _has_plain_decimals(marked):
         return POINT
     try:
@@ -135,12 +135,14 @@ def may_be_grouped(texts: pa.Array, *, is_likely: bool) -> bool:
     thousand: who groups thousands writes them so, and who writes three decimals writes them of each. Where each has a
     point, it is for the rest of the file to say that this ``is_likely``.
     """
-    there = texts.drop_null()
-    if _has_plain_decimals(there[:SAMPLE]):
+    if _has_plain_decimals(texts[:SAMPLE]):
         return False
+    if not pc.any(pc.match_substring(texts, POINT)).as_py():
+        return False
+    there = texts.drop_null()
     has_point = pc.match_substring(there, POINT)
     pointed = there.filter(has_point)
-    if not len(pointed) or not _all(pointed, GROUPED_PLAIN):
+    if not _all(pointed, GROUPED_PLAIN):
         return False
     whole = there.filter(pc.invert(has_point))
     return _all(whole, BELOW_THOUSAND) if len(whole) else is_likely
