@@ -69,6 +69,7 @@ def matched(
     compared = _compared_as_numbers(model, named, taken)
     columns |= _words_numbered(model, columns)
     new = replace(table, columns=columns)
+    _check_named(model, new, asked)
     notes = [*_notes(model, table, renamed, pairs), *_label_notes(new, _categories(model, named))]
     notes += _style_notes(new, compared)
     if own is not None and own != sensitive and named != sensitive:
@@ -242,6 +243,24 @@ def _compared_as_numbers(model: Model, sensitive: str | None, taken: Sequence[st
     found = [each.name for each in model.features if each.numeric] + list(taken)
     is_number = model.task is Task.REGRESSION and sensitive is not None
     return list(dict.fromkeys([*found, sensitive] if is_number and sensitive else found))
+
+
+def _check_named(model: Model, table: Table, qi: Sequence[str] | None) -> None:
+    """Check that the table has numbers where a model has numbers of levels that it does not name.
+
+    Raises:
+        TableError: a column has names there.
+    """
+    for feature in (each for each in model.features if each.naming):
+        if feature.name not in table.columns or (qi is not None and feature.name not in qi):
+            continue
+        found = table.categories(feature.name, feature.values).categories
+        if any(each not in feature.values and not each.isdigit() for each in found) or (
+            max(map(int, filter(str.isdigit, found)), default=0)
+            > max(map(int, feature.values), default=0)
+        ):
+            problem = f"column {feature.name!r} has categories that {model.source} does not name"
+            raise TableError(table.source, f"{problem}; {feature.naming}")
 
 
 def _words_numbered(model: Model, columns: Mapping[str, RawColumn]) -> dict[str, RawColumn]:
