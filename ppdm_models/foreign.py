@@ -77,7 +77,9 @@ def model_advice(data: bytes, source: str) -> str:
     if kind is None:
         return ""
     if kind in TABLES or kind is Foreign.ARROW:
-        return f"{kind}, which is a table; give it with --data, and the file of the model in its place"
+        return (
+            f"{kind}, which is a table; give it with --data, and the file of the model in its place"
+        )
     lines = _model_lines(kind, data[:PEEKED] + _unpacked(data), source)
     if not lines:
         return f"{kind}, which is no model file that is read; docs/recipes says how to export yours"
@@ -171,7 +173,9 @@ def _python_lines(held: bytes, source: str, stem: str) -> list[str]:
     if b"sklearn.pipeline" in held:
         load += "[-1]"  # whose last step is the model
     if b"lightgbm" in held:  # its pickles name xgboost too
-        booster = ".booster_" if b"lightgbm.sklearn" in held or b"lightgbm.basic" not in held else ""
+        booster = (
+            ".booster_" if b"lightgbm.sklearn" in held or b"lightgbm.basic" not in held else ""
+        )
         return ["import joblib", f"{load}{booster}.save_model({_quoted(stem + '.txt')})"]
     if b"xgboost" in held:
         return ["import joblib", f"{load}.save_model({_quoted(stem + '.json')})"]

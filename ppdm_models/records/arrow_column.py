@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -97,6 +97,20 @@ class ArrowColumn(RawColumn):
         texts = _present(self.values)
         return numbered_words(texts) is not None and are_ordered(texts)
 
+    def with_points_proved(self, ends: Collection[float]) -> ArrowColumn:
+        style = self.dialect.numbers
+        if not _is_text(self.values) or style.decimal or not may_be_grouped(_present(self.values)):
+            return self
+        told = replace(self, dialect=replace(self.dialect, numbers=replace(style, decimal=POINT)))
+        try:
+            numbers = told.numbers()
+        except TableError:
+            return self
+        low, high = np.nanmin(numbers), np.nanmax(numbers)
+        is_decimal = all(low <= end <= high for end in ends)
+        is_grouped = any(1000 * low <= end <= 1000 * high for end in ends)
+        return self if is_grouped or not is_decimal else told
+
     def with_words_numbered(self) -> ArrowColumn:
         if self.dialect.numbers.yes is not None:
             return self
@@ -141,7 +155,7 @@ class ArrowColumn(RawColumn):
             return
         if said == COMMA and pc.any(pc.match_substring(texts, POINT)).as_py():
             raise UnreadNumberError(0, "")
-        if not said and may_be_grouped(texts, is_likely=self.dialect.delimiter == ";"):
+        if not said and may_be_grouped(texts):
             problem = "the point may part decimals or thousands, and no record shows which"
             row = first_where(pc.match_substring(texts, POINT))
             raise self._error(row, f"{problem}; {SAY_DECIMAL}")

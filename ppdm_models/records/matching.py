@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ppdm_models.errors import TableError
-from ppdm_models.records.number_words import parts_zero_from_one
+from ppdm_models.records.number_words import compared_with, parts_zero_from_one
 from ppdm_models.records.table import RawColumn, Table, listed, near_text
 from ppdm_models.tree.ensemble import Model
 from ppdm_models.tree.tree import Task
@@ -67,7 +67,7 @@ def matched(
     named = sensitive if own is None else renamed.get(own, own)
     columns = {renamed.get(name, name): raw for name, raw in table.columns.items()}
     compared = _compared_as_numbers(model, named, taken)
-    columns |= _words_numbered(model, columns)
+    columns |= _numbers_proved(model, columns)
     new = replace(table, columns=columns)
     _check_named(model, new, asked)
     notes = [*_notes(model, table, renamed, pairs), *_label_notes(new, _categories(model, named))]
@@ -263,13 +263,19 @@ def _check_named(model: Model, table: Table, qi: Sequence[str] | None) -> None:
             raise TableError(table.source, f"{problem}; {feature.naming}")
 
 
-def _words_numbered(model: Model, columns: Mapping[str, RawColumn]) -> dict[str, RawColumn]:
-    """Return the columns of words that can only be 1 and 0, as the model's tests on them show."""
+def _numbers_proved(model: Model, columns: Mapping[str, RawColumn]) -> dict[str, RawColumn]:
+    """Return the columns that have one reading as numbers by what the model's tests on them compare them with."""
     names = [each.name for each in model.features if each.numeric and each.name in columns]
-    return {
+    found = {
         name: columns[name].with_words_numbered()
         for name in names
         if columns[name].holds_words() and parts_zero_from_one(model, name)
+    }
+    doubtful = [
+        name for name in names if name not in found and columns[name].decimal_mark() is None
+    ]
+    return found | {
+        name: columns[name].with_points_proved(compared_with(model, name)) for name in doubtful
     }
 
 

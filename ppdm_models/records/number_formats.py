@@ -128,12 +128,11 @@ def decimal_mark(texts: pa.Array) -> str | None:
     return decimal or (COMMA if grouper == POINT else POINT)
 
 
-def may_be_grouped(texts: pa.Array, *, is_likely: bool) -> bool:
+def may_be_grouped(texts: pa.Array) -> bool:
     """Return whether plain numbers look as if points grouped their thousands.
 
     So they do where three digits follow each point and none is below one, and where those without a point are below a
-    thousand: who groups thousands writes them so, and who writes three decimals writes them of each. Where each has a
-    point, it is for the rest of the file to say that this ``is_likely``.
+    thousand: who groups thousands writes them so.
     """
     if _has_plain_decimals(texts[:SAMPLE]):
         return False
@@ -141,11 +140,8 @@ def may_be_grouped(texts: pa.Array, *, is_likely: bool) -> bool:
         return False
     there = texts.drop_null()
     has_point = pc.match_substring(there, POINT)
-    pointed = there.filter(has_point)
-    if not _all(pointed, GROUPED_PLAIN):
-        return False
     whole = there.filter(pc.invert(has_point))
-    return _all(whole, BELOW_THOUSAND) if len(whole) else is_likely
+    return _all(there.filter(has_point), GROUPED_PLAIN) and _all(whole, BELOW_THOUSAND)
 
 
 def first_where(is_there: pa.Array) -> int:
@@ -268,7 +264,7 @@ def _any(texts: pa.Array, pattern: str) -> bool:
 
 
 def _all(texts: pa.Array, pattern: str) -> bool:
-    return bool(pc.all(pc.match_substring_regex(texts, pattern)).as_py())
+    return not len(texts) or bool(pc.all(pc.match_substring_regex(texts, pattern)).as_py())
 
 
 def _refuse(is_at_fault: pa.Array, problem: str, remedy: str) -> None:

@@ -8,7 +8,7 @@ of "ja" and "nein" the alphabet says the contrary, and learners number by it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -42,9 +42,21 @@ def are_ordered(texts: pa.Array) -> bool:
 
 def parts_zero_from_one(model: Model, feature: str) -> bool:
     """Return whether each test of a model on a feature answers otherwise of 0 than of 1."""
-    tests = (node.test for tree in trees_of(model) for node in tree.nodes)
-    ends = (part for test in tests for part in atoms(test) if isinstance(part, NumericTest))
-    return all(_parts(each) for each in ends if each.feature == feature)
+    return all(map(_parts, _tests_on(model, feature)))
+
+
+def compared_with(model: Model, feature: str) -> set[float]:
+    """Return the finite numbers that a model's tests compare a feature with."""
+    ends = (end for test in _tests_on(model, feature) for end in (test.low, test.high))
+    return {end for end in ends if math.isfinite(end)}
+
+
+def _tests_on(model: Model, feature: str) -> Iterator[NumericTest]:
+    for tree in trees_of(model):
+        for node in tree.nodes:
+            for part in atoms(node.test):
+                if isinstance(part, NumericTest) and part.feature == feature:
+                    yield part
 
 
 def _parts(test: NumericTest) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import islice
@@ -57,6 +57,14 @@ class RawColumn(ABC):
     def holds_words(self) -> bool:
         """Return whether it holds nothing but words for yes and no that the alphabet puts as their meaning does."""
         return False
+
+    def with_points_proved(self, ends: Collection[float]) -> RawColumn:
+        """Return the column with decimal points where its texts do not prove them, but a model does.
+
+        ``ends`` are what the model's tests compare the column with: a learner takes them from between its values. That
+        holds of one way to read the points only where some end tells both apart; without any, both read alike.
+        """
+        return self
 
     def with_words_numbered(self) -> RawColumn:
         """Return the column with words for yes as 1 and for no as 0, where nobody said otherwise."""

@@ -10,6 +10,7 @@ import pandas
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 
 import treewarden as tw
 from audit.people.population import build_population
@@ -197,6 +198,26 @@ def test_what_is_said_behind_the_name_decides(way, tmp_path, plain):
     assert leaves(f"{path}#decimal=comma")[0] == plain
     path = way(urban("ja", "nein"), tmp_path / "words")
     assert leaves(f"{path}#yes=1")[0] == plain
+
+
+def test_points_with_three_digits_part_decimals_where_the_model_compares_with_such_numbers(
+    tmp_path,
+):
+    tree = DecisionTreeClassifier(max_depth=2)
+    thousands = np.array([[round(each / 1000, 3) + 1] for each in INCOMES])
+    tree.fit(thousands, PLAIN["ill"])
+    texts = pandas.DataFrame(
+        {"x0": [f"{each:.3f}" for each in thousands[:, 0]], "ill": PLAIN["ill"]}
+    )
+    path = as_semicolons(texts, tmp_path)
+    found = tw.audit(tree, path, sensitive="ill", policy="baseline")
+    assert (
+        found.verdict
+        is tw.audit(tree, texts.astype({"x0": float}), sensitive="ill", policy="baseline").verdict
+    )
+    tree.fit(thousands * 1000, PLAIN["ill"])
+    with pytest.raises(TableError, match="the point may part decimals or thousands"):
+        tw.audit(tree, path, sensitive="ill", policy="baseline")
 
 
 def test_decimals_of_a_typed_file_are_numbers(tmp_path, plain):
