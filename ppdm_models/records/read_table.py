@@ -30,6 +30,7 @@ from ppdm_models.records.dialect import (
 from ppdm_models.records.labels import labelled
 from ppdm_models.records.readers import Reader
 from ppdm_models.records.readers.opening import reader_of
+from ppdm_models.records.room import room_bytes
 from ppdm_models.records.sheets import sheet_of
 from ppdm_models.records.table import Table
 
@@ -37,6 +38,8 @@ PACKINGS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 """How packed files start, and what Arrow calls the way they are packed."""
 LONGEST_HEADER = 1 << 20
 """In bytes: what is unpacked to read the names of the columns."""
+UNPACKED_BYTES, UNPACKED_TIMES = 2**29, 200
+"""What a packed file may always unpack to, and what to by its size: no table of people is so much smaller packed."""
 TOLD_DELIMITER = re.compile(r'"?sep=(?P<sign>[,;\t])"?\r?\n', re.IGNORECASE)
 """A line before the header, by which Excel is told what parts the cells."""
 HARMLESS = re.compile(
@@ -221,6 +224,8 @@ def _read_csv(
     file: BinaryIO, whole: Path | pa.Buffer, name: str, dialect: Dialect, packed: str
 ) -> tuple[pa.Table, Dialect]:
     """Return a CSV file, and how it is written."""
+    if packed:
+        _check_unpacked(whole, name, packed)
     start = unpacked_start(whole, packed) if packed else file
     known = encoded(dialect, start)
     try:
@@ -229,6 +234,23 @@ def _read_csv(
         if not is_encoding_error(error) or not is_guess_allowed(dialect, known, start):
             raise
         return _decoded(start, whole, name, as_guessed(dialect), packed)
+
+
+def _check_unpacked(whole: Path | pa.Buffer, name: str, packed: str) -> None:
+    """Refuse a packed file that would fill the memory, before any of it is kept."""
+    size = whole.stat().st_size if isinstance(whole, Path) else whole.size
+    most = min(room_bytes(), max(UNPACKED_BYTES, UNPACKED_TIMES * size))
+    left = most
+    with unpacked(whole, packed) as file:
+        while left >= 0:
+            found = len(file.read(LONGEST_HEADER))
+            if not found:
+                return
+            left -= found
+    problem = f"unpacks to more than {most // 2**20:,} MB"
+    raise TableError(
+        name, f"{problem}; unpack it, or give a folder that holds it, which is counted"
+    )
 
 
 def encoded(dialect: Dialect, start: BinaryIO) -> Dialect:

@@ -114,3 +114,10 @@ def test_a_table_that_is_too_large_for_memory_is_not_called_unreadable(tmp_path,
         read_table(tmp_path / "t")
     with pytest.raises(MemoryError):
         list(open_batches(tmp_path / "t").read(["a"]))
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstd])
+def test_a_packed_table_that_unpacks_to_far_more_is_refused_before_it_is_kept(pack, monkeypatch):
+    monkeypatch.setattr("ppdm_models.records.read_table.UNPACKED_BYTES", 2**20)
+    data = pack(b"a,b\n" + b"\0" * 2**23)
+    assert said(read_table_bytes, data, "t.csv.gz").startswith("t.csv.gz: unpacks to more than")
