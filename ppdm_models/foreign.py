@@ -76,6 +76,10 @@ def model_advice(data: bytes, source: str) -> str:
     kind = foreign(data)
     if kind is None:
         return ""
+    if kind in TABLES or kind is Foreign.ARROW:
+        return (
+            f"{kind}, which is a table; give it with --data, and the file of the model in its place"
+        )
     lines = _model_lines(kind, data[:PEEKED] + _unpacked(data), source)
     if not lines:
         return f"{kind}, which is no model file that is read; docs/recipes says how to export yours"
@@ -166,12 +170,18 @@ def _model_lines(kind: Foreign, held: bytes, source: str) -> list[str]:
 
 def _python_lines(held: bytes, source: str, stem: str) -> list[str]:
     load = f"joblib.load({_quoted(source)})"
+    if b"sklearn.pipeline" in held:
+        load += "[-1]"  # whose last step is the model
     if b"lightgbm" in held:  # its pickles name xgboost too
-        return ["import joblib", f"{load}.booster_.save_model({_quoted(stem + '.txt')})"]
+        booster = (
+            ".booster_" if b"lightgbm.sklearn" in held or b"lightgbm.basic" not in held else ""
+        )
+        return ["import joblib", f"{load}{booster}.save_model({_quoted(stem + '.txt')})"]
     if b"xgboost" in held:
         return ["import joblib", f"{load}.save_model({_quoted(stem + '.json')})"]
     if b"catboost" in held:
         return ["import joblib", f'{load}.save_model({_quoted(stem + ".json")}, format="json")']
+    load = load.removesuffix("[-1]")
     return ["import joblib, skops.io", f"skops.io.dump({load}, {_quoted(stem + '.skops')})"]
 
 

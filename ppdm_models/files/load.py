@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import io
+import os
+import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path, PurePath
+from pathlib import Path, PurePath, PurePosixPath
 
 from ppdm_models import collecting, limits
 from ppdm_models import formats as formats_package
-from ppdm_models.codecs.common.archive import archived
+from ppdm_models.codecs.common.archive import DAMAGED, archived, entries, is_archive
 from ppdm_models.codecs.common.json import DEPTH, nesting
+from ppdm_models.codecs.common.packed import packing_leaks, unpacked
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.foreign import model_advice
-from ppdm_models.formats import Format, Opened, Writer
+from ppdm_models.formats import Format, Opened, Strippable, Writer
 from ppdm_models.plugins import discover
 from ppdm_models.tree.ensemble import Model
 from ppdm_models.tree.leaks import Leak, LeakKind
 from ppdm_models.tree.named import people_named
 from ppdm_models.tree.tree import Tree
+from ppdm_models.unsupported_models import members_advice, text_advice
 
-PARTS_OF_SPARK = ("metadata/part-*", "*.parquet")
-"""What each folder has that Spark saved a model in: no other model is a folder."""
+PEEKED = 1 << 20
+MOST_TRIED = 100
+"""So many bytes of a file, and so many files of a folder, are looked at to say what they are."""
+LISTED = "'treewarden list formats' names what is read, and docs/formats.md says how to export it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +101,46 @@ def read_bytes(path: Path) -> bytes:
 
 
 def _of_folder(path: Path) -> bytes:
-    if not all(any(path.rglob(each)) for each in PARTS_OF_SPARK):
-        problem = (
-            "a folder, and none in which Spark saved a model; give the file that holds the tree"
-        )
-        raise TreeFormatError(path.name, problem)
-    return archived(path)
+    names = _names_in(path)
+    is_of_spark = any(
+        PurePosixPath(name).parent.name == "metadata" and PurePosixPath(name).name[:5] == "part-"
+        for name in names
+    ) and any(name.endswith(".parquet") for name in names)
+    if is_of_spark:
+        return archived(path)
+    advice = members_advice(names, lambda name: _start_of(path / name))
+    if not advice:
+        advice = f"a folder, and none in which Spark saved a model; {_give_one(path, names)}"
+    raise TreeFormatError(path.name, advice)
+
+
+def _names_in(folder: Path) -> list[str]:
+    """Return the files of a folder and of those in it, without following links.
+
+    Raises:
+        TreeFormatError: they are too many.
+    """
+    found: list[str] = []
+    for root, folders, files in os.walk(folder):
+        folders.sort()
+        found += [(Path(root) / name).relative_to(folder).as_posix() for name in sorted(files)]
+        if len(found) > limits.ARCHIVE_ENTRIES:
+            problem = f"holds more than {limits.ARCHIVE_ENTRIES:,} files"
+            raise TreeFormatError(folder.name, f"{problem}; give the file that holds the tree")
+    return found
+
+
+def _give_one(folder: Path, names: Sequence[str]) -> str:
+    for name in names[:MOST_TRIED]:
+        place = folder / name
+        if place.is_file() and 0 < place.stat().st_size <= PEEKED and _is_sniffed(_start_of(place)):
+            return f"give the file that holds the tree, such as {name!r} in it"
+    return "give the file that holds the tree"
+
+
+def _start_of(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(PEEKED)
 
 
 def load_tree(data: bytes, source: str) -> Tree:
@@ -122,18 +164,21 @@ def load_model(data: bytes, source: str) -> Model:
     Raises:
         TreeFormatError: the bytes are no tree of any known format, or one that cannot be understood in full.
     """
-    name, opened = _opened(data, source)
+    source = _file_name(source)
+    name, opened = _opened(_content(data, source), source)
     return _named(opened.model, name, source)
 
 
 def open_model(data: bytes, source: str) -> OpenedFile:
     """Return the model in the bytes with what else they give away; errors as for ``load_model``."""
-    name, opened = _opened(data, source)
+    source = _file_name(source)
+    name, opened = _opened(_content(data, source), source)
     model = _named(opened.model, name, source)
     is_told = any(leak.kind is LeakKind.PERSON for leak in opened.leaks)
     named = () if is_told else people_named(model)
     rest = () if formats()[name].accounts_for_all else (_rest(name),)
-    return OpenedFile(model, (*opened.leaks, *named, *rest), opened)
+    packing = packing_leaks(data, removable=isinstance(opened, Strippable))
+    return OpenedFile(model, (*opened.leaks, *packing, *named, *rest), opened)
 
 
 def _named(model: Model, name: str, source: str) -> Model:
@@ -144,19 +189,48 @@ def _file_name(source: str) -> str:
     return PurePath(source).name or source
 
 
-def _opened(data: bytes, source: str) -> tuple[str, Opened]:
-    """Return the first format that understands the bytes, by name, and what it makes of them."""
+def _content(data: bytes, source: str) -> bytes:
+    """Return a file's bytes, unpacked where they are packed.
+
+    Raises:
+        TreeFormatError: they are too many, damaged, or what is never opened or read.
+    """
     limits.check_settings()
-    source = _file_name(source)
     if len(data) > limits.BYTES:
         raise TreeFormatError(source, _too_large(len(data)))
     advice = model_advice(data, source)
     if advice:
         raise TreeFormatError(source, advice)
-    known = formats()
-    candidates = {name: plugin for name, plugin in known.items() if plugin.sniff(data)}
+    plain = unpacked(data, source)
+    if is_archive(plain):
+        advice = _archive_advice(plain, source)
+    if advice:
+        raise TreeFormatError(source, advice)
+    return plain
+
+
+def _archive_advice(data: bytes, source: str) -> str:
+    """Return what an archive is that holds no model as such; "" where that is not known, or it may be one."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            names = archive.namelist()
+            if len(names) > limits.ARCHIVE_ENTRIES:
+                return ""
+            return members_advice(names, lambda name: _start_in(archive, name))
+    except DAMAGED:  # which the format tells that reads it
+        return ""
+
+
+def _start_in(archive: zipfile.ZipFile, name: str) -> bytes:
+    with archive.open(name) as file:
+        return file.read(PEEKED)
+
+
+def _opened(data: bytes, source: str) -> tuple[str, Opened]:
+    """Return the first format that understands the bytes, by name, and what it makes of them."""
+    candidates = {name: plugin for name, plugin in formats().items() if plugin.sniff(data)}
     if not candidates:
-        raise TreeFormatError(source, f"{_likeness(data)}; tried {', '.join(known)}")
+        raise TreeFormatError(source, _advice(data, source))
     refused: list[TreeFormatError] = []
     for name, plugin in candidates.items():
         try:
@@ -182,6 +256,23 @@ def _rest(form: str) -> Leak:
 
 def _too_large(size: int) -> str:
     return f"{size:,} bytes is more than the {limits.BYTES:,} that are read; give the tree alone"
+
+
+def _advice(data: bytes, source: str) -> str:
+    """Return what bytes are that no format recognises, and what to do."""
+    known = text_advice(data)
+    if known:
+        return known
+    if is_archive(data):
+        inside = [name for name, held in entries(data, source).items() if _is_sniffed(held)]
+        if inside:
+            return f"a zip archive; unpack it, and give the file {inside[0]!r} of it"
+        return f"a zip archive without a model that is read; {LISTED}"
+    return f"{_likeness(data)}; {LISTED}"
+
+
+def _is_sniffed(data: bytes) -> bool:
+    return any(plugin.sniff(data) for plugin in formats().values())
 
 
 def _likeness(data: bytes) -> str:

@@ -9,7 +9,15 @@ from dataclasses import dataclass, replace
 from ppdm_models import limits
 from ppdm_models.codecs.common.grow import Branch, Draft, features_named, grown, summed, unique
 from ppdm_models.codecs.common.json import is_json
-from ppdm_models.codecs.common.text_tests import Said, agreed, readings, tests, with_rest
+from ppdm_models.codecs.common.text_tests import (
+    NUMERIC,
+    SETS,
+    Said,
+    agreed,
+    readings,
+    tests,
+    with_rest,
+)
 from ppdm_models.codecs.common.text_tree import (
     Row,
     amount,
@@ -26,6 +34,14 @@ from ppdm_models.meaning.support import checked
 from ppdm_models.tree.predicate import Predicate, features_of
 from ppdm_models.tree.tree import Learner, Node, Quality, Task, Tree
 
+AS_JSON = (
+    "write the object as JSON in R: parts <- list(nodes = lapply(as.list(partykit::node_party(model)), "
+    'function(node) node[intersect(names(node), c("id", "split", "kids"))]), variables = names(model$data), '
+    "levels = Filter(Negate(is.null), lapply(model$data, levels)), target = all.vars(terms(model))[1], "
+    'counts = as.data.frame(table(data.frame(node = model$fitted[["(fitted)"]], '
+    'class = model$fitted[["(response)"]])))); '
+    'jsonlite::write_json(parts, "model.json", digits = NA, force = TRUE)'
+)
 OPERATORS = (" <= ", " > ", " < ", " >= ", " in ", " == ")
 NODE = re.compile(r"((?:\|   )*)\[(\d{1,9})\] (.*)")
 PARTY_LEAF = re.compile(r"( *)(\d{1,9})\)\*  weights = (\S+) *")
@@ -127,6 +143,7 @@ def _ways(
         said = [
             _said(rows[place].text, bool(children[place]) or place in printed) for place in below
         ]
+        _refuse_order(said, where)
         split = agreed(said, where)
         for place, one in zip(below, split, strict=True):
             if one.rest is not None:
@@ -134,6 +151,22 @@ def _ways(
         found: list[Predicate] = tests(split, where, _values)
         ways[parent] = [Branch(place, test) for place, test in zip(below, found, strict=True)]
     return ways
+
+
+def _refuse_order(branches: Sequence[Sequence[Said]], where: str) -> None:
+    """Refuse a split that compares levels of an ordered factor, whose order is not printed."""
+    sides = [
+        {
+            (said.feature, said.value)
+            for said in branch
+            if said.operator in NUMERIC and as_float(said.value) is None
+        }
+        for branch in branches
+    ]
+    both = sorted(set.intersection(*sides), key=lambda each: len(each[0]))
+    if both and not any(said.operator in SETS for branch in branches for said in branch):
+        problem = f"{both[0][0][:60]!r} is an ordered factor, and print() does not tell the order of its levels"
+        raise TreeFormatError(where, f"{problem}; {AS_JSON}")
 
 
 def _said(text: str, is_inner: bool) -> list[Said]:

@@ -20,6 +20,11 @@ from ppdm_models.tree.predicate import Never, Predicate, Surrogate
 from ppdm_models.tree.tree import Learner, Missing, Node, NoTrueChild, Quality, Task, Tool, Tree
 
 MARK = b"\nNode number 1: "
+MOST_NAMED = 12
+NAMING = (
+    "summary() does not name the levels of factors; write in R what print() shows, which does: "
+    'writeLines(capture.output(print(model, digits = 15)), "model.txt")'
+)
 PATHS = b"\n node number: "
 ROUNDED = 6e-4
 """How far a printed share may be from that of the counts: three digits are printed."""
@@ -59,11 +64,18 @@ def _read(data: bytes, source: str) -> Tree:
     splits = [way for block in blocks.values() for way in (*block.primary, *block.surrogate)]
     names = list(dict.fromkeys(way.feature for way in splits))
     if any(way.levels for way in splits):
-        notes.append("levels of factors are not named; they are numbered in their order")
+        factors = dict.fromkeys(repr(way.feature) for way in splits if way.levels)
+        which = ", ".join(list(factors)[:MOST_NAMED])
+        notes.append(
+            f"levels of the factors {which} are not named; they are numbered in their order"
+        )
     ties = any(len({records for _, records in block.sons}) == 1 for block in blocks.values())
     tree = Tree(
         nodes=nodes,
-        features=features_named(names, nodes, source, values=_values(splits)),
+        features=tuple(
+            replace(each, naming="" if each.numeric else NAMING)
+            for each in features_named(names, nodes, source, values=_values(splits))
+        ),
         target="",
         classes=classes,
         task=Task.CLASSIFICATION if is_class else Task.REGRESSION,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,17 @@ import pyarrow.compute as pc
 from ppdm_models.arrays import FloatArray
 from ppdm_models.errors import TableError
 from ppdm_models.records.arrow_plain import nothing, numpy_of, text_array
+from ppdm_models.records.dialect import COMMA, POINT, SAY_DECIMAL, SAY_ENCODING, Dialect
+from ppdm_models.records.number_formats import (
+    SAMPLE,
+    NumberReading,
+    UnreadNumberError,
+    decimal_mark,
+    first_where,
+    may_be_grouped,
+    read_numbers,
+)
+from ppdm_models.records.number_words import SAY_YES, are_ordered, numbered_words
 from ppdm_models.records.places import Places, place
 from ppdm_models.records.table import RawColumn, Table
 from ppdm_models.tree.column import CategoricalColumn
@@ -34,23 +45,86 @@ TRUTH = {"true": 1.0, "false": 0.0}
 class ArrowColumn(RawColumn):
     """A column of texts, or as its source types it; ``source`` and ``name`` say which in messages.
 
-    ``places`` say where its values stand in a table that was counted.
+    ``places`` say where its values stand in a table that was counted, ``dialect`` how its texts are written.
     """
 
     source: str
     name: str
     values: pa.Array
     places: Places | None = None
+    dialect: Dialect = field(default_factory=Dialect)
 
     def cells(self) -> list[object]:
         return list(self.values.to_pylist())
 
     def is_numeric(self) -> bool:
-        if _truth(self.values) is not None or not RawColumn.is_numeric(self):
+        if _truth(self.values) is not None or self.holds_words():
             return False
-        return pa.types.is_floating(self.values.type) or not _is_too_long(self.numbers())
+        try:
+            numbers = self.numbers()
+        except TableError:
+            return False
+        return pa.types.is_floating(self.values.type) or not _is_too_long(numbers)
 
     def numbers(self) -> FloatArray:
+        try:
+            return self._plain_numbers()
+        except UnreadNumberError:
+            return self._finite(self._read().numbers)
+
+    def how_written(self) -> str:
+        try:
+            self._plain_numbers()
+        except UnreadNumberError:
+            with contextlib.suppress(TableError):
+                return self._read().how
+        except TableError:
+            pass
+        return ""
+
+    def decimal_mark(self) -> str | None:
+        if not _is_text(self.values):
+            return ""
+        said = self.dialect.numbers.decimal or (POINT if self.dialect.is_typed else "")
+        return said or decimal_mark(self.values)
+
+    def holds_words(self) -> bool:
+        if not _is_text(self.values):
+            return False
+        start = _present(self.values[:SAMPLE])
+        if numbered_words(start) is None and start.null_count < len(start):
+            return False
+        texts = _present(self.values)
+        return numbered_words(texts) is not None and are_ordered(texts)
+
+    def with_points_proved(self, ends: Collection[float]) -> ArrowColumn:
+        style = self.dialect.numbers
+        if not _is_text(self.values) or style.decimal or not may_be_grouped(_present(self.values)):
+            return self
+        told = replace(self, dialect=replace(self.dialect, numbers=replace(style, decimal=POINT)))
+        try:
+            numbers = told.numbers()
+        except TableError:
+            return self
+        low, high = np.nanmin(numbers), np.nanmax(numbers)
+        is_decimal = all(low <= end <= high for end in ends)
+        is_grouped = any(1000 * low <= end <= 1000 * high for end in ends)
+        return self if is_grouped or not is_decimal else told
+
+    def with_words_numbered(self) -> ArrowColumn:
+        if self.dialect.numbers.yes is not None:
+            return self
+        return replace(
+            self, dialect=replace(self.dialect, numbers=replace(self.dialect.numbers, yes=1))
+        )
+
+    def _plain_numbers(self) -> FloatArray:
+        """Return the numbers of a column that is typed, or writes them as programs do.
+
+        Raises:
+            UnreadNumberError: it writes some in another way.
+            TableError: it holds no numbers, or its points may group thousands.
+        """
         name, values = self.name, self.values
         if _is_text(values):
             values = _present(values)
@@ -58,35 +132,102 @@ class ArrowColumn(RawColumn):
             problem = f"column {name!r} holds dates or times, which are no numbers"
             what = "give the number that the model compares in their place"
             raise TableError(self.source, f"{problem}; {what}")
+        if pa.types.is_decimal(values.type):
+            values = pc.cast(values, pa.string())  # as Arrow itself rounds decimals twice
         try:
             numbers = pc.cast(values, pa.float64(), safe=False)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             numbers = _truth(values)
+            if numbers is None and _is_text(self.values):
+                raise UnreadNumberError(0, "") from error
             if numbers is None:
                 problem = _not_a_number(name, values, self.places)
                 raise TableError(self.source, problem) from error
-        found = numpy_of(numbers, math.nan)
-        if np.isinf(found).any():
-            where = place(self.places, int(np.flatnonzero(np.isinf(found))[0]))
-            raise TableError(
-                self.source,
-                f"column {name!r}, {where}: the number is infinite; give a finite one",
+        else:
+            if _is_text(self.values):
+                self._check_points(values)
+        return self._finite(numbers)
+
+    def _check_points(self, texts: pa.Array) -> None:
+        """Check that the points of plain numbers part decimals, as far as the column and the file show it."""
+        said = self.dialect.numbers.decimal
+        if said == POINT or self.dialect.is_typed:
+            return
+        if said == COMMA and pc.any(pc.match_substring(texts, POINT)).as_py():
+            raise UnreadNumberError(0, "")
+        if not said and may_be_grouped(texts):
+            problem = "the point may part decimals or thousands, and no record shows which"
+            row = first_where(pc.match_substring(texts, POINT))
+            raise self._error(row, f"{problem}; {SAY_DECIMAL}")
+
+    def _read(self) -> NumberReading:
+        """Return the numbers of texts that are written otherwise.
+
+        Raises:
+            TableError: they allow no reading, or several.
+        """
+        texts, yes = _present(self.values), self.dialect.numbers.yes
+        words = numbered_words(texts)
+        if words is not None:
+            if yes is None:
+                problem = "a word for yes or no, which may be 1 and 0 or other numbers"
+                raise self._error(first_where(pc.is_valid(texts)), f"{problem}; {SAY_YES}")
+            how = f"words for yes as {yes} and for no as {1 - yes}"
+            return NumberReading(words if yes else pc.subtract(1.0, words), how)
+        try:
+            return read_numbers(texts, self.dialect.numbers)
+        except UnreadNumberError as error:
+            problem = (
+                error.problem if ";" in error.problem else f"{error.problem}; {NUMBERS_NEEDED}"
             )
+            raise self._error(error.row, problem) from error
+
+    def _finite(self, numbers: pa.Array) -> FloatArray:
+        found: FloatArray = numpy_of(numbers, math.nan)
+        is_infinite = np.isinf(found)
+        if is_infinite.any():
+            row = int(np.flatnonzero(is_infinite)[0])
+            raise self._error(row, "the number is infinite; give a finite one")
         return found
+
+    def _error(self, row: int, problem: str) -> TableError:
+        where = f"column {self.name!r}, {place(self.places, row)}"
+        return TableError(self.source, f"{where}: {problem}")
 
     def categories(self, known: tuple[str, ...]) -> CategoricalColumn:
         try:
-            return _categories(_dated(self.values), known)
+            found = _categories(_dated(self.values), known)
         except pa.ArrowNotImplementedError as error:
             problem = f"column {self.name!r} holds {self.values.type}, neither numbers nor texts"
             raise TableError(self.source, f"{problem}; make it one of them") from error
+        if known and self.dialect.is_guessed:
+            self._check_letters(found, known)
+        return found
+
+    def _check_letters(self, found: CategoricalColumn, known: tuple[str, ...]) -> None:
+        """Check that letters which depend on a guessed encoding are those of the model."""
+        strange = [not each.isascii() and each not in known for each in found.categories]
+        if any(strange):
+            row = int(np.flatnonzero(np.array([*strange, False])[found.codes])[0])
+            problem = "a letter beyond ASCII, in a value that the model does not know, and the file is not in UTF-8"
+            raise self._error(row, f"{problem}; {SAY_ENCODING}")
 
 
 def table_of_arrays(
-    source: str, arrays: Mapping[str, pa.Array], rows: int, index: tuple[str, ...] = ()
+    source: str,
+    arrays: Mapping[str, pa.Array],
+    rows: int,
+    index: tuple[str, ...] = (),
+    dialect: Dialect | None = None,
 ) -> Table:
-    """Return a table of Arrow's columns; ``index`` names what labels its records without being a column."""
-    columns = {name: ArrowColumn(source, name, values) for name, values in arrays.items()}
+    """Return a table of Arrow's columns; ``index`` names what labels its records without being a column.
+
+    ``dialect`` is how its texts are written.
+    """
+    known = dialect or Dialect()
+    columns = {
+        name: ArrowColumn(source, name, values, dialect=known) for name, values in arrays.items()
+    }
     return Table(source, columns, rows, index)
 
 

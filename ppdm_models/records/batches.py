@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
@@ -14,7 +14,19 @@ import pyarrow.parquet as pa_parquet
 
 from ppdm_models.errors import TableError
 from ppdm_models.foreign import ARROW_FILE, PEEKED, table_advice
-from ppdm_models.records.read_table import csv_header, packing, unpacked, unpacked_start
+from ppdm_models.records.dialect import Dialect, as_guessed, dialect_of, guess_note
+from ppdm_models.records.read_table import (
+    Header,
+    csv_header,
+    encoded,
+    is_encoding_error,
+    is_guess_allowed,
+    packing,
+    read_options,
+    unpacked,
+    unpacked_start,
+    unreadable,
+)
 from ppdm_models.records.readers import Reader
 from ppdm_models.records.readers.opening import reader_of
 from ppdm_models.records.sheets import sheet_of
@@ -25,10 +37,6 @@ BATCH_RECORDS = 2**17
 """How many records of a Parquet file are read at a time."""
 BOUNDED = {"pre_buffer": False, "buffer_size": 2**20}
 """How Parquet is opened, so that no more of a file is held than is read: by default, Arrow keeps all of it."""
-HARMLESS = re.compile(
-    r"(Row #[\d,]+: )?Expected \d+ columns, got \d+|straddling object|invalid UTF8"
-)
-"""What of Arrow's messages may be shown: the rest quotes cells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +44,35 @@ class Batches:
     """A table that is read from its start each time that it is gone through.
 
     ``schema`` has the types that cells arrive in: texts, all of a CSV file, so that each stays as it is written.
-    ``delimiter`` parts the cells of a CSV file, "" where it is none; ``packed`` is how that is packed; ``reader`` reads
-    what another program keeps. Messages name the table as it is ``called``, by default as its file is.
+    ``header`` is that of a CSV file, None where it is none; ``packed`` is how that is packed; ``reader`` reads
+    what another program keeps; ``dialect`` is how the table is written, in which encoding only as long as reading shows
+    no other where it ``may_guess``. Messages name it as it is ``called``, by default as its file is.
     """
 
     path: Path
     schema: pa.Schema
-    delimiter: str = ""
+    header: Header | None = None
     packed: str = ""
     is_arrow: bool = False
     reader: Reader | None = None
     called: str = ""
+    dialect: Dialect = field(default_factory=Dialect)
+    may_guess: bool = False
+
+    @property
+    def delimiter(self) -> str:
+        """What parts the cells of a CSV file, "" where it is none."""
+        return "" if self.header is None else self.header.delimiter
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the reader of a report has to know of how it was read."""
+        guess = (guess_note(self.source),) if self.dialect.is_guessed else ()
+        return (*(() if self.reader is None else self.reader.notes), *guess)
+
+    def guessed(self) -> Batches:
+        """Return the table in the encoding that is tried last."""
+        return replace(self, dialect=as_guessed(self.dialect), may_guess=False)
 
     @property
     def source(self) -> str:
@@ -87,22 +113,28 @@ class Batches:
             TableError: the file cannot be read to its end.
         """
         try:
-            read = self._csv if self.delimiter else self._arrow if self.is_arrow else self._parquet
+            read = self._csv if self.header else self._arrow if self.is_arrow else self._parquet
             found = (read if self.reader is None else self.reader.read)(columns)
             yield from (batch for batch in found if batch.num_rows)
         except pa.ArrowCancelled as error:
             raise KeyboardInterrupt from error
         except MemoryError:  # which Arrow counts among its own
             raise
-        except (pa.ArrowException, UnicodeDecodeError) as error:
-            raise _unreadable(self.source, error) from error
+        except (pa.ArrowException, UnicodeError) as error:
+            if self.may_guess and is_encoding_error(error):
+                raise OtherEncodingError(
+                    self.source, unreadable(self.source, error).problem
+                ) from error
+            raise unreadable(self.source, error) from error
         except OSError as error:
             raise _failed(self.source, error) from error
 
     def _csv(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        assert self.header is not None
+        options = read_options(self.header, self.dialect)
         reader = pa_csv.open_csv(
             unpacked(self.path, self.packed) if self.packed else self.path,
-            read_options=pa_csv.ReadOptions(use_threads=True, block_size=BLOCK_BYTES),
+            read_options=pa_csv.ReadOptions(use_threads=True, block_size=BLOCK_BYTES, **options),
             parse_options=pa_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
             convert_options=pa_csv.ConvertOptions(
                 column_types=dict.fromkeys(self.names, pa.string()),
@@ -129,14 +161,24 @@ class Batches:
                 )
 
 
-def open_batches(path: Path, called: str = "") -> Batches:
+class OtherEncodingError(TableError):
+    """A CSV file turns out not to be in UTF-8, and may be read again as it is ``guessed`` to be."""
+
+
+def open_batches(
+    path: Path, called: str = "", dialect: Dialect | None = None, *, may_guess: bool = False
+) -> Batches:
     """Return a table that is read a piece at a time: what the file starts as, CSV where that is nothing else.
+
+    ``dialect`` is what is said of how it is written where the path does not say it. A CSV file that is in no known
+    encoding is refused unless its encoding may be guessed, by whoever writes none of its letters.
 
     Raises:
         TableError: the file cannot be read, is no table or no file, or names a column twice; or what reads it is not
             installed.
     """
     name = called or _name(path)
+    path, said = dialect_of(path) if dialect is None else (path, dialect)
     path, sheet = sheet_of(path)
     if path.exists() and not path.is_file():
         raise TableError(name, "no file that can be read twice; give a CSV, Parquet or Arrow file")
@@ -149,24 +191,42 @@ def open_batches(path: Path, called: str = "") -> Batches:
                 raise TableError(name, advice)
             reader = reader_of(start, path, name, sheet)
             if reader is not None:
-                return Batches(path, reader.schema, reader=reader, called=name)
+                typed = replace(said, is_typed=True)
+                return Batches(path, reader.schema, reader=reader, called=name, dialect=typed)
             is_arrow = start.startswith(ARROW_FILE)
             if not is_arrow and not start.startswith(b"PAR1"):
                 packed = packing(start)
-                header, delimiter = csv_header(
-                    unpacked_start(path, packed) if packed else file, name
-                )
-                texts = pa.schema([(each, pa.string()) for each in header])
-                return Batches(path, texts, delimiter, packed, called=called)
+                opened = unpacked_start(path, packed) if packed else file
+                return _open_csv(path, opened, packed, name, said, may_guess=may_guess)
         schema = (_arrow_schema if is_arrow else pa_parquet.read_schema)(path).remove_metadata()
-    except (pa.ArrowException, UnicodeDecodeError, csv.Error) as error:
-        raise _unreadable(name, error) from error
+    except (pa.ArrowException, UnicodeError, csv.Error) as error:
+        raise unreadable(name, error) from error
     except OSError as error:
         raise _failed(name, error) from error
     twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
     if twice:
         raise TableError(name, f"two columns are called {twice[0]!r}; rename one")
-    return Batches(path, schema, is_arrow=is_arrow, called=called)
+    return Batches(path, schema, is_arrow=is_arrow, called=name, dialect=said)
+
+
+def _open_csv(
+    path: Path, start: BinaryIO, packed: str, name: str, said: Dialect, *, may_guess: bool
+) -> Batches:
+    """Return a CSV file; in another encoding than UTF-8, where its start shows it."""
+    known = encoded(said, start)
+    may_guess = may_guess and is_guess_allowed(said, known, start)
+    try:
+        start.seek(0)
+        header = csv_header(start, name, known.encoding)
+    except UnicodeError:
+        if not may_guess:
+            raise
+        known, may_guess = as_guessed(said), False
+        start.seek(0)
+        header = csv_header(start, name, known.encoding)
+    texts = pa.schema([(each, pa.string()) for each in header.names])
+    known = replace(known, delimiter=header.delimiter)
+    return Batches(path, texts, header, packed, called=name, dialect=known, may_guess=may_guess)
 
 
 def _arrow_schema(path: Path) -> pa.Schema:
@@ -178,18 +238,8 @@ def _name(path: Path) -> str:
     return path.name or str(path)
 
 
-def _unreadable(source: str, error: Exception) -> TableError:
-    told = HARMLESS.search(str(error))
-    why = f" ({told[0]})" if told else ""
-    if isinstance(error, UnicodeDecodeError):
-        why = " (invalid UTF8)"
-    if told and told[0].startswith("straddling"):
-        why = f" (a record is larger than {BLOCK_BYTES // 2**20} MiB, or a quotation mark is not closed)"
-    return TableError(source, f"not a table that can be read{why}; give CSV in UTF-8, or Parquet")
-
-
 def _failed(source: str, error: OSError) -> TableError:
     """Return that a file cannot be opened, or, where the system says no reason, that what is in it cannot be read."""
     if not error.errno:
-        return _unreadable(source, error)
+        return unreadable(source, error)
     return TableError(source, f"{error.strerror}; give a CSV, Parquet or Arrow file")

@@ -31,6 +31,12 @@ class LabelledColumn(RawColumn):
     def is_numeric(self) -> bool:
         return self.codes.is_numeric()
 
+    def how_written(self) -> str:
+        return self.codes.how_written()
+
+    def decimal_mark(self) -> str | None:
+        return self.codes.decimal_mark()
+
     def categories(self, known: tuple[str, ...]) -> CategoricalColumn:
         if self.taken(known) == "codes":
             return self.codes.categories(known)

@@ -13,8 +13,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ppdm_models.errors import TableError
-from ppdm_models.records.table import Table, listed, near_text
+from ppdm_models.records.number_words import compared_with, parts_zero_from_one
+from ppdm_models.records.table import RawColumn, Table, listed, near_text
 from ppdm_models.tree.ensemble import Model
+from ppdm_models.tree.tree import Task
 
 PLACEHOLDERS = frozenset(
     {"y", "..y", ".y", ".outcome", "_target", "internal::y", "label", "prediction"}
@@ -53,6 +55,7 @@ def matched(
     Raises:
         TableError: a feature has no column, or several, or shares one with another feature; so for ``qi``.
     """
+    taken = tuple(taken)
     own = _sensitive_column(model, table, sensitive)
     renamed = _target_renamed(model, table, own)
     pairs = _Pairs(model, table, {*taken, *(() if own is None else (own,))})
@@ -63,8 +66,12 @@ def matched(
     renamed |= pairs.renamed
     named = sensitive if own is None else renamed.get(own, own)
     columns = {renamed.get(name, name): raw for name, raw in table.columns.items()}
-    new = replace(table, columns=columns) if renamed else table
+    compared = _compared_as_numbers(model, named, taken)
+    columns |= _numbers_proved(model, columns)
+    new = replace(table, columns=columns)
+    _check_named(model, new, asked)
     notes = [*_notes(model, table, renamed, pairs), *_label_notes(new, _categories(model, named))]
+    notes += _style_notes(new, compared)
     if own is not None and own != sensitive and named != sensitive:
         notes.append(f"{table.source}: {own!r} was taken for the sensitive column {sensitive!r}")
     return Matched(new, named, asked, tuple(notes))
@@ -229,6 +236,58 @@ def _categories(model: Model, sensitive: str | None) -> dict[str, tuple[str, ...
     """Return the categories of a model's columns by name, none of those that it compares as numbers."""
     known = {each.name: () if each.numeric else each.values for each in model.features}
     return known if sensitive is None else {**known, sensitive: model.classes}
+
+
+def _compared_as_numbers(model: Model, sensitive: str | None, taken: Sequence[str]) -> list[str]:
+    """Return the columns whose values count as numbers: features that are compared so, weights, a number as target."""
+    found = [each.name for each in model.features if each.numeric] + list(taken)
+    is_number = model.task is Task.REGRESSION and sensitive is not None
+    return list(dict.fromkeys([*found, sensitive] if is_number and sensitive else found))
+
+
+def _check_named(model: Model, table: Table, qi: Sequence[str] | None) -> None:
+    """Check that the table has numbers where a model has numbers of levels that it does not name.
+
+    Raises:
+        TableError: a column has names there.
+    """
+    for feature in (each for each in model.features if each.naming):
+        if feature.name not in table.columns or (qi is not None and feature.name not in qi):
+            continue
+        found = table.categories(feature.name, feature.values).categories
+        if any(each not in feature.values and not each.isdigit() for each in found) or (
+            max(map(int, filter(str.isdigit, found)), default=0)
+            > max(map(int, feature.values), default=0)
+        ):
+            problem = f"column {feature.name!r} has categories that {model.source} does not name"
+            raise TableError(table.source, f"{problem}; {feature.naming}")
+
+
+def _numbers_proved(model: Model, columns: Mapping[str, RawColumn]) -> dict[str, RawColumn]:
+    """Return the columns that have one reading as numbers by what the model's tests on them compare them with."""
+    names = [each.name for each in model.features if each.numeric and each.name in columns]
+    found = {
+        name: columns[name].with_words_numbered()
+        for name in names
+        if columns[name].holds_words() and parts_zero_from_one(model, name)
+    }
+    doubtful = [
+        name for name in names if name not in found and columns[name].decimal_mark() is None
+    ]
+    return found | {
+        name: columns[name].with_points_proved(compared_with(model, name)) for name in doubtful
+    }
+
+
+def _style_notes(table: Table, compared: Sequence[str]) -> Iterable[str]:
+    """Yield how the numbers of columns were read that programs would write otherwise."""
+    columns_of: dict[str, list[str]] = {}
+    for name in (each for each in compared if each in table.columns):
+        how = table.columns[name].how_written()
+        if how:
+            columns_of.setdefault(how, []).append(name)
+    for how, names in columns_of.items():
+        yield f"{table.source}: numbers were read with {how} in {listed(names)}"
 
 
 def _label_notes(table: Table, known: Mapping[str, tuple[str, ...]]) -> Iterable[str]:

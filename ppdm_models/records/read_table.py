@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -15,9 +17,20 @@ import pyarrow.parquet as pa_parquet
 from ppdm_models.errors import TableError
 from ppdm_models.foreign import ARROW_FILE, PEEKED, table_advice
 from ppdm_models.records.arrow_column import flat, table_of_arrays
+from ppdm_models.records.dialect import (
+    SAY_ENCODING,
+    UTF_8,
+    Dialect,
+    as_guessed,
+    dialect_of,
+    guess_note,
+    may_be_guessed,
+    recognise_encoding,
+)
 from ppdm_models.records.labels import labelled
 from ppdm_models.records.readers import Reader
 from ppdm_models.records.readers.opening import reader_of
+from ppdm_models.records.room import room_bytes
 from ppdm_models.records.sheets import sheet_of
 from ppdm_models.records.table import Table
 
@@ -25,24 +38,45 @@ PACKINGS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 """How packed files start, and what Arrow calls the way they are packed."""
 LONGEST_HEADER = 1 << 20
 """In bytes: what is unpacked to read the names of the columns."""
+UNPACKED_BYTES, UNPACKED_TIMES = 2**29, 200
+"""What a packed file may always unpack to, and what to by its size: no table of people is so much smaller packed."""
+TOLD_DELIMITER = re.compile(r'"?sep=(?P<sign>[,;\t])"?\r?\n', re.IGNORECASE)
+"""A line before the header, by which Excel is told what parts the cells."""
+HARMLESS = re.compile(
+    r"(Row #[\d,]+: )?Expected \d+ columns, got \d+|straddling object|invalid UTF8"
+)
+"""What of Arrow's messages may be shown: the rest quotes cells."""
+INVALID_UTF_8 = "invalid UTF8"
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The names of the columns of a CSV file, what parts its cells, and how many lines stand before the names."""
+
+    names: tuple[str, ...]
+    delimiter: str
+    lines_before: int = 0
 
 
 def read_table(path: Path) -> Table:
     """Read a table: what the file starts as, CSV where that is nothing else; ``people.xlsx#2024`` is a sheet.
 
-    CSV is in UTF-8 with a header row, parted by comma, semicolon or tab, and may be packed with gzip or Zstandard.
+    CSV has a header row, is parted by comma, semicolon or tab, and may be packed with gzip or Zstandard. It is in
+    UTF-8, UTF-16 or what the path says behind a ``#``; else it is read as Windows-1252, and a note says so.
 
     Raises:
         TableError: the file cannot be read, is no table, has no records, or names a column twice; or what reads it is
             not installed.
     """
-    place, sheet = sheet_of(path)
+    place, dialect = dialect_of(path)
+    place, sheet = sheet_of(place)
     try:
         with place.open("rb") as file:
-            return _read(file, place, path.name, sheet)
-    except OSError as error:
+            return _read(file, place, path.name, dialect, sheet)
+    except (OSError, ValueError) as error:  # the second where no file can be called so
+        why = error.strerror if isinstance(error, OSError) else ""
         raise TableError(
-            path.name, f"{error.strerror or error}; give a CSV, Parquet or Arrow file"
+            path.name, f"{why or 'cannot be read'}; give a CSV, Parquet or Arrow file"
         ) from error
 
 
@@ -52,10 +86,12 @@ def read_table_bytes(data: bytes, name: str) -> Table:
     Raises:
         TableError: as for a file.
     """
-    return _read(io.BytesIO(data), pa.py_buffer(data), name)
+    return _read(io.BytesIO(data), pa.py_buffer(data), name, Dialect())
 
 
-def _read(file: BinaryIO, whole: Path | pa.Buffer, name: str, sheet: str = "") -> Table:
+def _read(
+    file: BinaryIO, whole: Path | pa.Buffer, name: str, dialect: Dialect, sheet: str = ""
+) -> Table:
     start = file.read(PEEKED)
     file.seek(0)
     advice = table_advice(start, name)
@@ -63,7 +99,7 @@ def _read(file: BinaryIO, whole: Path | pa.Buffer, name: str, sheet: str = "") -
         raise TableError(name, advice)
     reader = reader_of(start, whole, name, sheet)
     if reader is not None:
-        return _of_reader(reader, name)
+        return _of_reader(reader, name, dialect)
     try:
         if start.startswith(b"PAR1"):
             # Not ``read_table``, which loads all that reads folders, and pandas with it.
@@ -74,20 +110,19 @@ def _read(file: BinaryIO, whole: Path | pa.Buffer, name: str, sheet: str = "") -
                 table = reader.read_all()
             table.validate(full=True)
         else:
-            table = _read_csv(file, whole, name, packing(start))
-    except (pa.ArrowException, UnicodeDecodeError, csv.Error, OSError) as error:
+            table, dialect = _read_csv(file, whole, name, dialect, packing(start))
+    except (pa.ArrowException, UnicodeError, csv.Error, OSError) as error:
         is_of_system = isinstance(error, OSError) and bool(error.errno)
         if is_of_system or isinstance(error, MemoryError):  # which Arrow counts among its own
             raise
-        told = str(error).replace(str(whole), name).replace("<Buffer>", name)
-        problem = told.splitlines()[0][:300]
-        raise TableError(
-            name, f"not a table that can be read ({problem}); give CSV in UTF-8 or Parquet"
-        ) from error
-    return table_of_arrow(table, name)
+        raise unreadable(name, error) from error
+    found = table_of_arrow(table, name, dialect=dialect)
+    return replace(found, notes=(guess_note(name),)) if dialect.is_guessed else found
 
 
-def table_of_arrow(table: pa.Table, source: str, index: tuple[str, ...] = ()) -> Table:
+def table_of_arrow(
+    table: pa.Table, source: str, index: tuple[str, ...] = (), dialect: Dialect | None = None
+) -> Table:
     """Return a table that Arrow holds; ``index`` names what labels its records without being a column.
 
     Raises:
@@ -102,7 +137,7 @@ def table_of_arrow(table: pa.Table, source: str, index: tuple[str, ...] = ()) ->
             source, "the table has no records; give the table that the tree was trained on"
         )
     arrays = {name: flat(table.column(name)) for name in names}
-    return table_of_arrays(source, arrays, table.num_rows, index)
+    return table_of_arrays(source, arrays, table.num_rows, index, dialect)
 
 
 def table_of(columns: Mapping[str, Iterable[object]], source: str = "table") -> Table:
@@ -118,23 +153,29 @@ def delimiter_of(first: str) -> str:
     return max(",;\t", key=first.count)
 
 
-def csv_header(file: BinaryIO, name: str) -> tuple[list[str], str]:
-    """Return the names in the first line of a CSV file, and what parts its cells.
+def csv_header(file: BinaryIO, name: str, encoding: str = UTF_8) -> Header:
+    """Return what the first line of a CSV file says.
 
     Raises:
         TableError: the file is empty, or names a column twice.
+        UnicodeError: it is in another encoding.
     """
-    lines = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
-    delimiter = delimiter_of(lines.readline(LONGEST_HEADER))
-    lines.seek(0)
-    header = next(csv.reader(lines, delimiter=delimiter), [])
-    lines.detach()
-    if not header:
+    lines = io.TextIOWrapper(file, encoding=encoding, newline="")
+    try:
+        first = lines.readline(LONGEST_HEADER)
+        told = TOLD_DELIMITER.fullmatch(first)
+        if told is None:
+            lines.seek(0)
+        delimiter = told["sign"] if told else delimiter_of(first)
+        names = next(csv.reader(lines, delimiter=delimiter), [])
+    finally:
+        lines.detach()  # else the file is closed with it
+    if not names:
         raise TableError(name, "the file is empty; give a CSV file with a header row")
-    if len(set(header)) < len(header):
-        twice = next(name for name in header if header.count(name) > 1)
+    if len(set(names)) < len(names):
+        twice = next(each for each in names if names.count(each) > 1)
         raise TableError(name, f"two columns are called {twice!r}; rename one")
-    return header, delimiter
+    return Header(tuple(names), delimiter, int(told is not None))
 
 
 def packing(start: bytes) -> str:
@@ -153,22 +194,95 @@ def unpacked_start(whole: Path | pa.Buffer, packed: str) -> BinaryIO:
     return io.BytesIO(unpacked(whole, packed).read(LONGEST_HEADER))
 
 
-def _of_reader(reader: Reader, name: str) -> Table:
+def unreadable(source: str, error: Exception) -> TableError:
+    """Return that a table cannot be read; of the library's message, only what quotes no cell."""
+    if is_encoding_error(error):
+        return TableError(source, f"not text in the encoding that was tried; {SAY_ENCODING}")
+    told = HARMLESS.search(str(error))
+    why = f" ({told[0]})" if told else ""
+    if told and told[0].startswith("straddling"):
+        why = " (a record is too large, or a quotation mark is not closed)"
+    return TableError(source, f"not a table that can be read{why}; give CSV in UTF-8, or Parquet")
+
+
+def is_encoding_error(error: Exception) -> bool:
+    """Return whether a text cannot be read as it is in another encoding."""
+    return isinstance(error, UnicodeError) or INVALID_UTF_8 in str(error)
+
+
+def _of_reader(reader: Reader, name: str, dialect: Dialect) -> Table:
     table = pa.Table.from_batches(reader.read(reader.schema.names), reader.schema)
-    return labelled(table_of_arrow(table, name), reader.labels, reader.notes)
+    typed = replace(dialect, is_typed=True)
+    return labelled(table_of_arrow(table, name, dialect=typed), reader.labels, reader.notes)
 
 
 def _source(whole: Path | pa.Buffer) -> Path | pa.BufferReader:
     return whole if isinstance(whole, Path) else pa.BufferReader(whole)
 
 
-def _read_csv(file: BinaryIO, whole: Path | pa.Buffer, name: str, packed: str = "") -> pa.Table:
-    header, delimiter = csv_header(unpacked_start(whole, packed) if packed else file, name)
-    return pa_csv.read_csv(
+def _read_csv(
+    file: BinaryIO, whole: Path | pa.Buffer, name: str, dialect: Dialect, packed: str
+) -> tuple[pa.Table, Dialect]:
+    """Return a CSV file, and how it is written."""
+    if packed:
+        _check_unpacked(whole, name, packed)
+    start = unpacked_start(whole, packed) if packed else file
+    known = encoded(dialect, start)
+    try:
+        return _decoded(start, whole, name, known, packed)
+    except (pa.ArrowInvalid, UnicodeError) as error:
+        if not is_encoding_error(error) or not is_guess_allowed(dialect, known, start):
+            raise
+        return _decoded(start, whole, name, as_guessed(dialect), packed)
+
+
+def _check_unpacked(whole: Path | pa.Buffer, name: str, packed: str) -> None:
+    """Refuse a packed file that would fill the memory, before any of it is kept."""
+    size = whole.stat().st_size if isinstance(whole, Path) else whole.size
+    most = min(room_bytes(), max(UNPACKED_BYTES, UNPACKED_TIMES * size))
+    left = most
+    with unpacked(whole, packed) as file:
+        while left >= 0:
+            found = len(file.read(LONGEST_HEADER))
+            if not found:
+                return
+            left -= found
+    problem = f"unpacks to more than {most // 2**20:,} MB"
+    raise TableError(
+        name, f"{problem}; unpack it, or give a folder that holds it, which is counted"
+    )
+
+
+def encoded(dialect: Dialect, start: BinaryIO) -> Dialect:
+    """Return a dialect with its encoding: what is said, else what a file starts as."""
+    start.seek(0)
+    found = dialect.encoding or recognise_encoding(start.read(PEEKED))
+    return replace(dialect, encoding=found)
+
+
+def is_guess_allowed(said: Dialect, known: Dialect, start: BinaryIO) -> bool:
+    """Return whether a file that is not in UTF-8 may be read as something else: nobody says that it is."""
+    start.seek(0)
+    return not said.encoding and known.encoding == UTF_8 and may_be_guessed(start.read(PEEKED))
+
+
+def read_options(header: Header, dialect: Dialect) -> dict[str, object]:
+    """Return how Arrow is to read a CSV file: from which line on, and in which encoding."""
+    encoding = "utf8" if dialect.encoding == UTF_8 else dialect.encoding
+    return {"skip_rows": header.lines_before, "encoding": encoding}
+
+
+def _decoded(
+    start: BinaryIO, whole: Path | pa.Buffer, name: str, dialect: Dialect, packed: str
+) -> tuple[pa.Table, Dialect]:
+    start.seek(0)
+    header = csv_header(start, name, dialect.encoding)
+    table = pa_csv.read_csv(
         unpacked(whole, packed) if packed else _source(whole),
-        read_options=pa_csv.ReadOptions(use_threads=False),
-        parse_options=pa_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        read_options=pa_csv.ReadOptions(use_threads=False, **read_options(header, dialect)),
+        parse_options=pa_csv.ParseOptions(delimiter=header.delimiter, newlines_in_values=True),
         convert_options=pa_csv.ConvertOptions(
-            column_types={name: pa.string() for name in header}, strings_can_be_null=False
+            column_types=dict.fromkeys(header.names, pa.string()), strings_can_be_null=False
         ),
     )
+    return table, replace(dialect, delimiter=header.delimiter)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import islice
 
 from ppdm_models.arrays import FloatArray
 from ppdm_models.errors import TableError
+from ppdm_models.records.dialect import COMMA, SAY_DECIMAL
 from ppdm_models.records.places import Places, place
 from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 from ppdm_models.tree.tree import Feature
@@ -41,6 +42,33 @@ class RawColumn(ABC):
         except TableError:
             return False
         return True
+
+    def how_written(self) -> str:
+        """Return in words how its numbers are written where that is not as programs write them, else ""."""
+        return ""
+
+    def decimal_mark(self) -> str | None:
+        """Return what parts the decimals of its texts, as some cell proves, "" where none has a mark.
+
+        None says that thousands may be parted by it.
+        """
+        return ""
+
+    def holds_words(self) -> bool:
+        """Return whether it holds nothing but words for yes and no that the alphabet puts as their meaning does."""
+        return False
+
+    def with_points_proved(self, ends: Collection[float]) -> RawColumn:
+        """Return the column with decimal points where its texts do not prove them, but a model does.
+
+        ``ends`` are what the model's tests compare the column with: a learner takes them from between its values. That
+        holds of one way to read the points only where some end tells both apart; without any, both read alike.
+        """
+        return self
+
+    def with_words_numbered(self) -> RawColumn:
+        """Return the column with words for yes as 1 and for no as 0, where nobody said otherwise."""
+        return self
 
     @abstractmethod
     def categories(self, known: tuple[str, ...]) -> CategoricalColumn:
@@ -95,7 +123,9 @@ class Table:
         Raises:
             TableError: the column is not there, or a value is no number.
         """
-        return NumericColumn(self._raw(name).numbers())
+        numbers = self._raw(name).numbers()
+        self._check_points(name)
+        return NumericColumn(numbers)
 
     def categories(self, name: str, known: tuple[str, ...] = ()) -> CategoricalColumn:
         """Return one column as categories, those ``known`` before it first.
@@ -122,6 +152,16 @@ class Table:
         if name in self.index:
             return " (it is the index; reset_index() makes it a column)"
         return near_text(name, self.columns)
+
+    def _check_points(self, name: str) -> None:
+        """Check that no other column shows decimal commas where the points of this one may part thousands."""
+        if self.columns[name].decimal_mark() is not None:
+            return
+        others = (other for other in self.columns if other != name)
+        comma = next((each for each in others if self.columns[each].decimal_mark() == COMMA), None)
+        if comma is not None:
+            problem = f"column {name!r}: its points may part thousands, as column {comma!r} has decimal commas"
+            raise TableError(self.source, f"{problem}; {SAY_DECIMAL}")
 
     def _raw(self, name: str) -> RawColumn:
         if name not in self.columns:

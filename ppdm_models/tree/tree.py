@@ -62,6 +62,7 @@ class Feature:
 
     ``values`` are the declared categories (none: any); ``single`` says that the learner compared 32-bit numbers.
     ``treatments`` are what the model does to a value before its tests see it; they are no part of the feature's value.
+    ``naming`` says what to do where the categories are numbers of levels that the file does not name, "" elsewhere.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Feature:
     values: tuple[str, ...] = ()
     single: bool = False
     treatments: tuple[Treatment, ...] = field(default=(), compare=False)
+    naming: str = field(default="", compare=False)
 
 
 CLASS_WEIGHT = "class_weight"

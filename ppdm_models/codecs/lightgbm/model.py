@@ -27,6 +27,7 @@ IDENTITY = (
     "lambdarank",
     "rank_xendcg",
 )
+MOST_NAMED = 12
 RENEWED = ("regression_l1", "quantile", "mape")
 """Leaves get their number anew once the tree is grown, a median or other quantile; inner nodes keep that of a step."""
 CLASSIFIERS = ("binary", "cross_entropy", "xentropy", "multiclass", "multiclassova")
@@ -146,8 +147,10 @@ def _notes(
     elif _objective(header)[1] is Link.UNKNOWN:
         said = "not said" if header.objective is None else f"{header.objective[:60]!r}"
         yield f"{header.source}: the objective is {said}, so what becomes of the scores is not known"
-    if header.categories and not any(feature.values for feature in trees[0].features):
-        yield f"{header.source}: which list of category names belongs to which feature is not sure"
+    unnamed = [repr(feature.name) for feature in trees[0].features if feature.naming]
+    if unnamed:
+        which = ", ".join(unnamed[:MOST_NAMED]) + (" ..." if unnamed[MOST_NAMED:] else "")
+        yield f"{header.source}: which list of category names belongs to which of {which} is not sure"
 
 
 def category_names(values: object) -> tuple[str, ...] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +30,11 @@ MISSING = ("None", "Zero", "NaN")
 
 Branches = tuple[Predicate, Predicate, bool]
 """What leads left, what leads right, and whether a missing value goes left."""
+
+NAMING = (
+    "the file has lists of category names, and more than one feature can have them; train again on a data frame whose "
+    "categorical columns are all of the type category, or write the codes of the categories into the table"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +80,15 @@ class Tests:
             raise TreeFormatError(header.source, f"{name!r} is compared and looked up in sets")
         categorical = sorted((used | header.domains.keys()) - compared)
         self.values = _named(header, categorical, asked)
-        declared = self.values if header.categories else _whole(header, categorical, asked)
+        codes = _whole(header, categorical, asked)
+        has_lost_names = len(self.values) < len(header.categories)
         self.features = tuple(
-            Feature(name, index not in categorical, declared.get(index, ()))
+            Feature(
+                name,
+                index not in categorical,
+                self.values.get(index, codes.get(index, ())),
+                naming=NAMING if has_lost_names and index in codes else "",
+            )
             for index, name in enumerate(header.names)
         )
 
@@ -156,17 +167,46 @@ def _above(name: str, end: float) -> Predicate:
 
 
 def _named(header: Header, categorical: list[int], asked: Asked) -> dict[int, tuple[str, ...]]:
-    """Return the names of categories by code, where it is sure which list belongs to which feature."""
+    """Return the names of categories by code, where only one feature each can have the lists in their order.
+
+    A feature can have a list that names each of its codes. Those that nobody names were declared by number.
+    """
     highest = {index: max(codes, default=0) for index, codes in header.domains.items()}
     for place, codes in asked.codes.items():
         feature = int(asked.features[place])
         highest[feature] = max(highest.get(feature, 0), *codes)
-    named = dict(zip(categorical, header.categories, strict=False))
-    sure = len(categorical) == len(header.categories) and all(
-        highest.get(index, 0) < len(names) and len(set(names)) == len(names)
-        for index, names in named.items()
-    )
-    return named if sure else {}
+    ends = [highest.get(index, 0) for index in categorical]
+    owners = owners_of([len(names) for names in header.categories], ends)
+    are_told_apart = all(len(set(names)) == len(names) for names in header.categories)
+    if owners is None or not are_told_apart:
+        return {}
+    return {categorical[at]: names for at, names in zip(owners, header.categories, strict=True)}
+
+
+def owners_of(sizes: Sequence[int], ends: Sequence[int]) -> list[int] | None:
+    """Return which feature has each list of names, in their order; None where there is no way or more than one.
+
+    ``ends`` are the highest codes of the features, ``sizes`` how many names the lists have.
+    """
+    if len(sizes) > len(ends):
+        return None
+    first = _earliest(sizes, ends)
+    last = _earliest(sizes[::-1], ends[::-1])
+    if first is None or last is None:
+        return None
+    return first if first == [len(ends) - 1 - at for at in reversed(last)] else None
+
+
+def _earliest(sizes: Sequence[int], ends: Sequence[int]) -> list[int] | None:
+    """Return the first feature that each list can belong to, after that of the list before it."""
+    found: list[int] = []
+    places = iter(range(len(ends)))
+    for size in sizes:
+        place = next((at for at in places if ends[at] < size), None)
+        if place is None:
+            return None
+        found.append(place)
+    return found
 
 
 def _whole(header: Header, categorical: list[int], asked: Asked) -> dict[int, tuple[str, ...]]:

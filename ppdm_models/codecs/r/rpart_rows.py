@@ -10,9 +10,12 @@ from itertools import islice
 from ppdm_models import limits
 from ppdm_models.codecs.common.text_tree import as_float, decimals_of
 from ppdm_models.errors import TreeFormatError
+from ppdm_models.unsupported_models import OF_TREE
 
 CLASS_HEADER = "node), split, n, loss, yval, (yprob)"
 NUMBER_HEADER = "node), split, n, deviance, yval"
+OF_TREE_HEADER = "node), split, n, deviance, yval, (yprob)"
+"""R's package tree prints this of its trees for classes."""
 NODE = re.compile(r" *(\d{1,18})\) (.*)")
 LINE_LENGTH = 20_000
 MOST_WAYS = 50
@@ -51,6 +54,8 @@ def rows_of(lines: Sequence[str], source: str) -> tuple[bool, dict[int, RpartRow
     if len(starts) != 1:
         raise TreeFormatError(source, f"{len(starts)} printed rpart trees; give one tree per file")
     header = lines[starts[0]].strip()
+    if header == OF_TREE_HEADER:
+        raise TreeFormatError(f"{source}:{starts[0] + 1}", OF_TREE)
     if header not in (CLASS_HEADER, NUMBER_HEADER):
         raise TreeFormatError(
             f"{source}:{starts[0] + 1}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ppdm_models.records.counting.files import digest_of, is_pattern, parts_of
+from ppdm_models.records.dialect import dialect_of
 from ppdm_models.records.sheets import sheet_of
 
 MAGIC, MAGIC_AT = b"DUCK", 8
@@ -38,8 +39,9 @@ def digest_at(path: Path) -> str:
 def parted(path: Path) -> tuple[Path, str]:
     """Return a database and the table in it that is named, ``people.duckdb#visits``, or a workbook and its sheet.
 
-    The second is "" where none is named.
+    The second is "" where none is named. What the path says of how the table is written is left out.
     """
+    path, _ = dialect_of(path)
     file, sign, table = str(path).rpartition("#")
     if sign and not path.exists() and is_duckdb(Path(file)):
         return Path(file), table

@@ -7,6 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
+from ppdm_models.records.dialect import dialect_of
+
 LARGE_BYTES = 64 * 2**20
 """From so many bytes on a file is counted, where nothing needs its single records."""
 PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"ARROW1", b"PK\x03\x04", b"$FL")
@@ -18,6 +20,7 @@ PARQUET, LARGE_RECORDS = b"PAR1", 250_000
 
 def is_large(path: Path) -> bool:
     """Return whether a file holds so much that it is counted where that will do."""
+    path, _ = dialect_of(path)
     if not path.is_file():
         return False
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import duckdb
@@ -13,6 +13,7 @@ from ppdm_models.errors import TableError
 from ppdm_models.records.counting.engine import COUNT, Engine, engine, named, unreadable
 from ppdm_models.records.counting.files import Part, check_unchanged, digest_of
 from ppdm_models.records.counting.source import Counted, Source, in_order
+from ppdm_models.records.dialect import Dialect
 from ppdm_models.records.places import Places
 from ppdm_models.records.table import listed, near_text
 
@@ -27,6 +28,7 @@ class DuckdbTable(Source):
     schema: str
     table: str
     columns: tuple[str, ...]
+    dialect: Dialect = field(default_factory=Dialect)
 
     @property
     def name(self) -> str:
@@ -53,11 +55,13 @@ class DuckdbTable(Source):
         digest = digest_of([part])
         check_unchanged(self.name, [part], [before])
         counts = rows[COUNT].to_numpy().astype(np.float64)
-        return Counted(rows.select([*columns]), counts, Places(None), digest)
+        return Counted(rows.select([*columns]), counts, Places(None), digest, dialect=self.dialect)
 
 
-def open_duckdb(path: Path, table: str = "") -> DuckdbTable:
+def open_duckdb(path: Path, table: str = "", dialect: Dialect | None = None) -> DuckdbTable:
     """Return a table of a database file, by its name; the only one where none is named.
+
+    ``dialect`` is what is said of how its texts are written.
 
     Raises:
         TableError: the file cannot be opened, or it is not said which table.
@@ -71,7 +75,7 @@ def open_duckdb(path: Path, table: str = "") -> DuckdbTable:
             "the database cannot be opened; close what writes to it, or write it by another version"
         )
         raise TableError(path.name, problem) from error
-    return DuckdbTable(path, schema, name, columns)
+    return DuckdbTable(path, schema, name, columns, dialect or Dialect())
 
 
 def _tables(opened: Engine) -> list[tuple[str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +13,13 @@ import pyarrow as pa
 from ppdm_models.errors import TableError
 from ppdm_models.records.arrow_column import flat
 from ppdm_models.records.arrow_plain import numpy_of
-from ppdm_models.records.batches import Batches, open_batches
+from ppdm_models.records.batches import Batches, OtherEncodingError, open_batches
 from ppdm_models.records.counting.engine import COUNT, FIRST
 from ppdm_models.records.counting.files import Part, check_unchanged, digest_of, parts_of
 from ppdm_models.records.counting.parquet import count_parquet, is_plain
 from ppdm_models.records.counting.source import Counted, Source
 from ppdm_models.records.counting.streaming import count_batches, spelled_out
+from ppdm_models.records.dialect import Dialect
 from ppdm_models.records.places import Places
 from ppdm_models.records.readers import Labels
 
@@ -47,7 +48,29 @@ class Files(Source):
     def labels(self) -> Mapping[str, Labels]:
         return _labels(self.tables[0])
 
+    @property
+    def dialect(self) -> Dialect:
+        """How its files are written; in several ways, what is doubtful in one of them is doubtful in all."""
+        dialects = [table.dialect for table in self.tables]
+        return replace(
+            dialects[0],
+            is_guessed=any(each.is_guessed for each in dialects),
+            is_typed=all(each.is_typed for each in dialects),
+            delimiter=max(each.delimiter for each in dialects),  # a semicolon before a comma
+        )
+
     def count(self, columns: tuple[str, ...]) -> Counted:
+        try:
+            return self._counted(columns)
+        except OtherEncodingError:
+            return replace(
+                self,
+                tables=tuple(
+                    table.guessed() if table.may_guess else table for table in self.tables
+                ),
+            )._counted(columns)
+
+    def _counted(self, columns: tuple[str, ...]) -> Counted:
         said = [name for name in columns if name in self.parts[0].said]
         own = [name for name in columns if name not in said]
         self._check(own)
@@ -72,8 +95,10 @@ class Files(Source):
         counts = numpy_of(flat(found[COUNT]), 0).astype(np.float64)
         if not counts.sum():
             first, counts, rows = first[:0], counts[:0], rows.slice(0, 0)
-        notes = (note for table in self.tables if table.reader for note in table.reader.notes)
-        return Counted(rows, counts, Places(first, files), told, tuple(dict.fromkeys(notes)))
+        notes = tuple(dict.fromkeys(note for table in self.tables for note in table.notes))
+        return Counted(
+            rows, counts, Places(first, files), digest=told, notes=notes, dialect=self.dialect
+        )
 
     def _kind(self, name: str) -> pa.DataType:
         return spelled_out(self.tables[0].schema.field(name).type)
@@ -110,14 +135,15 @@ class Files(Source):
                     raise TableError(self.name, f"{problem}; give both the same")
 
 
-def open_files(path: Path) -> Files:
-    """Return a table of one file, a folder or a pattern, to be counted.
+def open_files(path: Path, dialect: Dialect | None = None) -> Files:
+    """Return a table of one file, a folder or a pattern, to be counted; ``dialect`` is what is said of its writing.
 
     Raises:
         TableError: there are no files, or one is no table.
     """
     parts = parts_of(path)
-    return Files(path, parts, tuple(open_batches(part.path, part.name) for part in parts))
+    tables = tuple(open_batches(part.path, part.name, dialect, may_guess=True) for part in parts)
+    return Files(path, parts, tables)
 
 
 def _labels(table: Batches) -> Mapping[str, Labels]:

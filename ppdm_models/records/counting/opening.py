@@ -11,6 +11,7 @@ from ppdm_models.records.counting.of_files import open_files
 from ppdm_models.records.counting.of_postgresql import open_postgresql
 from ppdm_models.records.counting.of_warehouse import open_warehouse
 from ppdm_models.records.counting.source import Source
+from ppdm_models.records.dialect import dialect_of
 
 
 def open_source(path: Path | Address) -> Source:
@@ -21,7 +22,8 @@ def open_source(path: Path | Address) -> Source:
     """
     if isinstance(path, Address):
         return open_postgresql(path) if path.scheme in POSTGRESQL else open_warehouse(path)
-    file, table = parted(path)
+    place, dialect = dialect_of(path)
+    file, table = parted(place)
     if is_duckdb(file):
-        return open_duckdb(file, table)
-    return open_files(path)
+        return open_duckdb(file, table, dialect)
+    return open_files(place, dialect)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from ppdm_models.arrays import FloatArray
 from ppdm_models.errors import ColumnNotCountedError, TableError
 from ppdm_models.records.arrow_column import ArrowColumn, flat
+from ppdm_models.records.dialect import Dialect
 from ppdm_models.records.labels import labelled
 from ppdm_models.records.places import Places
 from ppdm_models.records.readers import Labels
@@ -23,7 +24,7 @@ from ppdm_models.tree.column import CategoricalColumn
 class Counted:
     """Distinct rows over some columns, how many records each stands for (rows,), and where those are.
 
-    ``digest`` is of what was counted; ``notes`` are for the reader of a report.
+    ``digest`` is of what was counted; ``notes`` are for the reader of a report; ``dialect`` is how texts are written.
     """
 
     rows: pa.Table
@@ -31,6 +32,7 @@ class Counted:
     places: Places
     digest: str
     notes: tuple[str, ...] = ()
+    dialect: Dialect = field(default_factory=Dialect)
 
 
 class Source(ABC):
@@ -117,4 +119,5 @@ def _columns(source: Source, found: Counted) -> Iterable[tuple[str, RawColumn]]:
         if name not in there:
             yield name, NotCounted(source.name, name)
             continue
-        yield name, ArrowColumn(source.name, name, flat(found.rows.column(name)), found.places)
+        values = flat(found.rows.column(name))
+        yield name, ArrowColumn(source.name, name, values, found.places, found.dialect)
