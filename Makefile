@@ -11,7 +11,7 @@ PINS   := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all test-rest test-tools check docs docs-shown soundness soundness-worlds soundness-ensembles soundness-partial soundness-doors studies bench bench-worlds \
+.PHONY: help demo test test-all test-rest test-tools mutants check docs docs-shown soundness soundness-worlds soundness-ensembles soundness-partial soundness-doors studies bench bench-worlds \
 	bench-ensembles bench-forests bench-partial bench-formats bench-commands bench-planning bench-scale bench-streams conformance fuzz ipopt clean serve chaos load
 
 help:
@@ -19,6 +19,7 @@ help:
 	@echo "make test    run every claim, on few draws and without servers, browsers, R and clusters: minutes"
 	@echo "make test-all   run all tests, and name the twenty slowest; make test-rest runs what make test leaves out"
 	@echo "make test-tools  run the tests that compare with XGBoost, LightGBM, CatBoost, onnxruntime and JPMML ($(TOOLS))"
+	@echo "make mutants put small faults into the product and see which tests notice (CHUNK=1/1; what was tried is kept)"
 	@echo "make check   formatting, lint, types, generated files up to date"
 	@echo "make docs    build the documentation into build/docs; a warning is an error, and no network is needed"
 	@echo "make docs-shown  run the commands that the tutorials show, and write what they print now into them"
@@ -73,6 +74,11 @@ TOOL_TESTS := tests/ppdm_models/codecs tests/ppdm_models/formats/test_damaged_mo
 
 test-tools: $(TOOLS)/.tools
 	$(TOOLS)/bin/python -m pytest -n auto -rs $(TOOL_TESTS)
+
+# Which tests reach which fault is recorded once, in one process, and again after a file has changed: tests/mutants.
+mutants: $(VENV)/.dev
+	$(BIN)/python -m tests.mutants record
+	$(BIN)/python -m tests.mutants run --chunk $(or $(CHUNK),1/1)
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .
