@@ -36,7 +36,7 @@ def seeds(number: int, quick: int | Collection[int] = 3) -> list[Any]:
     """
     few = range(quick) if isinstance(quick, int) else quick
     assert set() < set(few) <= set(range(number)), f"{few} are not among {number} seeds"
-    return first(range(number), few, "more_seeds")
+    return in_tiers(range(number), few, "more_seeds")
 
 
 def cases(of: Iterable[Any], quick: int | Collection[Any]) -> list[Any]:
@@ -45,10 +45,10 @@ def cases(of: Iterable[Any], quick: int | Collection[Any]) -> list[Any]:
     few = every[:quick] if isinstance(quick, int) else list(quick)
     assert few, "the quick tier has one case at least"
     assert all(case in every for case in few), f"{few} are not among the cases"
-    return first(every, few, "more_cases")
+    return in_tiers(every, few, "more_cases")
 
 
-def first(every: Iterable[Any], few: Collection[Any], marker: str) -> list[Any]:
+def in_tiers(every: Iterable[Any], few: Collection[Any], marker: str) -> list[Any]:
     """Return parameters, marked where they are not among the few."""
     mark = getattr(pytest.mark, marker)
     return [case if case in few else pytest.param(case, marks=mark) for case in every]

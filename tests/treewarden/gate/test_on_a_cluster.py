@@ -15,6 +15,7 @@ from tests.treewarden.vertical.tennis import PARTIES, ROWS, write_table
 from treewarden.cli import cli
 
 pytest.importorskip("distributed")
+pytestmark = pytest.mark.cluster
 
 NOBODY = "tcp://127.0.0.1:9"
 CASES = """
