@@ -52,7 +52,9 @@ help:
 demo: $(VENV)/.demo
 	@$(BIN)/treewarden demo
 
-# Which test belongs to which tier: tests/kit/tiers.py.
+# Which test belongs to which tier: tests/kit/tiers.py. Where nothing compiled may be kept, each of the workers and of the
+# hundreds of processes that tests start compiles all that it loads.
+unexport PYTHONDONTWRITEBYTECODE
 TESTS := $(BIN)/python -m pytest -n auto --dist worksteal
 SLOWEST := --durations 20 --durations-min 0
 

@@ -49,9 +49,14 @@ def cases(of: Iterable[Any], quick: int | Collection[Any]) -> list[Any]:
 
 
 def in_tiers(every: Iterable[Any], few: Collection[Any], marker: str) -> list[Any]:
-    """Return parameters, marked where they are not among the few."""
+    """Return parameters, marked where they are not among the few; a tuple has the values of several names."""
     mark = getattr(pytest.mark, marker)
-    return [case if case in few else pytest.param(case, marks=mark) for case in every]
+    return [
+        case
+        if case in few
+        else pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=mark)
+        for case in every
+    ]
 
 
 def second_tier(item: pytest.Item) -> str | None:
