@@ -24,13 +24,15 @@ def main() -> int:
     parser.add_argument("command", choices=("list", "record", "run", "report"))
     parser.add_argument("paths", nargs="*", help="record: tests that are recorded (all)")
     parser.add_argument("--chunk", default="1/1", help="run: this part of the mutants, 3/20")
+    parser.add_argument("--areas", nargs="+", choices=AREAS, default=list(AREAS))
     parser.add_argument("--seconds", type=float, default=300, help="run: of tests for each mutant")
     asked = parser.parse_args()
     mutants = prepare()
     if asked.command == "record":
         return _record(asked.paths or ["tests"])
     if asked.command == "run":
-        _run(_chunk(mutants, asked.chunk), asked.seconds)
+        wanted = [mutant for mutant in mutants if mutant.area in asked.areas]
+        _run(_chunk(wanted, asked.chunk), asked.seconds)
     elif asked.command == "list":
         for mutant in mutants:
             print(f"{mutant.number} {mutant.area} {mutant.path}:{mutant.line} {mutant.text}")
@@ -74,7 +76,7 @@ def _run(mutants: list[Mutant], seconds: float) -> None:
                     "timeout": timeout,
                 }
             )
-    files = sorted({name.partition("::")[0] for wanted in plan for name in wanted["tests"]})
+    files = sorted({_file(name) for wanted in plan for name in wanted["tests"]})
     if not files:
         return
     (FOLDER / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
@@ -90,14 +92,29 @@ def _tests_of(
     mutant: Mutant, tests: dict[str, dict], seconds: float
 ) -> tuple[list[str], int, float]:
     """Return the tests of a mutant in the order in which they are tried, how many are left, and a time-out."""
-    reaching = [t for t in tests.values() if t["passed"] and mutant.number in t["reached"]]
-    reaching.sort(key=lambda test: (test["tier"] != "quick", test["seconds"], test["test"]))
+    reaching = {name for name, t in tests.items() if t["passed"] and mutant.number in t["reached"]}
+    # What a test of a file keeps for the others (a cached case) was noted of the first of them alone.
+    files = {_file(name) for name in reaching}
+    beside = {name for name, t in tests.items() if t["passed"] and _file(name) in files} - reaching
+    order = sorted(
+        reaching | beside,
+        key=lambda name: (
+            tests[name]["tier"] != "quick",
+            name in beside,
+            tests[name]["seconds"],
+            name,
+        ),
+    )
     names, total = [], 0.0
-    for test in reaching:
-        if total + test["seconds"] <= seconds:
-            names.append(test["test"])
-            total += test["seconds"]
-    return names, len(reaching) - len(names), SLACK_SECONDS + SLACK * total
+    for name in order:
+        if total + tests[name]["seconds"] <= seconds:
+            names.append(name)
+            total += tests[name]["seconds"]
+    return names, len(reaching - set(names)), SLACK_SECONDS + SLACK * total
+
+
+def _file(test: str) -> str:
+    return test.partition("::")[0]
 
 
 def _report(mutants: list[Mutant]) -> None:
