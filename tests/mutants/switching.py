@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from tests.mutants.mutations import LEFT_ALONE, Mutation, mutations_of
 
 IMPORT = "from mutant_switch import is_on as __mutant__"
+WHEN_LOADED = ("__init_subclass__", "__set_name__")
+"""What runs while modules are loaded, before any mutant is awake."""
 SWITCH = '''"""Which mutant is awake, and which were evaluated since the last look."""
 
 import os
@@ -70,7 +72,8 @@ def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[str, list[ast.stmt]
     """Yield the bodies of functions and methods; what stands in a function belongs to it."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield prefix + child.name, child.body
+            if child.name not in WHEN_LOADED:
+                yield prefix + child.name, child.body
         elif isinstance(child, ast.ClassDef):
             yield from _functions(child, f"{prefix}{child.name}.")
 
