@@ -15,6 +15,7 @@ from tests.mutants.choosing import AREAS, Mutant
 from tests.mutants.copying import COPY, FOLDER, REACH, RECORDED, RESULTS, prepare
 
 PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--color", "no")
+OUTPUT = FOLDER / "output.txt"
 SLACK_SECONDS, SLACK = 60, 8
 """A mutant may take so many seconds, and so many times as long as its tests did without it."""
 
@@ -85,7 +86,10 @@ def _run(mutants: list[Mutant], seconds: float) -> None:
         TREEWARDEN_MUTANT_PLAN=FOLDER / "plan.json", TREEWARDEN_MUTANT_RESULTS=RESULTS
     )
     words = [sys.executable, *PYTEST, "-p", "tests.mutants.trying", f"@{FOLDER / 'files.txt'}"]
-    subprocess.run(words, cwd=COPY, env=environment, check=True)
+    with OUTPUT.open("w", encoding="utf-8") as output:
+        done = subprocess.run(words, cwd=COPY, env=environment, stdout=output, check=False)
+    if done.returncode:
+        raise SystemExit(f"the tests could not be run; {OUTPUT} says why")
 
 
 def _tests_of(
