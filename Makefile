@@ -11,13 +11,15 @@ PINS   := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-tools check docs docs-shown soundness soundness-worlds soundness-ensembles soundness-partial soundness-doors studies bench bench-worlds \
+.PHONY: help demo test test-all test-rest test-tools mutants check docs docs-shown soundness soundness-worlds soundness-ensembles soundness-partial soundness-doors studies bench bench-worlds \
 	bench-ensembles bench-forests bench-partial bench-formats bench-commands bench-planning bench-scale bench-streams conformance fuzz ipopt clean serve chaos load
 
 help:
 	@echo "make demo    audit, repair and report on a tree grown on real data (installs what it needs into $(VENV))"
-	@echo "make test    run all tests"
+	@echo "make test    run every claim, on few draws and without servers, browsers, R and clusters: minutes"
+	@echo "make test-all   run all tests, and name the twenty slowest; make test-rest runs what make test leaves out"
 	@echo "make test-tools  run the tests that compare with XGBoost, LightGBM, CatBoost, onnxruntime and JPMML ($(TOOLS))"
+	@echo "make mutants put small faults into the product and see which tests notice (CHUNK=1/1; what was tried is kept)"
 	@echo "make check   formatting, lint, types, generated files up to date"
 	@echo "make docs    build the documentation into build/docs; a warning is an error, and no network is needed"
 	@echo "make docs-shown  run the commands that the tutorials show, and write what they print now into them"
@@ -50,17 +52,35 @@ help:
 demo: $(VENV)/.demo
 	@$(BIN)/treewarden demo
 
+# Which test belongs to which tier: tests/kit/tiers.py. Where nothing compiled may be kept, each of the workers and of the
+# hundreds of processes that tests start compiles all that it loads.
+unexport PYTHONDONTWRITEBYTECODE
+TESTS := $(BIN)/python -m pytest -n auto --dist worksteal
+SLOWEST := --durations 20 --durations-min 0
+
 test: $(VENV)/.dev
 	@$(BIN)/treewarden doctor
-	$(BIN)/python -m pytest -n auto
+	$(TESTS) --tier quick
 
-# What is published by a tool is held against the tool itself; without it, make test skips these and says why.
+test-all: $(VENV)/.dev
+	@$(BIN)/treewarden doctor
+	$(TESTS) --tier all $(SLOWEST)
+
+test-rest: $(VENV)/.dev
+	$(TESTS) --tier rest $(SLOWEST)
+
+# What is published by a tool is held against the tool itself; where it is missing, these are skipped and say why.
 TOOL_TESTS := tests/ppdm_models/codecs tests/ppdm_models/formats/test_damaged_models.py \
 	tests/benchmarks/test_conformance.py tests/benchmarks/test_reading_speed.py \
 	tests/treewarden/test_repair_ensembles.py tests/test_recipes.py tests/audit/inverters/test_xgboost_settings.py
 
 test-tools: $(TOOLS)/.tools
 	$(TOOLS)/bin/python -m pytest -n auto -rs $(TOOL_TESTS)
+
+# Which tests reach which fault is recorded once, in one process, and again after a file has changed: tests/mutants.
+mutants: $(VENV)/.dev
+	$(BIN)/python -m tests.mutants record
+	$(BIN)/python -m tests.mutants run --chunk $(or $(CHUNK),1/1)
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .

@@ -1,16 +1,57 @@
-"""What holds for all tests: how long one takes says nothing of whether it passes; and a browser for those of pages.
+"""What holds for all tests: tiers, no test has a deadline, and a browser for tests of pages.
 
-They need chromium; without it they are skipped, unless TREEWARDEN_REQUIRE_BROWSER=1 says that they must run.
+These need chromium. Without it they are skipped, unless TREEWARDEN_REQUIRE_BROWSER=1 says that they must run.
 """
 
 import os
 import shutil
+from collections import Counter
 
 import pytest
 from hypothesis import settings
 
+from tests.kit import tiers
+
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+LEFT_OUT = pytest.StashKey[Counter[str]]()
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--tier",
+        choices=tiers.TIERS,
+        default="all",
+        help="quick: every claim, few seeds; rest: what quick leaves out; all: both (the default)",
+    )
+
+
+def pytest_configure(config):
+    config.stash[LEFT_OUT] = Counter()
+    for name, what in tiers.MARKERS.items():
+        config.addinivalue_line("markers", f"{name}: second tier, tests {what}")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    items[:], config.stash[LEFT_OUT] = tiers.split(items, config.getoption("tier"))
+
+
+def pytest_sessionfinish(session):
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left_out"] = dict(session.config.stash[LEFT_OUT])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    """Take over what a worker of pytest-xdist left out: each of them collects the same tests."""
+    node.config.stash[LEFT_OUT] |= Counter(getattr(node, "workeroutput", {}).get("left_out", {}))
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    if config.stash[LEFT_OUT]:
+        terminalreporter.write_line(tiers.left_out_line(config.stash[LEFT_OUT]))
 
 
 @pytest.fixture(scope="module")

@@ -25,6 +25,7 @@ def told(notebook):
     ]
 
 
+@pytest.mark.studies
 @pytest.mark.filterwarnings("default")  # of the kernel's client, which is not ours
 def test_the_notebook_gives_the_outputs_that_stand_in_it(tmp_path):
     notebook = nbformat.read(NOTEBOOK, as_version=4)

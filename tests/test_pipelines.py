@@ -95,6 +95,7 @@ def scratch(tmp_path):
 
 
 @needs_git
+@pytest.mark.processes
 def test_the_hook_stops_a_commit_of_a_model_that_fails_and_lets_one_pass(source, scratch, tmp_path):
     pytest.importorskip("pre_commit", reason="pre-commit is not installed")
     pytest.importorskip("setuptools", "77", reason="setuptools is not installed")
@@ -127,6 +128,7 @@ def test_the_hook_stops_a_commit_of_a_model_that_fails_and_lets_one_pass(source,
 
 
 @needs_bash
+@pytest.mark.processes
 @pytest.mark.parametrize(("limit", "code"), [(10, 1), (5, 0)])
 def test_the_steps_of_the_action_annotate_sum_up_and_end_with_the_gate_s_code(
     source, scratch, tmp_path, limit, code
@@ -206,6 +208,7 @@ def test_the_image_runs_without_rights_and_installs_nothing_in_its_last_stage():
 
 
 @needs_bash
+@pytest.mark.processes
 def test_the_steps_of_the_image_install_a_command_that_runs(source, tmp_path):
     pytest.importorskip("setuptools", "77", reason="setuptools is not installed")
     first, *_ = instructions()

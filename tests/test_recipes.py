@@ -61,7 +61,11 @@ def recipes():
     for page in sorted((places.ROOT / "docs" / "recipes").glob("*.md")):
         for found in BLOCK.finditer(page.read_text(encoding="utf-8")):
             yield pytest.param(
-                page.stem, found["title"], found["text"], id=f"{page.stem}-{found['title']}"
+                page.stem,
+                found["title"],
+                found["text"],
+                id=f"{page.stem}-{found['title']}",
+                marks=() if page.stem == "python" else pytest.mark.tools,
             )
 
 

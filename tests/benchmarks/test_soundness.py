@@ -6,10 +6,9 @@ import pytest
 from benchmarks.disguise import cut, renamed
 from benchmarks.soundness import Trial, answered, same, trial
 from benchmarks.soundness_cases import sample
+from tests.kit.tiers import in_tiers
 
-SEEDS = (
-    *range(10),
-    *range(11, 31),
+ONCE_WRONG = (
     2202,
     3059,
     3218,
@@ -26,7 +25,9 @@ SEEDS = (
     701365,
     703715,
 )
-"""The first ones, and those whose answer or bound was wrong once; long ones are left to the benchmark."""
+"""Seeds whose answer or bound was wrong once."""
+SEEDS = in_tiers((*range(10), *range(11, 31), *ONCE_WRONG), (*range(5), *ONCE_WRONG), "more_seeds")
+"""Long ones are left to the benchmark."""
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -4,8 +4,9 @@ import pytest
 
 from benchmarks.doors_cases import KINDS
 from benchmarks.doors_soundness import trial
+from tests.kit.tiers import seeds
 
-SEEDS = range(30)
+SEEDS = seeds(30)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -3,8 +3,9 @@
 import pytest
 
 from benchmarks.worlds_soundness import example, trial
+from tests.kit.tiers import seeds
 
-SEEDS = range(25)
+SEEDS = seeds(25, quick=8)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

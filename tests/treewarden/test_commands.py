@@ -8,17 +8,13 @@ import subprocess
 import sys
 
 import pytest
-from click.testing import CliRunner
 
 import treewarden
-from treewarden.cli import COMMANDS, cli
+from tests.kit.command import run_command as run
+from treewarden.cli import COMMANDS
 from treewarden.terminal.exits import MEANINGS
 
 HEAVY = ("casadi", "pyomo", "matplotlib", "scipy", "pyarrow", "sklearn", "statsmodels")
-
-
-def run(*arguments):
-    return CliRunner().invoke(cli, [str(word) for word in arguments])
 
 
 def test_inspect_says_what_each_file_publishes(files):

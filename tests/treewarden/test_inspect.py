@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import pytest
-from click.testing import CliRunner
 
 from ppdm_models.meaning.describe import describe, leaf_entries
 from ppdm_models.tree.leaks import Leak, LeakKind
 from tests.forests import forest, stump
-from treewarden.cli import cli
+from tests.kit.command import run_command
 from treewarden.jobs.inspecting import leaf_lines, lines
 
 COUNTED = stump(40.0, "no", "yes", counts=(3.0, 7.0))
 
 
-def run(*arguments):
-    return CliRunner().invoke(cli, ["inspect", *map(str, arguments)])
+run = partial(run_command, "inspect")
 
 
 def said(model, leaks=()):

@@ -20,9 +20,10 @@ from ppdm_models.tree.column import CategoricalColumn
 from tests import places
 from treewarden.terminal.exits import INTERRUPTED
 
-pytestmark = pytest.mark.skipif(
-    not Path("/proc/self/stat").exists(), reason="processes are found in /proc"
-)
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found in /proc"),
+]
 TOP = places.ROOT
 CASES = {
     "audit": (4000, 12, 120, ["--no-worlds", "--out", "{folder}/out"]),

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import tomllib
+from functools import partial
 
 import jsonschema
 import pytest
-from click.testing import CliRunner
 
 from policies.explaining.written import toml
 from policies.pack import load_pack, read_pack
 from policies.shipped import shipped_packs
-from treewarden.cli import cli
+from tests.kit.command import run_command
 
 CASES = """
 [[case]]
@@ -47,8 +47,7 @@ limit = 2
 """
 
 
-def run(*words):
-    return CliRunner().invoke(cli, ["policy", *map(str, words)])
+run = partial(run_command, "policy")
 
 
 @pytest.fixture

@@ -341,6 +341,7 @@ def test_the_same_table_twice_has_other_noise(folder):
     assert (folder / "a.csv").read_bytes() != (folder / "b.csv").read_bytes()
 
 
+@pytest.mark.processes
 def test_an_interrupt_leaves_nothing(tmp_path):
     ages = np.random.default_rng(0).uniform(0, 100, 4_000_000)
     pq.write_table(pa.table(dict.fromkeys("abc", ages)), tmp_path / "t.parquet")

@@ -1,15 +1,15 @@
 """``treewarden synthesize``: a whole file of pseudo records, or none and a reason."""
 
 import errno
+from functools import partial
 
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 import pytest
-from click.testing import CliRunner
 
 from ppdm_models.synthesis import pgen
+from tests.kit.command import run_command
 from tests.treewarden.conftest import PMML
-from treewarden.cli import cli
 
 
 @pytest.fixture
@@ -19,8 +19,7 @@ def model(tmp_path):
     return path
 
 
-def run(*arguments):
-    return CliRunner().invoke(cli, ["synthesize", *map(str, arguments)])
+run = partial(run_command, "synthesize")
 
 
 @pytest.mark.parametrize("name", ["out.csv", "out.parquet"])

@@ -18,6 +18,7 @@ from audit.people.population import build_population
 from audit.worlds.clock import clock
 from ppdm_models.codecs.sklearn.fitted import from_sklearn
 from ppdm_models.records.read_table import table_of
+from tests.kit.tiers import cases
 
 NAMES = ("age", "zip", "lab", "dose")
 
@@ -53,7 +54,7 @@ def noted(monkeypatch, module):
     return asked
 
 
-@pytest.mark.parametrize("criterion", ["gini", "entropy"])
+@pytest.mark.parametrize("criterion", cases(["gini", "entropy"], quick=1))
 def test_the_estimate_under_split_rows_is_that_of_the_exact_problem(criterion, monkeypatch):
     asked = noted(monkeypatch, audit.partial.seen)
     knowledge = Knowledge(split=SplitLevel(criterion), min_leaf=1)
@@ -64,7 +65,7 @@ def test_the_estimate_under_split_rows_is_that_of_the_exact_problem(criterion, m
     assert are_those_of_the_exact_problem(asked, criterion) == 0
 
 
-@pytest.mark.parametrize("criterion", ["gini", "entropy"])
+@pytest.mark.parametrize("criterion", cases(["gini", "entropy"], quick=1))
 def test_so_it_is_where_a_column_says_what_is_predicted_of_some_people(criterion, monkeypatch):
     asked = noted(monkeypatch, audit.partial.with_outcome)
     knowledge = Knowledge(split=SplitLevel(criterion), min_leaf=1)

@@ -10,6 +10,7 @@ from audit.partial.ground import Ground
 from audit.worlds.clock import clock
 from ppdm_models.errors import KnowledgeError
 from tests.audit.partial.features import every_table, of_categories, of_numbers, scaled_estimate
+from tests.kit.tiers import seeds
 
 NO_SPLITS = Knowledge(split=SplitLevel.NONE)
 
@@ -96,7 +97,7 @@ def test_what_is_certain_and_excluded_of_categories_is_that_of_every_table(seed,
 
 
 @pytest.mark.parametrize("knows_target", [False, True])
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", seeds(30, quick=10))
 def test_what_is_certain_and_excluded_of_numbers_and_missing_values_is_that_of_every_table(
     seed, knows_target
 ):
@@ -131,7 +132,7 @@ def test_the_estimate_is_the_optimum_over_profiles_and_all_hidden_values(made, s
         assert found.posterior.decided.all()
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20, quick=5))
 def test_who_is_certain_stays_so_for_whoever_knows_more(seed):
     tree, population = (
         of_numbers(seed, 30) if seed % 2 else of_categories(seed, 30, min_records=1 + seed % 4)

@@ -19,6 +19,7 @@ from audit.people.merged import merged
 from audit.worlds.clock import clock
 from benchmarks.partial_cases import every_value, fitting, tree_and_people
 from ppdm_models.records.routing import route
+from tests.kit.tiers import seeds
 
 ROOM = 1e-6
 UNCOUNTED = (LeafLevel.LABELS, LeafLevel.RATES, LeafLevel.AS_PUBLISHED)
@@ -60,7 +61,7 @@ def asked(tree, population, knowledge, name, known):
 
 
 @pytest.mark.parametrize("level", UNCOUNTED)
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(40, quick=10))
 def test_what_is_proved_is_so_in_every_table_and_what_is_shown_in_some(seed, level):
     tree, population, knowledge, name = of_three_classes(seed, level)
     others = [each for each in population.qi if each != name]
@@ -80,7 +81,7 @@ def test_what_is_proved_is_so_in_every_table_and_what_is_shown_in_some(seed, lev
 
 
 @pytest.mark.parametrize("level", UNCOUNTED)
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", seeds(15, quick=5))
 def test_the_estimate_is_that_of_greatest_entropy(seed, level):
     tree, population, knowledge, name = of_three_classes(seed, level)
     known = [each for each in population.qi if each != name][seed % 2 :]

@@ -45,7 +45,9 @@ def test_once_dismissed_no_process_is_left_and_none_is_started(endless):
 
 def test_an_interrupt_ends_all_processes(endless):
     code = (
-        "import functools, pathlib\n"
+        "import functools, pathlib, signal\n"
+        # What a shell starts in the background ignores interrupts, and so would this.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from audit.solver.pool import Pool, Worker\n"
         "from audit.solver.stream import each_done\n"
         "def told():\n"

@@ -18,9 +18,10 @@ from audit.worlds.proofs.bounds import closed_form
 from audit.worlds.proofs.relax import Scope
 from audit.worlds.queries import Asker, Effort, Question
 from tests.audit.worlds.test_worlds_against_brute_force import hidden, judged, small_case
+from tests.kit.tiers import seeds
 from tests.worlds_by_hand import brute_force, system_of
 
-SEEDS = range(5)
+SEEDS = seeds(5, quick=2)
 KINDS = tuple(itertools.product(("counts", "rates", "labels"), ("gini", "entropy")))
 AMPLE = 10.0
 TIED = ([1, 1, 1, 1], [[0, 1], [2, 3]], [(1, 1), (1, 1)], [(0, "0101")])

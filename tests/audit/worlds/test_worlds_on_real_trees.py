@@ -8,22 +8,26 @@ from audit.system.system import build_system
 from audit.worlds.engine import reason
 from audit.worlds.result import Consistency
 from tests.grown_trees import german, grown, heart
+from tests.kit.tiers import cases
 
 
 @pytest.mark.parametrize(
     ("table", "criterion", "settings", "nodes", "free", "forced"),
-    [
-        (heart, "gini", {"max_depth": 3}, 15, 297, 8),
-        (heart, "entropy", {"max_depth": 3}, 15, 257, 5),
-        (heart, "gini", {"max_depth": 5}, 53, 173, 49),
-        (heart, "entropy", {"max_depth": 5}, 49, 98, 33),
-        (heart, "gini", {"min_samples_leaf": 5}, 51, 105, 28),
-        (heart, "entropy", {"min_samples_leaf": 5}, 53, 108, 34),
-        (german, "gini", {"max_depth": 4}, 31, 976, 9),
-        (german, "entropy", {"max_depth": 4}, 31, 971, 6),
-        (german, "gini", {"min_samples_leaf": 10}, 131, 659, 86),
-        (german, "entropy", {"min_samples_leaf": 10}, 127, 658, 74),
-    ],
+    cases(
+        [
+            (heart, "gini", {"max_depth": 3}, 15, 297, 8),
+            (heart, "entropy", {"max_depth": 3}, 15, 257, 5),
+            (heart, "gini", {"max_depth": 5}, 53, 173, 49),
+            (heart, "entropy", {"max_depth": 5}, 49, 98, 33),
+            (heart, "gini", {"min_samples_leaf": 5}, 51, 105, 28),
+            (heart, "entropy", {"min_samples_leaf": 5}, 53, 108, 34),
+            (german, "gini", {"max_depth": 4}, 31, 976, 9),
+            (german, "entropy", {"max_depth": 4}, 31, 971, 6),
+            (german, "gini", {"min_samples_leaf": 10}, 131, 659, 86),
+            (german, "entropy", {"min_samples_leaf": 10}, 127, 658, 74),
+        ],
+        quick=4,
+    ),
 )
 def test_the_forced_profiles_of_real_trees_are_proved_and_all_others_witnessed(
     table, criterion, settings, nodes, free, forced

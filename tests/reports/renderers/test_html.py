@@ -5,13 +5,13 @@ from html.parser import HTMLParser
 
 import pytest
 
-from reports.renderers import renderer
+from tests.kit.rendering import rendered
 
 VOID = {"meta", "path", "rect", "use", "circle", "br"}
 
 
 def page(document):
-    return renderer("html").render(document).decode("utf-8")
+    return rendered("html", document).decode("utf-8")
 
 
 class Reader(HTMLParser):

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from reports.figures.compliance import filing
 from reports.figures.glyphs import BREAK, KNOWN, LONGEST, breakable, drawable
 from reports.renderers import renderer
+from tests.kit.rendering import rendered
 
 pytest.importorskip("typst", reason="typst is not installed: treewarden[pdf]")
 pypdf = pytest.importorskip("pypdf")
@@ -36,6 +37,7 @@ WITHOUT_TYPST = """
 import sys; sys.modules["typst"] = None
 from ppdm_models.errors import OutputError
 from reports.renderers import renderer
+from tests.kit.rendering import rendered
 try:
     renderer("pdf").check()
 except OutputError as error:
@@ -59,7 +61,7 @@ class Text(HTMLParser):
 
 
 def opened(document):
-    return pypdf.PdfReader(io.BytesIO(renderer("pdf").render(document)))
+    return pypdf.PdfReader(io.BytesIO(rendered("pdf", document)))
 
 
 def squeezed(text):
@@ -91,7 +93,7 @@ NAMES = ("document", "proved", "undetermined", "several_trees", "repaired", "unr
 def test_page_and_pdf_say_all_that_the_sections_say(request, name):
     document = request.getfixturevalue(name)
     wanted = [squeezed(each) for each in texts(filing(document))]
-    page = squeezed(Text(renderer("compliance").render(document).decode()).said)
+    page = squeezed(Text(rendered("compliance", document).decode()).said)
     assert [each for each in wanted if each not in page] == []
     pdf = text_of(document)
     assert [each for each in wanted if not _is_there(each, pdf)] == []

@@ -16,7 +16,10 @@ from tests.service import sites
 from tests.service.serving import SECONDS, until
 from tests.service.tables import add
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks into /proc")
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks into /proc"),
+]
 
 
 def arguments(folder, *more):

@@ -4,6 +4,7 @@ from benchmarks.chaos import chaos
 from tests.service import sites
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("kind", sites.KINDS)
 def test_nothing_is_lost_or_done_twice_where_workers_are_killed_and_halted(kind):
     # A lease of the benchmark's length is lost to a slow disk as well, five times in the end.

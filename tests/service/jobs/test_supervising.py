@@ -1,7 +1,6 @@
 import pytest
 from sqlalchemy import select
 
-from ppdm_models.files.convert import converted
 from service.cases.queueing import queue_job
 from service.database.tables import (
     audit,
@@ -15,7 +14,7 @@ from service.database.tables import (
 )
 from tests.service import sites
 from tests.service.jobs import work_to_do as make
-from treewarden.jobs.survey import survey
+from tests.treewarden.conftest import written as written_files
 
 
 @pytest.fixture
@@ -42,13 +41,15 @@ def test_an_audit_ends_with_a_verdict_and_reports_and_without_its_table(site, an
     assert ("internal", "html") not in forms
 
 
-def test_a_repair_writes_a_new_version_that_is_read_like_any_other(site, ann):
-    told = survey()
-    version = make.a_version(site, ann, converted(told.tree, "pmml"), "survey.pmml")
-    table = make.an_upload(site, ann, told.csv)
+def test_a_repair_writes_a_new_version_that_is_read_like_any_other(site, ann, tmp_path):
+    given = tmp_path / "given"
+    given.mkdir()
+    files = written_files(given)
+    version = make.a_version(site, ann, files.model.read_bytes(), "flu.pmml")
+    table = make.an_upload(site, ann, files.table.read_bytes())
     budget = 60  # seconds, so that a busy machine gets to the same end
     asked = make.an_audit(
-        site, ann, version, table, "repair", "standard", sensitive="affair", worlds_budget=budget
+        site, ann, version, table, "repair", "standard", sensitive="flu", worlds_budget=budget
     )
     assert make.do_next(site)
     found = make.row(site, audit, asked)

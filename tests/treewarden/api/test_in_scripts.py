@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from tests import places
+from tests.kit.tiers import cases
 
 CODE = """
 import numpy as np, pandas as pd, treewarden as tw
@@ -20,7 +21,7 @@ print("once", tw.audit(tree, frame, sensitive="y", worlds_budget=0, jobs=2).verd
 """
 
 
-@pytest.mark.parametrize("how", ["a file", "standard input"])
+@pytest.mark.parametrize("how", cases(["a file", "standard input"], quick=1))
 def test_without_a_main_guard_the_script_runs_once(how, tmp_path):
     path = tmp_path / "plain.py"
     path.write_text(CODE)

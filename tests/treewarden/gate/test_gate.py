@@ -116,6 +116,7 @@ def orders(repository, kinds):
     return [kind(model) for kind, model in zip(kinds, models, strict=False)]
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("free_bytes", [None, 1])
 def test_a_process_that_dies_costs_the_verdict_of_its_model_alone(repository, free_bytes):
     found = dict(answers(orders(repository, (Order, Deadly, Order)), 2, free_bytes))

@@ -15,9 +15,10 @@ from tests import places
 from tests.treewarden.test_interrupt import marked, write_case
 from treewarden.terminal.exits import INTERRUPTED
 
-pytestmark = pytest.mark.skipif(
-    not Path("/proc/self/stat").exists(), reason="processes are found in /proc"
-)
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found in /proc"),
+]
 CONFIGURATION = """policy = "policy.toml"
 [[model]]
 path = ["tree.json", "copy.json", "third.json"]

@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from click.testing import CliRunner
 
 import treewarden
 from audit.solver import parallel
@@ -11,10 +10,11 @@ from audit.solver.engines import dask
 from audit.solver.pool import WORKERS
 from benchmarks.clusters import dask_here
 from ppdm_models.errors import TreewardenError
+from tests.kit.command import run_command as run
 from tests.treewarden.vertical.tennis import PARTIES, ROWS, write_table
-from treewarden.cli import cli
 
 pytest.importorskip("distributed")
+pytestmark = pytest.mark.cluster
 
 NOBODY = "tcp://127.0.0.1:9"
 CASES = """
@@ -50,10 +50,6 @@ def eager(monkeypatch):
     """Have even the smallest part of an estimate done by somebody else."""
     for worth in ("WORTH_A_TASK", "WORTH_A_WORKER"):
         monkeypatch.setattr(parallel, worth, 0)
-
-
-def run(*words):
-    return CliRunner().invoke(cli, [str(word) for word in words])
 
 
 def audited(repository, *words):

@@ -8,10 +8,9 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from tests import places
-from treewarden.cli import cli
+from tests.kit.command import run_command as run
 from treewarden.jobs.gate.config import read_configuration
 from treewarden.jobs.gate.models import models_of
 from treewarden.jobs.gate.starting import begun
@@ -34,10 +33,6 @@ def going_to():
     before = Path.cwd()
     yield os.chdir
     os.chdir(before)
-
-
-def run(*words):
-    return CliRunner().invoke(cli, [str(word) for word in words])
 
 
 def test_what_it_says_to_do_next_can_be_done_literally(fresh):

@@ -21,6 +21,7 @@ def people():
         yield made, f"{where}.people"
 
 
+@pytest.mark.postgresql
 def test_the_gate_asks_the_database_in_every_run(repository, people):
     made, where = people
     repository.configure(PASSING.replace("people.csv", where))
@@ -35,6 +36,7 @@ def test_the_gate_asks_the_database_in_every_run(repository, people):
     assert repository.run().exit_code == 4
 
 
+@pytest.mark.postgresql
 def test_reports_of_such_models_name_the_table_and_no_user(repository, people):
     _, where = people
     repository.configure(PASSING.replace("people.csv", where))

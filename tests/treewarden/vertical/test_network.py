@@ -12,6 +12,7 @@ from ppdm_models.files.load import read_tree
 from ppdm_models.vertical.certificates import make_certificates
 from tests.treewarden.vertical.tennis import CANARY, PARTIES, ROWS, write_table
 
+pytestmark = pytest.mark.processes
 SECONDS = 120
 """How long a test waits for a process that ought to have ended by itself long before."""
 SESSION = """

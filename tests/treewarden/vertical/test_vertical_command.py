@@ -1,13 +1,13 @@
 """``treewarden vertical``: all sides played from one table, checked, or refused with the reason."""
 
 import json
+from functools import partial
 
 import pytest
-from click.testing import CliRunner
 
 from ppdm_models.files.load import read_tree
+from tests.kit.command import run_command
 from tests.treewarden.vertical.tennis import NAMES, PARTIES, ROWS, write_table
-from treewarden.cli import cli
 
 
 @pytest.fixture
@@ -17,8 +17,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def run(*arguments):
-    return CliRunner().invoke(cli, ["vertical", *map(str, arguments)])
+run = partial(run_command, "vertical")
 
 
 def played(folder, *more, table="tennis.csv"):

@@ -34,6 +34,7 @@ from tests.audit.worlds.side_by_side import FEW_WORLDS, made, said
 from tests.cases import multiway_case
 
 pytest.importorskip("distributed")
+pytestmark = pytest.mark.cluster
 
 EXIT = partial(os._exit, 1)
 

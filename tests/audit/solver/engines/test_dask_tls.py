@@ -14,6 +14,7 @@ from ppdm_models.vertical.certificates import make_certificates
 
 pytest.importorskip("distributed")
 config = pytest.importorskip("dask.config")
+pytestmark = pytest.mark.cluster
 
 ROLES = ("scheduler", "worker", "client")
 JOBS = [partial(pow, each, 2) for each in range(6)]

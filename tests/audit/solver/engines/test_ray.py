@@ -16,6 +16,7 @@ from tests.audit.people.sent_over import FOREST, people, sent_by_others_too
 from tests.audit.people.sent_over import said as said_of_trees
 
 ray = pytest.importorskip("ray")
+pytestmark = pytest.mark.cluster
 
 
 def forever():

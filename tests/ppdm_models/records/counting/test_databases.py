@@ -18,7 +18,7 @@ SECRET = "canary"
 
 
 @pytest.fixture(scope="module")
-def schema():
+def postgresql_schema():
     """Yield what makes tables in a schema of its own and returns its address; they are gone afterwards."""
     with own_schema() as found:
         yield found
@@ -36,8 +36,8 @@ def refused(address):
     return str(error.value)
 
 
-def test_a_server_counts_and_missing_values_stay(schema):
-    where = schema(
+def test_a_server_counts_and_missing_values_stay(postgresql_schema):
+    where = postgresql_schema(
         'create table {}."odd ""name""" ("Größe" text, n int, p numeric(5, 2))',
         'insert into {}."odd ""name""" values (\'a\', 1, 1.50), (\'a\', 1, 1.50), (null, null, null)',
     )
@@ -49,8 +49,8 @@ def test_a_server_counts_and_missing_values_stay(schema):
     assert "2 distinct rows over 3 columns came back" in table.notes[0]
 
 
-def test_the_same_rows_have_the_same_digest_in_any_order(schema):
-    where = schema(
+def test_the_same_rows_have_the_same_digest_in_any_order(postgresql_schema):
+    where = postgresql_schema(
         "create table {}.one (x text, y float8)",
         "create table {}.two (x text, y float8)",
         "insert into {}.one values ('a', 0), ('b', 2), ('a', '-0')",
@@ -61,8 +61,8 @@ def test_the_same_rows_have_the_same_digest_in_any_order(schema):
     assert found[0].columns["y"].cells() == found[1].columns["y"].cells() == [0.0, 2.0]
 
 
-def test_only_what_is_asked_for_leaves_the_server(schema):
-    where = schema(
+def test_only_what_is_asked_for_leaves_the_server(postgresql_schema):
+    where = postgresql_schema(
         "create table {}.wide (x int, name text)", "insert into {}.wide values (1, 'canary')"
     )
     table = counted(f"{where}.wide", ["x"])
@@ -70,7 +70,7 @@ def test_only_what_is_asked_for_leaves_the_server(schema):
     assert table.records == 1
 
 
-def test_what_may_not_be_shown_of_an_address_is_not(schema):
+def test_what_may_not_be_shown_of_an_address_is_not(postgresql_schema):
     user, at, host = SERVER.partition("@")
     address = address_of(f"{user}:{SECRET}@{host}?password={SECRET}#people")
     for text in (address.name, str(address), repr(address)):
@@ -92,12 +92,12 @@ def test_a_database_that_cannot_be_opened_is_told_without_secrets(address, said)
     assert said in refused(address)
 
 
-def test_a_table_that_is_not_there_is_told(schema):
-    assert "there is no table" in refused(f"{schema()}.{uuid4().hex}")
+def test_a_table_that_is_not_there_is_told(postgresql_schema):
+    assert "there is no table" in refused(f"{postgresql_schema()}.{uuid4().hex}")
 
 
-def test_an_empty_table_has_no_records(schema):
-    where = schema("create table {}.empty (x text)")
+def test_an_empty_table_has_no_records(postgresql_schema):
+    where = postgresql_schema("create table {}.empty (x text)")
     assert "no records" in refused(f"{where}.empty")
 
 
@@ -113,9 +113,9 @@ def test_a_driver_that_is_missing_names_its_extra(monkeypatch, module, address, 
     assert f"pip install '{extra}'" in refused(address)
 
 
-def test_what_comes_back_of_a_server_has_a_limit(schema, monkeypatch):
+def test_what_comes_back_of_a_server_has_a_limit(postgresql_schema, monkeypatch):
     monkeypatch.setenv("TREEWARDEN_TABLE_MEMORY", "1")
-    where = schema(
+    where = postgresql_schema(
         "create table {}.ids as select repeat('x', 400) || n as x from generate_series(1, 100000) n"
     )
     with pytest.raises(TooManyProfilesError):

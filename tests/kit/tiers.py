@@ -1,0 +1,92 @@
+"""Which tests `make test` runs, and which ones only `make test-all`.
+
+The quick tier holds every claim that needs nothing but Python; where a claim is tried on many draws, it holds a few of
+them. The second tier holds the rest: a test says so by one of the markers below, `pytestmark = pytest.mark.cluster`
+for instance. Draws get theirs from ``seeds``, and whatever asks for the browser is marked by itself.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import pytest
+
+TIERS = ("quick", "rest", "all")
+MARKERS = {
+    "more_seeds": "further draws of claims that the quick tier tries on a few",
+    "more_cases": "further cases of claims that the quick tier tries on a few",
+    "postgresql": "on PostgreSQL",
+    "browser": "in a browser",
+    "cluster": "on clusters of Dask and Ray",
+    "tools": "with R, Weka, Spark or another tool that makes models",
+    "processes": "with servers and programs that are started for the test",
+    "studies": "papers, pages and notebooks repeated as a whole",
+}
+"""What each marker of the second tier says of a test: the plural of what is left out."""
+FIXTURES = {"browser": "browser", "cluster": "cluster", "postgresql_schema": "postgresql"}
+"""Fixtures that put a test into the second tier, and with which marker."""
+
+
+def seeds(number: int, quick: int | Collection[int] = 3) -> list[Any]:
+    """Return the seeds below ``number``: the quick tier has the first ``quick`` of them, or those that it names.
+
+    A seed that once failed is named: ``seeds(40, quick=(0, 1, 17))``.
+    """
+    few = range(quick) if isinstance(quick, int) else quick
+    assert set() < set(few) <= set(range(number)), f"{few} are not among {number} seeds"
+    return in_tiers(range(number), few, "more_seeds")
+
+
+def cases(of: Iterable[Any], quick: int | Collection[Any]) -> list[Any]:
+    """Return cases, of which the quick tier has the first ``quick``, or those that it names."""
+    every = list(of)
+    few = every[:quick] if isinstance(quick, int) else list(quick)
+    assert few, "the quick tier has one case at least"
+    assert all(case in every for case in few), f"{few} are not among the cases"
+    return in_tiers(every, few, "more_cases")
+
+
+def in_tiers(every: Iterable[Any], few: Collection[Any], marker: str) -> list[Any]:
+    """Return parameters, marked where they are not among the few; a tuple has the values of several names."""
+    mark = getattr(pytest.mark, marker)
+    return [
+        case
+        if case in few
+        else pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=mark)
+        for case in every
+    ]
+
+
+def second_tier(item: pytest.Item) -> str | None:
+    """Return the marker by which a test is of the second tier, None for one of the quick tier."""
+    for name in MARKERS:
+        if item.get_closest_marker(name):
+            return name
+    for fixture in getattr(item, "fixturenames", ()):
+        if fixture in FIXTURES:
+            return FIXTURES[fixture]
+    return None
+
+
+def split(items: list[pytest.Item], tier: str) -> tuple[list[pytest.Item], Counter[str]]:
+    """Return the tests of a tier, and how many of the second were left out, by marker."""
+    if tier == "all":
+        return items, Counter()
+    markers = [second_tier(item) for item in items]
+    kept = [
+        item
+        for item, marker in zip(items, markers, strict=True)
+        if (marker is None) == (tier == "quick")
+    ]
+    left_out = (
+        Counter(marker for marker in markers if marker) if tier == "quick" else Counter[str]()
+    )
+    return kept, left_out
+
+
+def left_out_line(left_out: Counter[str]) -> str:
+    """Return the line that says what a quick run left out."""
+    parts = [f"{left_out[name]:,} {what}" for name, what in MARKERS.items() if left_out[name]]
+    return f"left out, run them with make test-all: {left_out.total():,} tests ({'; '.join(parts)})"

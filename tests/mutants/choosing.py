@@ -1,0 +1,103 @@
+"""The mutants that are tried: a fixed number of each area, the same ones as long as their code is the same."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.mutants.switching import sites_of
+
+
+@dataclass(frozen=True)
+class Area:
+    """Modules in which a fault changes what an audit says, and how many mutants they get."""
+
+    number: int
+    folders: tuple[str, ...]
+
+
+AREAS = {
+    "measures": Area(75, ("audit/measures",)),
+    "rules": Area(20, ("policies/rules",)),
+    "judging": Area(65, ("policies/judging",)),
+    "constraints": Area(60, ("audit/constraints",)),
+    "bounds": Area(
+        60,
+        (
+            "audit/worlds/proofs",
+            "audit/joint/propagation.py",
+            "audit/joint/prefixes.py",
+            "audit/values",
+        ),
+    ),
+    "readers": Area(
+        80,
+        (
+            "ppdm_models/codecs/pmml",
+            "ppdm_models/codecs/xgboost",
+            "ppdm_models/codecs/lightgbm",
+            "ppdm_models/codecs/sklearn",
+            "ppdm_models/records/read_table.py",
+            "ppdm_models/records/matching.py",
+        ),
+    ),
+}
+MOST_OF_A_FUNCTION = 3
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One mutation, and where it is."""
+
+    number: int
+    area: str
+    path: str
+    function: str
+    place: int
+    line: int
+    text: str
+
+    @property
+    def key(self) -> str:
+        """What stays the same while the rest of its module changes."""
+        return f"{self.path}:{self.function}:{self.text}"
+
+
+def chosen(root: Path) -> list[Mutant]:
+    """Return the mutants of all areas, numbered from 1 in the order of their names."""
+    picked = [mutant for name, area in AREAS.items() for mutant in of_area(root, name, area)]
+    return [
+        Mutant(number, m.area, m.path, m.function, m.place, m.line, m.text)
+        for number, m in enumerate(picked, start=1)
+    ]
+
+
+def of_area(root: Path, name: str, area: Area) -> list[Mutant]:
+    """Return the mutants whose keys have the smallest digests, few of each function."""
+    taken, of_function = [], Counter[str]()
+    for mutant in sorted(_candidates(root, name, area), key=_digest):
+        function = f"{mutant.path}:{mutant.function}"
+        if len(taken) < area.number and of_function[function] < MOST_OF_A_FUNCTION:
+            taken.append(mutant)
+            of_function[function] += 1
+    return sorted(taken, key=lambda mutant: (mutant.path, mutant.place))
+
+
+def _candidates(root: Path, name: str, area: Area) -> Iterator[Mutant]:
+    for folder in area.folders:
+        path = root / folder
+        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+            module = ast.parse(file.read_text(encoding="utf-8"))
+            for place, (function, mutation) in enumerate(sites_of(module)):
+                where = file.relative_to(root).as_posix()
+                yield Mutant(
+                    0, name, where, function, place, mutation.original.lineno, str(mutation)
+                )
+
+
+def _digest(mutant: Mutant) -> str:
+    return hashlib.sha256(f"{mutant.key}:{mutant.place}".encode()).hexdigest()

@@ -1,0 +1,97 @@
+"""Mutants sleep until they are named, and each changes its own expression only."""
+
+import ast
+import subprocess
+import sys
+
+import pytest
+
+from tests.mutants.choosing import AREAS, chosen, of_area
+from tests.mutants.mutations import mutations_of
+from tests.mutants.switching import SWITCH, sites_of, with_mutants
+from tests.places import ROOT
+
+SOURCE = '''"""What it is."""
+
+from __future__ import annotations
+
+LIMIT = 3
+
+
+def is_small(value: int, most: int = 5) -> bool:
+    """Say whether a value is small."""
+    if value < 0:
+        raise ValueError(f"{value + 1}")
+    return value < most and value != LIMIT
+'''
+EXPRESSIONS = {
+    "a < b": {"a <= b"},
+    "a == b": {"a != b"},
+    "a < b <= c": {"a <= b <= c", "a < b < c"},
+    "a and b": {"a", "b", "a or b"},
+    "not a": {"a"},
+    "-a": {"a"},
+    "a + b": {"a - b"},
+    "a * 2": {"a / 2", "3"},
+    "reading.low": {"reading.high"},
+    "max(a)": {"min(a)"},
+    "np.floor(a)": {"np.ceil"},
+    "x.floor": set(),
+    "f'{a + b}'": set(),
+}
+
+
+@pytest.mark.parametrize(("text", "mutants"), EXPRESSIONS.items())
+def test_an_expression_has_the_mutants_that_its_kind_says(text, mutants):
+    module = ast.parse(f"def f():\n    return {text}")
+    assert {ast.unparse(mutation.mutant) for _, mutation in sites_of(module)} == mutants
+
+
+def outcome(number):
+    """Return what the function of SOURCE says of some values, with a mutant awake."""
+    places = range(len(list(sites_of(ast.parse(SOURCE)))))
+    values = "[is_small(value) for value in (0, 3, 4, 5, 6)]"
+    switch = (
+        f"import sys, types\nm = types.ModuleType('mutant_switch')\nexec({SWITCH!r}, m.__dict__)\n"
+    )
+    switch += f"m.awake = {number}\nsys.modules['mutant_switch'] = m\n"
+    built = with_mutants(SOURCE, {place: place + 1 for place in places})
+    program = f"{switch}exec({built!r})\nprint({values})"
+    return subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    ).stdout.strip()
+
+
+def test_with_no_mutant_awake_a_module_does_what_it_did():
+    assert outcome(0) == "[True, False, True, False, False]"
+
+
+def test_each_mutant_awake_changes_what_its_expression_says():
+    texts = [str(mutation) for _, mutation in sites_of(ast.parse(SOURCE))]
+    assert len(texts) == 7
+    flipped = texts.index("comparison: value < most -> value <= most") + 1
+    assert outcome(flipped) == "[True, False, True, True, False]"
+    swapped = texts.index(
+        "and/or: value < most and value != LIMIT -> value < most or value != LIMIT"
+    )
+    assert outcome(swapped + 1) == "[True, True, True, True, True]"
+
+
+def test_messages_and_defaults_have_no_mutants():
+    texts = [str(mutation) for _, mutation in sites_of(ast.parse(SOURCE))]
+    assert not [text for text in texts if "value + 1" in text or "5" in text]
+
+
+def test_three_hundred_mutants_are_chosen_in_every_area():
+    mutants = chosen(ROOT)
+    assert len(mutants) >= 300
+    assert {mutant.area for mutant in mutants} == set(AREAS)
+    assert [mutant.number for mutant in mutants] == list(range(1, len(mutants) + 1))
+
+
+def test_the_same_mutants_are_chosen_again():
+    assert of_area(ROOT, "rules", AREAS["rules"]) == of_area(ROOT, "rules", AREAS["rules"])
+
+
+def test_a_name_has_no_mutants():
+    assert not list(mutations_of(ast.parse("name", mode="eval").body))
