@@ -64,6 +64,18 @@ def grower(case: Case) -> Grower:
     )
 
 
+STOP_AT_PURE = (Tool.RPART, Tool.SCIKIT_LEARN, Tool.SPARK, Tool.TREEWARDEN, Tool.WEKA)
+"""Programs that never split a node whose records all have one class; pruning and raised subtrees only add records."""
+
+
+def stops_at_pure(case: Case) -> bool:
+    """Whether the learner is known to split no node whose records all have one class.
+
+    So does every learner that takes the split with the lowest impurity: none is below the 0 of a pure node.
+    """
+    return case.knowledge.split is not SplitLevel.NONE or grower(case).tool in STOP_AT_PURE
+
+
 def is_counted(case: Case) -> bool:
     """Whether the file counts the records of every leaf, so that none of them was left out when the tree was grown."""
     tree, is_weighed = case.tree, case.population.weight is not None
