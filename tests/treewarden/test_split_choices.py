@@ -7,6 +7,7 @@ import pytest
 
 import treewarden as tw
 
+tree = pytest.importorskip("sklearn.tree")
 FOLDER = Path(__file__).parents[1] / "data/choices"
 CLAUSE = {"id": "c", "measure": "certain_disclosure", "rule": "at_most", "limit": 0}
 NOBODY = {"name": "nobody", "version": "1", "title": "Nobody is certain", "clause": [CLAUSE]}
@@ -15,7 +16,7 @@ SHAPES = ("counted_inner_nodes.pmml", "labels_only.pmml", "labelled_leaves_only.
 
 def audited(model, table, **options):
     """Return the audit of a file in the folder, or of a model, by all that whole records prove."""
-    model = str(FOLDER / model) if isinstance(model, str) else model
+    model = str(FOLDER / model) if isinstance(model, str) else model  # an absolute path stays
     table = pd.read_csv(FOLDER / table) if isinstance(table, str) else table
     settings = {"sensitive": "y", "policy": NOBODY, "levels": False, "jobs": 1}
     return tw.audit(model, table, worlds_all=True, **{**settings, **options})
@@ -62,3 +63,43 @@ def test_a_learner_that_split_a_pure_node_says_nothing_by_its_shape():
     table.loc[table["f0"] == 0, "y"] = "a"
     result = audited("labelled_leaves_only.pmml", table)
     assert (str(result.verdict), certain(result)) == ("PASS", (0, 0))
+
+
+def test_a_criterion_that_a_drawing_prints_is_that_of_its_learner():
+    table = pd.read_csv(FOLDER / "names_gini.csv")
+    fitted = tree.DecisionTreeClassifier(max_depth=2, min_samples_leaf=3, random_state=0)
+    estimator = audited(fitted.fit(table[["a", "b"]], table["y"]), table)
+    drawing = audited("names_gini.dot", table)
+    assert str(estimator.verdict) == str(drawing.verdict) == "FAIL"
+    assert certain(estimator) == certain(drawing) == (1, 1)
+    assert not any("how its splits were chosen" in said for said in drawing.warnings)
+
+
+def test_a_quasi_identifier_that_a_drawing_does_not_list_is_left_open():
+    alone = audited("does_not_list_a.dot", "does_not_list_a.csv")
+    assert (str(alone.verdict), certain(alone)) == ("PASS", (0, 0))
+    both = audited("does_not_list_a.dot", "does_not_list_a.csv", qi=["a", "b"])
+    assert str(both.verdict) == "UNDETERMINED"
+    assert certain(both)[0] == 0
+    assert certain(both)[1] >= 2
+    assert any("splits on 'a', which the file does not list" in said for said in both.warnings)
+
+
+def test_a_fitted_estimator_lists_every_column_that_it_saw():
+    table = pd.read_csv(FOLDER / "does_not_list_a.csv")
+    fitted = tree.DecisionTreeClassifier(max_depth=2, min_samples_leaf=3, random_state=0)
+    result = audited(fitted.fit(table[["b"]], table["y"]), table, qi=["a", "b"])
+    assert (str(result.verdict), certain(result)) == ("PASS", (0, 0))
+
+
+def test_a_drawing_of_a_tree_that_compared_part_of_its_columns_is_left_open(tmp_path):
+    table = pd.read_csv(FOLDER / "names_gini.csv")
+    settings = {"max_depth": 2, "min_samples_leaf": 3, "max_features": 1, "random_state": 2}
+    fitted = tree.DecisionTreeClassifier(**settings).fit(table[["a", "b"]], table["y"])
+    assert fitted.tree_.feature[0] == 0  # though a split on b is better
+    drawing = tmp_path / "tree.dot"
+    names = {"feature_names": ["a", "b"], "class_names": ["0", "1"]}
+    drawing.write_text(tree.export_graphviz(fitted, **names))
+    result = audited(str(drawing), table)
+    assert (str(result.verdict), certain(result)[0]) == ("UNDETERMINED", 0)
+    assert any("would have been better in the true table" in said for said in result.warnings)

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 from ppdm_models.codecs.common.xml import Element
 from ppdm_models.codecs.pmml.values import number
-from ppdm_models.codecs.sklearn.arrays import UNMODELLED
-from ppdm_models.tree.tree import Criterion, Learner, Tool
+from ppdm_models.codecs.sklearn.arrays import UNMODELLED, stopping_of
+from ppdm_models.tree.tree import Criterion, Learner, Stopping, Tool
 
 PREFIX = "treewarden:"
 ESTIMATOR = re.compile(
@@ -26,7 +26,11 @@ OWN = {
     "max-bins",
     "sets",
     "unmodelled",
+    "stopping",
+    "lists-columns",
 }
+LIMITS = ("max-depth", "min-split-records", "max-leaves", "min-impurity-decrease", "pruning-alpha")
+"""What the extension of our own says of when a learner stopped, in this order; "none" where there is no limit."""
 CRITERIA = {"gini": Criterion.GINI, "entropy": Criterion.ENTROPY, "log_loss": Criterion.ENTROPY}
 
 
@@ -55,6 +59,8 @@ def read_learner(root: Element, model: Element, records: Callable[[], float | No
             max_bins=_at_least_one(own["max-bins"]) if "max-bins" in own else None,
             sets=_yes_or_no(own["sets"]) if "sets" in own else None,
             unmodelled=tuple(own.get("unmodelled", "").split()),
+            stopping=_stopping(own["stopping"]) if "stopping" in own else None,
+            lists_columns=_yes_or_no(own.get("lists-columns", "false")),
         )
     task = root.first("MiningBuildTask")
     pieces = [] if task is None else [_text(item) for item in task.all("Extension")]
@@ -96,7 +102,22 @@ def _from_settings(found: re.Match[str], records: Callable[[], float | None]) ->
         multiway=False,
         tool=Tool.SCIKIT_LEARN,
         unmodelled=tuple(name for name in UNMODELLED if settings.get(name, "None") != "None"),
+        stopping=_stopping_of(settings, records),
     )
+
+
+def _stopping_of(settings: dict[str, str], records: Callable[[], float | None]) -> Stopping | None:
+    """Return when a tree stopped whose estimator was printed; settings that are not printed have their defaults."""
+    wholes = {"max_depth": "None", "min_samples_split": "2", "max_leaf_nodes": "None"}
+    plain: dict[str, object] = {}
+    for name, default in (*wholes.items(), ("min_impurity_decrease", "0"), ("ccp_alpha", "0")):
+        text = settings.get(name, default)
+        value = number(text)
+        if value is None and text != "None":
+            return None
+        is_whole = value is not None and name in wholes and "." not in text and abs(value) < 1e15
+        plain[name] = int(value or 0) if is_whole else value
+    return stopping_of(plain, records() or 0.0)
 
 
 def _records(text: str, records: Callable[[], float | None], whole: bool) -> int:
@@ -104,6 +125,31 @@ def _records(text: str, records: Callable[[], float | None], whole: bool) -> int
     if value is None or value < 0 or value > 1e15:
         return 1
     return int(value) if whole else math.ceil(value * (records() or 0.0))
+
+
+def _stopping(text: str) -> Stopping:
+    words = text.split()
+    if len(words) != len(LIMITS):
+        raise ValueError(f"{text[:60]!r} is not {', '.join(LIMITS)}")
+    depth, split, leaves, decrease, alpha = words
+    return Stopping(
+        None if depth == "none" else _from_zero(depth),
+        _at_least_one(split),
+        None if leaves == "none" else _from_zero(leaves),
+        _amount(decrease),
+        _amount(alpha),
+    )
+
+
+def _from_zero(text: str) -> int:
+    return 0 if text == "0" else _at_least_one(text)
+
+
+def _amount(text: str) -> float:
+    value = number(text)
+    if value is None:
+        raise ValueError(f"{text!r} is no number")
+    return value
 
 
 def _text(item: Element) -> str:

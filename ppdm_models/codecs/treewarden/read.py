@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 
 from ppdm_models import limits
-from ppdm_models.codecs.treewarden.document import NodeEntry, TreeDocument
+from ppdm_models.codecs.treewarden.document import LearnerEntry, NodeEntry, TreeDocument
 from ppdm_models.codecs.treewarden.tests import test_of
 from ppdm_models.codecs.treewarden.treatments import treatment_of
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.tree.impurity import Impurity
 from ppdm_models.tree.predicate import Always, MissingTest, Never, NumericTest, Predicate, atoms
-from ppdm_models.tree.tree import Band, Criterion, Feature, Learner, Node, Task, Tree
+from ppdm_models.tree.tree import Band, Criterion, Feature, Learner, Node, Stopping, Task, Tree
 
 
 def tree_of(document: TreeDocument, source: str) -> Tree:
@@ -50,13 +50,19 @@ def tree_of(document: TreeDocument, source: str) -> Tree:
         target=document.target,
         classes=document.classes,
         task=document.task,
-        learner=Learner(**document.learner.model_dump()),
+        learner=_learner(document.learner),
         quality=document.quality,
         missing=document.missing,
         no_true_child=document.no_true_child,
         source=source,
         format="treewarden_json",
     )
+
+
+def _learner(entry: LearnerEntry) -> Learner:
+    said = entry.model_dump(exclude={"stopping"})
+    stopping = entry.stopping
+    return Learner(**said, stopping=None if stopping is None else Stopping(**stopping.model_dump()))
 
 
 def _nodes(document: TreeDocument, features: dict[str, Feature], source: str) -> tuple[Node, ...]:

@@ -131,13 +131,14 @@ LOCATION = "http://www.w3.org/2001/XMLSchema-instance schemaLocation"
 _MODELS = ("TreeModel", "DecisionTree")
 _SETTINGS = (
     *("quality", "criterion", "min-leaf-records", "all-features", "multiway", "tool", "max-bins"),
-    *("sets", "unmodelled"),
+    *("sets", "unmodelled", "lists-columns"),
 )
 OWN = {
     **{
         f"treewarden:{name}": (_MODELS, re.compile(r"\d{1,12}|[a-z_ -]{0,60}"))
         for name in _SETTINGS
     },
+    "treewarden:stopping": (_MODELS, re.compile(r"(?:(?:none|[\d.e+-]{1,25}) ?){5}")),
     "treewarden:band": (("Node",), re.compile(r"\S{1,30} \S{1,30} .*", re.DOTALL)),
     "treewarden:impurity": (("Node",), re.compile(r"[a-z_-]{1,30} \S{1,30} \S{1,30}")),
 }
