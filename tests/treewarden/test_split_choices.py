@@ -98,8 +98,7 @@ def test_a_drawing_of_a_tree_that_compared_part_of_its_columns_is_left_open(tmp_
     fitted = tree.DecisionTreeClassifier(**settings).fit(table[["a", "b"]], table["y"])
     assert fitted.tree_.feature[0] == 0  # though a split on b is better
     drawing = tmp_path / "tree.dot"
-    names = {"feature_names": ["a", "b"], "class_names": ["0", "1"]}
-    drawing.write_text(tree.export_graphviz(fitted, **names))
+    drawing.write_text(tree.export_graphviz(fitted, feature_names=["a", "b"]))
     result = audited(str(drawing), table)
     assert (str(result.verdict), certain(result)[0]) == ("UNDETERMINED", 0)
     assert any("would have been better in the true table" in said for said in result.warnings)
