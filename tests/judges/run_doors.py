@@ -42,9 +42,7 @@ def main() -> int:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     began = time.perf_counter()
     counts = {kind: Counter[str]() for kind in options.kinds}
-    cases = list(
-        product(options.kinds, range(options.seed, options.seed + options.cases))
-    )
+    cases = list(product(options.kinds, range(options.seed, options.seed + options.cases)))
     trials = in_order(trial, cases, options.jobs, options.cluster)
     for (kind, seed), outcome in zip(cases, trials, strict=True):
         counts[kind].update(outcome.counts)
@@ -52,7 +50,9 @@ def main() -> int:
         if outcome.misses:
             print(f"{kind}, seed {seed}: {'; '.join(outcome.misses)}", flush=True)
     for kind, counted in counts.items():
-        print(f"{kind}: " + ", ".join(f"{number} {what}" for what, number in sorted(counted.items())))
+        print(
+            f"{kind}: " + ", ".join(f"{number} {what}" for what, number in sorted(counted.items()))
+        )
     print(f"seeds from {options.seed}; {time.perf_counter() - began:.0f} s")
     return 1 if any(counted["misses"] for counted in counts.values()) else 0
 
