@@ -197,6 +197,6 @@ def _published_split(tree: Tree) -> tuple[SplitLevel, str]:
             "if an adversary can guess it, audit with --split gini or --split entropy too"
         )
     if not tree.learner.all_features:
-        said = f"{tree.source} was grown on random parts of its features, so the choice of its splits proves nothing"
+        said = f"{tree.source} was grown on random parts of its features, so that the choice of its splits is not used"
         return SplitLevel.NONE, said
     return SplitLevel(criterion.value), ""

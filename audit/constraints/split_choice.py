@@ -11,7 +11,13 @@ from audit.facts.case import Case
 from audit.facts.excesses import excesses
 from audit.facts.grower import Grower, grower
 from audit.facts.kind import TRUTH_TOLERANCE_SHARE
-from audit.facts.node_candidates import compared_at, left_out, left_out_at, listing_of
+from audit.facts.node_candidates import (
+    compared_at,
+    left_out,
+    left_out_at,
+    listing_of,
+    tested_columns,
+)
 from audit.facts.rows import LeftOut, Row, SplitFamily
 from audit.facts.weighed_rows import common_weight, whole_units
 from audit.reading import Undetermined
@@ -20,6 +26,9 @@ from ppdm_models.tree.tree import Node
 BEATEN = (
     "how splits were chosen, as others would have been better in the true table: the learner compared part of "
     "the columns, or has limits that the file does not name"
+)
+DRAWN = (
+    "other cuts of the column that a node tests, as the learner drew the columns that it compared"
 )
 WEIGHED = "how splits were chosen where sampling weights differ, as sums of weights were compared"
 
@@ -36,9 +45,10 @@ class SplitChoice(Constraint):
     """
 
     def rows(self, case: Case) -> Iterator[Row | LeftOut]:
-        if case.knowledge.split is SplitLevel.NONE:
-            return
         by = grower(case)
+        if case.knowledge.split is SplitLevel.NONE:
+            yield from _of_random_columns(case, by)
+            return
         nowhere = left_out(case, by)
         if nowhere is not None:
             yield nowhere
@@ -66,6 +76,38 @@ def _compared(case: Case, by: Grower) -> Iterator[Row | LeftOut]:
             continue
         found = compared_at(case, node, listing, by)
         yield from found if common_weight(case, inside) else _weighed(case, node, found)
+
+
+def _of_random_columns(case: Case, by: Grower) -> Iterator[LeftOut]:
+    """Yield, where a learner compared random parts of its columns, other cuts of the column that each node tests.
+
+    scikit-learn looks at every cut of the columns that it draws, but for the splitter that draws cuts too: which of the
+    two it was is not known here, so that this is left out.
+    """
+    learner = case.tree.learner
+    if learner.all_features or learner.criterion is None:
+        return
+    nowhere = left_out(case, by)
+    if nowhere is not None:
+        yield nowhere
+        return
+    listing = listing_of(case)
+    for node in case.tree.nodes:
+        inside = case.members.of(node.index)
+        if node.is_leaf or not len(inside):
+            continue
+        here = left_out_at(case, node, inside, by)
+        if here is not None or common_weight(case, inside) is None:
+            yield LeftOut(node.index, "", DRAWN, is_open=True)
+            continue
+        names = tested_columns(case, node)
+        kept = tuple(one for one in listing.listed if one.feature.name in names)
+        own = replace(listing, listed=kept, unlisted=())
+        for found in compared_at(case, node, own, by, learner.criterion):
+            if isinstance(found, LeftOut):
+                yield found
+            else:
+                yield LeftOut(node.index, found.attribute, DRAWN, possible=(found,))
 
 
 def _is_beaten(case: Case, found: Iterable[Row | LeftOut]) -> bool:

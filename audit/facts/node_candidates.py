@@ -198,13 +198,13 @@ def _ends(test: Predicate, name: str) -> Iterator[float]:
 
 def _lacked(case: Case, node: Node, inside: IndexArray) -> str:
     """Return an attribute that a node tests and some of its records lack; "" where there is none."""
-    for name in _tested(case, node):
+    for name in tested_columns(case, node):
         if case.population.columns[name].take(inside).missing.any():
             return name
     return ""
 
 
-def _tested(case: Case, node: Node) -> list[str]:
+def tested_columns(case: Case, node: Node) -> list[str]:
     """Return the attributes that the children of a node ask about."""
     asked = (features_of(case.tree.nodes[child].test) for child in node.children)
     return list(dict.fromkeys(name for names in asked for name in names))
