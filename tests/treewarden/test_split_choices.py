@@ -102,3 +102,89 @@ def test_a_drawing_of_a_tree_that_compared_part_of_its_columns_is_left_open(tmp_
     result = audited(str(drawing), table)
     assert (str(result.verdict), certain(result)[0]) == ("UNDETERMINED", 0)
     assert any("would have been better in the true table" in said for said in result.warnings)
+
+
+@pytest.mark.parametrize("leaf", ["as-published", "counts", "rates"])
+@pytest.mark.parametrize("split", ["as-published", "none"])
+def test_a_decrease_that_a_split_had_to_reach_proves_people_where_leaves_are_counted(leaf, split):
+    model, table = "min_impurity_decrease.skops", "min_impurity_decrease.csv"
+    result = audited(model, table, leaf=leaf, split=split)
+    assert (str(result.verdict), certain(result)) == ("FAIL", (2, 2))
+
+
+def test_a_decrease_that_a_split_had_to_reach_is_left_open_where_leaves_are_not_counted():
+    result = audited("min_impurity_decrease.skops", "min_impurity_decrease.csv", leaf="labels")
+    assert (str(result.verdict), certain(result)[0]) == ("UNDETERMINED", 0)
+    assert any("min_impurity_decrease = 0.02" in said for said in result.warnings)
+
+
+def test_a_leaf_that_could_be_split_is_pure():
+    table = pd.DataFrame({"a": [0, 0, 1, 1, 2, 2, 3], "y": ["n", "n", "y", "n", "y", "y", "y"]})
+    grown = tree.DecisionTreeClassifier(random_state=0).fit(table[["a"]], table["y"])
+    result = audited(grown, table, leaf="labels")
+    # The leaves of a = 0 and of a = 1 hold records that agree in everything, so that neither could be split.
+    assert (str(result.verdict), certain(result)) == ("FAIL", (3, 3))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"max_depth": 1}, {"min_samples_split": 5}, {"min_samples_leaf": 3}],
+)
+def test_a_leaf_that_could_not_be_split_need_not_be_pure(settings):
+    table = pd.DataFrame({"a": range(8), "y": ["n", "n", "n", "y", "y", "y", "n", "y"]})
+    grown = tree.DecisionTreeClassifier(random_state=0, **settings).fit(table[["a"]], table["y"])
+    result = audited(grown, table, leaf="labels")
+    assert certain(result)[0] < 8
+
+
+MIXED = pd.DataFrame(
+    {
+        "a": [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5],
+        "b": [0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3],
+        "y": ["n", "n", "n", "y", "n", "n", "y", "y", "n", "y", "y", "y"],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"ccp_alpha": 0.1}, "ccp_alpha = 0.1"),
+        ({"max_leaf_nodes": 3, "ccp_alpha": 0.01}, "max_leaf_nodes = 3, ccp_alpha = 0.01"),
+    ],
+)
+def test_pruning_leaves_open_who_is_certain_and_is_named(settings, named):
+    fitted = tree.DecisionTreeClassifier(random_state=0, **settings)
+    result = audited(fitted.fit(MIXED[["a", "b"]], MIXED["y"]), MIXED)
+    assert certain(result)[0] < certain(result)[1]
+    assert any(named in said for said in result.warnings)
+
+
+@pytest.mark.parametrize("settings", [{}, {"max_depth": 2}, {"max_leaf_nodes": 99}])
+def test_settings_that_stopped_no_leaf_leave_nothing_open(settings):
+    fitted = tree.DecisionTreeClassifier(random_state=0, **settings)
+    result = audited(fitted.fit(MIXED[["a", "b"]], MIXED["y"]), MIXED)
+    low, high = certain(result)
+    assert low == high
+    assert not any("not split" in said for said in result.warnings)
+
+
+def test_a_limit_of_leaves_bounds_what_the_waiting_leaves_gain():
+    fitted = tree.DecisionTreeClassifier(random_state=0, max_leaf_nodes=3)
+    result = audited(fitted.fit(MIXED[["a", "b"]], MIXED["y"]), MIXED)
+    by_depth = tree.DecisionTreeClassifier(random_state=0, max_depth=2)
+    plain = audited(by_depth.fit(MIXED[["a", "b"]], MIXED["y"]), MIXED)
+    assert certain(result)[1] >= certain(plain)[0]
+    low, high = certain(result)
+    assert low <= high
+
+
+def test_cuts_of_a_drawn_column_are_left_open():
+    settings = {"max_features": 1, "min_samples_leaf": 2, "max_depth": 2, "random_state": 19}
+    table = pd.DataFrame(
+        {"a": [1, 2, 0, 2, 0, 1, 0], "b": [0, 2, 2, 0, 1, 2, 0], "y": [0, 0, 1, 0, 1, 0, 1]}
+    )
+    fitted = tree.DecisionTreeClassifier(criterion="entropy", **settings)
+    result = audited(fitted.fit(table[["a", "b"]], table["y"]), table)
+    assert str(result.verdict) == "UNDETERMINED"
+    assert any("other cuts of the column" in said for said in result.warnings)
