@@ -1,7 +1,8 @@
-"""Leaves that were not split: what the settings by which a learner stopped say of their classes (scikit-learn).
+"""Leaves that were not split: what the settings by which a learner stopped say of their classes.
 
 A leaf that could be split is pure, unless ``min_impurity_decrease``, ``max_leaf_nodes`` or ``ccp_alpha`` explain it.
 Where the class counts of all leaves are known, the first two say that no candidate gains more than a known amount.
+So much of scikit-learn. Why rpart (``cp``) and Spark stopped at a leaf that is not pure is left out.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from audit.facts.stopped_leaves import (
 from audit.facts.unsplit_rows import gains_more, unsplit_rows
 from audit.reading import Undetermined
 from ppdm_models.arrays import FloatArray
+from ppdm_models.tree.tree import Criterion, Tool
 
 WHY = "why leaves were not split ({}), which is not modelled here"
 REFUTED = "why leaves were not split, as {} would not have stopped some of them in the true table"
@@ -98,7 +100,9 @@ def _weak_splits(
 ) -> Iterator[WholeRecords | LeftOut]:
     """Yield, of leaves with known counts, that no split gains more than the settings allow; else what is left out."""
     learner, leaves = case.tree.learner, Leaves.of(case)
-    stopping, criterion, records = leaves.stopping, learner.criterion, float(masses.sum())
+    stopping, records = leaves.stopping, float(masses.sum())
+    is_sklearn = learner.tool is Tool.SCIKIT_LEARN
+    criterion = learner.criterion or (None if is_sklearn else Criterion.GINI)
     why = WHY.format(", ".join(settings))
     is_limited = any("max_leaf_nodes" in setting for setting in settings)
     most: FloatArray | None = np.full(len(masses), stopping.min_impurity_decrease)
@@ -112,11 +116,14 @@ def _weak_splits(
         everything = np.diag(masses[index])[None]
         greatest = float(decrease(criterion, everything, records)[0])
         least = stopping.pruning_alpha or (0.0 if most is None else float(most[index]))
+        if not is_sklearn:
+            least = 0.0  # rpart prunes by errors, and Spark by labels
         if greatest <= least * (1 - TRUTH_TOLERANCE_SHARE) or not any(
             leaves.candidates(facts.node)
         ):
             continue  # pure, or no split gains as much
-        if stopping.pruning_alpha > 0 or most is None or not learner.all_features:
+        is_modelled = is_sklearn and learner.all_features
+        if stopping.pruning_alpha > 0 or most is None or not is_modelled:
             yield LeftOut(index, "", why, is_open=True)
             continue
         found = tuple(leaves.candidates(facts.node))

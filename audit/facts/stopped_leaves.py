@@ -31,6 +31,12 @@ def settings_in_force(case: Case) -> tuple[str, ...]:
     stopping = case.tree.learner.stopping
     if stopping is None:
         return ()
+    if case.tree.learner.tool is Tool.RPART:
+        return (f"cp = {stopping.pruning_alpha:g}",)
+    if case.tree.learner.tool is Tool.SPARK:
+        return (
+            f"minInfoGain = {stopping.min_impurity_decrease:g}, and leaves of one label are merged",
+        )
     named = []
     if stopping.min_impurity_decrease > 0:
         named.append(f"min_impurity_decrease = {stopping.min_impurity_decrease:g}")
@@ -68,10 +74,10 @@ def is_of_people(case: Case) -> bool:
 
 
 def is_known_learner(case: Case) -> bool:
-    """Whether the file says how its learner stopped, and it is one whose rules are known."""
+    """Whether the file says how its learner stopped, and it is one whose settings are known."""
     learner = case.tree.learner
-    is_sklearn = grower(case).tool is Tool.SCIKIT_LEARN
-    return learner.stopping is not None and is_sklearn and not learner.saw_noise
+    is_known = learner.tool in (Tool.RPART, Tool.SCIKIT_LEARN, Tool.SPARK)
+    return learner.stopping is not None and is_known and not learner.saw_noise
 
 
 @dataclass(frozen=True)

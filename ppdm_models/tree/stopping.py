@@ -14,8 +14,8 @@ class Stopping:
 
     It splits no node below ``max_depth`` tests, none of fewer than ``min_split_records``, none whose best split lowers
     the impurity, times the share of all records there, by less than ``min_impurity_decrease``, and no more once there
-    are ``max_leaves`` leaves, the greatest decrease first. Then it prunes by cost complexity with ``pruning_alpha``.
-    None and 0 say that there is no such limit.
+    are ``max_leaves`` leaves, the greatest decrease first. Then it prunes by cost complexity with ``pruning_alpha``,
+    rpart's ``cp``. None and 0 say that there is no such limit. Spark's least gain is of the records of a node alone.
     """
 
     max_depth: int | None = None

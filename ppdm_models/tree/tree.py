@@ -98,8 +98,8 @@ class Learner:
     the others (None: not said, so judged by the tree's shape); ``max_bins`` is
     into how many bins a tool that bins numbers sorts them at most (None: not said); ``unmodelled`` are settings that
     decided which splits were taken too, and of which no constraint speaks. ``stopping`` is when it stopped (None: not
-    said), which is no part of a learner's value: pruning makes it untrue. ``lists_columns`` says that the tree's features are all the columns that the learner saw; others may be
-    those alone that some node tests.
+    said); it is no part of a learner's value, as pruning makes it untrue. ``lists_columns`` says that the tree's
+    features are all the columns that the learner saw; others may be those alone that some node tests.
     """
 
     criterion: Criterion | None = None
