@@ -98,8 +98,8 @@ class Learner:
     the others (None: not said, so judged by the tree's shape); ``max_bins`` is
     into how many bins a tool that bins numbers sorts them at most (None: not said); ``unmodelled`` are settings that
     decided which splits were taken too, and of which no constraint speaks. ``stopping`` is when it stopped (None: not
-    said); it is no part of a learner's value, as pruning makes it untrue. ``lists_columns`` says that the tree's
-    features are all the columns that the learner saw; others may be those alone that some node tests.
+    said): no part of a learner's value, as nothing that is written here gives it away. ``lists_columns`` says that the
+    tree's features are all the columns that the learner saw; others may be those alone that some node tests.
     """
 
     criterion: Criterion | None = None
@@ -112,6 +112,14 @@ class Learner:
     unmodelled: tuple[str, ...] = ()
     stopping: Stopping | None = field(default=None, compare=False)
     lists_columns: bool = False
+
+    @property
+    def usually_lists_columns(self) -> bool:
+        """Whether what says so much of its learner lists all columns: fitted estimators do, and treewarden's learners.
+
+        What treewarden writes says ``lists_columns`` only where it is otherwise.
+        """
+        return self.tool in (Tool.SCIKIT_LEARN, Tool.TREEWARDEN) and self.criterion is not None
 
     @property
     def weighs_classes(self) -> bool:

@@ -15,8 +15,8 @@ from ppdm_models.tree.tree import (
     Node,
     NoTrueChild,
     Quality,
-    Stopping,
     Task,
+    Tool,
     Tree,
 )
 
@@ -50,15 +50,6 @@ MIXED = st.builds(
     ENDS,
 )
 IMPURITIES = st.none() | MIXED
-LIMITS = st.integers(0, 10**15)
-STOPPINGS = st.builds(
-    Stopping,
-    st.none() | LIMITS,
-    st.integers(1, 10**15),
-    st.none() | LIMITS,
-    st.floats(0, 1e300),
-    st.floats(0, 1),
-)
 
 
 @st.composite
@@ -152,7 +143,7 @@ def trees(draw):
             draw(st.integers(1, 99)),
             draw(st.booleans()),
             draw(st.none() | st.booleans()),
-            stopping=draw(st.none() | STOPPINGS),
+            tool=draw(st.sampled_from(list(Tool))),
             lists_columns=draw(st.booleans()),
         ),
         quality=quality,

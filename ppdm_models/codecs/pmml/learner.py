@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 from ppdm_models.codecs.common.xml import Element
 from ppdm_models.codecs.pmml.values import number
@@ -26,11 +27,8 @@ OWN = {
     "max-bins",
     "sets",
     "unmodelled",
-    "stopping",
     "lists-columns",
 }
-LIMITS = ("max-depth", "min-split-records", "max-leaves", "min-impurity-decrease", "pruning-alpha")
-"""What the extension of our own says of when a learner stopped, in this order; "none" where there is no limit."""
 CRITERIA = {"gini": Criterion.GINI, "entropy": Criterion.ENTROPY, "log_loss": Criterion.ENTROPY}
 
 
@@ -50,7 +48,7 @@ def read_learner(root: Element, model: Element, records: Callable[[], float | No
     """
     own = extensions(model)
     if own.keys() & OWN:
-        return Learner(
+        said = Learner(
             criterion=Criterion(own["criterion"]) if "criterion" in own else None,
             min_leaf_records=_at_least_one(own.get("min-leaf-records", "1")),
             all_features=_yes_or_no(own.get("all-features", "true")),
@@ -59,9 +57,10 @@ def read_learner(root: Element, model: Element, records: Callable[[], float | No
             max_bins=_at_least_one(own["max-bins"]) if "max-bins" in own else None,
             sets=_yes_or_no(own["sets"]) if "sets" in own else None,
             unmodelled=tuple(own.get("unmodelled", "").split()),
-            stopping=_stopping(own["stopping"]) if "stopping" in own else None,
-            lists_columns=_yes_or_no(own.get("lists-columns", "false")),
         )
+        if "lists-columns" in own:
+            return replace(said, lists_columns=_yes_or_no(own["lists-columns"]))
+        return replace(said, lists_columns=said.usually_lists_columns)
     task = root.first("MiningBuildTask")
     pieces = [] if task is None else [_text(item) for item in task.all("Extension")]
     found = next(
@@ -125,31 +124,6 @@ def _records(text: str, records: Callable[[], float | None], whole: bool) -> int
     if value is None or value < 0 or value > 1e15:
         return 1
     return int(value) if whole else math.ceil(value * (records() or 0.0))
-
-
-def _stopping(text: str) -> Stopping:
-    words = text.split()
-    if len(words) != len(LIMITS):
-        raise ValueError(f"{text[:60]!r} is not {', '.join(LIMITS)}")
-    depth, split, leaves, decrease, alpha = words
-    return Stopping(
-        None if depth == "none" else _from_zero(depth),
-        _at_least_one(split),
-        None if leaves == "none" else _from_zero(leaves),
-        _amount(decrease),
-        _amount(alpha),
-    )
-
-
-def _from_zero(text: str) -> int:
-    return 0 if text == "0" else _at_least_one(text)
-
-
-def _amount(text: str) -> float:
-    value = number(text)
-    if value is None:
-        raise ValueError(f"{text!r} is no number")
-    return value
 
 
 def _text(item: Element) -> str:

@@ -96,10 +96,6 @@ class _Rewriting:
                 yield self.document.removal(self.spans[node.name])
         if self.with_quality:
             yield from self._meaning()
-        if self.after.learner.stopping is None:
-            for item in self.model.children:
-                if item.attributes.get("name") == "treewarden:stopping":
-                    yield self.document.removal(item)
         for node in self.after.nodes:
             yield from self._node(node, self.old[node.name], self.spans[node.name])
 

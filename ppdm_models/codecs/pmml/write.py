@@ -25,7 +25,7 @@ from ppdm_models.tree.predicate import (
     Surrogate,
 )
 from ppdm_models.tree.single import on_32_bits
-from ppdm_models.tree.tree import Missing, Node, NoTrueChild, Stopping, Task, Tool, Tree
+from ppdm_models.tree.tree import Missing, Node, NoTrueChild, Task, Tool, Tree
 
 NAMESPACE = "http://www.dmg.org/PMML-4_4"
 UNSAFE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -168,10 +168,8 @@ def _model(root: etree._Element, tree: Tree) -> etree._Element:
         own["sets"] = "true" if tree.learner.sets else "false"
     if tree.learner.unmodelled:
         own["unmodelled"] = " ".join(tree.learner.unmodelled)
-    if tree.learner.stopping is not None:
-        own["stopping"] = stopping_text(tree.learner.stopping)
-    if tree.learner.lists_columns:
-        own["lists-columns"] = "true"
+    if tree.learner.lists_columns is not tree.learner.usually_lists_columns:
+        own["lists-columns"] = "true" if tree.learner.lists_columns else "false"
     for name, value in own.items():
         _add(model, "Extension", name=f"treewarden:{name}", value=value)
     schema = _add(model, "MiningSchema")
@@ -184,14 +182,6 @@ def _model(root: etree._Element, tree: Tree) -> etree._Element:
         for label in tree.classes:
             _add(target, "TargetValue", value=label)
     return model
-
-
-def stopping_text(stopping: Stopping) -> str:
-    """Return when a learner stopped as our own extension says it, in the order of ``learner.LIMITS``."""
-    wholes = stopping.max_depth, stopping.min_split_records, stopping.max_leaves
-    said = ["none" if whole is None else str(whole) for whole in wholes]
-    numbers = stopping.min_impurity_decrease, stopping.pruning_alpha
-    return " ".join([*said, *map(repr, numbers)])
 
 
 def _node(parent: etree._Element, tree: Tree, node: Node) -> etree._Element:

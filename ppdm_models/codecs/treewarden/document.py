@@ -19,7 +19,6 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Whole = Annotated[int, Field(ge=1, le=10**15)]
-FromZero = Annotated[int, Field(ge=0, le=10**15)]
 
 
 class _Part(BaseModel):
@@ -126,16 +125,6 @@ class FeatureEntry(_Part):
     treatments: tuple[TreatmentEntry, ...] | None = None
 
 
-class StoppingEntry(_Part):
-    """When the learner stopped; null and 0 say that there is no such limit."""
-
-    max_depth: FromZero | None = None
-    min_split_records: Whole = 2
-    max_leaves: FromZero | None = None
-    min_impurity_decrease: Amount = 0.0
-    pruning_alpha: Amount = 0.0
-
-
 class LearnerEntry(_Part):
     """How the tree was grown, as far as it is told."""
 
@@ -147,8 +136,7 @@ class LearnerEntry(_Part):
     max_bins: Whole | None = None
     sets: bool | None = None
     unmodelled: tuple[str, ...] = ()
-    stopping: StoppingEntry | None = None
-    lists_columns: bool = False
+    lists_columns: bool | None = None
 
 
 class ImpurityEntry(_Part):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from ppdm_models import limits
 from ppdm_models.codecs.treewarden.document import LearnerEntry, NodeEntry, TreeDocument
@@ -11,7 +12,7 @@ from ppdm_models.codecs.treewarden.treatments import treatment_of
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.tree.impurity import Impurity
 from ppdm_models.tree.predicate import Always, MissingTest, Never, NumericTest, Predicate, atoms
-from ppdm_models.tree.tree import Band, Criterion, Feature, Learner, Node, Stopping, Task, Tree
+from ppdm_models.tree.tree import Band, Criterion, Feature, Learner, Node, Task, Tree
 
 
 def tree_of(document: TreeDocument, source: str) -> Tree:
@@ -60,9 +61,9 @@ def tree_of(document: TreeDocument, source: str) -> Tree:
 
 
 def _learner(entry: LearnerEntry) -> Learner:
-    said = entry.model_dump(exclude={"stopping"})
-    stopping = entry.stopping
-    return Learner(**said, stopping=None if stopping is None else Stopping(**stopping.model_dump()))
+    said = Learner(**entry.model_dump(exclude={"lists_columns"}))
+    listed = said.usually_lists_columns if entry.lists_columns is None else entry.lists_columns
+    return replace(said, lists_columns=listed)
 
 
 def _nodes(document: TreeDocument, features: dict[str, Feature], source: str) -> tuple[Node, ...]:

@@ -38,8 +38,8 @@ class UnlistedColumns(Judge):
             if tested and len(tested) < len(drawn.columns):
                 break
         kind = str(draw.choice(["drawing", "text", "pmml"]))
-        if kind == "text" and len(set(model.predict(drawn.matrix))) < drawn.labels.max() + 1:
-            kind = "pmml"  # a printed tree does not name classes that no leaf predicts
+        if kind == "text" and not _names_classes(model, drawn):
+            kind = "pmml"
         classes = [str(k) for k in range(int(drawn.labels.max()) + 1)]
         tree = _file(kind, model, drawn, classes, tested)
         trial.counts[kind] += 1
@@ -49,6 +49,15 @@ class UnlistedColumns(Judge):
         level = "as-published" if kind == "drawing" else "counts"
         compare(trial, answer, drawn, Published(level, len(classes)))
         return trial
+
+
+def _names_classes(model: DecisionTreeClassifier, drawn: Drawn) -> bool:
+    """Return whether a printed tree tells which weight is whose: each class leads some leaf, and nobody else does."""
+    state = model.tree_
+    values = state.value[state.children_left < 0, 0]
+    leads = values == values.max(axis=1, keepdims=True)
+    alone = leads[leads.sum(axis=1) == 1]
+    return bool(alone.any(axis=0).all()) and len(alone) == len(leads)
 
 
 def _file(

@@ -138,7 +138,6 @@ OWN = {
         f"treewarden:{name}": (_MODELS, re.compile(r"\d{1,12}|[a-z_ -]{0,60}"))
         for name in _SETTINGS
     },
-    "treewarden:stopping": (_MODELS, re.compile(r"(?:(?:none|[\d.e+-]{1,25}) ?){5}")),
     "treewarden:band": (("Node",), re.compile(r"\S{1,30} \S{1,30} .*", re.DOTALL)),
     "treewarden:impurity": (("Node",), re.compile(r"[a-z_-]{1,30} \S{1,30} \S{1,30}")),
 }
