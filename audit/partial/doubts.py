@@ -63,7 +63,10 @@ def doubts_of(
     compares_known = any(feature.name in known for feature in tests.tree.features)
     if knowledge.split is not SplitLevel.NONE and (compares_known or not leaves.are_counted):
         found.append(SPLITS_NOT_USED)
-    found += _of_the_learner(leaves, knowledge, known, compares_known=compares_known)
+    if (
+        not found
+    ):  # what splits say leaves certainty open already, and the estimate goes without the rest
+        found += _of_the_learner(leaves, knowledge, known, compares_known=compares_known)
     if knowledge.facts:
         found.append(FACTS_NOT_USED)
     if tests.are_mixed(hidden):
