@@ -13,7 +13,7 @@ from audit.adversary.declared import MOST, Declared, SecretColumn
 from audit.adversary.section import Section
 from audit.adversary.slips import FIELDS, fact_slip, slip
 from ppdm_models.errors import KnowledgeError
-from ppdm_models.tree.tree import Node, Task, Tool, Tree
+from ppdm_models.tree.tree import Criterion, Node, Task, Tool, Tree
 
 MOST_SEEDS = 1000
 Value = StrictStr | StrictInt | Annotated[FiniteFloat, Field(strict=True)]
@@ -200,7 +200,7 @@ def understated(knowledge: Knowledge, tree: Tree) -> str:
         more.append("labels of its inner nodes")
     if left_out and any(node.impurity is not None for node in tree.nodes):
         more.append("impurities of its nodes")
-    by = tree.learner.criterion
+    by = published_criterion(tree)
     if knowledge.split is SplitLevel.NONE and by is not None and tree.learner.all_features:
         more.append(f"that its splits were chosen by {by.value}")
     return " and ".join(more)
@@ -210,9 +210,20 @@ def _is_counted(node: Node) -> bool:
     return not node.is_leaf and bool(node.class_counts or node.class_shares)
 
 
+def published_criterion(tree: Tree) -> Criterion | None:
+    """Return the criterion by which a file says that its splits were chosen; None where it does not say it.
+
+    A learner prints at nodes the impurity that it compared: ``gini = 0.42``.
+    """
+    if tree.learner.criterion is not None or tree.task is Task.REGRESSION:
+        return tree.learner.criterion
+    printed = {node.impurity.criterion for node in tree.nodes if node.impurity is not None}
+    return printed.pop() if len(printed) == 1 else None
+
+
 def _published_split(tree: Tree) -> tuple[SplitLevel, str]:
     """Return the criterion of a file's splits, or none and why it is not used."""
-    criterion = tree.learner.criterion
+    criterion = published_criterion(tree)
     if tree.task is Task.REGRESSION:
         return SplitLevel.NONE, ""
     if criterion is None:
@@ -221,6 +232,6 @@ def _published_split(tree: Tree) -> tuple[SplitLevel, str]:
             "if an adversary can guess it, audit with --split gini or --split entropy too"
         )
     if not tree.learner.all_features:
-        said = f"{tree.source} was grown on random parts of its features, so the choice of its splits proves nothing"
+        said = f"{tree.source} was grown on random parts of its features, so that the choice of its splits is not used"
         return SplitLevel.NONE, said
     return SplitLevel(criterion.value), ""

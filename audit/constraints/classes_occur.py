@@ -1,6 +1,7 @@
 """Every class occurs: scikit-learn names the classes that it found in the table, and no others.
 
-Of whole records only: one record of a class is enough, which the estimate cannot tell from none.
+A program that is not known may do the same. Of whole records only: one record of a class is enough, which the estimate
+cannot tell from none.
 """
 
 from __future__ import annotations
@@ -9,32 +10,60 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from audit.adversary.knowledge import SplitLevel
 from audit.constraints import Constraint
 from audit.facts.case import Case
 from audit.facts.grower import grower
 from audit.facts.leaf_facts import leaf_facts
-from audit.facts.rows import Linear, Origin, WholeRecords
+from audit.facts.rows import LeftOut, Linear, Origin, WholeRecords
+from audit.reading import Undetermined
 from ppdm_models.tree.tree import Tool
+
+WHY = "that every class that is named occurs, as it is not known how their learner names classes"
 
 
 class ClassesOccur(Constraint):
-    """Yields per class that some record has it, unless a leaf is known to hold one."""
+    """Yields per class that some record has it, unless a leaf is known to hold one; left out of unknown programs.
 
-    def rows(self, case: Case) -> Iterator[WholeRecords]:
-        if case.knowledge.split is SplitLevel.NONE or grower(case).tool is not Tool.SCIKIT_LEARN:
+    Of the other programs that are known none does: R's factors and Weka's headers name classes that nobody has. What a
+    label says, ``leaf_label`` says.
+    """
+
+    def rows(self, case: Case) -> Iterator[WholeRecords | LeftOut]:
+        tool, learner = grower(case).tool, case.tree.learner
+        if tool not in (Tool.SCIKIT_LEARN, Tool.UNKNOWN) or learner.saw_noise:
             return
-        seen = np.zeros(len(case.tree.classes), dtype=bool)
-        for facts in leaf_facts(case):
-            seen |= [mass is not None and mass > 0 for mass in facts.masses]
-        everyone = np.arange(len(case.population.counts), dtype=np.intp)
-        for klass in np.flatnonzero(~seen).tolist():
-            said = f"some record has class {case.tree.classes[klass]!r}, as scikit-learn names it"
-            classes = np.full(len(everyone), klass, dtype=np.intp)
-            ones = np.ones(len(everyone))
-            most = case.population.records
-            row = Linear(everyone, classes, ones, 1.0, most, Origin("classes_occur", said))
-            yield WholeRecords(row)
+        rows = tuple(_row(case, klass) for klass in _unseen(case, tool))
+        if tool is Tool.SCIKIT_LEARN:
+            yield from (WholeRecords(row) for row in rows)
+        elif rows and _do_all_occur(case):
+            yield LeftOut(0, "", WHY, lines=rows)
+
+
+def _unseen(case: Case, tool: Tool) -> list[int]:
+    """Return the classes that some leaf may hold and none is known to hold."""
+    seen = np.zeros(len(case.tree.classes), dtype=bool)
+    possible = np.zeros(len(case.tree.classes), dtype=bool)
+    for facts in leaf_facts(case):
+        seen |= [mass is not None and mass > 0 for mass in facts.masses]
+        possible |= [mass is None for mass in facts.masses]
+        is_label_read = tool is Tool.UNKNOWN and not case.tree.learner.weighs_classes
+        if facts.label is not None and is_label_read:
+            seen[facts.label] = True
+    return np.flatnonzero(possible & ~seen).tolist()
+
+
+def _do_all_occur(case: Case) -> bool:
+    """Whether every class occurs in the true table, as far as that is known: else it names others too."""
+    truth = case.population.truth
+    return isinstance(truth, Undetermined) or bool((truth.sum(axis=0) > 0).all())
+
+
+def _row(case: Case, klass: int) -> Linear:
+    everyone = np.arange(len(case.population.counts), dtype=np.intp)
+    said = f"some record has class {case.tree.classes[klass]!r}, as it is named"
+    classes, ones = np.full(len(everyone), klass, dtype=np.intp), np.ones(len(everyone))
+    most = case.population.records
+    return Linear(everyone, classes, ones, 1.0, most, Origin("classes_occur", said))
 
 
 CONSTRAINT = ClassesOccur()

@@ -1,7 +1,7 @@
-"""Inner nodes are mixed: no learner splits the records of a node that all have one class.
+"""Inner nodes are mixed: learners that stop at pure nodes split none whose records all have one class.
 
-So says the shape of the tree alone. Of whole records only: one record of another class is enough, which the estimate
-cannot tell from none.
+So says the shape of the tree alone, whatever the adversary knows of classes and of how splits were chosen. Of whole
+records only: one record of another class is enough, which the estimate cannot tell from none.
 """
 
 from __future__ import annotations
@@ -10,30 +10,96 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from audit.adversary.knowledge import SplitLevel
+from audit.adversary.knowledge import LeafLevel
 from audit.constraints import Constraint
 from audit.facts.case import Case
-from audit.facts.inner_facts import inner_facts
-from audit.facts.rows import Linear, Origin, WholeRecords
+from audit.facts.grower import incomplete_records, stops_at_pure
+from audit.facts.inner_facts import InnerFacts, inner_facts
+from audit.facts.leaf_facts import LeafFacts, leaf_facts
+from audit.facts.rows import LeftOut, Linear, Origin, WholeRecords
+from audit.reading import Undetermined
+from ppdm_models.arrays import BoolArray
+from ppdm_models.tree.node_table import parents_of
+
+WHY = "that nodes which were split are mixed, as it is not known whether their learner stops at pure ones"
 
 
 class InnerMixed(Constraint):
-    """Yields per inner node and class that some record has another one, unless the classes' records are known."""
+    """Yields per inner node and class that some record has another one, unless what is known of the leaves implies it.
 
-    def rows(self, case: Case) -> Iterator[WholeRecords]:
-        if case.knowledge.split is SplitLevel.NONE:
+    Where it is not known that the learner stops at pure nodes, the same is left out, unless the true table shows a pure
+    node that was split. Of a tree grown on noisy records
+    nothing is yielded: the true records of a node may all have one class.
+    """
+
+    def rows(self, case: Case) -> Iterator[WholeRecords | LeftOut]:
+        if case.tree.learner.saw_noise:
             return
-        for facts in inner_facts(case):
-            inside = facts.inside
-            if not len(inside) or all(mass is not None for mass in facts.masses):
-                continue
-            most = float(case.population.counts[inside].sum()) - 1.0
-            said = f"{case.tree.where(facts.node)} was split, so that its records do not all have one class"
-            origin = Origin("inner_mixed", said, facts.node.index)
-            for klass in range(len(case.tree.classes)):
-                classes = np.full(len(inside), klass, dtype=np.intp)
-                row = Linear(inside, classes, np.ones(len(inside)), 0.0, most, origin)
-                yield WholeRecords(row)
+        seen = _classes_seen(case)
+        unsaid = [
+            facts
+            for facts in inner_facts(case)
+            if len(facts.inside)
+            and not _is_counted(case, facts)
+            and seen[facts.node.index].sum() < 2
+        ]
+        if stops_at_pure(case):
+            yield from (WholeRecords(row) for facts in unsaid for row in _rows(case, facts))
+        elif unsaid and not _is_pure_split(case):
+            for facts in unsaid:
+                yield LeftOut(facts.node.index, "", WHY, lines=tuple(_rows(case, facts)))
+
+
+def _is_counted(case: Case, facts: InnerFacts) -> bool:
+    """Whether the adversary knows the number of each class at a node: numbers of its own count only as published."""
+    as_published = case.knowledge.leaf is LeafLevel.AS_PUBLISHED
+    return all(mass is not None for mass in (facts.masses if as_published else facts.below))
+
+
+def _is_pure_split(case: Case) -> bool:
+    """Whether the true table shows that the learner split a node whose records all have one class."""
+    truth = case.population.truth
+    if isinstance(truth, Undetermined):
+        return False
+    inner = (node for node in case.tree.nodes if not node.is_leaf)
+    masses = (truth[case.members.of(node.index)].sum(axis=0) for node in inner)
+    return any((mass > 0).sum() == 1 for mass in masses)
+
+
+def _classes_seen(case: Case) -> BoolArray:
+    """Return which classes surely occur among the records that pass each node, (N, m), by what leaves say."""
+    seen = np.zeros((len(case.tree.nodes), len(case.tree.classes)), dtype=bool)
+    for facts in leaf_facts(case):
+        seen[facts.node.index] = [mass is not None and mass > 0 for mass in facts.masses]
+        if facts.label is not None and _is_label_sure(case, facts):
+            seen[facts.node.index, facts.label] = True
+    for child, parent in reversed(list(enumerate(parents_of(case.tree.nodes).tolist()))):
+        if parent >= 0:
+            seen[parent] |= seen[child]
+    return seen
+
+
+def _is_label_sure(case: Case, facts: LeafFacts) -> bool:
+    """Whether a label is known to be that of some record: rows of ``leaf_label`` say so, and the true table agrees."""
+    if not facts.node.is_leaf or case.tree.learner.weighs_classes:
+        return False
+    here, truth = case.members.stops(facts.node.index), case.population.weighed_truth
+    if incomplete_records(case)[here].any():
+        return False
+    if isinstance(truth, Undetermined):
+        return True
+    masses = truth.take(here, axis=0).sum(axis=0)
+    return bool(masses[facts.label] >= masses.max())
+
+
+def _rows(case: Case, facts: InnerFacts) -> Iterator[Linear]:
+    inside = facts.inside
+    most = float(case.population.counts[inside].sum()) - 1.0
+    said = f"{case.tree.where(facts.node)} was split, so that its records do not all have one class"
+    origin = Origin("inner_mixed", said, facts.node.index)
+    for klass in range(len(case.tree.classes)):
+        classes = np.full(len(inside), klass, dtype=np.intp)
+        yield Linear(inside, classes, np.ones(len(inside)), 0.0, most, origin)
 
 
 CONSTRAINT = InnerMixed()

@@ -15,6 +15,10 @@ from ppdm_models.errors import KnowledgeError
 from ppdm_models.tree.tree import Missing, Tool, count_of
 
 
+STOP_AT_PURE = (Tool.RPART, Tool.SCIKIT_LEARN, Tool.SPARK, Tool.TREEWARDEN, Tool.WEKA)
+"""Programs that never split a node whose records all have one class; pruning and raised subtrees only add records."""
+
+
 @dataclass(frozen=True, slots=True)
 class Grower:
     """The program that grew the tree: how many classes and records it saw, and its limits.
@@ -90,6 +94,14 @@ def check_growth(case: Case) -> None:
     if known.learner not in (None, told) and told is not Tool.UNKNOWN:
         problem = f"learner = {known.learner}, but the file says {told}; leave it out"
         raise KnowledgeError(tree.source, problem)
+
+
+def stops_at_pure(case: Case) -> bool:
+    """Whether the learner is known to split no node whose records all have one class.
+
+    So does every learner that takes the split with the lowest impurity: none is below the 0 of a pure node.
+    """
+    return case.knowledge.split is not SplitLevel.NONE or grower(case).tool in STOP_AT_PURE
 
 
 def is_counted(case: Case) -> bool:

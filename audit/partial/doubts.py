@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from audit.adversary.knowledge import Knowledge, SplitLevel
+from audit.facts.stopped_leaves import is_known_learner, settings_in_force
 from audit.partial.leaf_table import LeafTable
 from audit.partial.splits import Choice, Held, compared
 from audit.partial.walk import Branches
 from audit.reading import Undetermined
+from ppdm_models.tree.tree import Tool
 
 ONLY_CLASSES = Undetermined(
     "what somebody learns who knows only some columns is worked out for trees that predict a class"
@@ -23,6 +25,18 @@ NO_SIZES = Undetermined(
 SPLITS_NOT_USED = (
     "what the choice of splits says of the known columns is not used: it may prove more, and other tables were not "
     "held against it"
+)
+STOPS_NOT_USED = (
+    "why leaves were not split ({}) is not used: it may prove more, and other tables were not held "
+    "against it"
+)
+UNLISTED_NOT_USED = (
+    "the file does not list {}: what splits on it say is not used, though the learner may have "
+    "compared them"
+)
+DRAWN_NOT_USED = (
+    "what other cuts of tested columns say is not used, though the learner compared them where it "
+    "drew these columns"
 )
 NOT_COMPARED = f"no estimate: {SPLITS_NOT_USED}"
 FACTS_NOT_USED = "facts about people by their columns are not used: they may prove more"
@@ -49,11 +63,34 @@ def doubts_of(
     compares_known = any(feature.name in known for feature in tests.tree.features)
     if knowledge.split is not SplitLevel.NONE and (compares_known or not leaves.are_counted):
         found.append(SPLITS_NOT_USED)
+    if (
+        not found
+    ):  # what splits say leaves certainty open already, and the estimate goes without the rest
+        found += _of_the_learner(leaves, knowledge, known, compares_known=compares_known)
     if knowledge.facts:
         found.append(FACTS_NOT_USED)
     if tests.are_mixed(hidden):
         found.append(MIXED)
     return tuple(found)
+
+
+def _of_the_learner(
+    leaves: LeafTable, knowledge: Knowledge, known: Sequence[str], *, compares_known: bool
+) -> Iterator[str]:
+    """Yield what is not used of the learner's settings, and of the columns that it compared or may have compared."""
+    case = leaves.system.case
+    learner, settings = case.tree.learner, settings_in_force(case)
+    if settings and is_known_learner(case) and (compares_known or not leaves.are_counted):
+        yield STOPS_NOT_USED.format(", ".join(settings))
+    if compares_known and not learner.all_features and learner.criterion is not None:
+        yield DRAWN_NOT_USED
+    is_listed = learner.lists_columns or learner.tool is Tool.TREEWARDEN
+    if knowledge.split is SplitLevel.NONE or is_listed:
+        return
+    names = {feature.name for feature in case.tree.features}
+    unlisted = [repr(name) for name in dict.fromkeys(known) if name not in names]
+    if unlisted:
+        yield UNLISTED_NOT_USED.format(", ".join(unlisted))
 
 
 def why_broken(choice: Choice, parts: Sequence[Held]) -> str:

@@ -7,16 +7,16 @@ from dataclasses import replace
 import numpy as np
 
 from audit.adversary.knowledge import Knowledge
-from audit.constraints.split_choice import (
+from audit.facts.case import Case
+from audit.facts.grower import grower
+from audit.facts.kind import TRUTH_TOLERANCE_SHARE
+from audit.facts.node_candidates import (
     grouping_of_categories,
     is_used_above,
     left_out,
     left_out_at,
     of_everybody,
 )
-from audit.facts.case import Case
-from audit.facts.grower import grower
-from audit.facts.kind import TRUTH_TOLERANCE_SHARE
 from audit.facts.rows import Grouping, SplitFamily
 from audit.partial.doubts import SPLITS_NOT_USED
 from audit.partial.leaf_table import LeafTable

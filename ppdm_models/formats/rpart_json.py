@@ -25,6 +25,7 @@ from ppdm_models.meaning.consistency import is_whole
 from ppdm_models.meaning.support import checked
 from ppdm_models.tree.other_split import OtherSplit
 from ppdm_models.tree.predicate import Never, Surrogate
+from ppdm_models.tree.stopping import MOST
 from ppdm_models.tree.tree import (
     Criterion,
     Learner,
@@ -32,6 +33,7 @@ from ppdm_models.tree.tree import (
     Node,
     NoTrueChild,
     Quality,
+    Stopping,
     Task,
     Tool,
     Tree,
@@ -250,6 +252,7 @@ class _Reader:
             multiway=False,
             tool=Tool.RPART,
             unmodelled=("cost",) if COST.search(self._call()) else (),
+            stopping=None if control is None else _stopping(control),
         )
 
     def _is_plain(self, parms: Part) -> bool:
@@ -282,6 +285,18 @@ class _Reader:
     def _target(self) -> str:
         found = FORMULA.search(self._call())
         return found[1].strip() if found else ""
+
+
+def _stopping(control: Part) -> Stopping | None:
+    """Return when rpart stopped, from its control; None where that does not say it. A price below 0 prunes nothing."""
+    deepest, fewest, price = (control.get(name) for name in ("maxdepth", "minsplit", "cp"))
+    if deepest is None or fewest is None or price is None:
+        return None
+    return Stopping(
+        deepest.whole(high=MOST),
+        max(1, fewest.whole(high=MOST)),
+        pruning_alpha=max(0.0, price.number()),
+    )
 
 
 FORMAT = RpartJson()

@@ -16,7 +16,8 @@ from ppdm_models.codecs.spark.trees import groups_of, tree_of, used_features
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats import Format, Opened
 from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
-from ppdm_models.tree.tree import Criterion, Feature, Learner, Task, Tool, Tree
+from ppdm_models.tree.stopping import MOST
+from ppdm_models.tree.tree import Criterion, Feature, Learner, Stopping, Task, Tool, Tree
 
 CRITERIA = {"gini": Criterion.GINI, "entropy": Criterion.ENTROPY}
 
@@ -62,7 +63,17 @@ def _learner(stage: Stage) -> Learner:
         multiway=False,
         tool=Tool.SPARK,
         max_bins=None if bins is None else bins.whole(low=2),
+        stopping=_stopping(stage),
     )
+
+
+def _stopping(stage: Stage) -> Stopping | None:
+    """Return when Spark stopped; its gain is of the records of a node alone."""
+    deepest, gain = stage.setting("maxDepth"), stage.setting("minInfoGain")
+    if deepest is None:
+        return None
+    least = 0.0 if gain is None else gain.amount()
+    return Stopping(deepest.whole(high=MOST), min_impurity_decrease=least)
 
 
 def _ensemble(

@@ -175,6 +175,7 @@ class _Growing:
             multiway=self.learner.multiway,
             tool=Tool.TREEWARDEN,
             sets=bool(self.rule.sets),
+            lists_columns=True,
         )
         return Tree(
             (replace(self.nodes[0], children=()),),

@@ -64,7 +64,7 @@ def grow_id3(
         for code in np.unique(codes[inside])[::-1]:
             value = CategoryTest(best, (names[int(code)],))
             stack.append((inside[codes[inside] == code], number, value, left))
-    learner = Learner(criterion, multiway=True, tool=Tool.TREEWARDEN)
+    learner = Learner(criterion, multiway=True, tool=Tool.TREEWARDEN, lists_columns=True)
     return Tree(tuple(nodes), features, target, tuple(classes), learner=learner, source="id3")
 
 

@@ -13,6 +13,7 @@ from ppdm_models.tree.node import Band as Band
 from ppdm_models.tree.node import Node as Node
 from ppdm_models.tree.node_table import NodeTable, parents_of
 from ppdm_models.tree.predicate import Predicate, features_of
+from ppdm_models.tree.stopping import Stopping as Stopping
 from ppdm_models.tree.treatment import Treatment
 
 
@@ -112,7 +113,9 @@ class Learner:
     split on categories makes one branch per category, ``sets`` whether it parts them into any two sets, else one from
     the others (None: not said, so judged by the tree's shape); ``max_bins`` is
     into how many bins a tool that bins numbers sorts them at most (None: not said); ``unmodelled`` are settings that
-    decided which splits were taken too, and of which no constraint speaks.
+    decided which splits were taken too, and of which no constraint speaks. ``stopping`` is when it stopped (None: not
+    said): no part of a learner's value, as nothing that is written here gives it away. ``lists_columns`` says that the
+    tree's features are all the columns that the learner saw; others may be those alone that some node tests.
     """
 
     criterion: Criterion | None = None
@@ -123,6 +126,16 @@ class Learner:
     max_bins: int | None = None
     sets: bool | None = None
     unmodelled: tuple[str, ...] = ()
+    stopping: Stopping | None = field(default=None, compare=False)
+    lists_columns: bool = False
+
+    @property
+    def usually_lists_columns(self) -> bool:
+        """Whether what says so much of its learner lists all columns: fitted estimators do, and treewarden's learners.
+
+        What treewarden writes says ``lists_columns`` only where it is otherwise.
+        """
+        return self.tool in (Tool.SCIKIT_LEARN, Tool.TREEWARDEN) and self.criterion is not None
 
     @property
     def weighs_classes(self) -> bool:
@@ -297,7 +310,8 @@ def completed(counts: Sequence[float | None], records: float | None) -> tuple[fl
 def rebuilt(tree: Tree, nodes: Sequence[Node]) -> Tree:
     """Return the tree with other nodes: numbered anew in document order from their old indices, unreachable ones gone.
 
-    ``nodes`` are addressed by their old ``index``; the first is the root.
+    ``nodes`` are addressed by their old ``index``; the first is the root. Where there are other nodes than the learner
+    made, its settings do not say why it stopped.
     """
     by_index = {node.index: node for node in nodes}
     order: list[int] = []
@@ -318,4 +332,7 @@ def rebuilt(tree: Tree, nodes: Sequence[Node]) -> Tree:
         )
         for old in order
     )
-    return replace(tree, nodes=renumbered)
+    learner = tree.learner
+    if len(renumbered) != len(tree.nodes):
+        learner = replace(learner, stopping=None)
+    return replace(tree, nodes=renumbered, learner=learner)

@@ -11,7 +11,7 @@ from ppdm_models.vertical.holding import Attribute
 from ppdm_models.vertical.messages import role
 from ppdm_models.vertical.skeleton import Known, Skeleton
 
-MULTIWAY_ID3 = Learner(Criterion.ENTROPY, multiway=True, tool=Tool.TREEWARDEN)
+MULTIWAY_ID3 = Learner(Criterion.ENTROPY, multiway=True, tool=Tool.TREEWARDEN, lists_columns=True)
 
 
 def full_tree(

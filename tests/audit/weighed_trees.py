@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,11 +16,15 @@ from ppdm_models.tree.column import NumericColumn
 
 
 def weighed_tree(ages, classes, weights, **settings):
-    """Return the tree that scikit-learn grows on one column with sample weights, and the table."""
+    """Return the tree that scikit-learn grows on one column with sample weights, and the table.
+
+    It does not say why it stopped.
+    """
     sklearn = pytest.importorskip("sklearn.tree")
     model = sklearn.DecisionTreeClassifier(random_state=0, **settings)
     model.fit(np.array(ages, dtype=float)[:, None], classes, weights)
     tree = from_sklearn(model, ["age"], [str(name) for name in model.classes_], "ill")
+    tree = replace(tree, learner=replace(tree.learner, stopping=None))
     return tree, table_of({"age": ages, "ill": classes, "w": weights})
 
 

@@ -16,6 +16,7 @@ from ppdm_models.tree.tree import (
     NoTrueChild,
     Quality,
     Task,
+    Tool,
     Tree,
 )
 
@@ -142,6 +143,8 @@ def trees(draw):
             draw(st.integers(1, 99)),
             draw(st.booleans()),
             draw(st.none() | st.booleans()),
+            tool=draw(st.sampled_from(list(Tool))),
+            lists_columns=draw(st.booleans()),
         ),
         quality=quality,
         missing=draw(st.sampled_from(list(Missing))),

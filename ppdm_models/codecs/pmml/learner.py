@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 from ppdm_models.codecs.common.xml import Element
 from ppdm_models.codecs.pmml.values import number
-from ppdm_models.codecs.sklearn.arrays import UNMODELLED
-from ppdm_models.tree.tree import SPLIT_SETTINGS, Criterion, Learner, Quality, Tool
+from ppdm_models.codecs.sklearn.arrays import UNMODELLED, stopping_of
+from ppdm_models.tree.tree import SPLIT_SETTINGS, Criterion, Learner, Quality, Stopping, Tool
 
 PREFIX = "treewarden:"
 ESTIMATOR = re.compile(
@@ -26,6 +27,7 @@ OWN = {
     "max-bins",
     "sets",
     "unmodelled",
+    "lists-columns",
 }
 SETTINGS = {
     "quality": re.compile("|".join(Quality)),
@@ -39,6 +41,7 @@ SETTINGS = {
     "unmodelled": re.compile(
         rf"(?:{'|'.join(SPLIT_SETTINGS)})(?: (?:{'|'.join(SPLIT_SETTINGS)}))*"
     ),
+    "lists-columns": re.compile("true|false"),
 }
 """What our own extensions of a tree model say, by their name without the prefix."""
 CRITERIA = {"gini": Criterion.GINI, "entropy": Criterion.ENTROPY, "log_loss": Criterion.ENTROPY}
@@ -60,7 +63,7 @@ def read_learner(root: Element, model: Element, records: Callable[[], float | No
     """
     own = extensions(model)
     if own.keys() & OWN:
-        return Learner(
+        said = Learner(
             criterion=Criterion(own["criterion"]) if "criterion" in own else None,
             min_leaf_records=_at_least_one(own.get("min-leaf-records", "1")),
             all_features=_yes_or_no(own.get("all-features", "true")),
@@ -70,6 +73,9 @@ def read_learner(root: Element, model: Element, records: Callable[[], float | No
             sets=_yes_or_no(own["sets"]) if "sets" in own else None,
             unmodelled=tuple(own.get("unmodelled", "").split()),
         )
+        if "lists-columns" in own:
+            return replace(said, lists_columns=_yes_or_no(own["lists-columns"]))
+        return replace(said, lists_columns=said.usually_lists_columns)
     task = root.first("MiningBuildTask")
     pieces = [] if task is None else [_text(item) for item in task.all("Extension")]
     found = next(
@@ -110,7 +116,22 @@ def _from_settings(found: re.Match[str], records: Callable[[], float | None]) ->
         multiway=False,
         tool=Tool.SCIKIT_LEARN,
         unmodelled=tuple(name for name in UNMODELLED if settings.get(name, "None") != "None"),
+        stopping=_stopping_of(settings, records),
     )
+
+
+def _stopping_of(settings: dict[str, str], records: Callable[[], float | None]) -> Stopping | None:
+    """Return when a tree stopped whose estimator was printed; settings that are not printed have their defaults."""
+    wholes = {"max_depth": "None", "min_samples_split": "2", "max_leaf_nodes": "None"}
+    plain: dict[str, object] = {}
+    for name, default in (*wholes.items(), ("min_impurity_decrease", "0"), ("ccp_alpha", "0")):
+        text = settings.get(name, default)
+        value = number(text)
+        if value is None and text != "None":
+            return None
+        is_whole = value is not None and name in wholes and "." not in text and abs(value) < 1e15
+        plain[name] = int(value or 0) if is_whole else value
+    return stopping_of(plain, records() or 0.0)
 
 
 def _records(text: str, records: Callable[[], float | None], whole: bool) -> int:

@@ -24,6 +24,7 @@ from ppdm_models.tree.tree import (
     Learner,
     Missing,
     Quality,
+    Stopping,
     Task,
     Tool,
     Tree,
@@ -41,8 +42,16 @@ NO_COUNTS = (
     "its nodes say that they hold 0 records, so counts are not told; its labels may have been drawn at random, as for "
     "differential privacy"
 )
-UNMODELLED = (CLASS_WEIGHT, "monotonic_cst")
+UNMODELLED = (CLASS_WEIGHT, "monotonic_cst", "min_impurity_split")
 """Settings that decide which split is taken, beside the criterion and the smallest leaf."""
+STOPPING = (
+    "max_depth",
+    "min_samples_split",
+    "max_leaf_nodes",
+    "min_impurity_decrease",
+    "ccp_alpha",
+)
+"""Settings that say when a tree stopped growing, or was pruned."""
 
 Floats = FloatArray
 Wholes = IntArray
@@ -208,7 +217,42 @@ def learner_of(settings: Mapping[str, object], records: float, features: int) ->
         multiway=False,
         tool=Tool.SCIKIT_LEARN,
         unmodelled=tuple(name for name in UNMODELLED if _is_set(settings.get(name))),
+        stopping=stopping_of(settings, records),
+        lists_columns=True,
     )
+
+
+def stopping_of(settings: Mapping[str, object], records: float) -> Stopping | None:
+    """Return when a tree of so many records stopped, from an estimator's settings; None where they do not say it.
+
+    Older versions lack ``ccp_alpha`` and ``min_impurity_decrease``, which then did nothing.
+    """
+    if not {"max_depth", "min_samples_split", "max_leaf_nodes"} <= settings.keys():
+        return None
+    depth, leaves = settings["max_depth"], settings["max_leaf_nodes"]
+    split = settings["min_samples_split"]
+    decrease, alpha = (settings.get(name, 0.0) for name in ("min_impurity_decrease", "ccp_alpha"))
+    if isinstance(split, float | np.floating) and 0 < split <= 1:
+        split = math.ceil(split * records)
+    if not (_is_limit(depth) and _is_limit(leaves) and _is_limit(split) and split is not None):
+        return None
+    if not all(isinstance(number, int | float | np.number) for number in (decrease, alpha)):
+        return None
+    try:
+        return Stopping(
+            None if depth is None else int(depth),  # type: ignore[call-overload]  # it is a whole number
+            max(2, int(split)),  # type: ignore[call-overload]  # the same
+            None if leaves is None else int(leaves),  # type: ignore[call-overload]  # the same
+            float(decrease),  # type: ignore[arg-type]  # it is a number
+            float(alpha),  # type: ignore[arg-type]  # the same
+        )
+    except ValueError:
+        return None
+
+
+def _is_limit(setting: object) -> bool:
+    is_whole_number = isinstance(setting, int | np.integer) and not isinstance(setting, bool)
+    return setting is None or is_whole_number
 
 
 def _is_set(setting: object) -> bool:

@@ -7,7 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ppdm_models.codecs.sklearn.arrays import UNMODELLED, TreeArrays, class_label, tree_from_arrays
+from ppdm_models.codecs.sklearn.arrays import (
+    STOPPING,
+    UNMODELLED,
+    TreeArrays,
+    class_label,
+    tree_from_arrays,
+)
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.tree.tree import Tree
 
@@ -18,6 +24,7 @@ SETTINGS = (
     "splitter",
     "max_features_",
     *UNMODELLED,
+    *STOPPING,
 )
 
 

@@ -161,6 +161,7 @@ class LearnerEntry(_Part):
     max_bins: Whole | None = None
     sets: bool | None = None
     unmodelled: Annotated[tuple[SplitSetting, ...], Field(max_length=len(SPLIT_SETTINGS))] = ()
+    lists_columns: bool | None = None
 
 
 class ImpurityEntry(_Part):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from ppdm_models import limits
-from ppdm_models.codecs.treewarden.document import NodeEntry, TreeDocument
+from ppdm_models.codecs.treewarden.document import LearnerEntry, NodeEntry, TreeDocument
 from ppdm_models.codecs.treewarden.tests import test_of
 from ppdm_models.codecs.treewarden.treatments import treatment_of
 from ppdm_models.errors import TreeFormatError
@@ -50,13 +51,19 @@ def tree_of(document: TreeDocument, source: str) -> Tree:
         target=document.target,
         classes=document.classes,
         task=document.task,
-        learner=Learner(**document.learner.model_dump()),
+        learner=_learner(document.learner),
         quality=document.quality,
         missing=document.missing,
         no_true_child=document.no_true_child,
         source=source,
         format="treewarden_json",
     )
+
+
+def _learner(entry: LearnerEntry) -> Learner:
+    said = Learner(**entry.model_dump(exclude={"lists_columns"}))
+    listed = said.usually_lists_columns if entry.lists_columns is None else entry.lists_columns
+    return replace(said, lists_columns=listed)
 
 
 def _nodes(document: TreeDocument, features: dict[str, Feature], source: str) -> tuple[Node, ...]:

@@ -56,6 +56,9 @@ def _entry(tree: Tree) -> TreeDocument:
                 "max_bins": tree.learner.max_bins,
                 "sets": tree.learner.sets,
                 "unmodelled": tree.learner.unmodelled,
+                "lists_columns": None
+                if tree.learner.lists_columns is tree.learner.usually_lists_columns
+                else tree.learner.lists_columns,
             },
             "quality": tree.quality,
             "missing": tree.missing,

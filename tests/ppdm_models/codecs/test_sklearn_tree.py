@@ -13,7 +13,7 @@ from ppdm_models.files.load import load_tree, writers
 from ppdm_models.records.routing import route
 from ppdm_models.tree.column import NumericColumn
 from ppdm_models.tree.single import on_32_bits
-from ppdm_models.tree.tree import Criterion, Learner, Quality, Task, Tool
+from ppdm_models.tree.tree import Criterion, Learner, Quality, Stopping, Task, Tool, rebuilt
 
 sklearn_tree = pytest.importorskip("sklearn.tree", reason="scikit-learn is not installed")
 
@@ -135,7 +135,36 @@ def test_one_tree_of_a_forest_counts_bootstrap_records():
     ],
 )
 def test_how_the_tree_was_grown_is_kept(settings, learner):
-    assert from_sklearn(fitted(**settings)).learner == replace(learner, tool=Tool.SCIKIT_LEARN)
+    expected = replace(learner, tool=Tool.SCIKIT_LEARN, lists_columns=True)
+    assert from_sklearn(fitted(**settings)).learner == expected
+
+
+@pytest.mark.parametrize(
+    ("settings", "stopping"),
+    [
+        ({}, Stopping()),
+        ({"max_depth": 3, "min_samples_split": 9}, Stopping(3, 9)),
+        ({"min_samples_split": 0.1}, Stopping(min_split_records=30)),
+        ({"max_leaf_nodes": 4}, Stopping(max_leaves=4)),
+        (
+            {"min_impurity_decrease": 0.02, "ccp_alpha": 0.01},
+            Stopping(min_impurity_decrease=0.02, pruning_alpha=0.01),
+        ),
+    ],
+)
+def test_why_the_tree_stopped_is_read_and_not_written(settings, stopping):
+    tree = from_sklearn(fitted(**settings))
+    assert tree.learner.stopping == stopping
+    for name in ("pmml", "treewarden_json"):
+        again = load_tree(writers()[name].write(tree), "x")
+        assert again.learner == tree.learner
+        assert again.learner.stopping is None
+
+
+def test_a_pruned_tree_does_not_say_why_it_stopped():
+    tree = from_sklearn(fitted())
+    root = replace(tree.root, children=())
+    assert rebuilt(tree, [root]).learner.stopping is None
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,16 @@ from ppdm_models.tree.predicate import (
     OneOf,
     Surrogate,
 )
-from ppdm_models.tree.tree import Criterion, Feature, Learner, Missing, NoTrueChild, Task, Tool
+from ppdm_models.tree.tree import (
+    Criterion,
+    Feature,
+    Learner,
+    Missing,
+    NoTrueChild,
+    Stopping,
+    Task,
+    Tool,
+)
 
 FIELDS = """
 <DataField name="age" optype="continuous" dataType="double"/>
@@ -350,6 +359,25 @@ def built(text):
 def test_how_the_tree_was_grown_is_read_from_the_settings(text, learner):
     tool = Tool.UNKNOWN if learner == Learner() else Tool.SCIKIT_LEARN
     assert built(text) == replace(learner, tool=tool)
+
+
+@pytest.mark.parametrize(
+    ("text", "stopping"),
+    [
+        ("DecisionTreeClassifier(random_state=1)", Stopping()),
+        (
+            "DecisionTreeClassifier(max_depth=3, min_samples_split=0.05, ccp_alpha=0.01)",
+            Stopping(3, 6, pruning_alpha=0.01),
+        ),
+        (
+            "DecisionTreeClassifier(max_depth=None, max_leaf_nodes=8, min_impurity_decrease=1e-3)",
+            Stopping(max_leaves=8, min_impurity_decrease=1e-3),
+        ),
+        ("DecisionTreeClassifier(max_depth=numpy.int64(3))", None),
+    ],
+)
+def test_why_the_tree_stopped_is_read_from_the_settings(text, stopping):
+    assert built(text).stopping == stopping
 
 
 def test_our_own_extensions_say_how_the_tree_was_grown():

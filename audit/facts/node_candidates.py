@@ -1,0 +1,260 @@
+"""Which splits a learner compared at a node: attributes among the quasi-identifiers, as its own arithmetic saw them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from audit.facts.candidates import compared
+from audit.facts.case import Case
+from audit.facts.grower import Grower, incomplete_records, lacking
+from audit.facts.rows import Grouping, LeftOut, Origin, SplitFamily
+from audit.facts.split_families import MISSING, Attribute, Levels
+from audit.people.table_counts import UNNAMED_WEIGHTS
+from ppdm_models.arrays import FloatArray, IndexArray, ShortArray
+from ppdm_models.tree.column import CategoricalColumn, number_text
+from ppdm_models.tree.predicate import CategoryTest, NumericTest, Predicate, features_of
+from ppdm_models.tree.tree import Criterion, Feature, Node, Tool, Tree
+
+UNLISTED = "splits on {}, which the file does not list: its learner may have compared them"
+
+
+def left_out(case: Case, by: Grower) -> LeftOut | None:
+    """Return why nothing is known of how any split was chosen; None where something is."""
+    if by.tool is Tool.WEKA:
+        # Quinlan 1993, section 4.4: a raised subtree was split for the records that were there before.
+        why = "how splits were chosen, as Weka may have raised subtrees when it pruned"
+        return LeftOut(0, "", why, is_open=True)
+    if case.tree.learner.unmodelled:
+        some = " and ".join(case.tree.learner.unmodelled)
+        return LeftOut(0, "", f"how splits were chosen, as {some} had a part in it", is_open=True)
+    if case.population.hides_weights(case.tree):
+        why = f"how splits were chosen: {UNNAMED_WEIGHTS}"
+        return LeftOut(0, "", why, is_open=True)
+    passed_over = float(incomplete_records(case).sum())
+    if passed_over:
+        why = (
+            f"how splits were chosen, as {lacking(passed_over, 'a value')} and {case.tree.source} counts no "
+            "records: its learner may have left incomplete ones out"
+        )
+        return LeftOut(0, "", why, is_open=True)
+    return None
+
+
+def left_out_at(case: Case, node: Node, inside: IndexArray, by: Grower) -> LeftOut | None:
+    """Return why nothing is known of how a node, which the profiles ``inside`` pass, was split; None where it is."""
+    if len(case.members.stops(node.index)):
+        why = f"{case.tree.where(node)}: how it was split, as records stop there"
+        return LeftOut(node.index, "", why, is_open=True)
+    if not by.sends_missing and (name := _lacked(case, node, inside)):
+        why = "splits beside those on {}, which some records there lack"
+        return LeftOut(node.index, name, why, is_open=True)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The quasi-identifiers that a file lists as the learner's columns, and those that it does not, though it may.
+
+    ``grouping`` is how its tree splits categories.
+    """
+
+    listed: tuple[SeenAttribute, ...]
+    unlisted: tuple[SeenAttribute, ...]
+    grouping: Grouping
+
+
+def listing_of(case: Case) -> Listing:
+    """Return which quasi-identifiers the learner compared, and which of them it may have compared.
+
+    Many files list only the columns that some node tests, and do not say whether these are all.
+    """
+    tree, names = case.tree, case.population.qi
+    grouping = grouping_of_categories(tree)
+    listed = tuple(_seen(case, feature) for feature in tree.features if feature.name in names)
+    if tree.learner.lists_columns or tree.learner.tool is Tool.TREEWARDEN:
+        return Listing(listed, (), grouping)
+    is_single = bool(tree.features) and all(feature.single for feature in tree.features)
+    known = {feature.name for feature in tree.features}
+    columns = ((name, case.population.columns[name]) for name in names if name not in known)
+    features = [
+        Feature(name, numeric=is_number, single=is_number and is_single)
+        for name, column in columns
+        for is_number in [not isinstance(column, CategoricalColumn)]
+    ]
+    return Listing(listed, tuple(_seen(case, feature) for feature in features), grouping)
+
+
+def compared_at(
+    case: Case, node: Node, listing: Listing, by: Grower, criterion: Criterion | None = None
+) -> Iterator[SplitFamily | LeftOut]:
+    """Yield the candidates at a node, and what is left out of them; ``criterion`` is the known one, unless given."""
+    inside, place = case.members.of(node.index), case.members.place(node.index)
+    counts = case.population.counts[inside]
+    passing = Passing(place, inside, chosen_children(case, node), counts)
+    criterion = criterion or Criterion(case.knowledge.split.value)
+    for one in listing.listed:
+        if listing.grouping is Grouping.MULTIWAY and is_used_above(case.tree, node, one.feature):
+            continue
+        yield from compared(attribute_at(case, node, one, listing.grouping, passing, criterion), by)
+    anything = replace(by, surely=by.smallest, sets=True)
+    for one in listing.unlisted:
+        for grouping in dict.fromkeys((listing.grouping, Grouping.SUBSET)):
+            at = attribute_at(case, node, one, grouping, passing, criterion)
+            yield from (_unlisted(each) for each in compared(at, anything))
+            if one.feature.numeric:
+                break  # numbers are cut, however categories are grouped
+
+
+def _unlisted(found: SplitFamily | LeftOut) -> LeftOut:
+    if isinstance(found, SplitFamily):
+        return LeftOut(found.node, found.attribute, UNLISTED, possible=(found,))
+    return replace(found, why=UNLISTED)
+
+
+def of_everybody(case: Case, by: Grower) -> Iterator[SplitFamily]:
+    """Yield the candidates that the learner is known to have compared were all records at one node, the first."""
+    found = compared_at(case, case.tree.nodes[0], listing_of(case), by)
+    yield from (each for each in found if isinstance(each, SplitFamily))
+
+
+@dataclass(frozen=True, slots=True)
+class SeenAttribute:
+    """An attribute, each profile's value (P,) as the learner compared it, and where it is cut.
+
+    Profiles are in the order of the nodes where they stop, so that those of a node are looked at where they lie.
+    ``distinct`` is how many values it has, ``lacking`` how many records have none; ``names`` are its categories.
+    ``codes`` (P,) are the places of the values among the ``levels``, one beyond them where there is no value.
+    """
+
+    feature: Feature
+    values: FloatArray
+    distinct: int
+    lacking: float
+    cuts: FloatArray
+    levels: Levels
+    codes: ShortArray
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Passing:
+    """The profiles that pass a node (K,), their place in the order, the child that each goes to, and its records."""
+
+    place: slice
+    profiles: IndexArray
+    chosen: IndexArray
+    records: FloatArray
+
+
+def grouping_of_categories(tree: Tree) -> Grouping:
+    """Return how a tree splits categories: one branch each, sets against sets, or one against the rest."""
+    inner = [node for node in tree.nodes if not node.is_leaf]
+    is_multiway = tree.learner.multiway
+    if is_multiway is None:
+        is_multiway = any(len(node.children) > 2 for node in inner)
+    if is_multiway:
+        return Grouping.MULTIWAY
+    if tree.learner.sets is not None or tree.learner.tool in (Tool.RPART, Tool.SPARK):
+        one_by_one = tree.learner.sets is False
+        return Grouping.ONE_AGAINST_REST if one_by_one else Grouping.SUBSET
+    for node in inner:
+        tests = [tree.nodes[child].test for child in node.children]
+        sets = [test for test in tests if isinstance(test, CategoryTest) and len(test.values) > 1]
+        if len(sets) == len(tests):
+            return Grouping.SUBSET
+    return Grouping.ONE_AGAINST_REST
+
+
+def _seen(case: Case, feature: Feature) -> SeenAttribute:
+    """Return an attribute as the learner compared it; a missing value is NaN, a category its code."""
+    column = case.population.columns[feature.name]
+    lacking = float(case.population.counts[column.missing].sum())
+    column = column.take(case.members.order)
+    if isinstance(column, CategoricalColumn):
+        values = np.where(column.codes < 0, np.nan, column.codes.astype(np.float64))
+        names, none = column.categories, np.zeros(0)
+        levels, codes = _levels(values, lambda value: names[int(value)])
+        return SeenAttribute(feature, values, len(names), lacking, none, levels, codes, names)
+    values = column.numbers
+    if feature.single:
+        with np.errstate(over="ignore"):
+            values = values.astype(np.float32).astype(np.float64)
+    cuts = {end for node in case.tree.nodes for end in _ends(node.test, feature.name)}
+    levels, codes = _levels(values, number_text)
+    distinct = len(levels.values)
+    return SeenAttribute(feature, values, distinct, lacking, np.array(sorted(cuts)), levels, codes)
+
+
+def _levels(values: FloatArray, name: Callable[[float], str]) -> tuple[Levels, ShortArray]:
+    """Return the values that there are, and each profile's place among them, (P,)."""
+    found = np.unique(values[~np.isnan(values)])
+    names = tuple(name(value) if np.isfinite(value) else MISSING for value in found.tolist())
+    return Levels(found, names), np.searchsorted(found, values).astype(np.int32)
+
+
+def _ends(test: Predicate, name: str) -> Iterator[float]:
+    if isinstance(test, NumericTest) and test.feature == name:
+        yield from (end for end in (test.low, test.high) if np.isfinite(end))
+
+
+def _lacked(case: Case, node: Node, inside: IndexArray) -> str:
+    """Return an attribute that a node tests and some of its records lack; "" where there is none."""
+    for name in tested_columns(case, node):
+        if case.population.columns[name].take(inside).missing.any():
+            return name
+    return ""
+
+
+def tested_columns(case: Case, node: Node) -> list[str]:
+    """Return the attributes that the children of a node ask about."""
+    asked = (features_of(case.tree.nodes[child].test) for child in node.children)
+    return list(dict.fromkeys(name for names in asked for name in names))
+
+
+def chosen_children(case: Case, node: Node) -> IndexArray:
+    """Return which child each profile that passes a node goes to; none stops at an inner one."""
+    start, end = case.members.start, case.members.end
+    branch = np.zeros(int(end[node.index] - start[node.index]), dtype=np.intp)
+    for position, child in enumerate(node.children):
+        branch[start[child] - start[node.index] : end[child] - start[node.index]] = position
+    return branch
+
+
+def attribute_at(
+    case: Case,
+    node: Node,
+    seen: SeenAttribute,
+    grouping: Grouping,
+    passing: Passing,
+    criterion: Criterion,
+) -> Attribute:
+    """Return an attribute at a node, as the learner saw it there."""
+    feature = seen.feature
+    return Attribute(
+        node=node.index,
+        name=feature.name,
+        is_numeric=feature.numeric,
+        grouping=grouping,
+        criterion=criterion,
+        profiles=passing.profiles,
+        chosen=passing.chosen,
+        values=seen.values[passing.place],
+        records=passing.records,
+        names=seen.names,
+        distinct=seen.distinct,
+        lacking=seen.lacking,
+        cuts=seen.cuts,
+        origin=Origin("split_choice", case.tree.where(node), node.index),
+        levels=seen.levels,
+        codes=seen.codes[passing.place],
+    )
+
+
+def is_used_above(tree: Tree, node: Node, feature: Feature) -> bool:
+    """Return whether a feature of categories is asked about on the way to a node."""
+    if feature.numeric:
+        return False
+    return any(feature.name in features_of(above.test) for above in tree.path(node.index))

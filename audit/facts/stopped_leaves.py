@@ -1,0 +1,184 @@
+"""Leaves that scikit-learn could have split by its settings of depth and size, and how much a split might have gained.
+
+The rules are those of ``sklearn/tree/_tree.pyx``: a node that is not pure is split where it is above the greatest
+depth, has enough records and some allowed split, unless its best split lowers the impurity by too little, others are
+better and the number of leaves is limited, or it was pruned. Without these three, a leaf that could be split is pure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from audit.facts.case import Case
+from audit.facts.grower import Grower, grower, incomplete_records
+from audit.facts.impurity import branch_impurity
+from audit.facts.leaf_facts import LeafFacts, leaf_facts
+from audit.facts.node_candidates import Listing, compared_at, listing_of
+from audit.facts.rows import LeftOut, SplitFamily
+from ppdm_models.arrays import FloatArray, IntArray
+from ppdm_models.tree.node_table import parents_of
+from ppdm_models.tree.tree import Criterion, Node, Stopping, Tool
+
+BITS = math.log(2)
+
+
+def settings_in_force(case: Case) -> tuple[str, ...]:
+    """Return the settings, in words, that may have stopped a node though it was not pure and could be split."""
+    stopping = case.tree.learner.stopping
+    if stopping is None:
+        return ()
+    if case.tree.learner.tool is Tool.RPART:
+        return (f"cp = {stopping.pruning_alpha:g}",)
+    if case.tree.learner.tool is Tool.SPARK:
+        return (
+            f"minInfoGain = {stopping.min_impurity_decrease:g}, and leaves of one label are merged",
+        )
+    named = []
+    if stopping.min_impurity_decrease > 0:
+        named.append(f"min_impurity_decrease = {stopping.min_impurity_decrease:g}")
+    if stopping.max_leaves is not None and (
+        stopping.pruning_alpha > 0 or case.tree.leaf_count >= stopping.max_leaves
+    ):
+        named.append(f"max_leaf_nodes = {stopping.max_leaves}")
+    if stopping.pruning_alpha > 0:
+        named.append(f"ccp_alpha = {stopping.pruning_alpha:g}")
+    return tuple(named)
+
+
+def counted_masses(case: Case) -> FloatArray | None:
+    """Return how many people of each class each leaf has, (N, m), where that is known of all; else None."""
+    found = np.zeros((len(case.tree.nodes), len(case.tree.classes)))
+    for facts in leaf_facts(case):
+        masses = np.array([np.nan if mass is None else mass for mass in facts.masses], dtype=float)
+        unknown = np.isnan(masses)
+        rest = facts.records - masses[~unknown].sum()
+        if unknown.sum() > 1 and rest > 0:
+            return None
+        masses[unknown] = rest
+        if (masses != np.rint(masses)).any() or not facts.node.is_leaf:
+            return None
+        found[facts.node.index] = masses
+    return found
+
+
+def is_of_people(case: Case) -> bool:
+    """Whether the learner saw the records of the table, one each, and all of them stop in leaves."""
+    stops = np.unique(case.population.leaf)
+    inside = all(case.tree.nodes[stop].is_leaf for stop in stops.tolist())
+    is_plain = case.population.weight is None and case.tree.has_people
+    return inside and is_plain and not incomplete_records(case).any()
+
+
+def is_known_learner(case: Case) -> bool:
+    """Whether the file says how its learner stopped, and it is one whose settings are known."""
+    learner = case.tree.learner
+    is_known = learner.tool in (Tool.RPART, Tool.SCIKIT_LEARN, Tool.SPARK)
+    return learner.stopping is not None and is_known and not learner.saw_noise
+
+
+@dataclass(frozen=True)
+class Leaves:
+    """The leaves of a case that could have been split by depth and size."""
+
+    case: Case
+    stopping: Stopping
+    by: Grower
+    listing: Listing
+
+    @classmethod
+    def of(cls, case: Case) -> Leaves:
+        """Return the leaves of a case whose learner's settings are known."""
+        stopping, by = case.tree.learner.stopping, grower(case)
+        assert stopping is not None
+        by = replace(by, smallest=math.ceil(max(by.smallest, by.surely)))
+        return cls(case, stopping, by, listing_of(case))
+
+    def splittable(self) -> Iterator[LeafFacts]:
+        """Yield the leaves that are above the greatest depth and have enough records."""
+        depth = _depths(self.case)
+        fewest = max(self.stopping.min_split_records, 2 * self.by.smallest)
+        for facts in leaf_facts(self.case):
+            index = facts.node.index
+            people = float(self.case.population.counts[self.case.members.stops(index)].sum())
+            deepest = self.stopping.max_depth
+            if (
+                facts.node.is_leaf
+                and people >= fewest
+                and (deepest is None or depth[index] < deepest)
+            ):
+                yield facts
+
+    def candidates(self, node: Node) -> Iterator[SplitFamily | LeftOut]:
+        """Yield what could have split a leaf, as far as the adversary knows the columns."""
+        criterion = self.case.tree.learner.criterion or Criterion.GINI
+        return compared_at(self.case, node, self.listing, self.by, criterion)
+
+
+def _depths(case: Case) -> IntArray:
+    parents = parents_of(case.tree.nodes)
+    depth = np.zeros(len(parents), dtype=np.int64)
+    for index in range(1, len(parents)):
+        depth[index] = depth[parents[index]] + 1
+    return depth
+
+
+def decrease(criterion: Criterion, parts: FloatArray, records: float) -> FloatArray:
+    """Return by how much splits lower the impurity, as scikit-learn says it, from masses (..., branches, m).
+
+    It is of all ``records``; entropy is in bits.
+    """
+    before = branch_impurity(criterion, parts.sum(axis=-2))
+    after = branch_impurity(criterion, parts).sum(axis=-1)
+    unit = BITS if criterion is Criterion.ENTROPY else 1.0
+    return np.asarray((before - after) / (records * unit))
+
+
+def most_of_best_first(case: Case, masses: FloatArray, criterion: Criterion) -> FloatArray | None:
+    """Return what the best split of each leaf may gain at most where the number of leaves is limited, (N,).
+
+    A node is split while no leaf that waits gains more. scikit-learn numbers both children of a node when it splits it,
+    so that the names of nodes tell the order; None where they are no such numbers.
+    """
+    parents, order = parents_of(case.tree.nodes), _order(case)
+    if order is None:
+        return None
+    inner = np.flatnonzero(order >= 0)
+    totals = masses.copy()
+    for index in range(len(parents) - 1, 0, -1):
+        totals[parents[index]] += totals[index]
+    gains = np.full(len(inner) + 1, np.inf)
+    for node in inner.tolist():
+        parts = totals[list(case.tree.nodes[node].children)]
+        gains[order[node]] = decrease(criterion, parts, float(totals[0].sum()))
+    # What waits since step s is no better than all that was split from step s + 1 on.
+    later = np.minimum.accumulate(gains[::-1])[::-1]
+    most = np.full(len(parents), np.inf)
+    for index in range(1, len(parents)):
+        most[index] = later[order[parents[index]] + 1]
+    return most
+
+
+def _order(case: Case) -> IntArray | None:
+    """Return at which step each inner node was split, -1 for leaves; None where names of nodes do not tell it."""
+    nodes = case.tree.nodes
+    names = [node.name for node in nodes]
+    if not all(name.isascii() and name.isdigit() and len(name) < 10 for name in names):
+        return None
+    numbers = np.array([int(name) for name in names])
+    if numbers[0] != 0 or not np.array_equal(np.sort(numbers), np.arange(len(nodes))):
+        return None
+    order = np.full(len(nodes), -1, dtype=np.int64)
+    for node in nodes:
+        if node.is_leaf:
+            continue
+        children = sorted(numbers[list(node.children)].tolist())
+        if len(children) != 2 or children[0] % 2 == 0 or children[1] != children[0] + 1:
+            return None
+        order[node.index] = children[0] // 2
+        if node.parent is not None and order[node.parent] >= order[node.index]:
+            return None
+    return order
