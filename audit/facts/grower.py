@@ -14,7 +14,6 @@ from ppdm_models.arrays import FloatArray
 from ppdm_models.errors import KnowledgeError
 from ppdm_models.tree.tree import Missing, Tool, count_of
 
-
 STOP_AT_PURE = (Tool.RPART, Tool.SCIKIT_LEARN, Tool.SPARK, Tool.TREEWARDEN, Tool.WEKA)
 """Programs that never split a node whose records all have one class; pruning and raised subtrees only add records."""
 
