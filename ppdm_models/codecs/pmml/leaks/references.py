@@ -71,7 +71,7 @@ class References:
         self.defined.setdefault((scope, name), made)
         return made
 
-    def idle(self) -> Iterator[Definition]:
+    def unused_definitions(self) -> Iterator[Definition]:
         """Yield the definitions that no model asks for, directly or through others.
 
         The name of a column of the table is none of them, where it is one word and no values stand with it: programs
@@ -99,7 +99,7 @@ class References:
         """Return the names of all fields, defined or asked for."""
         return {name for _, name in self.defined} | {name for _, name in self.asked}
 
-    def strange(self) -> Iterator[Statement]:
+    def unknown_statements(self) -> Iterator[Statement]:
         """Yield the statements that name what the model does not have."""
         names = self.names()
         known = names | self.labels

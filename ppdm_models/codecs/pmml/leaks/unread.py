@@ -174,14 +174,16 @@ class _Finder(Markup):
         counted = ONCE.get(parent, {}).get(local)
         if counted is None:
             return not (
-                parent == "MiningModel" and local in SCOPES and "Segmentation" in self.seen()
+                parent == "MiningModel"
+                and local in SCOPES
+                and "Segmentation" in self.counted_children()
             )
-        if counted in self.seen():
+        if counted in self.counted_children():
             return False
-        self.seen().add(counted)
+        self.counted_children().add(counted)
         return True
 
-    def seen(self) -> set[str]:
+    def counted_children(self) -> set[str]:
         """Return what was counted of the innermost element that is entered."""
         depth = len(self.around) - 2
         held = self.held[depth]
@@ -257,7 +259,7 @@ class _Finder(Markup):
     def values(self, local: str, attributes: dict[str, str], at: int, line: int) -> None:
         """Note texts that say a value, of which it shows at the end of the file whether the model has it."""
         if local == "Value" and self.definition is not None:
-            self.declared(attributes, at, line)
+            self.note_value(attributes, at, line)
         elif local == "OutputField":
             self.result = Site(at, line)
             self.state(RESULT, local, "name", attributes, self.result)
@@ -289,7 +291,7 @@ class _Finder(Markup):
         made = Statement(kind, what, text, site, "" if is_whole else name)
         self.references.statements.append(made)
 
-    def declared(self, attributes: dict[str, str], at: int, line: int) -> None:
+    def note_value(self, attributes: dict[str, str], at: int, line: int) -> None:
         """Note a value that a field declares, or that it is none that the field can have."""
         value = attributes.get("value", "")
         is_valid = attributes.get("property", "valid") == "valid"
@@ -334,11 +336,11 @@ class _Finder(Markup):
 
     def note_unused(self) -> None:
         """Note fields, functions and values that the model does not have or never asks for."""
-        for made in self.references.idle():
+        for made in self.references.unused_definitions():
             site = made.site
             what = f"{made.what} that no model asks for"
             self.note(what, site.start, site.line, Edit(site.start, site.end))
-        for one in self.references.strange():
+        for one in self.references.unknown_statements():
             self.note(one.what, one.site.start, one.site.line, self._of_statement(one))
 
     def _of_statement(self, one: Statement) -> Edit | None:
