@@ -62,6 +62,8 @@ class Feature:
 
     ``values`` are the declared categories (none: any); ``single`` says that the learner compared 32-bit numbers.
     ``treatments`` are what the model does to a value before its tests see it; they are no part of the feature's value.
+    ``computation`` says how the model computes it from others, where it does and no column of a table is expected to be
+    it by itself.
     """
 
     name: str
@@ -69,6 +71,7 @@ class Feature:
     values: tuple[str, ...] = ()
     single: bool = False
     treatments: tuple[Treatment, ...] = field(default=(), compare=False)
+    computation: str = field(default="", compare=False)
 
 
 CLASS_WEIGHT = "class_weight"
