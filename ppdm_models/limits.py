@@ -59,7 +59,19 @@ XML_TOKEN = _limit("XML_TOKEN", 8 * 1024 * 1024)
 """The longest piece of XML without a ``>``, in bytes."""
 
 TEST_DEPTH = _limit("TEST_DEPTH", 16)
-"""The deepest nesting of "and" and "or" inside one test, and of what computes a field from others."""
+"""The deepest nesting of "and" and "or" inside one test."""
+
+FIELD_DEPTH = _limit("FIELD_DEPTH", 60)
+"""The deepest nesting of what computes a field from others; a deeper one stays a field of its own."""
+
+FIELD_CASES = _limit("FIELD_CASES", 100_000)
+"""The most cases of a computed field: parts of the raw field's values that are told apart, rows of its table."""
+
+FIELD_WORK = _limit("FIELD_WORK", 5_000_000)
+"""The most times that functions are computed to find the cases of one tree's fields; more stay fields of their own."""
+
+FIELD_TESTS = _limit("FIELD_TESTS", 50_000_000)
+"""The most times that functions are computed, and cases are looked at, for the tests of one tree."""
 
 CLASSES = _limit("CLASSES", 1_000)
 """The most classes of one tree."""

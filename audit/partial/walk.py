@@ -16,7 +16,15 @@ from audit.partial.domains import Domain
 from ppdm_models.arrays import BoolArray, IndexArray
 from ppdm_models.records.routing import prepared
 from ppdm_models.tree.column import Column, Columns
-from ppdm_models.tree.predicate import Answer, Predicate, answer, are_opposite, features_of
+from ppdm_models.tree.predicate import (
+    Answer,
+    Predicate,
+    answer,
+    are_opposite,
+    features_of,
+    refusals,
+    refused_by,
+)
 from ppdm_models.tree.tree import Missing, NoTrueChild, Tree
 
 Masks = Mapping[str, BoolArray]
@@ -111,6 +119,10 @@ class Knower:
         if found is None:
             domain = self.hidden[name]
             found = _parts(self.tree, answer(test, {name: domain.seen}, len(domain)))
+            if any(refusals(test)):
+                taken = ~refused_by(test, {name: domain.seen}, len(domain))
+                true, unknown, rest = found
+                found = true & taken, None if unknown is None else unknown & taken, rest & taken
             if len(domain) <= FEW_VALUES:
                 self.answered[test] = found
         return found
@@ -190,6 +202,9 @@ def _asked(who: Knower, node: int, rows: IndexArray, masks: Masks) -> tuple[Way,
     if names.isdisjoint(who.hidden):
         for name in names & who.refused.keys():
             rows = rows[~who.refused[name][rows]]
+        if any(refusals(test)):
+            known = {name: who.known[name].take(rows) for name in names}
+            rows = rows[~refused_by(test, known, len(rows))]
         said = answer(test, {name: who.known[name].take(rows) for name in names}, len(rows))
         ways = [(_those(rows, part), masks) for part in _parts(who.tree, said)]
         return ways[0], ways[1], ways[2]

@@ -10,7 +10,7 @@ from typing import cast
 from ppdm_models import limits
 from ppdm_models.codecs.common.xml import Element, parse
 from ppdm_models.codecs.common.xml_edit import Document
-from ppdm_models.codecs.pmml.fields import Dictionary
+from ppdm_models.codecs.pmml.declared import Dictionary
 from ppdm_models.codecs.pmml.leaks.leaks import find
 from ppdm_models.codecs.pmml.mining import read_mining_model, several
 from ppdm_models.codecs.pmml.rewrite import rewritten

@@ -13,6 +13,7 @@ import numpy as np
 
 from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 from ppdm_models.tree.predicate import (
+    Atom,
     CategoryTest,
     MissingTest,
     NumericTest,
@@ -35,7 +36,13 @@ def cells(
     """
     if any(len(features[name].values) > MAX_CELLS for name in names if name in features):
         return None
-    lines = [_representatives(name, features.get(name), tests) for name in names]
+    by_name: dict[str, list[Atom]] = {name: [] for name in names}
+    for test in tests:
+        for atom in atoms(test):
+            for name in features_of(atom):
+                if name in by_name:
+                    by_name[name].append(atom)
+    lines = [_representatives(features.get(name), by_name[name]) for name in names]
     size = math.prod(len(line) for line in lines)
     return None if size > MAX_CELLS else (size, _grid(names, lines, size))
 
@@ -58,9 +65,8 @@ def _grid(names: Sequence[str], lines: Sequence[Column], size: int) -> dict[str,
     return columns
 
 
-def _representatives(name: str, feature: Feature | None, tests: Sequence[Predicate]) -> Column:
-    """Return one value of a feature per cell that the tests can tell apart."""
-    here = [atom for test in tests for atom in atoms(test) if name in features_of(atom)]
+def _representatives(feature: Feature | None, here: Sequence[Atom]) -> Column:
+    """Return one value of a feature per cell that its tests can tell apart."""
     with_missing = any(isinstance(atom, MissingTest) for atom in here)
     ends = {end for atom in here if isinstance(atom, NumericTest) for end in (atom.low, atom.high)}
     named = {value for atom in here if isinstance(atom, CategoryTest) for value in atom.values}

@@ -197,6 +197,13 @@ class _Pairs:
             raise TableError(self.table.source, self._lack(lacking))
 
     def _lack(self, lacking: Sequence[str]) -> str:
+        computed = {one.name: one.computation for one in self.model.features if one.computation}
+        for name in lacking:
+            if name in computed:
+                return (
+                    f"no column {name!r}, which the model computes by itself ({computed[name]}); add a column "
+                    f"{name!r} to the table that holds, for each record, what the file computes there"
+                )
         others = [name for name in self.free if name not in self.renamed]
         is_label = lacking[0] in self.table.index
         near = self.table.meant(lacking[0]) if is_label else near_text(lacking[0], others)

@@ -9,7 +9,7 @@ import numpy as np
 from ppdm_models.arrays import BoolArray, IndexArray
 from ppdm_models.records.branching import Matrix, branching
 from ppdm_models.tree.column import CategoricalColumn, Column, Columns, NumericColumn
-from ppdm_models.tree.predicate import Predicate, answer, features_of
+from ppdm_models.tree.predicate import Predicate, answer, features_of, refusals, refused_by
 from ppdm_models.tree.treatment import treated
 from ppdm_models.tree.tree import Feature, Missing, Node, NoTrueChild, Tree
 
@@ -81,7 +81,7 @@ def _routed(
     start = _branched(tree, numbers, invalid, stop)
     if not len(start):
         return stop, refused
-    start = _accepted(tree.root.test, invalid, start, refused)
+    start = _accepted(tree.root.test, columns, invalid, start, refused)
     entered = answer(tree.root.test, columns, size).true
     pending = [(0, start[entered[start]])]
     while pending:
@@ -124,12 +124,17 @@ def prepared(
 
 
 def _accepted(
-    test: Predicate, invalid: Invalid, rows: IndexArray, refused: BoolArray
+    test: Predicate, columns: Columns, invalid: Invalid, rows: IndexArray, refused: BoolArray
 ) -> IndexArray:
     """Return the records whose values a test may look at, and note the others."""
     asked = set(features_of(test)) & invalid.keys() if invalid else ()
     for name in asked:
         bad = invalid[name][rows]
+        refused[rows[bad]] = True
+        rows = rows[~bad]
+    if any(refusals(test)):
+        known = {name: columns[name].take(rows) for name in set(features_of(test))}
+        bad = refused_by(test, known, len(rows))
         refused[rows[bad]] = True
         rows = rows[~bad]
     return rows
@@ -164,7 +169,7 @@ def _descend(
     sent: list[tuple[int, IndexArray]] = []
     for child in node.children:
         test = tree.nodes[child].test
-        rows = _accepted(test, invalid, rows, refused)
+        rows = _accepted(test, columns, invalid, rows, refused)
         if not len(rows):
             break
         said = answer(

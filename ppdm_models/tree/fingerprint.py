@@ -31,6 +31,7 @@ from ppdm_models.tree.predicate import (
     NumericTest,
     OneOf,
     Predicate,
+    Refusal,
     Surrogate,
 )
 from ppdm_models.tree.single import on_32_bits
@@ -190,6 +191,8 @@ def _text(test: Predicate | _Not, say: Say) -> str:
         parts = [_text(part, say) for part in test.parts]
         ordered = parts if isinstance(test, Surrogate) else sorted(parts)
         return json.dumps([type(test).__name__, *ordered])
+    if isinstance(test, Refusal):
+        return json.dumps(["refusal", _text(test.when, say)])
     return json.dumps(type(test).__name__)
 
 

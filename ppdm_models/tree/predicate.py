@@ -31,6 +31,11 @@ class Never:
 
 
 @dataclass(frozen=True, slots=True)
+class Unknown:
+    """Has no answer for any record: what a test says of a computed field without a value."""
+
+
+@dataclass(frozen=True, slots=True)
 class NumericTest:
     """The value lies in an interval; either end open or closed, infinite ends open."""
 
@@ -108,25 +113,45 @@ class Surrogate:
     parts: tuple[Predicate, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Holds for no record; the model refuses those for which ``when`` holds, once it comes to ask this."""
+
+    when: Predicate
+
+
 Predicate = (
-    Always | Never | NumericTest | CategoryTest | MissingTest | AllOf | AnyOf | OneOf | Surrogate
+    Always
+    | Never
+    | Unknown
+    | NumericTest
+    | CategoryTest
+    | MissingTest
+    | AllOf
+    | AnyOf
+    | OneOf
+    | Surrogate
+    | Refusal
 )
+Atom = Always | Never | Unknown | NumericTest | CategoryTest | MissingTest
 
 
 def features_of(test: Predicate) -> Iterator[str]:
     """Yield the attributes a test reads, in the order they are written."""
     for part in atoms(test):
-        if not isinstance(part, Always | Never):
+        if not isinstance(part, Always | Never | Unknown):
             yield part.feature
 
 
-def atoms(test: Predicate) -> Iterator[Always | Never | NumericTest | CategoryTest | MissingTest]:
+def atoms(test: Predicate) -> Iterator[Atom]:
     """Yield the simple tests inside a test, left to right."""
     stack: list[Predicate] = [test]
     while stack:
         part = stack.pop()
         if isinstance(part, AllOf | AnyOf | OneOf | Surrogate):
             stack.extend(reversed(part.parts))
+        elif isinstance(part, Refusal):
+            stack.append(part.when)
         else:
             yield part
 
@@ -154,8 +179,10 @@ def answer(test: Predicate, columns: Columns, size: int) -> Answer:
     Raises:
         KeyError: an attribute of the test is not among the columns.
     """
-    if isinstance(test, Always | Never):
+    if isinstance(test, Always | Never | Refusal):
         return Answer(np.full(size, isinstance(test, Always)), np.zeros(size, dtype=bool))
+    if isinstance(test, Unknown):
+        return Answer(np.zeros(size, dtype=bool), np.ones(size, dtype=bool))
     if isinstance(test, AllOf | AnyOf | OneOf | Surrogate):
         return _combined(test, [answer(part, columns, size) for part in test.parts])
     column = columns[test.feature]
@@ -164,6 +191,36 @@ def answer(test: Predicate, columns: Columns, size: int) -> Answer:
         return Answer(~missing if test.negated else missing, np.zeros(size, dtype=bool))
     inside = _in_interval(test, column) if isinstance(test, NumericTest) else _in_set(test, column)
     return Answer(inside & ~missing, missing)
+
+
+def refusals(test: Predicate) -> Iterator[Refusal]:
+    """Yield what a test says of records that the model refuses."""
+    stack: list[Predicate] = [test]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, AllOf | AnyOf | OneOf | Surrogate):
+            stack.extend(part.parts)
+        elif isinstance(part, Refusal):
+            yield part
+
+
+def refused_by(test: Predicate, columns: Columns, size: int) -> BoolArray:
+    """Return which of ``size`` records the model refuses for what a test asks: of a surrogate, what is asked at all.
+
+    Raises:
+        KeyError: an attribute of the test is not among the columns.
+    """
+    if isinstance(test, Refusal):
+        return answer(test.when, columns, size).true
+    found = np.zeros(size, dtype=bool)
+    if not isinstance(test, AllOf | AnyOf | OneOf | Surrogate):
+        return found
+    is_asked = np.ones(size, dtype=bool)
+    for part in test.parts:
+        found |= is_asked & refused_by(part, columns, size)
+        if isinstance(test, Surrogate):
+            is_asked &= answer(part, columns, size).unknown
+    return found
 
 
 def _combined(test: AllOf | AnyOf | OneOf | Surrogate, answers: list[Answer]) -> Answer:
@@ -215,6 +272,8 @@ def text(test: Predicate, say: Callable[[str, float], str] = exactly) -> str:
         return "true"
     if isinstance(test, Never):
         return "false"
+    if isinstance(test, Unknown):
+        return "unknown"
     if isinstance(test, MissingTest):
         return f"{test.feature} is {'present' if test.negated else 'missing'}"
     if isinstance(test, CategoryTest):
@@ -223,9 +282,13 @@ def text(test: Predicate, say: Callable[[str, float], str] = exactly) -> str:
         return f"{test.feature} {'not in' if test.negated else 'in'} {{{', '.join(test.values)}}}"
     if isinstance(test, NumericTest):
         return _interval_text(test, say)
+    if isinstance(test, Refusal):
+        return f"refused if {text(test.when, say)}"
     joint = {AllOf: " and ", AnyOf: " or ", OneOf: " xor ", Surrogate: ", or if unknown: "}
     return joint[type(test)].join(
-        f"({text(p, say)})" if isinstance(p, AllOf | AnyOf | OneOf | Surrogate) else text(p, say)
+        f"({text(p, say)})"
+        if isinstance(p, AllOf | AnyOf | OneOf | Surrogate | Refusal)
+        else text(p, say)
         for p in test.parts
     )
 

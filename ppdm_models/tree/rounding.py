@@ -17,6 +17,7 @@ from ppdm_models.tree.predicate import (
     NumericTest,
     OneOf,
     Predicate,
+    Refusal,
     Surrogate,
 )
 
@@ -57,6 +58,8 @@ def _ends(test: Predicate) -> Iterator[tuple[str, float]]:
     elif isinstance(test, AllOf | AnyOf | OneOf | Surrogate):
         for part in test.parts:
             yield from _ends(part)
+    elif isinstance(test, Refusal):
+        yield from _ends(test.when)
 
 
 @lru_cache(KEPT)

@@ -12,7 +12,16 @@ from ppdm_models.arrays import FloatArray
 from ppdm_models.tree.cuts import Cuts
 from ppdm_models.tree.node_table import NodeTable
 from ppdm_models.tree.plain import plain_of
-from ppdm_models.tree.predicate import AllOf, AnyOf, Never, NumericTest, OneOf, Predicate, Surrogate
+from ppdm_models.tree.predicate import (
+    AllOf,
+    AnyOf,
+    Never,
+    NumericTest,
+    OneOf,
+    Predicate,
+    Refusal,
+    Surrogate,
+)
 from ppdm_models.tree.tree import Tree
 
 DOWN = np.float32(-np.inf)
@@ -70,6 +79,8 @@ def _moved(test: Predicate, names: set[str]) -> Predicate:
         return _on_grid(test)
     if isinstance(test, AllOf | AnyOf | OneOf | Surrogate):
         return type(test)(tuple(_moved(part, names) for part in test.parts))
+    if isinstance(test, Refusal):
+        return Refusal(_moved(test.when, names))
     return test
 
 

@@ -64,6 +64,8 @@ class Feature:
     ``values`` are the declared categories (none: any); ``single`` says that the learner compared 32-bit numbers.
     ``treatments`` are what the model does to a value before its tests see it; they are no part of the feature's value.
     ``naming`` says what to do where the categories are numbers of levels that the file does not name, "" elsewhere.
+    ``computation`` says how the model computes it from others, where it does and no column of a table is expected to be
+    it by itself.
     """
 
     name: str
@@ -72,6 +74,7 @@ class Feature:
     single: bool = False
     treatments: tuple[Treatment, ...] = field(default=(), compare=False)
     naming: str = field(default="", compare=False)
+    computation: str = field(default="", compare=False)
 
 
 CLASS_WEIGHT = "class_weight"

@@ -1,42 +1,47 @@
-"""Turns what computes a PMML field (PMML 4.4, Transformations) into what it says of one raw field."""
+"""Turns what computes a PMML field (PMML 4.4, Transformations) into cases of one raw field."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from ppdm_models import limits
 from ppdm_models.codecs.common.xml import Element
-from ppdm_models.codecs.pmml.functions import (
-    Ends,
-    arithmetic,
-    folded,
-    gaps,
-    interval_ends,
-    piecewise,
+from ppdm_models.codecs.pmml.budget import WorkBudget
+from ppdm_models.codecs.pmml.cases import Cases, Compute, Everywhere, combine, work_of
+from ppdm_models.codecs.pmml.comparisons import equal
+from ppdm_models.codecs.pmml.datatypes import (
+    Constant,
+    InvalidValueError,
+    Kind,
+    NotFollowedError,
+    convert,
+    kind_of,
+    literal,
     single,
 )
-from ppdm_models.codecs.pmml.sources import (
-    INTERVALS,
-    Mapped,
-    Raw,
-    Scaled,
-    Source,
-    Value,
-    as_number,
-    compared,
-    through,
+from ppdm_models.codecs.pmml.functions import FUNCTIONS, apply_function, at_segments, truth_of
+from ppdm_models.codecs.pmml.outcomes import (
+    ByCategory,
+    ByNumber,
+    Invalid,
+    Moving,
+    NoBranch,
+    NotANumber,
+    NoValue,
+    Outcome,
+    SameCategory,
+    Segment,
+    Split,
+    Step,
+    Undefined,
 )
-from ppdm_models.tree.predicate import (
-    AllOf,
-    CategoryTest,
-    MissingTest,
-    Never,
-    NumericTest,
-    Predicate,
+from ppdm_models.codecs.pmml.tables import (
+    Lookup,
+    discretize_segments,
+    normalization_segments,
+    table_rows,
 )
-from ppdm_models.tree.tree import Feature
 
 EXPRESSIONS = (
     "FieldRef",
@@ -50,257 +55,325 @@ EXPRESSIONS = (
     "Aggregate",
     "Lag",
 )
-Resolve = Callable[[str], Source | None]
-Typed = Callable[[str], Feature]
+Resolve = Callable[[str], Cases]
+"""From the name of a field to its cases; raises ``NotFollowedError`` where it has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Branches:
+    """The parts of an ``if``."""
+
+    condition: Element
+    then: Element
+    otherwise: Element | NoBranch
 
 
 class Derivation:
-    """Follows the fields that a field is computed from; ``typed`` gives a raw field by name."""
+    """Follows the fields that a field is computed from."""
 
-    def __init__(self, resolve: Resolve, typed: Typed) -> None:
-        self.resolve = resolve
-        self.typed = typed
+    def __init__(self, resolve: Resolve, functions: Mapping[str, Element]) -> None:
+        """Take what looks up the cases of a field, and the functions that the file defines."""
+        self._fields = resolve
+        self._functions = functions
+        self._arguments: list[Mapping[str, Cases]] = []
+        self._depth = 0
+        self._budget = WorkBudget(limits.FIELD_WORK)
 
-    def of_field(self, field: Element) -> Source | None:
-        """Return what a DerivedField is made of; None where that cannot be said of one raw field."""
-        expression = next((child for child in field.children if child.name in EXPRESSIONS), None)
-        found = None if expression is None else self.of(expression, 0)
-        if found is None or isinstance(found, str | float):
-            return None
-        return self._cast(found, field.get("dataType"))
+    def of_field(self, field: Element) -> Cases:
+        """Return the cases of a DerivedField.
 
-    def _cast(self, source: Source, kind: str | None) -> Source | None:
-        """Return the field as the declared type; a raw field turned to 32 bits is noted where its type is kept."""
-        if kind == "float" and isinstance(source, Scaled):
-            return through(source, single)
-        if kind in ("integer", "boolean") and isinstance(source, Scaled):
-            return None
-        if isinstance(source, Raw) and self.typed(source.feature).numeric:
-            return source if kind in (None, "float", "double", "integer") else None
-        return source
+        Raises:
+            NotFollowedError: what computes it cannot be said of one raw field.
+        """
+        expressions = [child for child in field.children if child.name in EXPRESSIONS]
+        if len(expressions) != 1:
+            raise NotFollowedError(f"it has {len(expressions)} expressions")
+        outer, self._arguments = self._arguments, []
+        try:
+            return self._typed(self._evaluate(expressions[0]), field)
+        finally:
+            self._arguments = outer
 
-    def of(self, expression: Element, depth: int) -> Source | Value | None:
-        """Return what an expression is made of: a field, or a constant."""
-        if depth > limits.TEST_DEPTH:
-            return None
+    def _combine(self, parts: Sequence[Cases], compute: Compute) -> Cases:
+        if not self._budget.take(sum(map(work_of, parts))):
+            raise NotFollowedError(
+                f"the fields before it take more than {limits.FIELD_WORK:,} computations"
+            )
+        return combine(parts, compute)
+
+    def _resolve(self, name: str) -> Cases:
+        """Return the cases of a field; inside a function that the file defines, of one of its parameters."""
+        if not self._arguments:
+            return self._fields(name)
+        if name not in self._arguments[-1]:
+            raise NotFollowedError(f"a function reads {name!r}, which is none of its parameters")
+        return self._arguments[-1][name]
+
+    def _evaluate(self, expression: Element) -> Cases:
+        self._depth += 1
+        try:
+            if self._depth > limits.FIELD_DEPTH:
+                raise NotFollowedError(f"it nests more than {limits.FIELD_DEPTH} deep")
+            return self._cases(expression)
+        finally:
+            self._depth -= 1
+
+    def _cases(self, expression: Element) -> Cases:
         name = expression.name
-        if name == "FieldRef":
-            found = self.resolve(expression.get("field") or "")
-            return _replacing(found, expression.get("mapMissingTo"))
         if name == "Constant":
-            return expression.text.strip() if expression.get("missing") != "true" else None
+            return Everywhere(_literal(expression))
         if name == "Apply":
-            return _replacing(self._applied(expression, depth), expression.get("mapMissingTo"))
-        source = self.resolve(expression.get("field") or "")
+            return self._apply(expression)
+        if name == "FieldRef":
+            return self._of_one(expression, lambda outcome: outcome, Kind.STRING)
+        if name == "NormContinuous":
+            segments = normalization_segments(expression)
+            return self._of_one(expression, lambda one: _by_number(one, segments), Kind.DOUBLE)
+        if name == "NormDiscrete":
+            return self._indicator(expression)
+        if name == "Discretize":
+            kind = kind_of(expression.get("dataType") or "string")
+            bins = discretize_segments(expression, kind)
+            return self._of_one(expression, lambda one: _by_number(one, bins), kind)
         if name == "MapValues":
             return self._by_table(expression)
-        if source is None or name not in ("NormContinuous", "NormDiscrete", "Discretize"):
-            return None
-        made = {
-            "NormContinuous": piecewise,
-            "NormDiscrete": self._indicator,
-            "Discretize": self._binned,
-        }
-        return _replacing(made[name](expression, source), expression.get("mapMissingTo"))
+        raise NotFollowedError(f"{name} is not followed")
 
-    def test(self, source: Source, operator: str, value: Value) -> Predicate | None:
-        """Return the test on the raw field that a comparison of a field makes; None where it cannot be said."""
-        if not isinstance(source, Raw):
-            return compared(source, operator, value)
-        if self.typed(source.feature).numeric:
-            end = as_number(value)
-            return None if end is None else INTERVALS[operator](source.feature, end)
-        if operator not in ("equal", "notEqual"):
-            return None
-        return CategoryTest(source.feature, (str(value),), operator == "notEqual")
+    def _of_one(
+        self,
+        expression: Element,
+        compute: Callable[[Outcome], Outcome | Split],
+        kind: Kind,
+        field: str | None = None,
+    ) -> Cases:
+        """Return the cases of an expression of one field; ``kind`` is the type of what stands for a missing value."""
+        text = expression.get("mapMissingTo")
+        is_line = expression.name == "NormContinuous"
+        missing = NoValue() if text is None else _of_kind(text, kind, is_continuous=is_line)
 
-    def _indicator(self, expression: Element, source: Source) -> Source | None:
-        value = expression.get("value")
-        if value is None:
-            return None
-        yes, no = (self.test(source, operator, value) for operator in ("equal", "notEqual"))
-        if yes is None or no is None:
-            return None
-        return Mapped(source.feature, _cases((yes, 1.0), (no, 0.0)))
+        def of_outcome(arguments: Sequence[Outcome]) -> Outcome | Split:
+            (outcome,) = arguments
+            if isinstance(outcome, NoValue):
+                return missing
+            return outcome if isinstance(outcome, Invalid) else compute(outcome)
 
-    def _binned(self, expression: Element, source: Source) -> Source | None:
-        cases: list[tuple[Predicate, Value | None]] = []
-        ends: list[Ends] = []
-        for item in expression.all("DiscretizeBin"):
-            interval, value = item.first("Interval"), item.get("binValue")
-            if interval is None or value is None:
-                return None
-            found = interval_ends(interval)
-            if found is None:
-                return None
-            ends.append(found)
-            test = self._inside(source, found)
-            if test is None:
-                return None
-            cases.append((test, value))
-        for gap in gaps(ends):
-            test = self._inside(source, gap)
-            if test is None:
-                return None
-            cases.append((test, expression.get("defaultValue")))
-        if any(right[0] < left[2] for left, right in pairwise(sorted(ends))):
-            return None  # bins that overlap
-        return Mapped(source.feature, _cases(*cases))
+        name = expression.get("field") if field is None else field
+        return self._combine((self._resolve(name or ""),), of_outcome)
 
-    def _inside(self, source: Source, ends: Ends) -> Predicate | None:
-        low, low_closed, high, high_closed = ends
-        parts = []
-        if low > -math.inf:
-            parts.append(self.test(source, "greaterOrEqual" if low_closed else "greaterThan", low))
-        if high < math.inf:
-            parts.append(self.test(source, "lessOrEqual" if high_closed else "lessThan", high))
-        if not parts and source.missing is None:
-            return MissingTest(source.feature, negated=True)
-        if None in parts or not parts:
-            return None
-        known = [part for part in parts if part is not None]
-        if len(known) == 2 and all(isinstance(part, NumericTest) for part in known):
-            one, two = known
-            assert isinstance(one, NumericTest)
-            assert isinstance(two, NumericTest)
-            low_part, high_part = (one, two) if one.high == math.inf else (two, one)
-            if low_part.low > high_part.high or (
-                low_part.low == high_part.high
-                and not (low_part.low_closed and high_part.high_closed)
-            ):
-                return Never()
-            return NumericTest(
-                one.feature,
-                low_part.low,
-                high_part.high,
-                low_part.low_closed,
-                high_part.high_closed,
-            )
-        return known[0] if len(known) == 1 else AllOf(tuple(known))
+    def _indicator(self, expression: Element) -> Cases:
+        text = expression.get("value")
+        if text is None or (expression.get("method") or "indicator") != "indicator":
+            raise NotFollowedError("NormDiscrete of another method than indicator is not followed")
+        value = Constant(text, Kind.STRING)
+        results = {True: Constant(1.0, Kind.DOUBLE), False: Constant(0.0, Kind.DOUBLE)}
 
-    def _by_table(self, expression: Element) -> Source | None:
-        pairs = list(expression.all("FieldColumnPair"))
-        table, wanted = expression.first("InlineTable"), expression.get("outputColumn") or ""
-        if len(pairs) != 1 or table is None:
-            return None
-        source = self.resolve(pairs[0].get("field") or "")
-        if source is None:
-            return None
-        column, wanted = (_local(name) for name in (pairs[0].get("column") or "", wanted))
-        given: dict[str, str] = {}
-        for row in table.all("row"):
-            cells = {cell.name.removeprefix(":"): cell.text.strip() for cell in row.children}
-            if column not in cells or wanted not in cells:
-                return None
-            given.setdefault(cells[column], cells[wanted])
-        found = self._mapped(source, given, expression.get("defaultValue"))
-        filled = _replacing(found, expression.get("mapMissingTo"))
-        return None if isinstance(filled, str | float) else filled
+        def of_outcome(outcome: Outcome) -> Outcome | Split:
+            try:
+                is_equal = equal("equal", (outcome, value))
+            except InvalidValueError:
+                return Invalid()
+            return _each(is_equal, lambda truth: results[truth_of(truth)])
 
-    def _mapped(self, source: Source, given: dict[str, str], default: str | None) -> Source | None:
-        if isinstance(source, Mapped):
-            cases = [
-                (case, given.get(str(value), default) if value is not None else None)
-                for case, value in source.cases
-            ]
-            missing = None if source.missing is None else given.get(str(source.missing), default)
-            return Mapped(source.feature, _cases(*cases), missing)
-        if not isinstance(source, Raw) or not given:
-            return None
-        listed = [(self.test(source, "equal", value), result) for value, result in given.items()]
-        cases = [(test, result) for test, result in listed if test is not None]
-        if len(cases) < len(listed):
-            return None
-        if self.typed(source.feature).numeric:
-            others = [self.test(source, "notEqual", value) for value in given]
-            rest: Predicate = AllOf(tuple(other for other in others if other is not None))
-        else:
-            rest = CategoryTest(source.feature, tuple(given), negated=True)
-        missing = None if source.missing is None else given.get(str(source.missing), default)
-        return Mapped(source.feature, _cases(*cases, (rest, default)), missing)
+        return self._of_one(expression, of_outcome, Kind.DOUBLE)
 
-    def _applied(self, expression: Element, depth: int) -> Source | Value | None:
+    def _by_table(self, expression: Element) -> Cases:
+        rows = table_rows(expression)
+        kind = kind_of(expression.get("dataType") or "string")
+        text = expression.get("defaultValue")
+        rest = NoValue() if text is None else _of_kind(text, kind)
+        results = {key: _of_kind(result, kind) for key, result in rows.results.items()}
+        return self._of_one(expression, Lookup(results, rest), kind, field=rows.field)
+
+    def _apply(self, expression: Element) -> Cases:
         parts = [child for child in expression.children if child.name in EXPRESSIONS]
         function = expression.get("function") or ""
+        settings = _settings(expression)
         if function == "if":
-            return self._chosen(parts, depth)
-        given = [self.of(part, depth + 1) for part in parts]
-        fields = [part for part in given if isinstance(part, Raw | Scaled | Mapped)]
-        constants = [as_number(part) for part in given if isinstance(part, str | float)]
-        if None in given or None in constants or len(fields) > 1:
-            return None
-        known = [constant for constant in constants if constant is not None]
-        if not fields:
-            return folded(function, known)
-        if isinstance(fields[0], Raw) and not self.typed(fields[0].feature).numeric:
-            return None
-        is_first = isinstance(given[0], Raw | Scaled | Mapped)
-        return arithmetic(function, fields[0], known, is_first)
+            return self._conditional(parts, settings)
 
-    def _chosen(self, parts: Sequence[Element], depth: int) -> Source | None:
-        """Return "if x is missing then a constant else x", and "if x compares so then one constant else another"."""
-        if len(parts) not in (2, 3) or parts[0].name != "Apply":
-            return None
-        function = parts[0].get("function") or ""
-        asked = [self.of(part, depth + 1) for part in parts[0].children if part.name in EXPRESSIONS]
-        results = [self.of(part, depth + 1) for part in parts[1:]]
-        if function in ("isMissing", "isNotMissing") and len(results) == 2 and len(asked) == 1:
-            filled, kept = results if function == "isMissing" else reversed(results)
-            if isinstance(filled, str | float) and kept == asked[0]:
-                made = _replacing(kept, filled)
-                return None if isinstance(made, str | float) else made
-            return None
-        if len(asked) != 2 or any(isinstance(part, Raw | Scaled | Mapped) for part in results):
-            return None
-        field, value = asked
-        opposite = OPPOSITE.get(function)
-        if opposite is None or not isinstance(field, Raw | Scaled | Mapped):
-            return None
-        if not isinstance(value, str | float):
-            return None
-        yes, no = (self.test(field, operator, value) for operator in (function, opposite))
-        if (
-            yes is None
-            or no is None
-            or any(isinstance(part, str) is False and part is not None for part in results)
-        ):
-            return None
-        then, other = (results[0], results[1] if len(results) == 2 else None)
-        assert then is None or isinstance(then, str)
-        assert other is None or isinstance(other, str)
-        return Mapped(field.feature, _cases((yes, then), (no, other)))
+        if not parts:
+            raise NotFollowedError(f"the function {function!r} has no argument")
+        if function not in FUNCTIONS and function in self._functions:
+            return self._defined(self._functions[function], parts, settings)
+
+        def of_outcomes(arguments: Sequence[Outcome]) -> Outcome | Split:
+            early = settings.early(arguments)
+            if early is not None:
+                return early
+            return _each(apply_function(function, arguments), settings.settle)
+
+        return self._combine([self._evaluate(part) for part in parts], of_outcomes)
+
+    def _defined(self, function: Element, parts: Sequence[Element], settings: Settings) -> Cases:
+        """Return the cases of a function that the file defines (DefineFunction)."""
+        parameters = list(function.all("ParameterField"))
+        bodies = [child for child in function.children if child.name in EXPRESSIONS]
+        if len(parameters) != len(parts) or len(bodies) != 1:
+            raise NotFollowedError(f"the function {function.get('name')!r} is not defined so")
+        given = [
+            self._typed(self._evaluate(part), parameter)
+            for part, parameter in zip(parts, parameters, strict=True)
+        ]
+        names = [parameter.get("name") or "" for parameter in parameters]
+        self._arguments.append(dict(zip(names, given, strict=True)))
+        try:
+            result = self._typed(self._evaluate(bodies[0]), function)
+        finally:
+            self._arguments.pop()
+
+        def of_outcomes(arguments: Sequence[Outcome]) -> Outcome:
+            early = settings.early(arguments[:-1])
+            return settings.settle(arguments[-1]) if early is None else early
+
+        return self._combine([*given, result], of_outcomes)
+
+    def _typed(self, cases: Cases, field: Element) -> Cases:
+        """Return cases as the type that an element declares."""
+        kind = None if field.get("dataType") is None else kind_of(field.get("dataType"))
+        optype = field.get("optype") or field.get("opType")
+        return self._combine((cases,), lambda arguments: _cast(arguments[0], kind, optype))
+
+    def _conditional(self, parts: Sequence[Element], settings: Settings) -> Cases:
+        if len(parts) not in (2, 3):
+            raise NotFollowedError(f"an if does not have {len(parts)} parts")
+        branches = Branches(parts[0], parts[1], parts[2] if len(parts) == 3 else NoBranch())
+        condition, then = self._evaluate(branches.condition), self._evaluate(branches.then)
+        if isinstance(branches.otherwise, NoBranch):
+            otherwise: Cases = Everywhere(NoValue())
+            missing_otherwise: Outcome = NoValue()  # mapMissingTo is for parts that are there
+        else:
+            otherwise, missing_otherwise = self._evaluate(branches.otherwise), settings.missing
+
+        def of_outcomes(arguments: Sequence[Outcome]) -> Outcome:
+            flag, yes, no = arguments
+            if isinstance(flag, Invalid):
+                return flag
+            if isinstance(flag, NoValue):
+                return Invalid() if isinstance(settings.missing, NoValue) else settings.missing
+            try:
+                is_true = truth_of(flag)
+            except InvalidValueError:
+                return Invalid()
+            result, stand_in = (yes, settings.missing) if is_true else (no, missing_otherwise)
+            if isinstance(result, NoValue) and not isinstance(stand_in, NoValue):
+                return stand_in
+            return settings.settle(result)
+
+        return self._combine((condition, then, otherwise), of_outcomes)
 
 
-OPPOSITE = {
-    "equal": "notEqual",
-    "notEqual": "equal",
-    "lessThan": "greaterOrEqual",
-    "greaterOrEqual": "lessThan",
-    "greaterThan": "lessOrEqual",
-    "lessOrEqual": "greaterThan",
-}
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What an Apply element says of missing arguments, a missing result, and an undefined one."""
 
+    missing: Constant | NoValue
+    default: Constant | NoValue
+    when_invalid: str
 
-def _cases(
-    *cases: tuple[Predicate, Value | None],
-) -> tuple[tuple[Predicate, Value | None], ...]:
-    return tuple((test, value) for test, value in cases if not isinstance(test, Never))
-
-
-def _local(name: str) -> str:
-    return name.rpartition(":")[2]
-
-
-def _replacing(found: Source | Value | None, missing: Value | None) -> Source | Value | None:
-    if missing is None or found is None or isinstance(found, str | float):
-        return found
-    if found.missing is not None:
-        return found
-    if isinstance(found, Raw):
-        return Raw(found.feature, missing)
-    if isinstance(found, Mapped):
-        filled = tuple((case, missing if value is None else value) for case, value in found.cases)
-        return Mapped(found.feature, filled, missing)
-    if found.low > -math.inf or found.high < math.inf:
+    def early(self, arguments: Sequence[Outcome]) -> Outcome | None:
+        """Return what the arguments decide without the function being applied; None where they decide nothing."""
+        for argument in arguments:
+            if isinstance(argument, Invalid):
+                return argument
+            if isinstance(argument, NoValue) and not isinstance(self.missing, NoValue):
+                return self.missing
         return None
-    return Scaled(found.feature, found.function, found.rising, missing=missing)
+
+    def settle(self, outcome: Outcome) -> Outcome:
+        """Return what a function's result counts as."""
+        if isinstance(outcome, NoValue):
+            return self.default
+        if isinstance(outcome, Undefined | NotANumber):
+            if self.when_invalid == "asMissing":
+                return self.default
+            if self.when_invalid == "asIs" and isinstance(outcome, NotANumber):
+                raise NotFollowedError("a result that is no number is kept as it is")
+            return Invalid()
+        return outcome
+
+
+def _settings(expression: Element) -> Settings:
+    when_invalid = expression.get("invalidValueTreatment") or "returnInvalid"
+    if when_invalid not in ("returnInvalid", "asIs", "asMissing"):
+        raise NotFollowedError(f"the invalidValueTreatment {when_invalid!r} is not followed")
+    missing, default = (expression.get(name) for name in ("mapMissingTo", "defaultValue"))
+    return Settings(
+        NoValue() if missing is None else Constant(missing, Kind.STRING),
+        NoValue() if default is None else Constant(default, Kind.STRING),
+        when_invalid,
+    )
+
+
+def _each(result: Outcome | Split, change: Callable[[Outcome], Outcome]) -> Outcome | Split:
+    """Return a result with each outcome in it changed."""
+    if isinstance(result, ByNumber):
+        segments = tuple(
+            segment
+            if isinstance(segment.result, Step)
+            else Segment(segment.low, segment.high, change(segment.result))
+            for segment in result.segments
+        )
+        return ByNumber(result.moving, segments)
+    if isinstance(result, ByCategory):
+        listed = {name: change(outcome) for name, outcome in result.listed.items()}
+        return ByCategory(listed, change(result.rest))
+    return change(result)
+
+
+def _literal(expression: Element) -> Outcome:
+    if expression.get("missing") == "true":
+        return NoValue()
+    name, text = expression.get("dataType"), expression.text
+    kind = None if name is None else kind_of(name)
+    if not text:
+        return NoValue() if kind not in (None, Kind.STRING) else Constant("", Kind.STRING)
+    try:
+        return literal(text, kind)
+    except InvalidValueError:
+        return Invalid()
+
+
+def _of_kind(text: str, kind: Kind, is_continuous: bool = False) -> Constant | Invalid:
+    """Return a text of an attribute or a table as a value of a type."""
+    try:
+        return convert(Constant(text, Kind.STRING), kind, is_continuous)
+    except InvalidValueError:
+        return Invalid()
+
+
+def _by_number(outcome: Outcome, segments: tuple[Segment, ...]) -> Outcome | Split:
+    if isinstance(outcome, Moving):
+        return ByNumber(outcome, segments)
+    if not isinstance(outcome, Constant):
+        raise NotFollowedError("the category itself is taken for a number")
+    try:
+        return at_segments(outcome.number, segments)
+    except InvalidValueError:
+        return Invalid()
+
+
+def _cast(outcome: Outcome, kind: Kind | None, optype: str | None) -> Outcome | Split:
+    """Return an outcome as the type that a DerivedField declares."""
+    if isinstance(outcome, Constant):
+        is_continuous = outcome.is_continuous if optype is None else optype != "categorical"
+        try:
+            return convert(outcome, kind or outcome.kind, is_continuous)
+        except InvalidValueError:
+            return Invalid()
+    if isinstance(outcome, SameCategory):
+        if kind not in (None, outcome.kind):
+            raise NotFollowedError(f"a category becomes a value of the type {kind}")
+        return outcome
+    if not isinstance(outcome, Moving):
+        return outcome
+    is_continuous = outcome.is_continuous if optype is None else optype != "categorical"
+    return _cast_moving(outcome, kind or outcome.kind, is_continuous)
+
+
+def _cast_moving(moving: Moving, kind: Kind, is_continuous: bool) -> Outcome | Split:
+    if not kind.is_numeric or (kind is Kind.INTEGER and moving.kind is not Kind.INTEGER):
+        raise NotFollowedError(f"a number becomes one of the type {kind}")
+    if kind is Kind.FLOAT and moving.kind is not Kind.FLOAT:
+        step = Step(single, True, kind, is_continuous)
+        return ByNumber(moving, (Segment(float("-inf"), float("inf"), step),))
+    return Moving(kind, moving.is_rising, is_continuous, moving.steps)

@@ -1,66 +1,54 @@
-"""What a PMML file says about the fields of one model: data dictionary, mining schema, derived fields, the target."""
+"""The fields that one PMML model can name: its mining schema, what it computes, and what its tests need of both."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
+from typing import TypeVar
 
 from ppdm_models import limits
-from ppdm_models.codecs.common.xml import Element, is_model
+from ppdm_models.codecs.common.xml import Element
+from ppdm_models.codecs.pmml.budget import WorkBudget
+from ppdm_models.codecs.pmml.cases import Cases, outcomes, work_of
+from ppdm_models.codecs.pmml.datatypes import NotFollowedError, single
+from ppdm_models.codecs.pmml.declared import (
+    Dictionary,
+    declared_feature,
+    declared_values,
+    earlier_results,
+    guess_fields,
+    predicted_values,
+    raw_labels,
+)
 from ppdm_models.codecs.pmml.derived import EXPRESSIONS, Derivation
-from ppdm_models.codecs.pmml.functions import single
+from ppdm_models.codecs.pmml.raw_cases import raw_cases, source_of
 from ppdm_models.codecs.pmml.shares import StatedShares
-from ppdm_models.codecs.pmml.sources import Raw, Source
+from ppdm_models.codecs.pmml.sources import Computed, Raw, Source, is_invalid, refusal_test
 from ppdm_models.codecs.pmml.treatments import read_treatments
+from ppdm_models.codecs.pmml.uses import (
+    NOTHING_KEPT,
+    Kept,
+    Use,
+    keep_more,
+    refusals_by_feature,
+    use_of,
+)
 from ppdm_models.codecs.pmml.values import Failure, Vocabulary, number
+from ppdm_models.tree.predicate import (
+    AllOf,
+    AnyOf,
+    MissingTest,
+    Predicate,
+    Refusal,
+    features_of,
+)
 from ppdm_models.tree.tree import Feature
 
-NUMERIC_TYPES = ("integer", "float", "double")
 ORDERED = ("lessThan", "lessOrEqual", "greaterThan", "greaterOrEqual")
 TARGETS = ("predicted", "target")
 SCOPES = ("TransformationDictionary", "LocalTransformations")
-OWN_ID = "BigML-Field_ID"
-"""The Extension of a DataField that holds BigML's own name for it, by which older exports refer to it."""
-
-
-class Dictionary:
-    """The fields that a file declares for all its models, and the derived fields of each scope, looked up once."""
-
-    def __init__(self, root: Element, fail: Failure) -> None:
-        dictionary = root.first("DataDictionary")
-        self.fields = _named(() if dictionary is None else dictionary.all("DataField"), fail)
-        if len(self.fields) > limits.FEATURES:
-            raise fail(root, f"more than {limits.FEATURES:,} fields")
-        self.own_ids = _own_ids(self.fields, fail)
-        self._scopes: dict[Element, dict[str, Element]] = {}
-        self._casts: dict[Element, frozenset[str]] = {}
-
-    def casts(self, element: Element | None) -> frozenset[str]:
-        """Return the fields that a TransformationDictionary or LocalTransformations rounds to 32 bits."""
-        if element is None:
-            return frozenset()
-        if element not in self._casts:
-            rounded = (
-                reference.get("field") or ""
-                for field in element.all("DerivedField")
-                if field.get("dataType") == "float"
-                for reference in field.all("FieldRef")
-            )
-            self._casts[element] = frozenset(rounded)
-        return self._casts[element]
-
-    def scope(self, element: Element | None, fail: Failure) -> dict[str, Element]:
-        """Return the derived fields of a TransformationDictionary or LocalTransformations by name."""
-        if element is None:
-            return {}
-        if element not in self._scopes:
-            found = _named(element.all("DerivedField"), fail)
-            for name in found:
-                if name in self.fields:
-                    raise fail(found[name], f"the field {name!r} is declared twice")
-            self._scopes[element] = found
-        return self._scopes[element]
 
 
 class Fields:
@@ -76,8 +64,11 @@ class Fields:
         around: Sequence[Element],
         tests: Element,
         fail: Failure,
+        kept: Kept = NOTHING_KEPT,
     ) -> None:
+        """Take what the file declares, the elements around the tests, outermost first, and what is read with care."""
         self.fail = fail
+        self._kept = kept
         self.notes: list[str] = []
         self.unused: list[str] = []
         self.shares = (StatedShares("probability"), StatedShares("confidence"))
@@ -85,11 +76,16 @@ class Fields:
         self._declared = dictionary.fields
         self._own_ids = dictionary.own_ids
         if not dictionary.fields:
-            self._declared = _guessed(self.models, tests)
+            self._declared = guess_fields(self.models, tests)
             self.notes.append(
                 f"{fail.source}: no field is declared, so one is a number where some test compares it by order"
             )
         scopes = [element.first(kind) for element in around for kind in SCOPES]
+        functions = {
+            name: function
+            for scope in scopes
+            for name, function in dictionary.functions(scope, fail).items()
+        }
         self._scopes = [dictionary.scope(scope, fail) for scope in scopes]
         self._casts = [dictionary.casts(scope) for scope in scopes if scope is not None]
         self._around = around
@@ -98,14 +94,19 @@ class Fields:
         own = self._read_schemas()
         self._tests = tests
         self._ordered: set[str] | None = None
-        self._following: list[str] = []
+        self._following: dict[str, None] = {}
         self._floats = {
             known
             for known in {*self._declared, *(name for scope in self._scopes for name in scope)}
             if self._kind(known) == "float"
         }
+        self.keeps_unknown = _tells_unknown(around[-1])
         self._sources: dict[str, Source | None] = {}
-        self._derivation = Derivation(self._resolved, self.typed)
+        self._uses: dict[str, Use] = {}
+        self._compounds: set[str] = set()
+        self._tested: dict[tuple[object, ...], Predicate] = {}
+        self._budget = WorkBudget(limits.FIELD_TESTS)
+        self._derivation = Derivation(self._cases, functions)
         self.features: dict[str, Feature] = {}
         self.values: dict[str, Vocabulary] = {}
         for name in own:
@@ -115,8 +116,10 @@ class Fields:
                     self.typed(raw)
         target = self._declared.get(self.target)
         self.target_type = None if target is None else target.get("optype") or target.get("opType")
-        self.labels = _labels(around[-1])
-        self.classes = (() if target is None else _values(target)) or _predicted(around[-1])
+        self.labels = raw_labels(around[-1])
+        self.classes = (() if target is None else declared_values(target)) or predicted_values(
+            around[-1]
+        )
 
     def source(self, name: str, element: Element, fail: Failure) -> Source:
         """Return what a field that a test names is made of.
@@ -124,8 +127,11 @@ class Fields:
         Raises:
             TreeFormatError: there is no such field.
         """
+        name = self._own_ids.get(name, name)
         found = self._resolved(name)
         if found is not None:
+            if name not in self._uses:
+                self._uses[name] = self._use(name, found)
             return found
         known = ", ".join(repr(known) for known in list(self._schema)[:12])
         raise fail(
@@ -139,6 +145,63 @@ class Fields:
         rounded = math.inf if value is None else single(value)
         return text if math.isinf(rounded) else rounded
 
+    def keeping_unknown(self) -> Fields:
+        """Return the same fields for tests of which "unknown" is not as good as "false"."""
+        self._compounds.add("xor or surrogate")
+        fields = copy(self)
+        fields.keeps_unknown = True
+        return fields
+
+    def test_once(
+        self, source: Source, key: tuple[str, ...], read: Callable[[], Predicate]
+    ) -> Predicate:
+        """Return a test of a field, read only once.
+
+        Raises:
+            TreeFormatError: the tests look at too many cases together.
+        """
+        place = (id(source), self.keeps_unknown, *key)
+        if place not in self._tested:
+            if isinstance(source, Computed) and not self._budget.take(work_of(source.cases)):
+                raise self.fail(
+                    self._tests,
+                    f"its tests look at more than {limits.FIELD_TESTS:,} cases of computed fields; give the column "
+                    "that is computed as a field of its own",
+                )
+            self._tested[place] = self._asking(source, read())
+        return self._tested[place]
+
+    def _asking(self, source: Source, test: Predicate) -> Predicate:
+        """Return a test that asks for its raw field, and refuses what is to be refused for it, whatever it says."""
+        feature = source.feature
+        refusal = refusal_test(source.cases) if isinstance(source, Computed) else None
+        if refusal is not None and feature in self._kept.mixed:
+            return AnyOf((test, Refusal(refusal)))
+        is_looked_at = refusal is not None or bool(self.features[feature].treatments)
+        if is_looked_at and feature not in features_of(test):
+            return AllOf((AnyOf((MissingTest(feature), MissingTest(feature, negated=True))), test))
+        return test
+
+    def settle(self) -> Kept:
+        """Give the raw fields what refuses records for the fields computed of them, once all tests are read.
+
+        Return what is to be read more carefully; the tests are to be read again where that is more than before.
+        """
+        kept = keep_more(
+            self._kept, self._uses.values(), self._rounded(), is_lazy=bool(self._compounds)
+        )
+        if kept != self._kept:
+            return kept
+        for feature, treatment in refusals_by_feature(kept, self._uses.values()).items():
+            known = self.features[feature]
+            self.features[feature] = replace(known, treatments=(*known.treatments, treatment))
+        self.notes += [
+            f"{self.fail.source}:{self._where(use.name)}: {use.note}"
+            for use in self._uses.values()
+            if use.note
+        ]
+        return kept
+
     def is_single(self, name: str) -> bool:
         """Whether a field holds numbers of 32 bits."""
         return name in self._floats
@@ -150,8 +213,11 @@ class Fields:
     def typed(self, name: str) -> Feature:
         """Return a raw field as a feature."""
         if name not in self.features:
-            feature = _feature(self._declared[name], lambda: name in self._compared_by_order())
-            if feature.numeric and any(name in casts for casts in self._casts):
+            feature = declared_feature(
+                self._declared[name], lambda: name in self._compared_by_order()
+            )
+            is_rounded = name not in self._kept.exact and any(name in cast for cast in self._casts)
+            if feature.numeric and is_rounded:
                 feature = replace(feature, single=True)
             treatments = read_treatments(
                 self._declared[name], self._schema.get(name, ()), feature, self.fail
@@ -173,12 +239,14 @@ class Fields:
         own: list[str] = []
         for model in self.models:
             own = []
+            targets: dict[str, Element] = {}
             schema = model.first("MiningSchema")
             assert schema is not None
             for field in schema.all("MiningField"):
                 said, usage = field.get("name") or "", field.get("usageType") or "active"
                 name = self._own_ids.get(said, said)
                 if usage in TARGETS:
+                    targets[name] = field
                     self.target = name
                 if usage != "active":
                     continue
@@ -186,6 +254,8 @@ class Fields:
                     raise self.fail(field, f"the field {name!r} is active twice")
                 own.append(name)
                 self._schema.setdefault(name, []).append(field)
+            if len(targets) > 1:
+                self._weigh_targets(model, targets)
         if self.target in own:
             raise self.fail(
                 self.models[-1], f"the field {self.target!r} is both active and predicted"
@@ -198,12 +268,30 @@ class Fields:
                 )
         return own
 
+    def _weigh_targets(self, model: Element, targets: Mapping[str, Element]) -> None:
+        """Say that several fields are predicted.
+
+        Raises:
+            TreeFormatError: by one tree, which has one score.
+        """
+        names = " and ".join(repr(name[:80]) for name in list(targets)[:12])
+        if model is self.models[-1] and model.first("Node") is not None:
+            raise self.fail(
+                list(targets.values())[1],
+                f"contradictory: the tree predicts {names}; keep the MiningField of the one that its scores are of",
+            )
+        self.notes.append(
+            f"{self.fail.source}:{model.line}: predicts {names}; what is said of a target is of {self.target!r}"
+        )
+
     def _element(self, name: str) -> Element | None:
         """Return the derived field or earlier result of a name, the innermost first."""
         for scope in reversed(self._scopes):
             if name in scope:
                 return scope[name]
-        return next((item for item in _results(self._around) if item.get("name") == name), None)
+        return next(
+            (item for item in earlier_results(self._around) if item.get("name") == name), None
+        )
 
     def _kind(self, name: str) -> str | None:
         """Return the declared type of a field, of the innermost scope that has one of the name."""
@@ -211,16 +299,48 @@ class Fields:
         return scope[name].get("dataType")
 
     def _resolved(self, name: str) -> Source | None:
+        """Return what a field is made of; None where there is no such field."""
         name = self._own_ids.get(name, name)
         if name in self._sources:
             return self._sources[name]
-        if name in self._following or len(self._following) > limits.XML_DEPTH:
-            return None  # a field made of itself
-        self._following.append(name)
-        found = self._found(name)
-        self._following.pop()
+        if name in self._following:
+            path = [*list(self._following)[list(self._following).index(name) :], name]
+            raise self.fail(
+                self._element(name) or self._tests,
+                f"contradictory: the field {name[:80]!r} is computed from itself "
+                f"({' from '.join(step[:80] for step in path[:12])})",
+            )
+        self._following[name] = None
+        try:
+            found = self._found(name)
+        finally:
+            del self._following[name]
         self._sources[name] = found
         return found
+
+    def _cases(self, name: str) -> Cases:
+        """Return a field as cases of a raw one.
+
+        Raises:
+            NotFollowedError: there is no such field, or its values are of a type that is not followed.
+        """
+        if len(self._following) > limits.FIELD_DEPTH:
+            raise NotFollowedError(f"more than {limits.FIELD_DEPTH} fields follow each other")
+        name = self._own_ids.get(name, name)
+        source = self._resolved(name)
+        if source is None:
+            raise NotFollowedError(f"it reads {name!r}, which is not among the active fields")
+        if isinstance(source, Computed):
+            return source.cases
+        return raw_cases(source, self.features[source.feature], *self._type(name))
+
+    def _type(self, name: str) -> tuple[str | None, bool]:
+        """Return the declared type of a field, and whether it may be compared by order."""
+        element = self._element(name) or self._declared.get(name)
+        if element is None:
+            return None, True
+        optype = element.get("optype") or element.get("opType")
+        return element.get("dataType"), optype != "categorical"
 
     def _found(self, name: str) -> Source | None:
         derived = next((scope[name] for scope in reversed(self._scopes) if name in scope), None)
@@ -228,10 +348,12 @@ class Fields:
             return self._of_derived(name, derived)
         if name in self._declared:
             return self._of_raw(name) if name in self._schema or not self.models else None
-        result = next((item for item in _results(self._around) if item.get("name") == name), None)
+        result = next(
+            (one for one in earlier_results(self._around) if one.get("name") == name), None
+        )
         if result is None:
             return None
-        self._add(_feature(result, lambda: name in self._compared_by_order()))
+        self._add(declared_feature(result, lambda: name in self._compared_by_order()))
         self.notes.append(
             f"{self.fail.source}:{result.line}: the field {name!r} is what an earlier part of the model predicts"
         )
@@ -250,21 +372,53 @@ class Fields:
             )
         return Raw(name, missing)
 
-    def _of_derived(self, name: str, derived: Element) -> Source | None:
-        found = self._derivation.of_field(derived)
-        if found is not None:
-            return found
+    def _of_derived(self, name: str, derived: Element) -> Source:
+        try:
+            cases = self._derivation.of_field(derived)
+            if self._tests.first("Node") is None and any(map(is_invalid, outcomes(cases))):
+                raise NotFollowedError(
+                    "an evaluator refuses some records where a segment asks for it"
+                )
+            return source_of(cases, derived.get("dataType"), self._base_of)
+        except NotFollowedError as error:
+            return self._own_field(name, derived, str(error))
+
+    def _base_of(self, feature: str) -> Cases:
+        """Return a raw field's values as they are."""
+        return raw_cases(Raw(feature), self.features[feature], *self._type(feature))
+
+    def _own_field(self, name: str, derived: Element, reason: str) -> Source:
+        """Return a field that no raw one says, as a feature of its own that tables must have."""
         kind = next((part.name for part in derived.children if part.name in EXPRESSIONS), "?")
         made_of = list(dict.fromkeys(self._leaves(derived)))
         own = name if name not in self.features else f"{name} (computed)"
-        feature = _feature(derived, lambda: name in self._compared_by_order())
-        self._add(Feature(own, feature.numeric, feature.values))
+        feature = declared_feature(derived, lambda: name in self._compared_by_order())
         raws = ", ".join(repr(raw) for raw in made_of[:12]) or "no raw field"
+        where = f"{self.fail.source}:{derived.line}"
+        computation = f"{where}: {kind} of {raws}"
+        self._add(Feature(own, feature.numeric, feature.values, computation=computation))
         self.notes.append(
-            f"{self.fail.source}:{derived.line}: the field {name!r} is computed ({kind} of {raws}) and stays a field "
-            "of its own"
+            f"{where}: the field {name!r} is computed ({kind} of {raws}) and stays a field of its own, as {reason}; "
+            f"tables need a column {own!r} with what the file computes"
         )
         return Raw(own)
+
+    def _use(self, name: str, source: Source) -> Use:
+        is_plain = isinstance(source, Raw) and name in self._floats
+        return use_of(name, source, is_plain=is_plain)
+
+    def _rounded(self) -> frozenset[str]:
+        """Return the raw fields of more than 32 bits whose values are rounded to so many for all tests."""
+        return frozenset(
+            feature.name
+            for feature in self.features.values()
+            if feature.single
+            and feature.name in self._declared
+            and self._declared[feature.name].get("dataType") != "float"
+        )
+
+    def _where(self, name: str) -> int:
+        return (self._element(name) or self._declared.get(name) or self._tests).line
 
     def _leaves(self, derived: Element) -> Iterator[str]:
         """Yield the raw fields that a derived field is computed from."""
@@ -302,95 +456,36 @@ class Fields:
         return self._ordered
 
 
-def _own_ids(fields: Mapping[str, Element], fail: Failure) -> dict[str, str]:
-    """Return the declared fields by the names that their producer gives them beside their own."""
-    found: dict[str, str] = {}
-    for name, field in fields.items():
-        for item in field.all("Extension"):
-            said = item.get("value") or ""
-            if item.get("name") != OWN_ID or said in fields:
-                continue
-            if said in found:
-                raise fail(item, f"contradictory: two fields have the {OWN_ID} {said[:80]!r}")
-            found[said] = name
-    return found
-
-
-def _guessed(models: Sequence[Element], tests: Element) -> dict[str, Element]:
-    """Return the fields that a fragment without a dictionary names, untyped."""
-    schemas = (model.first("MiningSchema") for model in models)
-    listed = [field for schema in schemas if schema is not None for field in schema.children]
-    named = listed or list(tests.within("SimplePredicate", "SimpleSetPredicate"))
-    names = dict.fromkeys(item.get("name") or item.get("field") or "" for item in named)
-    return {name: Element("DataField", {"name": name}, tests.line) for name in names}
-
-
-def _named(elements: Iterator[Element] | tuple[()], fail: Failure) -> dict[str, Element]:
-    found: dict[str, Element] = {}
-    for element in elements:
-        name = element.get("name") or ""
-        if name in found:
-            raise fail(element, f"the field {name!r} is declared twice")
-        found[name] = element
-    return found
-
-
-def _results(around: Sequence[Element]) -> Iterator[Element]:
-    """Yield what models that stand before this one, inside the same models, say that they predict."""
-    for outer in reversed(around):
-        for segmentation in outer.all("Segmentation"):
-            for segment in segmentation.all("Segment"):
-                yield from _results_of(segment)
-        yield from _results_of(outer)
-
-
-def _results_of(holder: Element) -> Iterator[Element]:
-    for model in holder.children:
-        if is_model(model.name):
-            for output in model.all("Output"):
-                yield from output.all("OutputField")
-            yield from model.all("ResultField")
-
-
-def _feature(field: Element, is_compared: Callable[[], bool]) -> Feature:
-    name, kind = field.get("name") or "", field.get("dataType")
-    operation = field.get("optype") or field.get("opType")
-    by_type = kind in NUMERIC_TYPES or kind is None
-    if by_type and (
-        operation == "continuous" or (operation is None and kind is not None) or is_compared()
-    ):
-        return Feature(name, numeric=True, single=kind == "float")
-    values = _values(field)
-    return Feature(
-        name,
-        numeric=False,
-        values=("false", "true") if kind == "boolean" and not values else values,
+def _tells_unknown(model: Element) -> bool:
+    """Return whether a model does something else with an unknown test than with a false one."""
+    extensions = (
+        item.get("value")
+        for item in model.all("Extension")
+        if item.get("name") == "missingValueStrategy"
     )
+    strategy = model.get("missingValueStrategy") or next(extensions, None)
+    return strategy not in (None, "none")
 
 
-def _values(field: Element) -> tuple[str, ...]:
-    valid = (item for item in field.all("Value") if (item.get("property") or "valid") == "valid")
-    return tuple(dict.fromkeys(item.get("value") or "" for item in valid))
+Read = TypeVar("Read")
 
 
-def _predicted(model: Element) -> tuple[str, ...]:
-    labels = _labels(model)
-    if labels:
-        return tuple(dict.fromkeys(labels.values()))
-    values = (item.get("value") for item in _target_values(model))
-    return tuple(dict.fromkeys(value for value in values if value is not None))
+def read_tests(
+    dictionary: Dictionary,
+    around: Sequence[Element],
+    tests: Element,
+    fail: Failure,
+    read: Callable[[Fields], Read],
+) -> tuple[Fields, Read]:
+    """Return the fields of a model with what is read of its tests; these are read again where they ask for more care.
 
-
-def _labels(model: Element) -> Mapping[str, str]:
-    """Return what the target's predicted values stand for in the data, where the file says it (SAS pads them)."""
-    return {
-        item.get("value") or "": (item.get("rawDataValue") or "").strip()
-        for item in _target_values(model)
-        if item.get("rawDataValue") is not None
-    }
-
-
-def _target_values(model: Element) -> Iterator[Element]:
-    targets = model.first("Targets")
-    for target in () if targets is None else targets.all("Target"):
-        yield from target.all("TargetValue")
+    Raises:
+        TreeFormatError: they are not understood.
+    """
+    kept = NOTHING_KEPT
+    while True:
+        fields = Fields(dictionary, around, tests, fail, kept)
+        result = read(fields)
+        kept, before = fields.settle(), kept
+        if kept == before:
+            return fields, result

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from ppdm_models.codecs.common.xml import Element
 from ppdm_models.codecs.pmml.chain import joined_chain
-from ppdm_models.codecs.pmml.fields import Dictionary, Fields
+from ppdm_models.codecs.pmml.declared import Dictionary
+from ppdm_models.codecs.pmml.fields import Fields, read_tests
 from ppdm_models.codecs.pmml.merge import aligned, merged_features
 from ppdm_models.codecs.pmml.predicates import PREDICATES, read_predicate
 from ppdm_models.codecs.pmml.targets import Target, read_target, rescaled
@@ -76,16 +77,19 @@ def read_mining_model(
         if segmentation is None
         else segmentation.get("multipleModelMethod")
     )
-    fields = Fields(dictionary, [*around, model], model, fail)
-    members = tuple(
-        Member(
-            parts[part],
-            weight=_weight(holder, fail),
-            test=_test(holder, fields, fail) if segmentation is not None else Always(),
-            name=holder.get("id") or part.get("modelName") or "",
+
+    def read(fields: Fields) -> tuple[Member, ...]:
+        return tuple(
+            Member(
+                parts[part],
+                weight=_weight(holder, fail),
+                test=_test(holder, fields, fail) if segmentation is not None else Always(),
+                name=holder.get("id") or part.get("modelName") or "",
+            )
+            for holder, part in found
         )
-        for holder, part in found
-    )
+
+    fields, members = read_tests(dictionary, [*around, model], model, fail, read)
     ensemble = Ensemble(
         members=members,
         combination=_combination(method or "", segmentation or model, fields, fail),

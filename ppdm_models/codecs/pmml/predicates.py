@@ -7,16 +7,18 @@ from collections.abc import Sequence
 
 from ppdm_models import limits
 from ppdm_models.codecs.common.xml import Element
+from ppdm_models.codecs.pmml.datatypes import NotFollowedError
 from ppdm_models.codecs.pmml.fields import Fields
 from ppdm_models.codecs.pmml.sources import (
     COMPARISONS,
     INTERVALS,
+    Computed,
     Raw,
     Source,
-    compared,
+    comparison_test,
     holds,
-    is_missing,
-    is_present,
+    presence_test,
+    set_test,
     with_missing,
 )
 from ppdm_models.codecs.pmml.values import Failure, items, number
@@ -60,7 +62,10 @@ def read_predicate(element: Element, fields: Fields, fail: Failure) -> Predicate
         return _simple(element, fields, fail)
     said: dict[Element, Predicate] = {}
     height: dict[Element, int] = {}
-    for part in reversed(list(element.within(*PREDICATES))):
+    parts = list(element.within(*PREDICATES))
+    if any(part.get("booleanOperator") in ("xor", "surrogate") for part in parts):
+        fields = fields.keeping_unknown()
+    for part in reversed(parts):
         if part.name in COMPOUND:
             inner = [child for child in part.children if child.name in PREDICATES]
             height[part] = 1 + max((height[child] for child in inner), default=0)
@@ -126,7 +131,9 @@ def _simple(element: Element, fields: Fields, fail: Failure) -> Predicate:
         return _set(element, source, fields, fail)
     operator = element.get("operator") or ""
     if operator in ("isMissing", "isNotMissing"):
-        return is_missing(source) if operator == "isMissing" else is_present(source)
+        return fields.test_once(
+            source, (operator,), lambda: presence_test(source, operator == "isMissing")
+        )
     if operator not in INTERVALS:
         raise fail(
             element,
@@ -142,18 +149,15 @@ def _comparison(
     element: Element, source: Source, operator: str, text: str, fields: Fields, fail: Failure
 ) -> Predicate:
     name = element.get("field") or ""
+    if isinstance(source, Computed):
+        return _of_computed(element, source, operator, (text,), fields, fail)
     other = fields.compared_with(name, text)
-    if not isinstance(source, Raw):
-        found = compared(source, operator, other)
-        if found is None:
-            raise _no_number(element, name, text, fail)
-        return found
     feature = fields.features[source.feature]
     if feature.numeric:
         end = number(other) if isinstance(other, str) else other
         if end is None and text.strip() in INFINITE:
             is_all = operator == "notEqual" or operator.startswith(INFINITE[text.strip()])
-            return is_present(source) if is_all else Never()
+            return presence_test(source, is_missing=False) if is_all else Never()
         if end is None:
             raise _no_number(element, feature.name, text, fail)
         test = INTERVALS[operator](feature.name, end)
@@ -166,6 +170,38 @@ def _comparison(
     if source.missing is None:
         return test
     return with_missing(source, test, lambda value: holds(value, operator, text))
+
+
+def _of_computed(
+    element: Element,
+    source: Computed,
+    operator: str,
+    texts: tuple[str, ...],
+    fields: Fields,
+    fail: Failure,
+) -> Predicate:
+    """Return what a comparison of a computed field, or of one with a set, says of the raw field."""
+    keeps = fields.keeps_unknown
+
+    def read() -> Predicate:
+        if operator in INTERVALS:
+            found = comparison_test(source, operator, texts[0], keeps)
+        else:
+            found = set_test(source, texts, operator == "isIn", keeps)
+        if found is None:
+            name = element.get("field") or ""
+            raise fail(
+                element,
+                f"contradictory: {name!r} is of the type {source.kind}, and {operator} compares it with "
+                f"{', '.join(repr(text[:80]) for text in texts[:12])}",
+            )
+        return found
+
+    try:
+        return fields.test_once(source, (operator, *texts), read)
+    except NotFollowedError as error:
+        name = element.get("field") or ""
+        raise fail(element, f"the test of {name!r} is not followed: {error}") from error
 
 
 def _truth(text: str) -> float | None:
@@ -183,7 +219,7 @@ def _ordered_truths(feature: Feature, source: Raw, operator: str, text: str) -> 
         if COMPARISONS[operator](code, end)
     ]
     if len(kept) == 2:
-        return is_present(source)
+        return presence_test(source, is_missing=False)
     return CategoryTest(feature.name, tuple(kept)) if kept else Never()
 
 
@@ -210,8 +246,10 @@ def _set(element: Element, source: Source, fields: Fields, fail: Failure) -> Pre
     if not values:
         raise fail(element, f"the set of {source.feature!r} is empty")
     negated = operator == "isNotIn"
-    is_raw = isinstance(source, Raw)
-    if is_raw and not fields.features[source.feature].numeric:
+    if isinstance(source, Computed):
+        texts = tuple(dict.fromkeys(values))
+        return _of_computed(element, source, operator, texts, fields, fail)
+    if not fields.features[source.feature].numeric:
         test: Predicate = _category(fields.features[source.feature], values, negated, fields)
         return with_missing(
             source, test, lambda value: any(holds(value, "equal", one) for one in values) != negated

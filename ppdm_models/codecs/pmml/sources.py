@@ -1,4 +1,4 @@
-"""What a field of a tree is made of: one raw field, as it is, through a monotone function, or value by value.
+"""What a field of a tree is made of: one raw field as it is, or cases of one.
 
 A test on the field becomes the test on the raw field that says the same.
 """
@@ -6,11 +6,47 @@ A test on the field becomes the test on the raw field that says the same.
 from __future__ import annotations
 
 import math
-import struct
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from ppdm_models.codecs.pmml.cases import (
+    FIRST,
+    LAST,
+    Cases,
+    CategoryCases,
+    Everywhere,
+    NumberCases,
+    Span,
+    Unreachable,
+    combine,
+    number_of_rank,
+    outcomes,
+)
+from ppdm_models.codecs.pmml.comparisons import (
+    FALSE,
+    SIDES,
+    TRUE,
+    by_value,
+    compare_constants,
+    compare_moving,
+    truth,
+)
+from ppdm_models.codecs.pmml.datatypes import (
+    Constant,
+    InvalidValueError,
+    Kind,
+    NotFollowedError,
+    convert,
+)
+from ppdm_models.codecs.pmml.outcomes import (
+    Invalid,
+    Moving,
+    NoValue,
+    Outcome,
+    SameCategory,
+    Split,
+)
+from ppdm_models.tree.column import number_text
 from ppdm_models.tree.predicate import (
     AllOf,
     Always,
@@ -20,11 +56,11 @@ from ppdm_models.tree.predicate import (
     Never,
     NumericTest,
     Predicate,
+    Unknown,
 )
+from ppdm_models.tree.treatment import Ends, Treatment
 
 Value = str | float
-Function = Callable[[float], float]
-"""From a number to a number; NaN where there is none."""
 
 COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     "lessThan": lambda value, end: value < end,
@@ -53,30 +89,15 @@ class Raw:
 
 
 @dataclass(frozen=True, slots=True)
-class Scaled:
-    """A number of a raw field put through a function that never falls (or, not ``rising``, never rises).
-
-    ``low`` and ``high`` are the ends of the raw numbers that the function takes; others count as missing.
-    """
+class Computed:
+    """A field of a type whose values are said by cases of one raw field."""
 
     feature: str
-    function: Function
-    rising: bool = True
-    low: float = -math.inf
-    high: float = math.inf
-    missing: Value | None = None
+    cases: NumberCases | CategoryCases
+    kind: Kind
 
 
-@dataclass(frozen=True, slots=True)
-class Mapped:
-    """One value per case of a raw field: tests that exclude each other, and what each gives (None: missing)."""
-
-    feature: str
-    cases: tuple[tuple[Predicate, Value | None], ...]
-    missing: Value | None = None
-
-
-Source = Raw | Scaled | Mapped
+Source = Raw | Computed
 
 
 def as_number(value: Value | None) -> float | None:
@@ -99,25 +120,7 @@ def holds(value: Value, operator: str, other: Value) -> bool:
     return operator == "notEqual" and value != other
 
 
-def compared(source: Scaled | Mapped, operator: str, other: Value) -> Predicate | None:
-    """Return the test on the raw field that a comparison makes; None where it cannot be said."""
-    if isinstance(source, Mapped):
-        test = _any(
-            [
-                case
-                for case, value in source.cases
-                if value is not None and holds(value, operator, other)
-            ]
-        )
-    else:
-        end = as_number(other)
-        if end is None:
-            return None
-        test = _inverse(source, operator, end)
-    return with_missing(source, test, lambda value: holds(value, operator, other))
-
-
-def with_missing(source: Source, test: Predicate, takes: Callable[[Value], bool]) -> Predicate:
+def with_missing(source: Raw, test: Predicate, takes: Callable[[Value], bool]) -> Predicate:
     """Return a test that sends a missing value where its replacement goes."""
     if source.missing is None:
         return test
@@ -130,146 +133,256 @@ def with_missing(source: Source, test: Predicate, takes: Callable[[Value], bool]
     return AllOf((MissingTest(source.feature, negated=True), test))
 
 
-def is_missing(source: Source) -> Predicate:
-    """Return the test that the field has no value."""
-    gaps: list[Predicate] = []
-    if isinstance(source, Mapped):
-        gaps = [case for case, value in source.cases if value is None]
-    if isinstance(source, Scaled) and source.low > -math.inf:
-        gaps = [NumericTest(source.feature, high=source.low, high_closed=True)]
-    if source.missing is None:
-        gaps.insert(0, MissingTest(source.feature))
-    return _any(gaps)
-
-
-def is_present(source: Source) -> Predicate:
-    """Return the test that the field has a value."""
-    if isinstance(source, Mapped) and any(value is None for _, value in source.cases):
-        said = _any([case for case, value in source.cases if value is not None])
-    elif isinstance(source, Scaled) and source.low > -math.inf:
-        said = NumericTest(source.feature, low=source.low)
-    else:
-        return Always() if source.missing is not None else MissingTest(source.feature, negated=True)
-    said = AllOf((MissingTest(source.feature, negated=True), said))
-    return said if source.missing is None else AnyOf((MissingTest(source.feature), said))
-
-
-def through(source: Source, function: Function, rising: bool = True) -> Source | None:
-    """Return a field put through a monotone function; None where it holds no numbers."""
-    missing = _put(function, source.missing)
-    if source.missing is not None and missing is None:
-        return None
-    if isinstance(source, Raw):
-        return Scaled(source.feature, function, rising, missing=missing)
-    if isinstance(source, Scaled):
-        before = source.function
-        return Scaled(
-            source.feature,
-            lambda value: function(before(value)),
-            source.rising == rising,
-            source.low,
-            source.high,
-            missing,
-        )
-    cases = tuple((case, _put(function, value)) for case, value in source.cases)
-    if any(
-        old is not None and new is None
-        for (_, old), (_, new) in zip(source.cases, cases, strict=True)
-    ):
-        return None
-    return Mapped(source.feature, cases, missing)
-
-
-def _put(function: Function, value: Value | None) -> float | None:
-    given = as_number(value)
-    found = math.nan if given is None else function(given)
-    return found if math.isfinite(found) else None
-
-
-def _any(tests: Sequence[Predicate]) -> Predicate:
-    """Return what holds where one of the tests does, sets of one field joined."""
-    if not tests:
-        return Never()
-    plain = [test for test in tests if isinstance(test, CategoryTest) and not test.negated]
-    rest = [test for test in tests if test not in plain]
-    if len(plain) > 1:
-        values = tuple(value for test in plain for value in test.values)
-        rest.insert(0, CategoryTest(plain[0].feature, values))
-    else:
-        rest = list(tests)
-    negated = [test for test in rest if isinstance(test, CategoryTest) and test.negated]
-    if len(rest) == 2 and len(negated) == 1 and plain:
-        kept = set(negated[0].values) - {value for test in plain for value in test.values}
-        if kept:
-            return CategoryTest(negated[0].feature, tuple(kept), negated=True)
-    return rest[0] if len(rest) == 1 else AnyOf(tuple(rest))
-
-
 def _parts(test: Predicate) -> tuple[Predicate, ...]:
     return test.parts if isinstance(test, AnyOf) else (test,)
 
 
-def _inverse(source: Scaled, operator: str, end: float) -> Predicate:
-    """Return where a monotone function compares so."""
-    if operator == "equal":
-        lower, upper = _side(source, "greaterOrEqual", end), _side(source, "lessOrEqual", end)
-        return _common(lower, upper)
-    if operator == "notEqual":
-        sides = [_side(source, less_or_more, end) for less_or_more in ("lessThan", "greaterThan")]
-        sides = [side for side in sides if not isinstance(side, Never)]
-        return AnyOf(tuple(sides)) if len(sides) == 2 else (sides[0] if sides else Never())
-    return _side(source, operator, end)
+def presence_test(source: Source, is_missing: bool) -> Predicate:
+    """Return the test that the field has no value, or has one."""
+    if isinstance(source, Raw):
+        if source.missing is None:
+            return MissingTest(source.feature, negated=not is_missing)
+        return Never() if is_missing else Always()
+    cases = combine(
+        (source.cases,),
+        lambda arguments: truth(isinstance(arguments[0], NoValue) == is_missing),
+    )
+    return predicate_of(cases, keeps_unknown=False)
 
 
-def _common(one: Predicate, two: Predicate) -> Predicate:
-    if isinstance(one, MissingTest) or isinstance(two, Never):
-        return two
-    if isinstance(two, MissingTest) or isinstance(one, Never):
-        return one
-    assert isinstance(one, NumericTest)
-    assert isinstance(two, NumericTest)
-    lower, upper = (one, two) if one.low > two.low or two.high < one.high else (two, one)
-    at = [lower.low, upper.high]
-    if at[0] > at[1] or (at[0] == at[1] and not (lower.low_closed and upper.high_closed)):
-        return Never()
-    return NumericTest(one.feature, at[0], at[1], lower.low_closed, upper.high_closed)
+def comparison_test(
+    source: Computed, operator: str, text: str, keeps_unknown: bool
+) -> Predicate | None:
+    """Return the test on the raw field that a comparison makes; None where the text is no value of the field's type."""
+    is_ordered = operator not in ("equal", "notEqual")
+    value = _value_of(source.kind, text, is_ordered)
+    if value is None or (is_ordered and source.kind is Kind.STRING):
+        return None
+
+    wanted = truth(SIDES[operator][1]), truth(SIDES[operator][0])
+
+    def compare(outcome: Outcome) -> Outcome | Split:
+        if isinstance(outcome, Moving) and operator not in ("equal", "notEqual"):
+            return compare_moving(operator, outcome, value)
+        if isinstance(outcome, Constant) and operator not in ("equal", "notEqual"):
+            return compare_constants(operator, outcome, value)
+        return _among(outcome, (value,), *wanted)
+
+    return predicate_of(_tested(source.cases, compare), keeps_unknown)
 
 
-def _side(source: Scaled, operator: str, end: float) -> Predicate:
-    """Return the raw numbers on one side of an end: found by halving among all 64-bit numbers."""
-    compare = COMPARISONS[operator]
-    takes_lower = (operator in ("lessThan", "lessOrEqual")) == source.rising
-    least = -sys.float_info.max if source.low == -math.inf else math.nextafter(source.low, math.inf)
-    most = sys.float_info.max if source.high == math.inf else source.high
-    first, last = _rank(least), _rank(most) + 1  # the first rank on the upper side is within
-    while first < last:
-        middle = (first + last) // 2
-        if compare(source.function(_ranked(middle)), end) == takes_lower:
-            first = middle + 1
+def set_test(
+    source: Computed, texts: Iterable[str], is_wanted: bool, keeps_unknown: bool
+) -> Predicate | None:
+    """Return the test on the raw field that the field is in a set; None where a text is no value of its type."""
+    values = []
+    for text in texts:
+        value = _value_of(source.kind, text, is_ordered=False)
+        if value is None:
+            return None
+        values.append(value)
+    known = tuple(dict.fromkeys(values))
+
+    def look(outcome: Outcome) -> Outcome | Split:
+        return _among(outcome, known, truth(is_wanted), truth(not is_wanted))
+
+    return predicate_of(_tested(source.cases, look), keeps_unknown)
+
+
+def _tested(cases: Cases, test: Callable[[Outcome], Outcome | Split]) -> Cases:
+    return combine((cases,), lambda arguments: test(arguments[0]))
+
+
+def _among(
+    outcome: Outcome, values: Sequence[Constant], within: Outcome, without: Outcome
+) -> Outcome | Split:
+    """Return what it makes of an outcome that it is one of some values of its type."""
+    if isinstance(outcome, Constant):
+        return within if any(value.value == outcome.value for value in values) else without
+    if isinstance(outcome, Moving | SameCategory):
+        return by_value(outcome, dict.fromkeys(values, within), without)
+    return outcome
+
+
+def _value_of(kind: Kind, text: str, is_ordered: bool) -> Constant | None:
+    """Return what a field of a type is compared with; a whole one by order also with a number that is not whole."""
+    for wider in (kind, Kind.DOUBLE) if kind.is_numeric and is_ordered else (kind,):
+        try:
+            return convert(Constant(text, Kind.STRING), wider, is_continuous=True)
+        except (InvalidValueError, NotFollowedError):
+            continue
+    return None
+
+
+def predicate_of(cases: Cases, keeps_unknown: bool) -> Predicate:
+    """Return the test that is true, false and unknown of a raw field where its cases say so.
+
+    Where an evaluator refuses the record anyway, the test says what makes it plain. Where unknown counts as false
+    (not ``keeps_unknown``), nothing is said of it.
+    """
+    if isinstance(cases, Everywhere):
+        return Always() if cases.outcome == TRUE else Never()
+    parts = _number_parts if isinstance(cases, NumberCases) else _category_parts
+    true = parts(cases, TRUE)
+    unknown = parts(cases, NoValue()) if keeps_unknown else ()
+    return _with_absent(cases.feature, cases.absent, true, unknown, keeps_unknown)
+
+
+Part = tuple[Predicate, ...] | None
+"""Tests of which one holds of some values of a field (none: of no value); None: every value that is there."""
+
+
+def _with_absent(
+    feature: str, absent: Outcome, true: Part, unknown: Part, keeps_unknown: bool
+) -> Predicate:
+    """Join what is true and what is unknown of values that are there with what is said of a missing one.
+
+    A test of a value answers "unknown" by itself where the value is missing.
+    """
+    missing, there = MissingTest(feature), MissingTest(feature, negated=True)
+    is_open = keeps_unknown and isinstance(absent, NoValue)
+    if true is None:
+        if absent == TRUE:
+            return Always()
+        return AnyOf((there, Unknown())) if is_open else there
+    if unknown is None:
+        if is_open:
+            return Unknown()
+        return AnyOf((missing, Unknown())) if absent == TRUE else AllOf((there, Unknown()))
+    body = [*true, AllOf((_any(unknown), Unknown()))] if unknown else list(true)
+    if absent == TRUE:
+        return _any((missing, *body))
+    if not body:
+        return AllOf((missing, Unknown())) if is_open else Never()
+    return AllOf((there, _any(body))) if absent == FALSE else _any(body)
+
+
+def _any(tests: Sequence[Predicate]) -> Predicate:
+    return tests[0] if len(tests) == 1 else AnyOf(tuple(tests))
+
+
+def _number_parts(cases: Cases, wanted: Outcome) -> Part:
+    """Return the intervals where cases come to an outcome."""
+    assert isinstance(cases, NumberCases)
+    spans = _settled(cases.spans)
+    found = [span for span in spans if span.outcome == wanted]
+    if len(found) == len(spans):
+        return None
+    return tuple(_interval_test(cases.feature, span) for span in found)
+
+
+def _settled(spans: Sequence[Span]) -> list[Span]:
+    """Return spans without those where the record is refused: these are joined to the one behind, or else before."""
+    found: list[Span] = []
+    first: int | None = None
+    for span in spans:
+        if isinstance(span.outcome, Invalid):
+            first = span.first if first is None else first
+            continue
+        start = span.first if first is None else first
+        first = None
+        if found and found[-1].outcome == span.outcome:
+            found[-1] = Span(found[-1].first, span.last, span.outcome)
         else:
-            last = middle
-    is_none, is_all = first == _rank(least), first > _rank(most)
-    if not takes_lower:
-        is_none, is_all = is_all, is_none
-    if is_none:
-        return Never()
-    if is_all and source.low == -math.inf and source.high == math.inf:
-        return MissingTest(source.feature, negated=True)
-    if is_all:
-        return NumericTest(source.feature, source.low, source.high, False, source.high < math.inf)
-    end_of = _ranked(first)
-    closed = compare(source.function(end_of), end)
-    if takes_lower:
-        return NumericTest(source.feature, source.low, end_of, False, closed)
-    return NumericTest(source.feature, end_of, source.high, closed, source.high < math.inf)
+            found.append(Span(start, span.last, span.outcome))
+    if first is not None and found:
+        found[-1] = Span(found[-1].first, spans[-1].last, found[-1].outcome)
+    return found
 
 
-def _rank(value: float) -> int:
-    """Return the place of a number among all 64-bit numbers."""
-    bits: int = struct.unpack("<q", struct.pack("<d", value))[0]
-    return bits if bits >= 0 else -(bits & 0x7FFFFFFFFFFFFFFF)
+def _interval_test(feature: str, span: Span) -> NumericTest:
+    low, low_closed, high, high_closed = interval_of(span)
+    return NumericTest(feature, low, high, low_closed, high_closed)
 
 
-def _ranked(rank: int) -> float:
-    value: float = struct.unpack("<d", struct.pack("<q", abs(rank)))[0]
-    return math.copysign(value, rank) if rank else 0.0
+def interval_of(span: Span) -> Ends:
+    """Return a span of numbers as an interval, each end written in as few digits as may be."""
+    low, low_closed = -math.inf, False
+    high, high_closed = math.inf, False
+    if span.first > FIRST:
+        low, low_closed = _shorter(number_of_rank(span.first), number_of_rank(span.first - 1))
+    if span.last < LAST:
+        high, high_closed = _shorter(number_of_rank(span.last), number_of_rank(span.last + 1))
+    if low_closed and high_closed or low < high:
+        return low, low_closed, high, high_closed
+    return number_of_rank(span.first), True, number_of_rank(span.last), True
+
+
+def _shorter(inside: float, outside: float) -> tuple[float, bool]:
+    is_inside = len(number_text(inside)) <= len(number_text(outside))
+    return (inside, True) if is_inside else (outside, False)
+
+
+def _category_parts(cases: Cases, wanted: Outcome) -> Part:
+    """Return the set of categories for which cases come to an outcome."""
+    assert isinstance(cases, CategoryCases)
+    within = tuple(name for name, outcome in cases.listed.items() if outcome == wanted)
+    without = tuple(name for name, outcome in cases.listed.items() if outcome != wanted)
+    if cases.others == wanted:
+        return (CategoryTest(cases.feature, without, negated=True),) if without else None
+    refused = (isinstance(cases.listed[name], Invalid) for name in without)
+    if isinstance(cases.others, Unreachable | Invalid) and within:
+        if all(refused):
+            return None
+        # The smaller of two sets, so that the test and its opposite name the same one.
+        is_last = list(cases.listed)[-1] in within
+        if len(without) < len(within) or (len(without) == len(within) and is_last):
+            return (CategoryTest(cases.feature, without, negated=True),)
+    return (CategoryTest(cases.feature, within),) if within else ()
+
+
+def refusal(cases: NumberCases | CategoryCases) -> Treatment | None:
+    """Return for which values an evaluator refuses a record, as a treatment of the raw field; None for none."""
+    needs_value = isinstance(cases.absent, Invalid)
+    if not any(map(is_invalid, outcomes(cases))):
+        return None
+    if isinstance(cases, NumberCases):
+        valid = [span for span in cases.spans if not isinstance(span.outcome, Invalid)]
+        if len(valid) == len(cases.spans):
+            return Treatment(needs_value=needs_value)
+        return Treatment(
+            intervals=tuple(interval_of(span) for span in _touching(valid)),
+            needs_value=needs_value,
+        )
+    invalid = tuple(name for name, outcome in cases.listed.items() if isinstance(outcome, Invalid))
+    if isinstance(cases.others, Invalid):
+        known = tuple(name for name in cases.listed if name not in set(invalid))
+        return Treatment(values=known, invalid=invalid, needs_value=needs_value)
+    return Treatment(invalid=invalid, needs_value=needs_value)
+
+
+def refusal_test(cases: NumberCases | CategoryCases) -> Predicate | None:
+    """Return the test of the raw field for whose values an evaluator refuses a record; None for none."""
+    if not any(map(is_invalid, outcomes(cases))):
+        return None
+    where = combine((cases,), lambda arguments: truth(is_invalid(arguments[0])))
+    return predicate_of(where, keeps_unknown=False)
+
+
+def is_invalid(outcome: Outcome) -> bool:
+    """Whether an evaluator refuses the record."""
+    return isinstance(outcome, Invalid)
+
+
+def _touching(spans: Iterable[Span]) -> Iterator[Span]:
+    """Yield spans, those that follow each other without a gap as one."""
+    pending: Span | None = None
+    for span in spans:
+        if pending is not None and pending.last + 1 == span.first:
+            pending = Span(pending.first, span.last, span.outcome)
+            continue
+        if pending is not None:
+            yield pending
+        pending = span
+    if pending is not None:
+        yield pending
+
+
+def is_refused_always(cases: Cases) -> bool:
+    """Whether an evaluator refuses every record that has a value of the raw field."""
+    if isinstance(cases, Everywhere):
+        return isinstance(cases.outcome, Invalid)
+    if isinstance(cases, NumberCases):
+        return all(isinstance(span.outcome, Invalid) for span in cases.spans)
+    there = [*cases.listed.values(), cases.others]
+    return all(isinstance(outcome, Invalid | Unreachable) for outcome in there)

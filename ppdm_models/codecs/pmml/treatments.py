@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 from ppdm_models.codecs.common.xml import Element
-from ppdm_models.codecs.pmml.functions import interval_ends, single
+from ppdm_models.codecs.pmml.datatypes import single
+from ppdm_models.codecs.pmml.tables import interval_ends
 from ppdm_models.codecs.pmml.values import Failure, Vocabulary, number
 from ppdm_models.errors import OutputError
 from ppdm_models.tree.column import number_text

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TypeVar
 
 from ppdm_models.codecs.common.xml import Element
-from ppdm_models.codecs.pmml.fields import Dictionary, Fields
+from ppdm_models.codecs.pmml.declared import Dictionary
+from ppdm_models.codecs.pmml.fields import Fields, read_tests
 from ppdm_models.codecs.pmml.learner import extensions, read_learner
 from ppdm_models.codecs.pmml.nodes import read_nodes
 from ppdm_models.codecs.pmml.shares import contradictions
@@ -16,7 +17,7 @@ from ppdm_models.codecs.pmml.values import Failure
 from ppdm_models.meaning.consistency import is_whole
 from ppdm_models.meaning.partition import Problem, problems
 from ppdm_models.meaning.support import REASONS, REPEATED_TOTALS, checked, with_support
-from ppdm_models.tree.tree import Missing, NoTrueChild, Quality, Task, Tree, count_of
+from ppdm_models.tree.tree import Missing, Node, NoTrueChild, Quality, Task, Tree, count_of
 
 Choice = TypeVar("Choice")
 
@@ -48,12 +49,16 @@ def read_tree_model(
         TreeFormatError: the tree cannot be understood in full.
     """
     fail = Failure(source)
-    fields = Fields(dictionary, [*around, model], model, fail)
-    task = _task([*around, model], fields)
     root = model.first("Node")
     if root is None:
         raise fail(model, f"the {model.name} has no Node")
-    nodes, classes = read_nodes(root, fields, task, source, "quality" in extensions(model))
+    is_own = "quality" in extensions(model)
+
+    def read(fields: Fields) -> tuple[Task, Sequence[Node], tuple[str, ...]]:
+        task = _task([*around, model], fields)
+        return task, *read_nodes(root, fields, task, source, is_own)
+
+    fields, (task, nodes, classes) = read_tests(dictionary, [*around, model], model, fail, read)
     target = read_target(model, fail)
     if task is Task.REGRESSION and target is not None:
         nodes = tuple(rescaled(node, target) for node in nodes)

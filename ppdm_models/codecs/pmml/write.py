@@ -22,7 +22,9 @@ from ppdm_models.tree.predicate import (
     NumericTest,
     OneOf,
     Predicate,
+    Refusal,
     Surrogate,
+    Unknown,
 )
 from ppdm_models.tree.single import on_32_bits
 from ppdm_models.tree.tree import Missing, Node, NoTrueChild, Task, Tool, Tree
@@ -232,6 +234,12 @@ def add_predicate(parent: etree._Element, test: Predicate) -> None:
     pending = [(parent, test)]
     while pending:
         above, part = pending.pop(0)
+        if isinstance(part, Unknown | Refusal):
+            raise OutputError(
+                "PMML",
+                "a test that a computed field makes is unknown or refuses a record for some values of the raw field, "
+                "which no test of PMML says; keep the file that computes the field",
+            )
         if not isinstance(part, AllOf | AnyOf | OneOf | Surrogate) or _is_not_equal(part):
             _simple(above, part)
         elif len(part.parts) < 2:

@@ -11,7 +11,15 @@ from ppdm_models.codecs.treewarden.tests import test_of
 from ppdm_models.codecs.treewarden.treatments import treatment_of
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.tree.impurity import Impurity
-from ppdm_models.tree.predicate import Always, MissingTest, Never, NumericTest, Predicate, atoms
+from ppdm_models.tree.predicate import (
+    Always,
+    MissingTest,
+    Never,
+    NumericTest,
+    Predicate,
+    Unknown,
+    atoms,
+)
 from ppdm_models.tree.tree import Band, Criterion, Feature, Learner, Node, Task, Tree
 
 
@@ -198,7 +206,7 @@ def _test(entry: NodeEntry, features: dict[str, Feature], where: str) -> Predica
     except ValueError as error:
         raise TreeFormatError(where, str(error)) from error
     for atom in atoms(test):
-        if isinstance(atom, Always | Never):
+        if isinstance(atom, Always | Never | Unknown):
             continue
         feature = features.get(atom.feature)
         if feature is None:

@@ -15,6 +15,7 @@ from ppdm_models.tree.predicate import (
     Never,
     NumericTest,
     Predicate,
+    text,
 )
 
 
@@ -65,5 +66,7 @@ def test_entry(test: Predicate) -> dict[str, object]:
         }
     if isinstance(test, MissingTest):
         return {"kind": "missing", "feature": test.feature, "negated": test.negated}
+    if not isinstance(test, AllOf | AnyOf):
+        raise ValueError(f"no test of JSON says {text(test)[:200]!r}")
     kind = "all" if isinstance(test, AllOf) else "any"
     return {"kind": kind, "parts": tuple(test_entry(part) for part in test.parts)}

@@ -1,0 +1,166 @@
+"""What a PMML file declares: data fields, derived fields of each scope, earlier results, the target's values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from ppdm_models import limits
+from ppdm_models.codecs.common.xml import Element, is_model
+from ppdm_models.codecs.pmml.values import Failure
+from ppdm_models.tree.tree import Feature
+
+NUMERIC_TYPES = ("integer", "float", "double")
+OWN_ID = "BigML-Field_ID"
+"""The Extension of a DataField that holds BigML's own name for it, by which older exports refer to it."""
+
+
+class Dictionary:
+    """The fields that a file declares for all its models, and the derived fields of each scope, looked up once."""
+
+    def __init__(self, root: Element, fail: Failure) -> None:
+        dictionary = root.first("DataDictionary")
+        self.fields = elements_by_name(
+            () if dictionary is None else dictionary.all("DataField"), fail
+        )
+        if len(self.fields) > limits.FEATURES:
+            raise fail(root, f"more than {limits.FEATURES:,} fields")
+        self.own_ids = own_ids_of(self.fields, fail)
+        self._scopes: dict[Element, dict[str, Element]] = {}
+        self._casts: dict[Element, frozenset[str]] = {}
+        self._functions: dict[Element, dict[str, Element]] = {}
+
+    def casts(self, element: Element | None) -> frozenset[str]:
+        """Return the fields that a TransformationDictionary or LocalTransformations rounds to 32 bits."""
+        if element is None:
+            return frozenset()
+        if element not in self._casts:
+            rounded = (
+                reference.get("field") or ""
+                for field in element.all("DerivedField")
+                if field.get("dataType") == "float"
+                for reference in field.all("FieldRef")
+            )
+            self._casts[element] = frozenset(rounded)
+        return self._casts[element]
+
+    def functions(self, element: Element | None, fail: Failure) -> dict[str, Element]:
+        """Return the functions that a TransformationDictionary defines by name."""
+        if element is None or element.name != "TransformationDictionary":
+            return {}
+        if element not in self._functions:
+            self._functions[element] = elements_by_name(element.all("DefineFunction"), fail)
+        return self._functions[element]
+
+    def scope(self, element: Element | None, fail: Failure) -> dict[str, Element]:
+        """Return the derived fields of a TransformationDictionary or LocalTransformations by name."""
+        if element is None:
+            return {}
+        if element not in self._scopes:
+            found = elements_by_name(element.all("DerivedField"), fail)
+            for name in found:
+                if name in self.fields:
+                    raise fail(found[name], f"the field {name!r} is declared twice")
+            self._scopes[element] = found
+        return self._scopes[element]
+
+
+def own_ids_of(fields: Mapping[str, Element], fail: Failure) -> dict[str, str]:
+    """Return the declared fields by the names that their producer gives them beside their own."""
+    found: dict[str, str] = {}
+    for name, field in fields.items():
+        for item in field.all("Extension"):
+            said = item.get("value") or ""
+            if item.get("name") != OWN_ID or said in fields:
+                continue
+            if said in found:
+                raise fail(item, f"contradictory: two fields have the {OWN_ID} {said[:80]!r}")
+            found[said] = name
+    return found
+
+
+def guess_fields(models: Sequence[Element], tests: Element) -> dict[str, Element]:
+    """Return the fields that a fragment without a dictionary names, untyped."""
+    schemas = (model.first("MiningSchema") for model in models)
+    listed = [field for schema in schemas if schema is not None for field in schema.children]
+    named = listed or list(tests.within("SimplePredicate", "SimpleSetPredicate"))
+    names = dict.fromkeys(item.get("name") or item.get("field") or "" for item in named)
+    return {name: Element("DataField", {"name": name}, tests.line) for name in names}
+
+
+def elements_by_name(elements: Iterator[Element] | tuple[()], fail: Failure) -> dict[str, Element]:
+    """Return elements by their names.
+
+    Raises:
+        TreeFormatError: two have the same one.
+    """
+    found: dict[str, Element] = {}
+    for element in elements:
+        name = element.get("name") or ""
+        if name in found:
+            raise fail(element, f"the field {name!r} is declared twice")
+        found[name] = element
+    return found
+
+
+def earlier_results(around: Sequence[Element]) -> Iterator[Element]:
+    """Yield what models that stand before this one, inside the same models, say that they predict."""
+    for outer in reversed(around):
+        for segmentation in outer.all("Segmentation"):
+            for segment in segmentation.all("Segment"):
+                yield from _results_of(segment)
+        yield from _results_of(outer)
+
+
+def _results_of(holder: Element) -> Iterator[Element]:
+    for model in holder.children:
+        if is_model(model.name):
+            for output in model.all("Output"):
+                yield from output.all("OutputField")
+            yield from model.all("ResultField")
+
+
+def declared_feature(field: Element, is_compared: Callable[[], bool]) -> Feature:
+    """Return a field as a feature; one whose type is not told is a number where some test compares it by order."""
+    name, kind = field.get("name") or "", field.get("dataType")
+    operation = field.get("optype") or field.get("opType")
+    by_type = kind in NUMERIC_TYPES or kind is None
+    if by_type and (
+        operation == "continuous" or (operation is None and kind is not None) or is_compared()
+    ):
+        return Feature(name, numeric=True, single=kind == "float")
+    values = declared_values(field)
+    return Feature(
+        name,
+        numeric=False,
+        values=("false", "true") if kind == "boolean" and not values else values,
+    )
+
+
+def declared_values(field: Element) -> tuple[str, ...]:
+    """Return the values that a field declares as valid."""
+    valid = (item for item in field.all("Value") if (item.get("property") or "valid") == "valid")
+    return tuple(dict.fromkeys(item.get("value") or "" for item in valid))
+
+
+def predicted_values(model: Element) -> tuple[str, ...]:
+    """Return the classes that the Targets of a model name."""
+    labels = raw_labels(model)
+    if labels:
+        return tuple(dict.fromkeys(labels.values()))
+    values = (item.get("value") for item in _target_values(model))
+    return tuple(dict.fromkeys(value for value in values if value is not None))
+
+
+def raw_labels(model: Element) -> Mapping[str, str]:
+    """Return what the target's predicted values stand for in the data, where the file says it (SAS pads them)."""
+    return {
+        item.get("value") or "": (item.get("rawDataValue") or "").strip()
+        for item in _target_values(model)
+        if item.get("rawDataValue") is not None
+    }
+
+
+def _target_values(model: Element) -> Iterator[Element]:
+    targets = model.first("Targets")
+    for target in () if targets is None else targets.all("Target"):
+        yield from target.all("TargetValue")
