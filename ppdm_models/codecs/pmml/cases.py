@@ -8,6 +8,7 @@ import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ppdm_models import limits
 from ppdm_models.codecs.pmml.datatypes import NotFollowedError
@@ -21,6 +22,9 @@ from ppdm_models.codecs.pmml.outcomes import (
     Step,
     extend,
 )
+
+KEPT = 10_000
+"""How many ends are remembered: a test and its opposite have the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +223,7 @@ def _result(moving: Moving, segment: Segment) -> Outcome:
     return segment.result
 
 
+@lru_cache(KEPT)
 def _last_within(moving: Moving, end: float, first: int, last: int) -> int:
     """Return the last rank whose number has not passed an end, by halving; ``first - 1`` where all have."""
     low, high = first, last + 1

@@ -40,7 +40,11 @@ TRUE, FALSE = Constant(True, Kind.BOOLEAN), Constant(False, Kind.BOOLEAN)
 
 
 def sides(end: float, below: Outcome, at: Outcome, above: Outcome) -> tuple[Segment, ...]:
-    """Return the segments below, at and above a number."""
+    """Return the segments below, at and above a number, those with the same result as one."""
+    if below == at and end < INF:
+        return Segment(-INF, end, at), Segment(math.nextafter(end, INF), INF, above)
+    if at == above and end > -INF:
+        return Segment(-INF, math.nextafter(end, -INF), below), Segment(end, INF, at)
     found = [Segment(end, end, at)]
     if end > -INF:
         found.insert(0, Segment(-INF, math.nextafter(end, -INF), below))

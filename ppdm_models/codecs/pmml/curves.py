@@ -53,6 +53,17 @@ def arithmetic_value(name: str, one: float, two: float, is_whole: bool) -> float
     return one - math.floor(ratio) * two if math.isfinite(ratio) else math.nan
 
 
+def operator_function(name: str, constant: float, is_first: bool) -> Function:
+    """Return an operator with one constant as a function, of numbers for which it has a result."""
+    if name == "+":
+        return lambda value: value + constant
+    if name == "*":
+        return lambda value: value * constant
+    if name == "-":
+        return (lambda value: value - constant) if is_first else (lambda value: constant - value)
+    return (lambda value: value / constant) if is_first else (lambda value: constant / value)
+
+
 def _quotient(one: float, two: float) -> float:
     if two == 0:
         return math.nan if one == 0 or math.isnan(one) else math.copysign(INF, one)
@@ -238,8 +249,18 @@ def _log(function: Function) -> Function:
     return lambda value: -INF if value == 0 else (INF if value == INF else function(value))
 
 
-def _whole(function: Callable[[float], int]) -> Function:
-    return lambda value: float(function(value)) if math.isfinite(value) else value
+def whole(rounded: Callable[[float], int], function: Function) -> Function:
+    """Return a function whose results are made whole."""
+
+    def compute(value: float) -> float:
+        result = function(value)
+        return float(rounded(result)) if math.isfinite(result) else result
+
+    return compute
+
+
+def _whole(rounded: Callable[[float], int]) -> Function:
+    return whole(rounded, lambda value: value)
 
 
 def _saturated(function: Function) -> Function:

@@ -104,6 +104,7 @@ class Fields:
         self._sources: dict[str, Source | None] = {}
         self._uses: dict[str, Use] = {}
         self._compounds: set[str] = set()
+        self._refusals: dict[int, Predicate | None] = {}
         self._tested: dict[tuple[object, ...], Predicate] = {}
         self._budget = WorkBudget(limits.FIELD_TESTS)
         self._derivation = Derivation(self._cases, functions)
@@ -174,7 +175,11 @@ class Fields:
     def _asking(self, source: Source, test: Predicate) -> Predicate:
         """Return a test that asks for its raw field, and refuses what is to be refused for it, whatever it says."""
         feature = source.feature
-        refusal = refusal_test(source.cases) if isinstance(source, Computed) else None
+        if id(source) not in self._refusals:
+            self._refusals[id(source)] = (
+                refusal_test(source.cases) if isinstance(source, Computed) else None
+            )
+        refusal = self._refusals[id(source)]
         if refusal is not None and feature in self._kept.mixed:
             return AnyOf((test, Refusal(refusal)))
         is_looked_at = refusal is not None or bool(self.features[feature].treatments)

@@ -15,10 +15,12 @@ from ppdm_models.codecs.pmml.curves import (
     arithmetic_pieces,
     arithmetic_value,
     curve_segments,
+    operator_function,
     power,
     power_pieces,
     product_pieces,
     segments_of,
+    whole,
 )
 from ppdm_models.codecs.pmml.datatypes import (
     INTEGER_ENDS,
@@ -80,12 +82,9 @@ def _arithmetic(name: str, arguments: Arguments) -> Outcome | Split:
     moving, constant, is_first = _one_moving(one, two)
     pieces = arithmetic_pieces(name, constant, is_first, is_whole)
 
-    def function(value: float) -> float:
-        ends = (value, constant) if is_first else (constant, value)
-        result = arithmetic_value(name, *ends, is_whole=False)
-        assert isinstance(result, float)
-        return float(math.trunc(result)) if is_whole and math.isfinite(result) else result
-
+    function = operator_function(name, constant, is_first)
+    if is_whole and name == "/":
+        function = whole(math.trunc, function)
     at_nan = Undefined() if is_whole else NotANumber()
     return ByNumber(moving, segments_of(pieces, function, kind, at_nan))
 
