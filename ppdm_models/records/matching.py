@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ppdm_models.errors import TableError
-from ppdm_models.records.number_words import compared_with, parts_zero_from_one
+from ppdm_models.records.numeric_tests import compared_with, parts_zero_from_one
 from ppdm_models.records.table import RawColumn, Table, listed, near_text
 from ppdm_models.tree.ensemble import Model
 from ppdm_models.tree.tree import Task

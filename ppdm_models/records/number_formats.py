@@ -146,7 +146,7 @@ def may_be_grouped(texts: pa.Array) -> bool:
 
 def first_where(is_there: pa.Array) -> int:
     """Return the first row of which something holds; the first of all where it holds of none."""
-    return int(np.argmax(numpy_of(pc.cast(pc.fill_null(is_there, fill_value=False), pa.int8()), 0)))
+    return int(np.argmax(numpy_of(pc.cast(is_there, pa.int8()), 0)))
 
 
 def _parts(texts: pa.Array) -> pa.Array:

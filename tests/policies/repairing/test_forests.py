@@ -145,8 +145,9 @@ def test_draws_of_a_sample_are_never_read_as_people():
 
 def test_the_label_of_a_merged_leaf_goes_with_the_draws_that_predictions_are_made_from():
     told = (None, None, (0.0, 5.0), (1.0, 0.0), (2.0, 2.0))
-    nodes = [replace(n, class_counts=c) for n, c in zip(deep().nodes, told, strict=True)]
-    drawn = replace(deep(), nodes=tuple(nodes), quality=Quality.EXACT)
+    labelled = deep("yes", "no", "yes")
+    nodes = [replace(n, class_counts=c) for n, c in zip(labelled.nodes, told, strict=True)]
+    drawn = replace(labelled, nodes=tuple(nodes), quality=Quality.EXACT)
     found = repaired(forest(drawn, by_sex("yes", "no"), resampled=True)).recommended.proposal.model
     leaf = next(found.trees).nodes[1]
     # Of its four people three say no; of the six that were drawn, five said yes.
