@@ -11,7 +11,7 @@ import numpy as np
 
 from audit.people.leaves import Leaves, leaves_at, leaves_of, whole_of
 from audit.people.population import Population
-from audit.people.sending import sent
+from audit.people.sending import refused_profiles, sent
 from audit.people.standing import Standing
 from audit.people.table_counts import check_counts, count_gaps, has_sums
 from audit.reading import Reading, Undetermined, exactly
@@ -106,6 +106,14 @@ def _of_ensemble(
     if len(lost):
         who = population.describe(int(lost[0]))
         raise TableError(source, f"the record {who} falls in no leaf of any tree")
+    refused = np.flatnonzero(refused_profiles(ensemble, population) & (population.counts > 0))
+    if len(refused):
+        who = population.describe(int(refused[0]))
+        raise TableError(
+            source,
+            f"a tree of the model refuses the record {who}: it calls a value invalid, or cannot compute a field of it; "
+            "give the table that the model was trained on",
+        )
     draws, warnings = _draws(ensemble, trees, standing, population, source)
     leaves = _leaves(ensemble, trees, standing, population, draws)
     shown = 0

@@ -20,9 +20,10 @@ from audit.solver.processes import Call
 from audit.stages import Share
 from ppdm_models.arrays import BoolArray, IndexArray
 from ppdm_models.errors import TableError
-from ppdm_models.records.routing import NOWHERE, prepared
+from ppdm_models.records.routing import NOWHERE, Router, prepared
 from ppdm_models.tree.ensemble import Ensemble
-from ppdm_models.tree.predicate import Always, answer
+from ppdm_models.tree.node_table import NodeTable
+from ppdm_models.tree.predicate import Always, answer, refusals
 from ppdm_models.tree.tree import Tree
 
 MOST_STOPS = 400_000_000
@@ -110,6 +111,30 @@ def sent(
         for number, batch in enumerate(batches):
             take(number, batch())
     return stops, [standing[index] for index in range(size)]
+
+
+def refused_profiles(ensemble: Ensemble, population: Population) -> BoolArray:
+    """Return the profiles that some tree refuses, (P,): a value is invalid, or a field cannot be computed of it.
+
+    An evaluator then predicts nothing at all, whatever the other trees say (JPMML-Evaluator).
+    """
+    found = np.zeros(len(population.counts), dtype=np.bool_)
+    _, invalid = prepared(ensemble.features, population.columns)
+    names = {name for name, refused in invalid.items() if refused.any()}
+    router = Router(population.columns)
+    for tree, speaks in _heard(ensemble, population):
+        is_asked = not names.isdisjoint(feature.name for feature in tree.used_features())
+        if is_asked or _may_refuse(tree):
+            _, refused = router.routed(tree)
+            found |= refused if speaks is None else refused & speaks
+    return found
+
+
+def _may_refuse(tree: Tree) -> bool:
+    """Return whether some test of a tree refuses records by itself; trees kept as arrays have none."""
+    if isinstance(tree.nodes, NodeTable):
+        return False
+    return any(True for node in tree.nodes for _ in refusals(node.test))
 
 
 def _do_over(

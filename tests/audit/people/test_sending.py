@@ -2,19 +2,22 @@
 
 import pickle
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from audit.people import sending
-from audit.people.sending import Batch, sent
+from audit.people.forest import forest_of
+from audit.people.sending import Batch, refused_profiles, sent
 from audit.people.standing import Crowd, crowd_of
 from audit.solver.parcel import Common
 from audit.solver.pool import Pool, Worker
+from ppdm_models.errors import TableError
 from ppdm_models.records.routing import route
 from ppdm_models.tree.column import NumericColumn
 from ppdm_models.tree.ensemble import Member
-from ppdm_models.tree.predicate import CategoryTest, NumericTest
+from ppdm_models.tree.predicate import AnyOf, CategoryTest, NumericTest, Refusal
 from ppdm_models.tree.tree import Feature, Missing, Node, Quality, Tree
 from tests.audit.people.sent_over import FOREST, TREES, people, said, sent_by_others_too
 from tests.forests import by_sex, forest, stump
@@ -196,3 +199,17 @@ def test_what_is_not_known_is_not_counted():
     (found,) = Batch((by_sex("no", "yes"),), (None,), Common(unknown))().standing
     assert (found.classes, found.weighed, found.weighed_classes) == (None, None, None)
     assert found.people.sum() == crowd.counts.sum()
+
+
+def test_a_record_that_one_tree_refuses_is_named_though_others_take_it():
+    plain = stump(50.0, "no", "yes")
+    young = Refusal(NumericTest("age", high=20.5))
+    nodes = [replace(node, test=AnyOf((node.test, young))) for node in plain.nodes[1:2]]
+    refusing = replace(plain, nodes=(plain.nodes[0], *nodes, plain.nodes[2]))
+    model = forest(by_sex("no", "yes"), refusing)
+    found = refused_profiles(model, people())
+    assert found.any()
+    assert not found.all()
+    with pytest.raises(TableError, match=r"a tree of the model refuses the record age = 20,"):
+        forest_of(model, people())
+    assert not refused_profiles(forest(by_sex("no", "yes"), plain), people()).any()
