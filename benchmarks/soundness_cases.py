@@ -175,7 +175,9 @@ def grown(
         np.stack([columns[name].numbers for name in names], axis=1),
         np.array(target.categories)[target.codes],
     )
-    return from_sklearn(fitted, feature_names=names)
+    found = from_sklearn(fitted, feature_names=names)
+    # Why it stopped is judged by running learners again (tests/judges/doors/stopping_settings.py), not by definitions.
+    return replace(found, learner=replace(found.learner, stopping=None))
 
 
 def true_facts(draw: np.random.Generator, tree: Tree, population: Population) -> tuple[Fact, ...]:
