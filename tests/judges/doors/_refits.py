@@ -127,13 +127,15 @@ class Published:
 def regrown(drawn: Drawn, published: Published, *, is_mirrored: bool = False) -> np.ndarray:
     """Return the tables, (K, n), on which the learner grows a tree that is published as that of the true table.
 
-    ``is_mirrored`` tries it on columns with the other sign too: then other ones of equally good splits are chosen.
+    ``is_mirrored`` tries it on columns with the other sign too, and with more random states: then other ones of equally
+    good splits are chosen.
     """
     plain = np.ones(len(drawn.columns))
     model = drawn.fit(drawn.labels)
     told, leaf = published.of_tree(model, drawn, drawn.labels, plain), model.apply(drawn.matrix)
     sides = itertools.product((1.0, -1.0), repeat=len(plain)) if is_mirrored else [plain]
-    seeds = (None, *(MANY_SEEDS if "max_features" in drawn.settings else SEEDS))
+    is_drawn = is_mirrored or "max_features" in drawn.settings
+    seeds = (None, *(MANY_SEEDS if is_drawn else SEEDS))
     ways = [(np.array(signs), seed) for signs in sides for seed in seeds]
     of_leaves, kept = published.of_leaves(leaf, drawn.labels), []
     for labels in every_labelling(drawn):
