@@ -76,7 +76,11 @@ def rest_of(document: object, source: str) -> Iterator[Leak]:
     if not is_objective(learner.get("objective", {}), outputs):
         yield _unknown([*steps, "objective"])
     types = learner.get("feature_types", [])
-    if not isinstance(types, list) or len(types) not in (0, features) or not set(types) <= TYPES:
+    if (
+        not isinstance(types, list)
+        or len(types) not in (0, features)
+        or any(str(kind) not in TYPES for kind in types)
+    ):
         yield _unknown([*steps, "feature_types"])
     holder = learner.get("gradient_booster")
     if isinstance(holder, dict):
@@ -94,10 +98,10 @@ def rest_of(document: object, source: str) -> Iterator[Leak]:
     yield from _strange(booster.model, MODEL, booster.steps)
     if not _are_ones(booster.model):
         yield _unknown([*booster.steps, "weight_drop"])
-    if not are_wholes(booster.model.get("gbtree_model_param", {}), MODEL_PARAMETERS):
-        yield _unknown([*booster.steps, "gbtree_model_param"])
     trees = booster.model.get("trees")
     ends = booster.model.get("iteration_indptr", [])
+    if not _are_of_model(booster.model.get("gbtree_model_param", {}), trees, ends):
+        yield _unknown([*booster.steps, "gbtree_model_param"])
     if not isinstance(ends, list) or not _are_ends(
         ends, len(trees) if isinstance(trees, list) else 0
     ):
@@ -105,7 +109,7 @@ def rest_of(document: object, source: str) -> Iterator[Leak]:
     cats = booster.model.get("cats", {})
     if not _are_categories(cats, features, len(category_names(cats, source, booster.steps))):
         yield _unknown([*booster.steps, "cats"])
-    yield from _trees(trees, [*booster.steps, "trees"])
+    yield from _trees(trees, features, [*booster.steps, "trees"])
 
 
 def _sizes(learner: Mapping[str, object]) -> tuple[int, int]:
@@ -159,13 +163,24 @@ def _are_categories(cats: object, features: int, told: int) -> bool:
     return len(encoded) in (0, features) and held == told and numbers and types and ends
 
 
-def _trees(trees: object, steps: Steps) -> Iterator[Leak]:
+def _are_of_model(parameters: object, trees: object, ends: object) -> bool:
+    """Return whether the parameters of a model are whole numbers, and those of its trees and rounds."""
+    if not isinstance(parameters, dict) or not are_wholes(parameters, MODEL_PARAMETERS):
+        return False
+    size = len(trees) if isinstance(trees, list) else 0
+    together = int(parameters.get("num_parallel_tree", 1))
+    first = ends[1] if isinstance(ends, list) and len(ends) > 1 else size
+    is_of_rounds = type(first) is int and together >= 0 and first % max(1, together) == 0
+    return int(parameters.get("num_trees", size)) == size and (is_of_rounds or not size)
+
+
+def _trees(trees: object, features: int, steps: Steps) -> Iterator[Leak]:
     for index, tree in enumerate(trees if isinstance(trees, list) else ()):
         if not isinstance(tree, dict):
             continue
         at = [*steps, index]
         yield from _strange(tree, TREE, at)
-        yield from (_unknown([*at, key]) for key in strange_in(tree))
+        yield from (_unknown([*at, key]) for key in strange_in(tree, features))
         if tree.get("id", index) != index:
             yield _unknown([*at, "id"])
         if _unreached(tree):

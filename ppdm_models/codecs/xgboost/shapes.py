@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 NUMBER = re.compile(r"(?=.{1,25}\Z)-?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]{1,3})?|nan|-?inf")
 WHOLE = re.compile(r"-?[0-9]{1,10}")
@@ -40,6 +40,15 @@ MODEL_PARAMETERS = frozenset(("num_parallel_tree", "num_trees", "size_leaf_vecto
 TREE_PARAMETERS = frozenset(
     ("num_deleted", "num_feature", "num_nodes", "num_roots", "size_leaf_vector")
 )
+
+FRACTIONS = frozenset(
+    ("base_weights", "leaf_weights", "loss_changes", "split_conditions", "sum_hessian")
+)
+"""The columns of a tree that hold numbers; all others hold whole ones."""
+NO_PARENT = (-1, 2**31 - 1)
+"""What stands for the parent of the first node."""
+HESSIAN_ROUNDING = 1e-3
+"""How far the sum of second derivatives of two children may be from that of their node, relatively."""
 
 
 def is_number(value: object) -> bool:
@@ -89,12 +98,19 @@ def is_learner_parameters(value: object, outputs: int) -> bool:
     if not isinstance(value, dict) or not value.keys() <= LEARNER_PARAMETERS:
         return False
     others = all(is_whole(each) for key, each in value.items() if key != "base_score")
-    return others and are_numbers(value.get("base_score", 0), outputs)
+    is_flag = str(value.get("boost_from_average", 0)) in ("0", "1")
+    return others and is_flag and are_numbers(value.get("base_score", 0), outputs)
 
 
-def strange_in(tree: Mapping[str, object]) -> list[str]:
-    """Return the keys of a tree that hold something where the library has nothing, or more or less than it has."""
+def strange_in(tree: Mapping[str, object], features: int) -> list[str]:
+    """Return the keys of a tree that hold something where the library has nothing, or more or less than it has.
+
+    ``features`` are those of the whole model, 0 where it does not say how many.
+    """
     columns = {key: value for key, value in tree.items() if isinstance(value, list)}
+    foreign = _without_numbers(tree)
+    if foreign:
+        return foreign
     size = len(columns.get("left_children", ()))
     types = columns.get("split_type", [])
     parameters = tree.get("tree_param")
@@ -123,9 +139,71 @@ def strange_in(tree: Mapping[str, object]) -> list[str]:
     counts = columns.get("leaf_child_counts", [])
     if len(counts) not in (0, size) or any(counts):
         strange.append("leaf_child_counts")
-    if not are_wholes(tree.get("tree_param", {}), TREE_PARAMETERS):
+    if not _are_parameters(tree.get("tree_param", {}), size, features):
         strange.append("tree_param")
+    if width <= 1:
+        strange += _odd_leaves(columns)
+        strange += _odd_sums(columns)
     return strange
+
+
+def _without_numbers(tree: Mapping[str, object]) -> list[str]:
+    """Return the columns of a tree that hold anything but numbers, or but whole ones where it has these alone."""
+    found = []
+    for key, column in tree.items():
+        if key in ("id", "tree_param"):
+            continue
+        kinds = (int, float) if key in FRACTIONS else (int,)
+        kinds = (*kinds, bool) if key == "default_left" else kinds
+        if not isinstance(column, list) or any(type(each) not in kinds for each in column):
+            found.append(key)
+    flags = [key for key in ("default_left", "split_type") if key not in found]
+    return found + [key for key in flags if not set(tree.get(key) or ()) <= {0, 1}]  # type: ignore[call-overload]  # a list of numbers
+
+
+def _are_parameters(parameters: object, size: int, features: int) -> bool:
+    """Return whether the parameters of a tree are whole numbers, and those of this tree."""
+    if not isinstance(parameters, dict) or not are_wholes(parameters, TREE_PARAMETERS):
+        return False
+    expected = {"num_nodes": size, "num_feature": features} if features else {"num_nodes": size}
+    if any(int(parameters.get(key, value)) != value for key, value in expected.items()):
+        return False
+    deleted, roots = (int(parameters.get(key, 0)) for key in ("num_deleted", "num_roots"))
+    return 0 <= deleted <= size and roots in (0, 1)
+
+
+def _odd_leaves(columns: Mapping[str, list[object]]) -> Iterator[str]:
+    """Yield the columns that hold at a leaf what only a node that was split has."""
+    left = columns.get("left_children", [])
+    leaves = [node for node, child in enumerate(left) if child == -1]
+    plain = {"right_children": -1, **dict.fromkeys(("split_indices", "loss_changes"), 0)}
+    plain |= dict.fromkeys(("split_type", "default_left"), 0)
+    for key, nothing in plain.items():
+        column = columns.get(key, [])
+        if len(column) == len(left) and any(column[node] != nothing for node in leaves):
+            yield key
+
+
+def _odd_sums(columns: Mapping[str, list[object]]) -> Iterator[str]:
+    """Yield the sums of second derivatives where two children do not add up to their node; 0 was withheld."""
+    left, right, sums = (
+        columns.get(key, []) for key in ("left_children", "right_children", "sum_hessian")
+    )
+    numbers = [float(each) for each in sums if isinstance(each, int | float)]
+    size = len(numbers)
+    if not size or not len(left) == len(right) == size:
+        return
+    for node, pair in enumerate(zip(left, right, strict=True)):
+        children = [each for each in pair if type(each) is int and 0 < each < size]
+        below = sum(numbers[child] for child in children)
+        told = numbers[node] and all(numbers[child] for child in children)
+        if len(children) == 2 and told and not _is_near(below, numbers[node]):
+            yield "sum_hessian"
+            return
+
+
+def _is_near(one: float, other: float) -> bool:
+    return abs(one - other) <= HESSIAN_ROUNDING * max(abs(one), abs(other))
 
 
 def _are_parents(columns: Mapping[str, list[object]]) -> bool:
@@ -138,7 +216,11 @@ def _are_parents(columns: Mapping[str, list[object]]) -> bool:
         if pair[0] != -1
         for child in pair
     ]
-    return not parents or all(
-        type(child) is int and 0 <= child < len(parents) and parents[child] == node
-        for node, child in below
+    return (
+        not parents
+        or parents[0] in NO_PARENT
+        and all(
+            type(child) is int and 0 <= child < len(parents) and parents[child] == node
+            for node, child in below
+        )
     )

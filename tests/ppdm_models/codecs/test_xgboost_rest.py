@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from ppdm_models.errors import TreeFormatError
 from ppdm_models.files.load import open_model
 from ppdm_models.formats.xgboost_model import FORMAT
 from ppdm_models.tree.ensemble import first_members
@@ -35,6 +36,10 @@ STRANGE = {
     "a version": (("version",), [63, 1145, 1]),
     "a number of a tree": ((*TREE, "id"), 63),
 }
+
+
+PLANTED = ({"anna schmidt": "ill"}, ["ill"], "anna is ill", True, None)
+COLUMNS = sorted(json.loads(TEXT)["learner"]["gradient_booster"]["model"]["trees"][0])
 
 
 def unknown(text):
@@ -117,3 +122,66 @@ def test_a_maker_a_moment_and_a_place_are_origin(name, value, kind):
     leaks = open_model(json.dumps(document).encode(), "m.json").leaks
     assert kind in [leak.kind for leak in leaks]
     assert not unknown(json.dumps(document))
+
+
+def part_of(document, steps):
+    for step in steps:
+        document = document[step]
+    return document
+
+
+@pytest.mark.parametrize("key", [key for key in COLUMNS if key not in ("id", "tree_param")])
+@pytest.mark.parametrize("planted", PLANTED, ids=str)
+def test_what_is_no_number_in_a_column_of_a_tree_is_told_or_refused(key, planted):
+    document = json.loads(TEXT)
+    column = part_of(document, TREE)[key]
+    column[:1] = [planted]
+    if planted is True and key == "default_left":
+        return  # as the library wrote it before version 2
+    try:
+        assert unknown(json.dumps(document))
+    except TreeFormatError:
+        return
+
+
+def leaf_of(tree):
+    return tree["left_children"].index(-1)
+
+
+@pytest.mark.parametrize(
+    ("key", "number"),
+    [
+        ("right_children", 47),
+        ("split_indices", 1),
+        ("loss_changes", 0.5),
+        ("default_left", 1),
+        ("split_type", 1),
+    ],
+)
+def test_what_only_a_split_node_has_is_told_at_a_leaf(key, number):
+    document = json.loads(TEXT)
+    tree = part_of(document, TREE)
+    tree[key][leaf_of(tree)] = number
+    assert unknown(json.dumps(document))
+
+
+@pytest.mark.parametrize(
+    ("steps", "value"),
+    [
+        ((*TREE, "sum_hessian", 0), 4711.0),
+        ((*TREE, "parents", 0), 4711),
+        ((*TREE, "default_left", 0), 4711),
+        ((*TREE, "tree_param", "num_nodes"), "4711"),
+        ((*TREE, "tree_param", "num_feature"), "4711"),
+        ((*TREE, "tree_param", "num_deleted"), "4711"),
+        ((*MODEL, "gbtree_model_param", "num_trees"), "4711"),
+        ((*MODEL, "gbtree_model_param", "num_parallel_tree"), "4711"),
+        ((*LEARNER, "learner_model_param", "boost_from_average"), "4711"),
+        ((*LEARNER, "feature_types"), [{"anna": "ill"}] * 2),
+        ((*LEARNER, "feature_types"), [["ill"]] * 2),
+    ],
+)
+def test_a_number_that_the_rest_of_the_file_contradicts_is_told(steps, value):
+    document = json.loads(TEXT)
+    part_of(document, steps[:-1])[steps[-1]] = value
+    assert unknown(json.dumps(document))
