@@ -11,6 +11,7 @@ from audit.evidence import Evidence
 from audit.facts.case import Case
 from audit.facts.kind import Dropped
 from audit.facts.node_impurities import uses_impurities
+from audit.growth_settings import setting_contradictions
 from audit.labels import label_contradictions
 from audit.people.members import members
 from audit.people.population import Population
@@ -32,7 +33,11 @@ def disagreements(evidence: Evidence) -> tuple[Dropped, ...]:
         return labels
     leaves_out = evidence.knowledge.leaf in PARTLY_USED
     prints_impurities = any(node.impurity is not None for node in tree.nodes)
-    empty = (*_empty_leaves(tree, population), *labels)
+    empty = (
+        *_empty_leaves(tree, population),
+        *labels,
+        *setting_contradictions(tree, population),
+    )
     if empty or not (leaves_out or prints_impurities):
         return empty
     known = Knowledge(split=SplitLevel.NONE)

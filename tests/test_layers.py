@@ -75,6 +75,7 @@ audit/randomised
 audit/evidence.py
 audit/measures
 audit/labels.py
+audit/growth_settings.py
 audit/agreement.py
 audit/result.py
 audit/assumed_columns.py

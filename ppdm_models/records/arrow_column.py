@@ -101,14 +101,20 @@ class ArrowColumn(RawColumn):
         style = self.dialect.numbers
         if not _is_text(self.values) or style.decimal or not may_be_grouped(_present(self.values)):
             return self
-        told = replace(self, dialect=replace(self.dialect, numbers=replace(style, decimal=POINT)))
+        told, grouped = (
+            replace(self, dialect=replace(self.dialect, numbers=replace(style, decimal=mark)))
+            for mark in (POINT, COMMA)
+        )
         try:
-            numbers = told.numbers()
+            ranges = [
+                (np.nanmin(each), np.nanmax(each)) for each in (told.numbers(), grouped.numbers())
+            ]
         except TableError:
             return self
-        low, high = np.nanmin(numbers), np.nanmax(numbers)
+        # Cells without a point are the same under both readings, so each reading has a range of its own.
+        (low, high), (low_grouped, high_grouped) = ranges
         is_decimal = all(low <= end <= high for end in ends)
-        is_grouped = any(1000 * low <= end <= 1000 * high for end in ends)
+        is_grouped = any(low_grouped <= end <= high_grouped for end in ends)
         return self if is_grouped or not is_decimal else told
 
     def with_words_numbered(self) -> ArrowColumn:

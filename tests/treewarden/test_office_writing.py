@@ -220,6 +220,16 @@ def test_points_with_three_digits_part_decimals_where_the_model_compares_with_su
         tw.audit(tree, path, sensitive="ill", policy="baseline")
 
 
+def test_points_are_not_proved_by_a_threshold_that_both_readings_of_the_column_span(tmp_path):
+    cells = ["1", "2", "5", "7", *["1.234"] * 6]
+    numbers = np.array([[float(each)] for each in cells])
+    ill = ["yes", "no", "no", "no", *["yes"] * 6]
+    tree = DecisionTreeClassifier(max_depth=1).fit(numbers, ill)  # below 1.617 or above
+    path = as_semicolons(pandas.DataFrame({"x0": cells, "ill": ill}), tmp_path)
+    with pytest.raises(TableError, match="the point may part decimals or thousands"):
+        tw.audit(tree, path, sensitive="ill", policy="baseline")
+
+
 def test_decimals_of_a_typed_file_are_numbers(tmp_path, plain):
     exact = pa.array([f"{each:.2f}" for each in INCOMES]).cast(pa.decimal128(10, 2))
     table = pa.Table.from_pandas(PLAIN)
