@@ -45,6 +45,7 @@ FRACTIONS = frozenset(
     ("base_weights", "leaf_weights", "loss_changes", "split_conditions", "sum_hessian")
 )
 """The columns of a tree that hold numbers; all others hold whole ones."""
+MOST_WHOLE = 2**63
 NO_PARENT = (-1, 2**31 - 1)
 """What stands for the parent of the first node."""
 HESSIAN_ROUNDING = 1e-3
@@ -155,7 +156,10 @@ def _without_numbers(tree: Mapping[str, object]) -> list[str]:
             continue
         kinds = (int, float) if key in FRACTIONS else (int,)
         kinds = (*kinds, bool) if key == "default_left" else kinds
-        if not isinstance(column, list) or any(type(each) not in kinds for each in column):
+        if not isinstance(column, list) or any(
+            type(each) not in kinds or (type(each) is int and abs(each) > MOST_WHOLE)
+            for each in column
+        ):
             found.append(key)
     flags = [key for key in ("default_left", "split_type") if key not in found]
     return found + [key for key in flags if not set(tree.get(key) or ()) <= {0, 1}]  # type: ignore[call-overload]  # a list of numbers

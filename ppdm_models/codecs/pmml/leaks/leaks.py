@@ -9,10 +9,10 @@ from ppdm_models.codecs.common.origin import is_maker, is_moment
 from ppdm_models.codecs.common.xml_edit import Document, Edit, Span
 from ppdm_models.codecs.pmml.leaks.found import Found, removed, where_of, without_attributes
 from ppdm_models.codecs.pmml.leaks.statistics import (
-    imputed,
     of_field,
     of_partition,
     of_quality,
+    of_schema_field,
     of_statistics,
     of_targets,
     relations,
@@ -56,7 +56,7 @@ def _each(document: Document) -> Iterator[tuple[Span, Found]]:
         "Targets": of_targets,
         "PredictiveModelQuality": of_quality,
         "ModelVerification": _verification,
-        "MiningField": imputed,
+        "MiningField": of_schema_field,
         "MultivariateStats": relations,
         "Correlations": relations,
         "Partition": of_partition,

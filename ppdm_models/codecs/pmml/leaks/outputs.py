@@ -21,6 +21,20 @@ WORDS = frozenset(
         *("depth", "path", "length", "sample", "term", "model", "segment", "tree", "forest"),
     )
 )
+FUNCTIONS = frozenset(
+    (
+        *("double", "float", "integer", "int", "string", "boolean", "str", "bool", "missing"),
+        *("standard", "scaler", "min", "max", "abs", "robust", "normalizer", "binarizer", "bins"),
+        *("power", "quantile", "transformer", "discretizer", "encoder", "ordinal", "target"),
+        *("hot", "one", "imputer", "indicator", "eval", "if", "else", "not", "and", "or", "in"),
+        *("lookup", "mapping", "alias", "continuous", "categorical", "derived", "field", "log"),
+        *("sqrt", "exp", "interaction", "polynomial", "vectorizer", "count", "tf", "idf", "pca"),
+        *("lowercase", "uppercase", "numeric", "numpy", "np", "add", "eps", "to", "as", "is", "na"),
+        *("k", "bin", "discretize", "cut", "scale", "norm", "normalized", "std"),
+    )
+)
+"""What converters call the functions of the fields that they compute, beside the words of results."""
+LONGEST_COMPUTED = 1_000
 SEPARATORS = re.compile(r"[^A-Za-z]+|(?<=[a-z])(?=[A-Z])")
 LONGEST = 200
 
@@ -37,3 +51,24 @@ def is_result_name(name: str, known: AbstractSet[str]) -> bool:
     if re.search(r"\d{5,}", rest):
         return False
     return all(word.lower() in WORDS or len(word) == 1 for word in SEPARATORS.split(rest) if word)
+
+
+MOST_WORDS, LONGEST_LABEL = 3, 40
+
+
+def is_class_name(text: str) -> bool:
+    """Return whether a class that nobody has is called by a few words, as a level of a factor is."""
+    return len(text) <= LONGEST_LABEL and len(re.findall(r"\w+", text)) <= MOST_WORDS
+
+
+def is_computed_name(name: str, known: AbstractSet[str]) -> bool:
+    """Return whether a derived field is called by one word, or by functions of fields and values of the model."""
+    if is_result_name(name, known):
+        return True
+    rest = name if len(name) <= LONGEST_COMPUTED else "?"
+    for text in sorted((text for text in known if text and text in name), key=len, reverse=True):
+        rest = rest.replace(text, " ") if len(text) > 1 else rest
+    words = [word for word in SEPARATORS.split(rest) if word]
+    return rest != "?" and all(
+        word.lower() in WORDS | FUNCTIONS or len(word) == 1 for word in words
+    )

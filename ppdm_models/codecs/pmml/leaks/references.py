@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ppdm_models.codecs.common.origin import is_marker, is_name
-from ppdm_models.codecs.pmml.leaks.outputs import is_result_name
+from ppdm_models.codecs.pmml.leaks.outputs import is_class_name, is_computed_name, is_result_name
 
 Scope = tuple[int, ...]
 """The open elements around a place that fields can be defined in, by when they began; the file itself is 0."""
@@ -25,6 +25,7 @@ FIELD_NAMES = ("field", "textField", "targetField", "targetFieldName")
 """Attributes that name the field which an element is about."""
 
 VALUE, FIELD, FUNCTION, RESULT = "value", "field", "function", "result"
+COMPUTED, CLASS = "computed field", "class"
 """What a statement names."""
 
 
@@ -45,7 +46,7 @@ class Definition:
 
 @dataclass(slots=True)
 class Statement:
-    """A text that has to be a value, a field, a function or the name of a result, and where it stands.
+    """A text that has to be a value, a class, a field, a function or the name of a result, and where it stands.
 
     ``attribute`` is the one that holds it; "" where all that stands there has to go with it.
     """
@@ -64,6 +65,8 @@ class References:
         self.defined: dict[tuple[int, str], Definition] = {}
         self.asked: set[tuple[Scope, str]] = set()
         self.labels: set[str] = set()
+        self.predicted: set[str] = set()
+        """The classes that some node predicts, or counts records of."""
         self.statements: list[Statement] = []
 
     def define(self, scope: int, name: str, made: Definition) -> Definition:
@@ -77,6 +80,13 @@ class References:
         The name of a column of the table is none of them, where it is one word and no values stand with it: programs
         list the columns that they left out.
         """
+        used = self._used()
+        for (_, name), made in self.defined.items():
+            if id(made) not in used and not (made.is_raw and is_name(name) and not made.has_words):
+                yield made
+
+    def _used(self) -> set[int]:
+        """Return the definitions that some model asks for, by their identity."""
         pending, used = list(self.asked), set[int]()
         for made in self.defined.values():
             if made.is_known_otherwise:
@@ -91,9 +101,7 @@ class References:
             if made_of is not None and id(made_of) not in used:
                 used.add(id(made_of))
                 pending += made_of.asks
-        for (_, name), made in self.defined.items():
-            if id(made) not in used and not (made.is_raw and is_name(name) and not made.has_words):
-                yield made
+        return used
 
     def names(self) -> set[str]:
         """Return the names of all fields, defined or asked for."""
@@ -101,9 +109,11 @@ class References:
 
     def unknown_statements(self) -> Iterator[Statement]:
         """Yield the statements that name what the model does not have."""
-        names = self.names()
+        names, reached = self.names(), self._used()
         known = names | self.labels
         defined = {name for _, name in self.defined}
+        raw = {name for (_, name), made in self.defined.items() if made.is_raw}
+        used = {name for (_, name), made in self.defined.items() if id(made) in reached}
         told = {one.text for one in self.statements if one.kind == RESULT}
         results = {text for text in told if is_result_name(text, known)}
         for one in self.statements:
@@ -111,7 +121,11 @@ class References:
             if one.kind == RESULT:
                 is_known = text in results
             elif one.kind == FIELD:
-                is_known = text in defined or is_name(text)
+                is_known = text in used or is_name(text) or text in results
+            elif one.kind == COMPUTED:
+                is_known = is_computed_name(text, raw | self.labels)
+            elif one.kind == CLASS:
+                is_known = text in self.predicted or is_class_name(text)
             elif one.kind == FUNCTION:
                 is_known = f"\0{text}" in defined
             else:

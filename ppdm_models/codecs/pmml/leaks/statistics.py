@@ -123,7 +123,13 @@ def of_quality(document: Document, quality: Span) -> Iterator[Found]:
         yield removed(document, LeakKind.TARGET_STATISTICS, item, what)
 
 
-def imputed(document: Document, field: Span) -> Iterator[Found]:
+def of_schema_field(document: Document, field: Span) -> Iterator[Found]:
+    """Yield what a field of a mining schema says of the training records."""
+    yield from _imputed(document, field)
+    yield from _clipped(document, field)
+
+
+def _imputed(document: Document, field: Span) -> Iterator[Found]:
     """Yield that missing values become a statistic of the training records; the model predicts with it, so it stays."""
     found = IMPUTED.get(field.attributes.get("missingValueTreatment") or "")
     if found is not None and field.attributes.get("missingValueReplacement") is not None:
@@ -131,6 +137,19 @@ def imputed(document: Document, field: Span) -> Iterator[Found]:
         name = field.attributes.get("name") or ""
         what = f"the {word} of {name!r} in the training records, which missing values become"
         yield Found(Leak(kind, where_of(field), what))
+
+
+def _clipped(document: Document, field: Span) -> Iterator[Found]:
+    """Yield the ends beyond which values count as outliers; where the model does nothing there, they can go."""
+    named = tuple(end for end in ("lowValue", "highValue") if field.attributes.get(end) is not None)
+    if not named:
+        return
+    name = field.attributes.get("name") or ""
+    what = f"the ends of {name!r}, which tools take from the training records: its extremes are somebody's"
+    if (field.attributes.get("outliers") or "asIs") == "asIs":
+        yield without_attributes(document, LeakKind.EXTREMES, field, named, what)
+    else:
+        yield Found(Leak(LeakKind.EXTREMES, where_of(field), what))
 
 
 def relations(document: Document, item: Span) -> Iterator[Found]:

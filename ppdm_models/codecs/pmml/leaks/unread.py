@@ -33,6 +33,8 @@ from ppdm_models.codecs.pmml.leaks.places import (
     stands_here,
 )
 from ppdm_models.codecs.pmml.leaks.references import (
+    CLASS,
+    COMPUTED,
     FIELD,
     FIELD_NAMES,
     FUNCTION,
@@ -64,6 +66,8 @@ STATING = {
 }
 """The attributes that state values which the rest of the file has to know, by element."""
 PLAIN_PARTS = frozenset(("Node", "ScoreDistribution", "SimplePredicate", "True", "False"))
+COUNTED = ("recordCount", "probability", "confidence")
+"""What a ScoreDistribution may say of a class."""
 OF_MISSING = ("isMissing", "isNotMissing")
 """The tests that compare with no value."""
 
@@ -94,12 +98,18 @@ class _Finder(Markup):
         self.plain: dict[str, str] = {}
         """The elements that most of a tree is made of, by their names with the namespace."""
         self.references = References()
+        self.unpredicted: dict[str, int] = {}
+        """The classes of which a node counts nobody, with their lines."""
+        self.declared: list[tuple[str, Statement]] = []
+        """The values that fields of the table declare, with the name of the field."""
+        self.targets: dict[tuple[int, ...], str] = {}
         self.scope: tuple[int, ...] = ()
         self.functions: list[str | None] = []
         self.definition: Definition | None = None
         self.result: Site | None = None
         """The OutputField around what is read."""
         self.is_number = False
+        self.field = ""
         self.columns: set[str] | None = None
         self.cells: set[str] = set()
         self.parser.StartElementHandler = self.start
@@ -163,9 +173,15 @@ class _Finder(Markup):
                 at, line = self.parser.CurrentByteIndex, self.parser.CurrentLineNumber
                 self.attribute(local, attributes, "value", at, line)
         elif local == "ScoreDistribution":
-            self.references.labels.add(attributes.get("value", ""))
+            label = attributes.get("value", "")
+            self.references.labels.add(label)
+            if any(_is_more_than_none(attributes.get(name)) for name in COUNTED):
+                self.references.predicted.add(label)
+            else:
+                self.unpredicted.setdefault(label, self.parser.CurrentLineNumber)
         elif local == "Node" and self.functions[-1:] != ["regression"]:
             self.references.labels.add(attributes.get("score", ""))
+            self.references.predicted.add(attributes.get("score", ""))
 
     def stands(self, parent: str, local: str) -> bool:
         """Return whether an element is evaluated where it stands, and is the first of those that are read once."""
@@ -241,20 +257,33 @@ class _Finder(Markup):
         scope = self.scope[-1] if self.scope else 0
         made = Definition(what, Site(at, line), is_raw=local == "DataField")
         self.definition = self.references.define(scope, key, made)
+        self.field = name
+        if local == "DerivedField":
+            said = Statement(COMPUTED, "the name of a derived field", name, Site(at, line))
+            self.references.statements.append(said)
 
     def ask(self, local: str, attributes: dict[str, str]) -> None:
         """Note the fields and functions that an element asks for."""
         asked = self.references.asked if self.definition is None else self.definition.asks
+        if local in ("OutputField", "Target") or self.result is not None:
+            return  # what they name has to be a field already
         for name in FIELD_NAMES:
             if name in attributes:
                 asked.add((self.scope, attributes[name]))
         name = attributes.get("name", "")
         if local in ("NumericPredictor", "CategoricalPredictor"):
             asked.add((self.scope, name))
-        elif local == "MiningField" and attributes.get("usageType") != "supplementary":
+        elif local == "MiningField" and self.is_evaluated(attributes):
             asked.update(((self.scope[:-1], name), (self.scope, name)))
         elif local == "Apply":
             asked.add((self.scope, f"\0{attributes.get('function', '')}"))
+
+    def is_evaluated(self, attributes: dict[str, str]) -> bool:
+        """Return whether a field of a schema is one that the model reads, or the first that it predicts."""
+        usage, name = attributes.get("usageType", "active"), attributes.get("name", "")
+        if usage in ("predicted", "target"):
+            return self.targets.setdefault(self.scope, name) == name
+        return usage == "active"
 
     def values(self, local: str, attributes: dict[str, str], at: int, line: int) -> None:
         """Note texts that say a value, of which it shows at the end of the file whether the model has it."""
@@ -264,7 +293,14 @@ class _Finder(Markup):
             self.result = Site(at, line)
             self.state(RESULT, local, "name", attributes, self.result)
             self.state_values(local, attributes, at, line)
-        elif local == "MiningField" and attributes.get("usageType") == "supplementary":
+            if "targetField" in attributes:
+                self.state(FIELD, local, "targetField", attributes, self.result)
+        elif local == "FieldRef" and self.result is not None:
+            self.state(FIELD, local, "field", attributes, self.result)
+        elif local == "Target" and "field" in attributes:
+            self.state(FIELD, local, "field", attributes, Site(at, line))
+            self.state_values(local, attributes, at, line)
+        elif local == "MiningField" and not self.is_evaluated(attributes):
             self.state(FIELD, local, "name", attributes, Site(at, line, self.end_of_tag(at)))
             self.state_values(local, attributes, at, line)
         elif local == "Apply":
@@ -300,6 +336,9 @@ class _Finder(Markup):
             self.attribute("Value", attributes, "value", at, line)
         elif is_valid:
             self.references.labels.add(value)
+            site = Site(at, line, self.end_of_tag(at))
+            made = Statement(CLASS, "a class that no node predicts", value, site)
+            self.declared.append((self.field, made))
         if not is_plain and self.definition is not None:
             self.definition.has_words = True
 
@@ -340,6 +379,15 @@ class _Finder(Markup):
             site = made.site
             what = f"{made.what} that no model asks for"
             self.note(what, site.start, site.line, Edit(site.start, site.end))
+        targets = set(self.targets.values())
+        classes = [made for name, made in self.declared if name in targets]
+        known = {made.text for made in classes}
+        classes += [
+            Statement(CLASS, "a class that no node predicts", label, Site(0, line))
+            for label, line in self.unpredicted.items()
+            if label not in known
+        ]
+        self.references.statements += classes
         for one in self.references.unknown_statements():
             self.note(one.what, one.site.start, one.site.line, self._of_statement(one))
 
@@ -389,3 +437,7 @@ class _Finder(Markup):
             self.references.statements.append(Statement(VALUE, what, text.strip(), self.result))
         elif inner not in WITH_TEXT and not is_cell:
             self.open_text()
+
+
+def _is_more_than_none(text: str | None) -> bool:
+    return text is not None and text.strip(" 0.+-eE") != ""

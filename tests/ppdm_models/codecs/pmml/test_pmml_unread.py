@@ -333,3 +333,60 @@ def test_fields_that_are_declared_behind_the_model_are_an_error_and_not_guessed(
     late = PLAIN[:start] + PLAIN[end:].replace("</PMML>", f"{PLAIN[start:end]}</PMML>")
     with pytest.raises(TreeFormatError, match="stands behind a model"):
         load_model(late.encode(), "model.pmml")
+
+
+SENTENCE = "patient 4711 has hiv"
+HARMLESS = """<PMML xmlns="http://www.dmg.org/PMML-4_4" version="4.4"><Header/>
+<DataDictionary>
+<DataField name="age" optype="continuous" dataType="double"/>
+<DataField name="flu" optype="categorical" dataType="string"><Value value="no"/><Value value="yes"/></DataField>
+</DataDictionary>
+<TreeModel functionName="classification" splitCharacteristic="binarySplit">
+<MiningSchema><MiningField name="age"/><MiningField name="flu" usageType="target"/></MiningSchema>
+<Output><OutputField name="p" optype="categorical" dataType="string" feature="predictedValue"/></Output>
+<LocalTransformations><DerivedField name="double(age)" optype="continuous" dataType="double"><FieldRef field="age"/>
+</DerivedField></LocalTransformations>
+<Node id="0" score="no"><True/>
+<Node id="1" score="no"><SimplePredicate field="double(age)" operator="lessOrEqual" value="30"/></Node>
+<Node id="2" score="yes"><SimplePredicate field="double(age)" operator="greaterThan" value="30"/></Node>
+</Node></TreeModel></PMML>"""
+NAMED = {
+    "a field by which records are grouped": (
+        '<MiningField name="age"/>',
+        f'<MiningField name="age"/><MiningField name="{SENTENCE}" usageType="group"/>',
+    ),
+    "a weight": (
+        '<MiningField name="age"/>',
+        f'<MiningField name="age"/><MiningField name="{SENTENCE}" usageType="frequencyWeight"/>',
+    ),
+    "the field that a result is of": (
+        'feature="predictedValue"',
+        f'feature="predictedValue" targetField="{SENTENCE}"',
+    ),
+    "a derived field": ("double(age)", SENTENCE),
+    "a class that nobody has": (
+        '<Value value="no"/>',
+        f'<Value value="{SENTENCE}"/><Value value="no"/>',
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NAMED)
+def test_a_sentence_as_a_name_is_told(case):
+    old, new = NAMED[case]
+
+    def unknown(text):
+        leaks = open_model(text.encode(), "m.pmml").leaks
+        return [leak for leak in leaks if leak.kind is LeakKind.UNKNOWN]
+
+    assert unknown(HARMLESS) == []
+    assert old in HARMLESS
+    assert unknown(HARMLESS.replace(old, new))
+
+
+@pytest.mark.parametrize(("outliers", "removable"), [("asIs", True), ("asExtremeValues", False)])
+def test_ends_of_a_field_of_the_schema_are_extremes(outliers, removable):
+    ends = f'<MiningField name="age" outliers="{outliers}" lowValue="20" highValue="80"/>'
+    text = HARMLESS.replace('<MiningField name="age"/>', ends)
+    (leak,) = open_model(text.encode(), "m.pmml").leaks
+    assert (leak.kind, leak.removable) == (LeakKind.EXTREMES, removable)
