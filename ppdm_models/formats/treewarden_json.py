@@ -7,6 +7,7 @@ from dataclasses import replace
 from ppdm_models.codecs.common.json_lines import lines_of_entries
 from ppdm_models.codecs.treewarden.bytes import read_document
 from ppdm_models.codecs.treewarden.read import tree_of
+from ppdm_models.codecs.treewarden.surplus import surplus_texts
 from ppdm_models.codecs.treewarden.treatments import odd_treatments
 from ppdm_models.codecs.treewarden.write import written
 from ppdm_models.errors import OutputError, TreeFormatError
@@ -28,7 +29,8 @@ class TreewardenJson(Format, Writer):
 
     def open(self, data: bytes, source: str) -> Opened:
         tree = _read(data, source)
-        return Opened(tree, (*odd_names(tree), *odd_treatments(tree)))
+        leaks = (*odd_names(tree), *odd_treatments(tree), *surplus_texts(tree))
+        return Opened(tree, leaks)
 
     def write(self, model: Model) -> bytes:
         if not isinstance(model, Tree):

@@ -68,6 +68,7 @@ PLACE = re.compile(
     rf"|[\w-]{{1,40}}\.\w{{1,8}}|(?:[\w.-]{{1,80}}:\d{{1,5}},?){{1,100}}"
 )
 """Where a file lies: with folders, or with what tells its kind; or machines as they are listed."""
+MOST_WORDS, LONGEST_LABEL = 3, 40
 
 
 def is_moment(text: str) -> bool:
@@ -95,6 +96,11 @@ def is_algorithm(text: str) -> bool:
     return (IDENTIFIER.fullmatch(text) or ALGORITHMS.fullmatch(text)) is not None
 
 
+def is_number(text: str) -> bool:
+    """Return whether a text is a number as files write it."""
+    return NUMBER.fullmatch(text.strip()) is not None
+
+
 def is_marker(text: str) -> bool:
     """Return whether a text is a number, a truth value, or a sign for no value."""
     return MARKER.fullmatch(text.strip()) is not None
@@ -108,3 +114,8 @@ def is_place(text: str) -> bool:
 def is_origin(text: str) -> bool:
     """Return whether a text is of any of these shapes."""
     return is_moment(text) or is_maker(text) or is_place(text)
+
+
+def is_class_name(text: str) -> bool:
+    """Return whether a class that nobody has is called by a few words, as a level of a factor is."""
+    return len(text) <= LONGEST_LABEL and len(re.findall(r"\w+", text)) <= MOST_WORDS

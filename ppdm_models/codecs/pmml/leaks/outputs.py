@@ -53,14 +53,6 @@ def is_result_name(name: str, known: AbstractSet[str]) -> bool:
     return all(word.lower() in WORDS or len(word) == 1 for word in SEPARATORS.split(rest) if word)
 
 
-MOST_WORDS, LONGEST_LABEL = 3, 40
-
-
-def is_class_name(text: str) -> bool:
-    """Return whether a class that nobody has is called by a few words, as a level of a factor is."""
-    return len(text) <= LONGEST_LABEL and len(re.findall(r"\w+", text)) <= MOST_WORDS
-
-
 def is_computed_name(name: str, known: AbstractSet[str]) -> bool:
     """Return whether a derived field is called by one word, or by functions of fields and values of the model."""
     if is_result_name(name, known):

@@ -1,0 +1,28 @@
+"""What our own JSON declares and no node of its tree has: values of a number, classes that nobody is in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ppdm_models.codecs.common.origin import is_class_name, is_number
+from ppdm_models.tree.leaks import Leak, LeakKind
+from ppdm_models.tree.tree import Tree
+
+
+def surplus_texts(tree: Tree) -> Iterator[Leak]:
+    """Yield what is declared in words that no node needs: nobody could judge it."""
+    for feature in tree.features:
+        odd = sum(not is_number(value) for value in feature.values) if feature.numeric else 0
+        if odd:
+            what = f"{odd} values of a feature that is a number, which are none: no part of the tree, read them"
+            yield Leak(LeakKind.UNKNOWN, "/features", what)
+    predicted = {node.score for node in tree.nodes}
+    for node in tree.nodes:
+        numbers = node.class_counts or node.class_shares or ()
+        predicted |= {name for name, number in zip(tree.classes, numbers, strict=False) if number}
+        bands = zip(tree.classes, node.bands or (), strict=False)
+        predicted |= {name for name, band in bands if band is not None and band[1]}
+    odd = sum(name not in predicted and not is_class_name(name) for name in tree.classes)
+    if odd:
+        what = f"{odd} classes that no node predicts or counts, called by more than a few words: read them"
+        yield Leak(LeakKind.UNKNOWN, "/classes", what)
