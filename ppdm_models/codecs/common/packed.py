@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from ppdm_models import limits
+from ppdm_models.codecs.common.origin import is_name, is_place
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.tree.leaks import Leak, LeakKind
 
@@ -99,7 +100,8 @@ def packing_leaks(data: bytes, *, removable: bool) -> Iterator[Leak]:
     if flags & NAME_FLAG:
         end = data.find(b"\0", at)
         is_long = not at <= end <= at + LONGEST_NAME
-        kind = LeakKind.UNKNOWN if is_long else LeakKind.PATH
+        name = "" if is_long else data[at:end].decode("latin-1")
+        kind = LeakKind.PATH if is_place(name) or is_name(name) else LeakKind.UNKNOWN
         yield Leak(kind, HEADER, "what the file was called", removable=removable)
         at = end + 1
     if flags & COMMENT_FLAG:

@@ -73,5 +73,6 @@ def test_free_text_in_the_header_of_gzip_is_unknown():
     comment = b"\x1f\x8b\x08\x10" + bytes(6) + b"Alice has it\0" + deflated
     name = b"\x1f\x8b\x08\x08" + bytes(6) + b"Alice " * 30 + b"\0" + deflated
     assert zlib.decompress(comment, 31) == PLAIN
-    for data in (extra, comment, name):
+    sentence = b"\x1f\x8b\x08\x08" + bytes(6) + b"patient 4711 has it\0" + deflated
+    for data in (extra, comment, name, sentence):
         assert packing_kinds(data) == [LeakKind.UNKNOWN]
