@@ -275,11 +275,12 @@ def _classes(tree: Model, table: Table, sensitive: str | None) -> tuple[IndexArr
             f"the sensitive column {sensitive!r} holds one value only, so everything about it is known already; "
             "check the column",
         )
-    unknown = [value for value in column.categories if value not in tree.classes]
+    unknown = [code for code, value in enumerate(column.categories) if value not in tree.classes]
     if unknown:
+        where = table.place(int(np.isin(column.codes, unknown).argmax()))
         raise TableError(
             table.source,
-            f"column {sensitive!r} holds {unknown[0]!r}, which the tree does not know; "
+            f"column {sensitive!r}, {where}: a value that the tree does not know; "
             f"its classes are {', '.join(repr(name) for name in tree.classes[:12])}",
         )
     return np.array([tree.classes.index(value) for value in column.categories])[column.codes], ""
