@@ -7,7 +7,15 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, FiniteFloat, StrictInt, StrictStr, ValidationError
+from pydantic import (
+    BeforeValidator,
+    Field,
+    FiniteFloat,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+)
 
 from audit.adversary.declared import MOST, Declared, SecretColumn
 from audit.adversary.section import Section
@@ -18,7 +26,7 @@ from ppdm_models.tree.tree import Criterion, Node, Task, Tool, Tree
 MOST_SEEDS = 1000
 Value = StrictStr | StrictInt | Annotated[FiniteFloat, Field(strict=True)]
 """What a record holds in a column, as a file says it: text or a number."""
-Seed = Annotated[int, Field(ge=0, lt=2**32)]
+Seed = Annotated[StrictInt, Field(ge=0, lt=2**32)]
 
 
 class LeafLevel(StrEnum):
@@ -94,13 +102,13 @@ class Knowledge(Section):
 
     leaf: LeafLevel = LeafLevel.AS_PUBLISHED
     split: SplitLevel = SplitLevel.AS_PUBLISHED
-    marginal: bool = False
-    accuracy: bool = False
+    marginal: StrictBool = False
+    accuracy: StrictBool = False
     row_order: RowOrder = RowOrder.KNOWN
-    strict_labels: bool = False
-    min_leaf: Annotated[int, Field(ge=1)] | None = None
+    strict_labels: StrictBool = False
+    min_leaf: Annotated[StrictInt, Field(ge=1)] | None = None
     learner: Tool | None = None
-    training: dict[str, Annotated[FiniteFloat, Field(ge=0)]] = {}
+    training: dict[str, Annotated[FiniteFloat, Field(ge=0, strict=True)]] = {}
     seeds: Annotated[tuple[Seed, ...], Field(max_length=MOST_SEEDS)] = ()
     facts: tuple[Statement | KnownRecord, ...] = ()
     adversaries: Annotated[tuple[Declared, ...], Field(max_length=MOST)] = ()

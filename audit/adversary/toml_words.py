@@ -11,6 +11,7 @@ KINDS = {
     "model_type": "a table",
     "bool_type": "true or false",
     "float_type": "a number",
+    "int_type": "a whole number",
 }
 """What TOML calls that which should stand somewhere, by the type of the error that it does not."""
 

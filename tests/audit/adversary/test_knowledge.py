@@ -210,3 +210,28 @@ def test_a_regression_tree_is_not_asked_how_its_splits_were_chosen():
     tree = replace(COUNTED, task=Task.REGRESSION, learner=Learner())
     knowledge, warnings = resolved(Knowledge(), tree)
     assert (knowledge.split, warnings) == (SplitLevel.NONE, ())
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("[training]\neta = true", "training.eta: input should be a number"),
+        ('[training]\neta = "0.3"', "training.eta: input should be a number"),
+        ("min_leaf = true", "min_leaf: input should be a whole number"),
+        ("min_leaf = 5.0", "min_leaf: input should be a whole number"),
+        ('min_leaf = "5"', "min_leaf: input should be a whole number"),
+        ('marginal = "true"', "marginal: input should be true or false"),
+        ("accuracy = 1", "accuracy: input should be true or false"),
+        ('strict_labels = "no"', "strict_labels: input should be true or false"),
+        ("seeds = [true]", "seeds.0: input should be a whole number"),
+    ],
+)
+def test_a_value_of_another_type_is_refused_by_its_name(line, problem):
+    with pytest.raises(KnowledgeError) as caught:
+        read_knowledge(line.encode(), "known.toml")
+    assert str(caught.value).startswith(f"known.toml: {problem}")
+
+
+def test_whole_numbers_are_numbers():
+    said = read_knowledge(b"seeds = [1]\n[training]\neta = 1\nreg_lambda = 0.5", "known.toml")
+    assert (said.seeds, dict(said.training)) == ((1,), {"eta": 1.0, "reg_lambda": 0.5})
