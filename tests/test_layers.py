@@ -14,6 +14,7 @@ ppdm_models
 ppdm_models/tree
 ppdm_models/meaning
 ppdm_models/records/room.py
+ppdm_models/records/header.py
 ppdm_models/records/readers
 ppdm_models/records
 ppdm_models/records/counting

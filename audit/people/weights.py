@@ -60,7 +60,7 @@ def weighing(table: Table, weights: str | None, sampling: str | None) -> Weighin
         row = fractions[0]
         raise TableError(
             table.source,
-            f"column {weights!r}, {table.place(int(row))}: {weight[row]:g} is no whole number of people; "
+            f"column {weights!r}, {table.place(int(row))}: no whole number of people; "
             f"for the weights of a survey say --sampling-weights {weights}",
         )
     rows, people = int(((weight > 0) * records).sum()), weight * records

@@ -15,6 +15,7 @@ import pyarrow.parquet as pa_parquet
 from ppdm_models.errors import TableError
 from ppdm_models.foreign import ARROW_FILE, PEEKED, table_advice
 from ppdm_models.records.dialect import Dialect, as_guessed, dialect_of, guess_note
+from ppdm_models.records.header import said_of_twins
 from ppdm_models.records.read_table import (
     Header,
     csv_header,
@@ -203,9 +204,9 @@ def open_batches(
         raise unreadable(name, error) from error
     except OSError as error:
         raise _failed(name, error) from error
-    twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
-    if twice:
-        raise TableError(name, f"two columns are called {twice[0]!r}; rename one")
+    problem = said_of_twins(schema.names)
+    if problem:
+        raise TableError(name, problem)
     return Batches(path, schema, is_arrow=is_arrow, called=name, dialect=said)
 
 

@@ -14,6 +14,7 @@ from ppdm_models.records.arrow_column import ArrowColumn, flat
 from ppdm_models.records.arrow_plain import numpy_of
 from ppdm_models.records.batches import Batches
 from ppdm_models.records.coding import Coder, ValuesColumn
+from ppdm_models.records.header import NO_HEADER, seem_cells
 from ppdm_models.records.room import MORE_ROOM, room_bytes
 from ppdm_models.records.table import listed, near_text
 
@@ -65,6 +66,8 @@ def distinct_rows(table: Batches, columns: Sequence[str]) -> Distinct:
 
 def _coder(table: Batches, name: str) -> Coder:
     if name not in table.names:
+        if seem_cells(table.names):
+            raise TableError(table.source, f"no column {name!r}; {NO_HEADER}")
         known = f"{near_text(name, table.names)}; the table has {listed(table.names)}"
         raise TableError(table.source, f"no column {name!r}{known}")
     kind = table.schema.field(name).type

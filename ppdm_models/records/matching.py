@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ppdm_models.errors import TableError
+from ppdm_models.records.header import NO_HEADER
 from ppdm_models.records.numeric_tests import compared_with, parts_zero_from_one
 from ppdm_models.records.table import RawColumn, Table, listed, near_text
 from ppdm_models.tree.ensemble import Model
@@ -210,6 +211,9 @@ class _Pairs:
         several = (
             f"; the table lacks {len(lacking)} features: {listed(lacking)}" if lacking[1:] else ""
         )
+        is_none_there = len(self.lacking) == len(self.features)
+        if is_none_there and not is_label and self.table.seems_headless():
+            return f"no column {lacking[0]!r}, a feature of {self.model.source}: {NO_HEADER}"
         left = "columns that are no feature" if others else "columns"
         return (
             f"no column {lacking[0]!r}, a feature of {self.model.source}{near}{several}; its {left}: "

@@ -27,6 +27,7 @@ from ppdm_models.records.dialect import (
     may_be_guessed,
     recognise_encoding,
 )
+from ppdm_models.records.header import said_of_twins
 from ppdm_models.records.labels import labelled
 from ppdm_models.records.readers import Reader
 from ppdm_models.records.readers.opening import reader_of
@@ -129,9 +130,9 @@ def table_of_arrow(
         TableError: it has no records, or names a column twice.
     """
     names = table.column_names
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise TableError(source, f"two columns are called {twice[0]!r}; rename one")
+    problem = said_of_twins(names)
+    if problem:
+        raise TableError(source, problem)
     if not table.num_rows:
         raise TableError(
             source, "the table has no records; give the table that the tree was trained on"
@@ -172,9 +173,9 @@ def csv_header(file: BinaryIO, name: str, encoding: str = UTF_8) -> Header:
         lines.detach()  # else the file is closed with it
     if not names:
         raise TableError(name, "the file is empty; give a CSV file with a header row")
-    if len(set(names)) < len(names):
-        twice = next(each for each in names if names.count(each) > 1)
-        raise TableError(name, f"two columns are called {twice!r}; rename one")
+    problem = said_of_twins(names)
+    if problem:
+        raise TableError(name, problem)
     return Header(tuple(names), delimiter, int(told is not None))
 
 

@@ -11,6 +11,7 @@ from itertools import islice
 from ppdm_models.arrays import FloatArray
 from ppdm_models.errors import TableError
 from ppdm_models.records.dialect import COMMA, SAY_DECIMAL
+from ppdm_models.records.header import NO_HEADER, seem_cells
 from ppdm_models.records.places import Places, place
 from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 from ppdm_models.tree.tree import Feature
@@ -145,12 +146,25 @@ class Table:
 
     def lacks(self, name: str) -> str:
         """Return in words that a column is not there."""
+        if self.seems_headless():
+            return f"no column {name!r}; {NO_HEADER}"
         return f"no column {name!r}{self.meant(name)}; the table has {listed(self.columns)}"
+
+    def seems_headless(self) -> bool:
+        """Return whether what names the columns looks like a record, whose cells no message may show.
+
+        So it does where a name is a number or a date, or stands among the texts of its own column.
+        """
+        if seem_cells(list(self.columns)):
+            return True
+        return any(name in map(str, column.cells()) for name, column in self.columns.items())
 
     def meant(self, name: str) -> str:
         """Return in brackets what may be meant by the name of a column that is not there; "" where nothing is near."""
         if name in self.index:
             return " (it is the index; reset_index() makes it a column)"
+        if self.seems_headless():
+            return ""
         return near_text(name, self.columns)
 
     def _check_points(self, name: str) -> None:

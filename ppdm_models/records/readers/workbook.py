@@ -13,6 +13,7 @@ from itertools import islice
 import pyarrow as pa
 
 from ppdm_models.errors import TableError
+from ppdm_models.records.header import said_of_twins
 from ppdm_models.records.readers import Reader
 
 Row = Sequence[object]
@@ -180,9 +181,9 @@ def open_sheet(name: str, opening: Opening, asked: str) -> Sheet:
         number, row = headers[filled[0]]
         places = {place: text_of(cell) for place, cell in enumerate(row) if is_there(cell)}
         names = list(places.values())
-        twice = [each for each in names if names.count(each) > 1]
-        if twice:
-            raise TableError(name, f"two columns are called {twice[0]!r}; rename one")
+        problem = said_of_twins(names)
+        if problem:
+            raise TableError(name, problem)
         columns = {each: place for place, each in places.items()}
         return Sheet(name, opening, filled[0], number, columns, len(sheets) > 1)
 

@@ -2,13 +2,14 @@
 
 from dataclasses import replace
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ppdm_models.errors import TableError
 from ppdm_models.records.matching import are_alike, matched, target_in
-from ppdm_models.records.read_table import table_of
+from ppdm_models.records.read_table import table_of, table_of_arrow
 from ppdm_models.tree.tree import Feature, Node, Tree
 
 
@@ -163,3 +164,31 @@ def test_values_are_not_matched():
     categories = replace(model("job"), features=(Feature("job", numeric=False, values=("a b",)),))
     found = matched(categories, table_of({"Job": ["a_b", "A B"], "ill": ["no", "yes"]}))
     assert found.table.categories("job", ("a b",)).categories == ("A B", "a_b")
+
+
+@pytest.mark.parametrize("names", [("59", "F", "no"), ("F", "2021-03-04", "no"), ("1,5", "M", "x")])
+def test_a_first_line_that_is_a_record_is_not_shown(names):
+    with pytest.raises(TableError, match="the first line seems to be a record") as caught:
+        matched(model("age", "sex"), table(*names), sensitive="ill")
+    assert not any(f"'{name}'" in str(caught.value) for name in names)
+
+
+def test_a_name_among_the_cells_of_its_column_is_a_cell():
+    rows = pa.table({"F": ["M", "F", "M"], "no": ["yes", "no", "no"]})
+    with pytest.raises(TableError, match="the first line seems to be a record") as caught:
+        matched(model("sex"), table_of_arrow(rows, "t.csv"), sensitive="ill")
+    assert "'F'" not in str(caught.value)
+    with pytest.raises(TableError, match="the first line seems to be a record"):
+        table_of_arrow(rows, "t.csv").column(Feature("ill", numeric=False))
+
+
+def test_columns_that_are_counted_have_a_header():
+    with pytest.raises(TableError, match="columns that are no feature: '0', '1', 'z'"):
+        matched(model("age"), table("0", "1", "z"), sensitive="ill")
+
+
+def test_two_cells_alike_in_a_first_line_are_not_shown():
+    rows = pa.Table.from_arrays([pa.array([1.0])] * 2, names=["59", "59"])
+    with pytest.raises(TableError, match="the first line seems to be a record") as caught:
+        table_of_arrow(rows, "t.csv")
+    assert "59" not in str(caught.value)
