@@ -101,20 +101,18 @@ class ArrowColumn(RawColumn):
         style = self.dialect.numbers
         if not _is_text(self.values) or style.decimal or not may_be_grouped(_present(self.values)):
             return self
-        told, grouped = (
-            replace(self, dialect=replace(self.dialect, numbers=replace(style, decimal=mark)))
-            for mark in (POINT, COMMA)
+        told = replace(self, dialect=replace(self.dialect, numbers=replace(style, decimal=POINT)))
+        grouped = replace(
+            self, dialect=replace(self.dialect, numbers=replace(style, decimal=COMMA))
         )
         try:
-            ranges = [
-                (np.nanmin(each), np.nanmax(each)) for each in (told.numbers(), grouped.numbers())
-            ]
+            decimals, thousands = told.numbers(), grouped.numbers()
         except TableError:
             return self
-        # Cells without a point are the same under both readings, so each reading has a range of its own.
-        (low, high), (low_grouped, high_grouped) = ranges
-        is_decimal = all(low <= end <= high for end in ends)
-        is_grouped = any(low_grouped <= end <= high_grouped for end in ends)
+        if not ends:
+            return told if _are_ordered_alike(decimals, thousands) else self
+        is_decimal = all(_is_within(end, decimals) for end in ends)
+        is_grouped = any(_is_within(end, thousands) for end in ends)
         return self if is_grouped or not is_decimal else told
 
     def with_words_numbered(self) -> ArrowColumn:
@@ -260,6 +258,16 @@ def _truth(values: pa.Array) -> pa.Array | None:
     if not len(said) or not pc.all(pc.is_in(said, text_array(TRUTH, said.type))).as_py():
         return None
     return pc.cast(pc.equal(pc.utf8_lower(_present(values)), "true"), pa.float64())
+
+
+def _is_within(end: float, numbers: FloatArray) -> bool:
+    return bool(np.nanmin(numbers) <= end <= np.nanmax(numbers))
+
+
+def _are_ordered_alike(one: FloatArray, other: FloatArray) -> bool:
+    """Return whether the same cells are missing, equal and less than each other in two readings of a column."""
+    ranks = [np.unique(each, return_inverse=True)[1] for each in (one, other)]
+    return bool(np.array_equal(ranks[0], ranks[1]))
 
 
 def _is_too_long(numbers: FloatArray) -> bool:

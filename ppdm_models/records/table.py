@@ -63,7 +63,8 @@ class RawColumn(ABC):
         """Return the column with decimal points where its texts do not prove them, but a model does.
 
         ``ends`` are what the model's tests compare the column with: a learner takes them from between its values. That
-        holds of one way to read the points only where some end tells both apart; without any, both read alike.
+        holds of one way to read the points only where no end is between the values that the other way reads, those
+        without a point among them; without any end, both have to put the values in one order.
         """
         return self
 

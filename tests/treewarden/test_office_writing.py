@@ -16,6 +16,7 @@ import treewarden as tw
 from audit.people.population import build_population
 from ppdm_models.errors import TableError
 from ppdm_models.files.load import read_model
+from ppdm_models.records.arrow_column import ArrowColumn
 from ppdm_models.records.counting import large
 from ppdm_models.records.counting.kinds import has_no_records
 from ppdm_models.records.counting.opening import open_source
@@ -220,14 +221,45 @@ def test_points_with_three_digits_part_decimals_where_the_model_compares_with_su
         tw.audit(tree, path, sensitive="ill", policy="baseline")
 
 
-def test_points_are_not_proved_by_a_threshold_that_both_readings_of_the_column_span(tmp_path):
-    cells = ["1", "2", "5", "7", *["1.234"] * 6]
-    numbers = np.array([[float(each)] for each in cells])
-    ill = ["yes", "no", "no", "no", *["yes"] * 6]
-    tree = DecisionTreeClassifier(max_depth=1).fit(numbers, ill)  # below 1.617 or above
-    path = as_semicolons(pandas.DataFrame({"x0": cells, "ill": ill}), tmp_path)
+MIXED = ["1", "2", "5", "7", "1.234"]
+
+
+@pytest.mark.parametrize("threshold", [1.1, 1.5, 6.0])
+def test_cells_without_a_point_do_not_move_when_points_group_thousands(threshold, tmp_path):
+    known = stump(threshold, tmp_path)
+    texts = pandas.DataFrame({"income": MIXED * 30, "ill": ["no", "yes", "yes", "yes", "no"] * 30})
+    path = as_csv(texts, tmp_path)
     with pytest.raises(TableError, match="the point may part decimals or thousands"):
-        tw.audit(tree, path, sensitive="ill", policy="baseline")
+        tw.audit(known, path, sensitive="ill", policy="baseline")
+    for decimal in ("comma", "point"):
+        tw.audit(known, f"{path}#decimal={decimal}", sensitive="ill", policy="baseline")
+
+
+def test_a_column_that_no_test_compares_needs_one_order_of_its_cells():
+    known = pa.array(["1", "2", "1.234"]), pa.array(["1.234", None, "2.500"])
+    found = [ArrowColumn("people.csv", "income", each).with_points_proved(()) for each in known]
+    assert [each.decimal_mark() for each in found] == [None, "."]
+    same = ArrowColumn("people.csv", "income", pa.array(["1", "1.000", "2.500"]))
+    assert same.with_points_proved(()).decimal_mark() is None
+
+
+def stump(threshold, folder):
+    """Return the path of a tree of labels alone that compares an income with a threshold."""
+    tests = [("no", "lessOrEqual"), ("yes", "greaterThan")]
+    nodes = "".join(
+        f'<Node score="{label}"><SimplePredicate field="income" operator="{how}" value="{threshold}"/></Node>'
+        for label, how in tests
+    )
+    path = folder / "stump.pmml"
+    path.write_text(
+        '<PMML xmlns="http://www.dmg.org/PMML-4_4" version="4.4"><Header/><DataDictionary>'
+        '<DataField name="income" optype="continuous" dataType="double"/>'
+        '<DataField name="ill" optype="categorical" dataType="string"><Value value="yes"/><Value value="no"/>'
+        '</DataField></DataDictionary><TreeModel functionName="classification"><MiningSchema>'
+        '<MiningField name="income"/><MiningField name="ill" usageType="target"/></MiningSchema>'
+        f"<Node><True/>{nodes}</Node></TreeModel></PMML>"
+    )
+    return path
 
 
 def test_decimals_of_a_typed_file_are_numbers(tmp_path, plain):
