@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ppdm_models.errors import TableError
+from ppdm_models.records.dialect import COMMA
 from ppdm_models.records.header import NO_HEADER
 from ppdm_models.records.numeric_tests import compared_with, parts_zero_from_one
 from ppdm_models.records.table import RawColumn, Table, listed, near_text
@@ -285,6 +286,8 @@ def _numbers_proved(model: Model, columns: Mapping[str, RawColumn]) -> dict[str,
     doubtful = [
         name for name in names if name not in found and columns[name].decimal_mark() is None
     ]
+    if doubtful and any(each.decimal_mark() == COMMA for each in columns.values()):
+        return found  # points part thousands where commas part decimals
     return found | {
         name: columns[name].with_points_proved(compared_with(model, name)) for name in doubtful
     }

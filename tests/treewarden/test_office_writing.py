@@ -235,6 +235,18 @@ def test_cells_without_a_point_do_not_move_when_points_group_thousands(threshold
         tw.audit(known, f"{path}#decimal={decimal}", sensitive="ill", policy="baseline")
 
 
+def test_thresholds_prove_no_points_beside_decimal_commas(tmp_path):
+    texts = pandas.DataFrame(
+        {"income": ["1.234", "2.345"] * 30, "kids": ["1,5", "2,5"] * 30, "ill": ["no", "yes"] * 30}
+    )
+    known = stump(1.8, tmp_path)
+    tw.audit(
+        known, as_semicolons(texts[["income", "ill"]], tmp_path), sensitive="ill", policy="baseline"
+    )
+    with pytest.raises(TableError, match="the point may part decimals or thousands|decimal commas"):
+        tw.audit(known, as_semicolons(texts, tmp_path), sensitive="ill", policy="baseline")
+
+
 def test_a_column_that_no_test_compares_needs_one_order_of_its_cells():
     known = pa.array(["1", "2", "1.234"]), pa.array(["1.234", None, "2.500"])
     found = [ArrowColumn("people.csv", "income", each).with_points_proved(()) for each in known]
