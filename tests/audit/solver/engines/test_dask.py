@@ -201,6 +201,9 @@ def test_when_nobody_listens_any_more_the_job_is_ended_on_its_worker(cluster, po
 
 def test_a_process_is_started_on_each_worker_before_a_job_comes(cluster, pool):
     with on_cluster(cluster.address, nobody, is_required=True, pool=pool):
+        until = time.monotonic() + 60
+        while len(processes_of_jobs(cluster)) < 2 and time.monotonic() < until:
+            time.sleep(0.1)  # a process is called otherwise until it runs its own program
         assert len(processes_of_jobs(cluster)) == 2
         assert dict(each_done(squares(4), 2, forever, pool))[3] == 9
         assert len(processes_of_jobs(cluster)) == 2
