@@ -6,6 +6,7 @@ Any other text in such a place may be a sentence about anybody, and nobody could
 from __future__ import annotations
 
 import re
+from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Context, Decimal
 
 _DAY = r"(?:\d{4}(?:-\d\d?(?:-\d\d?)?)?|\d{4}/\d\d?/\d\d?|\d\d?[./]\d\d?[./]\d{2,4}|\d{8})"
 _MONTH = (
@@ -69,6 +70,12 @@ PLACE = re.compile(
 )
 """Where a file lies: with folders, or with what tells its kind; or machines as they are listed."""
 MOST_WORDS, LONGEST_LABEL = 3, 40
+MOST_SIGNS = 10
+"""So many numbers of a column may stand for a missing or invalid value (-1, -999); more are a list of values."""
+DOUBLE_DIGITS = 17
+"""Digits that tell any double from all others."""
+_DECIMALS = Context(prec=1_200)
+"""Digits enough for each double as it is."""
 
 
 def is_moment(text: str) -> bool:
@@ -99,6 +106,25 @@ def is_algorithm(text: str) -> bool:
 def is_number(text: str) -> bool:
     """Return whether a text is a number as files write it."""
     return NUMBER.fullmatch(text.strip()) is not None
+
+
+def has_digits_of_double(text: str) -> bool:
+    """Return whether a number has no more digits than a double tells: up to 17, or those that the double itself has.
+
+    A digit beyond these is no part of any value that a program computes with, and may say anything.
+    """
+    mantissa = re.split("[eE]", text.strip())[0].lstrip("+-")
+    digits = mantissa.replace(".", "").strip("0")
+    if len(digits) <= DOUBLE_DIGITS or not digits.isdigit():
+        return True
+    told, held = Decimal(text.strip()), Decimal(float(text))
+    if not held.is_finite():
+        return False
+    last = told.normalize(_DECIMALS).as_tuple().exponent
+    assert isinstance(last, int)
+    unit = Decimal((0, (1,), last))
+    roundings = (ROUND_DOWN, ROUND_HALF_EVEN)
+    return any(held.quantize(unit, rounding, _DECIMALS) == told for rounding in roundings)
 
 
 def is_marker(text: str) -> bool:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ppdm_models.codecs.common.origin import is_class_name, is_number
+from ppdm_models.codecs.common.origin import MOST_SIGNS, is_class_name
 from ppdm_models.tree.leaks import Leak, LeakKind
-from ppdm_models.tree.tree import Tree
+from ppdm_models.tree.tree import Feature, Tree
 
 
 def surplus_texts(tree: Tree) -> Iterator[Leak]:
     """Yield what is declared in words that no node needs: nobody could judge it."""
     for feature in tree.features:
-        odd = sum(not is_number(value) for value in feature.values) if feature.numeric else 0
-        if odd:
-            what = f"{odd} values of a feature that is a number, which are none: no part of the tree, read them"
+        listed = _listed_numbers(feature) if feature.numeric else 0
+        if listed:
+            what = (
+                f"{listed} values declared for a number: a list of values says what is in the table, and no test "
+                "needs it; leave it out"
+            )
             yield Leak(LeakKind.UNKNOWN, "/features", what)
     predicted = {node.score for node in tree.nodes}
     for node in tree.nodes:
@@ -26,3 +29,10 @@ def surplus_texts(tree: Tree) -> Iterator[Leak]:
     if odd:
         what = f"{odd} classes that no node predicts or counts, called by more than a few words: read them"
         yield Leak(LeakKind.UNKNOWN, "/classes", what)
+
+
+def _listed_numbers(feature: Feature) -> int:
+    """Return how many values of a number are listed, beyond a few that stand for a missing or invalid one."""
+    valid = len(feature.values) + sum(len(treatment.values) for treatment in feature.treatments)
+    signs = sum(len(treatment.invalid) + len(treatment.missing) for treatment in feature.treatments)
+    return valid + (signs if signs > MOST_SIGNS else 0)

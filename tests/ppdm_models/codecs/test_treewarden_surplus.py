@@ -21,8 +21,10 @@ def test_a_plain_tree_has_nothing_beside_it():
     assert unknown(PLAIN) == []
 
 
-@pytest.mark.parametrize(("values", "where"), [([SENTENCE], ["/features"]), (["1", "2.5"], [])])
-def test_words_as_values_of_a_number_are_told(values, where):
+@pytest.mark.parametrize(
+    ("values", "where"), [([SENTENCE], ["/features"]), (["1", "2.5"], ["/features"]), ([], [])]
+)
+def test_values_of_a_number_are_told_be_they_words_or_numbers(values, where):
     document = json.loads(json.dumps(PLAIN))
     document["features"][0]["values"] = values
     assert unknown(document) == where
@@ -33,3 +35,14 @@ def test_a_sentence_as_a_class_that_nobody_is_in_is_told(name, where):
     document = json.loads(json.dumps(PLAIN))
     document["classes"].append(name)
     assert unknown(document) == where
+
+
+def test_numbers_that_the_treatments_of_a_number_list_are_told_but_signs_for_no_value():
+    document = json.loads(json.dumps(PLAIN))
+    feature = document["features"][0]
+    feature["treatments"] = [{"missing": [-1.0, -999.0]}]
+    assert unknown(document) == []
+    feature["treatments"] = [{"values": [float(age) for age in range(20, 60)]}]
+    assert unknown(document) == ["/features"]
+    feature["treatments"] = [{"missing": [float(age) for age in range(20, 60)]}]
+    assert unknown(document) == ["/features"]
