@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 
 from ppdm_models.codecs.common.origin import (
+    DOUBLE_DIGITS,
     IDENTIFIER,
     NUMBER,
     VERSION,
+    has_digits_of_double,
     is_algorithm,
+    is_number,
     is_program,
 )
 from ppdm_models.codecs.pmml.learner import SETTINGS
@@ -92,6 +95,26 @@ _TABLES = {
 }
 KNOWN = {name: frozenset(attributes.split()) for name, attributes in _TABLES.items()}
 """By element, the attributes that it may have."""
+NEEDED = {
+    "Node": frozenset(("id", "score", "recordCount")),
+    "ScoreDistribution": frozenset(("value", "recordCount", "probability", "confidence")),
+    "SimplePredicate": frozenset(("field", "operator", "value")),
+    "SimpleSetPredicate": frozenset(("field", "booleanOperator")),
+    "Segment": frozenset(("id", "weight")),
+    "Interval": frozenset(("closure", "leftMargin", "rightMargin")),
+    "LinearNorm": frozenset(("orig", "norm")),
+    "RegressionTable": frozenset(("intercept", "targetCategory")),
+    "NumericPredictor": frozenset(("exponent", "coefficient")),
+    "CategoricalPredictor": frozenset(("value", "coefficient")),
+    "PredictorTerm": frozenset(("coefficient",)),
+    "Target": frozenset(("min", "max", "rescaleConstant", "rescaleFactor")),
+}
+"""Attributes without which a model is another, whatever they say: they cannot be taken off."""
+COUNTS = {
+    "DataDictionary": ("numberOfFields", "DataField"),
+    "TransformationDictionary": ("numberOfFunctions", "DefineFunction"),
+}
+"""The attribute that says how many of its children are of a kind, and of which, by element."""
 NAMED_WHOLE = frozenset(("ModelVerification", "InlineTable", "Annotation"))
 """What is named as a leak of its own with all that it holds, where it stands where PMML has it."""
 WITH_TEXT = frozenset(("Array", "Constant", "Timestamp"))
@@ -269,4 +292,6 @@ def is_setting(element: str, name: str, value: str) -> bool:
         return (SEGMENT if element == "Segment" else ID).fullmatch(value) is not None
     if name == "defaultChild":
         return True  # one of the node's own children, or the file is refused
-    return name in WRITTEN or VALUES[name].fullmatch(value.strip()) is not None
+    if name not in WRITTEN and VALUES[name].fullmatch(value.strip()) is None:
+        return False
+    return len(value) <= DOUBLE_DIGITS or not is_number(value) or has_digits_of_double(value)

@@ -12,6 +12,7 @@ from ppdm_models.codecs.pmml.leaks.statistics import (
     of_field,
     of_partition,
     of_quality,
+    of_scaling,
     of_schema_field,
     of_statistics,
     of_targets,
@@ -59,6 +60,7 @@ def _each(document: Document) -> Iterator[tuple[Span, Found]]:
         "MiningField": of_schema_field,
         "MultivariateStats": relations,
         "Correlations": relations,
+        "NormContinuous": of_scaling,
         "Partition": of_partition,
     }
     surrogates: list[Span] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ppdm_models.codecs.common.origin import is_class_name, is_marker, is_name
+from ppdm_models.codecs.common.origin import MOST_SIGNS, is_class_name, is_marker, is_name
 from ppdm_models.codecs.pmml.leaks.outputs import is_computed_name, is_result_name
 
 Scope = tuple[int, ...]
@@ -33,7 +33,8 @@ COMPUTED, CLASS = "computed field", "class"
 class Definition:
     """A field or a function that a file defines: what its definition asks for itself, and where it stands.
 
-    ``is_raw`` says that it is a column of the table, ``has_words`` that values stand with it that are no numbers.
+    ``is_raw`` says that it is a column of the table, ``has_words`` that values stand with it that are no numbers,
+    ``values`` how many do.
     """
 
     what: str
@@ -42,6 +43,7 @@ class Definition:
     asks: set[tuple[Scope, str]] = field(default_factory=set)
     is_known_otherwise: bool = False
     has_words: bool = False
+    values: int = 0
 
 
 @dataclass(slots=True)
@@ -77,12 +79,13 @@ class References:
     def unused_definitions(self) -> Iterator[Definition]:
         """Yield the definitions that no model asks for, directly or through others.
 
-        The name of a column of the table is none of them, where it is one word and no values stand with it: programs
-        list the columns that they left out.
+        The name of a column of the table is none of them, where it is one word and no words or list of numbers stand
+        with it: programs list the columns that they left out.
         """
         used = self._used()
         for (_, name), made in self.defined.items():
-            if id(made) not in used and not (made.is_raw and is_name(name) and not made.has_words):
+            is_left_out = is_name(name) and not made.has_words and made.values <= MOST_SIGNS
+            if id(made) not in used and not (made.is_raw and is_left_out):
                 yield made
 
     def _used(self) -> set[int]:

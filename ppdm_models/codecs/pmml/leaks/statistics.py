@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
+from ppdm_models.codecs.common.origin import is_marker, is_number
 from ppdm_models.codecs.common.xml_edit import Document, Span
 from ppdm_models.codecs.pmml.leaks.found import Found, removed, where_of, without_attributes
 from ppdm_models.codecs.pmml.values import number
@@ -16,9 +18,12 @@ ORDERED = ("median", "interQuartileRange")
 MEANS = ("mean", "standardDeviation")
 QUALITY = ("ConfusionMatrix", "LiftData", "ROC")
 IMPUTED = {
-    "asMedian": (LeakKind.MEDIANS, "median"),
-    "asMean": (LeakKind.AVERAGES, "mean"),
+    "asMedian": (LeakKind.MEDIANS, "the median"),
+    "asMean": (LeakKind.AVERAGES, "the mean"),
+    "asMode": (LeakKind.AVERAGES, "the commonest value"),
 }
+TRUTHS = ("true", "false")
+OFTEN_IMPUTED = (LeakKind.AVERAGES, "as a rule the mean or the commonest value")
 
 
 def of_field(document: Document, field: Span) -> Iterator[Found]:
@@ -131,12 +136,18 @@ def of_schema_field(document: Document, field: Span) -> Iterator[Found]:
 
 def _imputed(document: Document, field: Span) -> Iterator[Found]:
     """Yield that missing values become a statistic of the training records; the model predicts with it, so it stays."""
-    found = IMPUTED.get(field.attributes.get("missingValueTreatment") or "")
-    if found is not None and field.attributes.get("missingValueReplacement") is not None:
-        kind, word = found
-        name = field.attributes.get("name") or ""
-        what = f"the {word} of {name!r} in the training records, which missing values become"
-        yield Found(Leak(kind, where_of(field), what))
+    replacement = field.attributes.get("missingValueReplacement")
+    if replacement is None or _is_sign(replacement):
+        return
+    kind, words = IMPUTED.get(field.attributes.get("missingValueTreatment") or "", OFTEN_IMPUTED)
+    name = field.attributes.get("name") or ""
+    what = f"{words} of {name!r} in the training records, which missing values become"
+    yield Found(Leak(kind, where_of(field), what))
+
+
+def _is_sign(text: str) -> bool:
+    """Return whether a text is a word for no value, which is no statistic; a number or truth value may be one."""
+    return is_marker(text) and not is_number(text) and text.strip().lower() not in TRUTHS
 
 
 def _clipped(document: Document, field: Span) -> Iterator[Found]:
@@ -150,6 +161,32 @@ def _clipped(document: Document, field: Span) -> Iterator[Found]:
         yield without_attributes(document, LeakKind.EXTREMES, field, named, what)
     else:
         yield Found(Leak(LeakKind.EXTREMES, where_of(field), what))
+
+
+def of_scaling(document: Document, scaling: Span) -> Iterator[Found]:
+    """Yield that the points between which a field is scaled are numbers of the training records; they stay."""
+    points = [item for item in scaling.children if item.name == "LinearNorm"]
+    told = [item.attributes.get(side) or "" for item in points for side in ("orig", "norm")]
+    if all(map(_is_round, told)):
+        return
+    name = scaling.attributes.get("field") or ""
+    what = (
+        f"the points by which {name!r} is scaled, which tools take from the training records: those of min-max "
+        "scaling are its extremes, others its mean"
+    )
+    yield Found(Leak(LeakKind.EXTREMES, where_of(scaling), what))
+
+
+def _is_round(text: str) -> bool:
+    """Return whether a number is 0, 1 or another power of 2 or 10, of either sign: what people choose as a scale."""
+    value = number(text)
+    if value is None:
+        return False
+    return value == 0 or math.frexp(abs(value))[0] == 0.5 or _is_power_of_ten(abs(value))
+
+
+def _is_power_of_ten(value: float) -> bool:
+    return float(f"1e{round(math.log10(value))}") == value
 
 
 def relations(document: Document, item: Span) -> Iterator[Found]:

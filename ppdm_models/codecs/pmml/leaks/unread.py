@@ -12,20 +12,22 @@ from collections.abc import Iterator
 
 from ppdm_models.codecs.common.origin import MARKER, NUMBER
 from ppdm_models.codecs.common.xml import run
-from ppdm_models.codecs.common.xml_edit import Document, Edit, Span
+from ppdm_models.codecs.common.xml_edit import Document, Edit
+from ppdm_models.codecs.pmml.leaks.contents import Contents
 from ppdm_models.codecs.pmml.leaks.found import Found
 from ppdm_models.codecs.pmml.leaks.known import (
     BUILT_IN,
     KNOWN,
     NAMED_WHOLE,
     NAMESPACE,
+    NEEDED,
     READ,
     TABLE_NAMESPACE,
     WITH_TEXT,
     is_extension_read,
     is_setting,
 )
-from ppdm_models.codecs.pmml.leaks.markup import Markup, attribute_edit
+from ppdm_models.codecs.pmml.leaks.markup import attribute_edit
 from ppdm_models.codecs.pmml.leaks.places import (
     EXPRESSIONS,
     ONCE,
@@ -84,7 +86,7 @@ def unread(document: Document) -> Iterator[tuple[int, Found]]:
         yield one.start, Found(leak, tuple(one.edits or ()))
 
 
-class _Finder(Markup):
+class _Finder(Contents):
     """Walks over the file once and holds what it does not know."""
 
     def __init__(self, document: Document) -> None:
@@ -165,8 +167,9 @@ class _Finder(Markup):
         for name, value in attributes.items():
             if not is_setting(local, name, value):
                 at, line = self.parser.CurrentByteIndex, self.parser.CurrentLineNumber
-                self.attribute(local, attributes, name, at, line)
+                self.setting(local, attributes, name, at, line)
         if local == "SimplePredicate":
+            self.lists.mention(attributes.get("value", ""))
             asked = self.references.asked
             asked.add((self.scope, attributes.get("field", "")))
             if "value" in attributes and attributes.get("operator") in OF_MISSING:
@@ -229,8 +232,20 @@ class _Finder(Markup):
         self.ask(local, attributes)
         for name, value in attributes.items():
             if not is_setting(local, name, value):
-                self.attribute(local, attributes, name, at, line)
+                self.setting(local, attributes, name, at, line)
+            if local != "Value":
+                self.lists.mention(value)
+        self.open_contents(local, attributes, at, line)
         self.values(local, attributes, at, line)
+
+    def setting(
+        self, local: str, attributes: dict[str, str], name: str, at: int, line: int
+    ) -> None:
+        """Note an attribute that says what it may not say; one that the model needs stays."""
+        if name in NEEDED.get(local, ()):
+            self.note(f"{name!r} of {local}", at, line, None)
+        else:
+            self.attribute(local, attributes, name, at, line)
 
     def attribute(
         self, local: str, attributes: dict[str, str], name: str, at: int, line: int
@@ -239,18 +254,10 @@ class _Finder(Markup):
         edit = self.without(local, attributes, name, at, line)
         self.note(f"{name.rpartition(' ')[2][:40]!r} of {local}", at, line, edit)
 
-    def without(
-        self, local: str, attributes: dict[str, str], name: str, at: int, line: int
-    ) -> Edit | None:
-        """Return the edit that takes an attribute off."""
-        space, _, plain = name.rpartition(" ")
-        if not space:
-            return self.document.attribute(Span(local, attributes, line, at), name, None)
-        said = rb"[^\s=:\"'<>]+:" + re.escape(self.document.encoded(plain))
-        return attribute_edit(self.data, at, self.end_of_tag(at), said)
-
     def define(self, local: str, attributes: dict[str, str], at: int, line: int) -> None:
         self.is_number = attributes.get("optype", attributes.get("opType")) == "continuous"
+        if self.is_number:
+            self.lists.numbers.add(attributes.get("name", ""))
         what = {"DataField": "a field", "DerivedField": "a derived field"}.get(local, "a function")
         name = attributes.get("name", "")
         key = f"\0{name}" if local == "DefineFunction" else name
@@ -332,6 +339,7 @@ class _Finder(Markup):
         value = attributes.get("value", "")
         is_valid = attributes.get("property", "valid") == "valid"
         is_plain = NUMBER.fullmatch(value.strip()) is not None
+        self.lists.declare(self.field, value, line, at, is_valid=is_valid)
         if not is_plain and (self.is_number or not is_valid) and not MARKER.fullmatch(value):
             self.attribute("Value", attributes, "value", at, line)
         elif is_valid:
@@ -341,6 +349,8 @@ class _Finder(Markup):
             self.declared.append((self.field, made))
         if not is_plain and self.definition is not None:
             self.definition.has_words = True
+        if self.definition is not None:
+            self.definition.values += 1
 
     def extension(self, attributes: dict[str, str], parent: str, at: int, line: int) -> None:
         name = attributes.get("name", "")
@@ -388,6 +398,8 @@ class _Finder(Markup):
             if label not in known
         ]
         self.references.statements += classes
+        for values in self.lists.unneeded(targets, self.references.predicted):
+            self.note(values.what, values.start, values.line, None)
         for one in self.references.unknown_statements():
             self.note(one.what, one.site.start, one.site.line, self._of_statement(one))
 
@@ -401,6 +413,8 @@ class _Finder(Markup):
         if self.text_at >= 0:
             self.close_text()
         local = self.around.pop()
+        if self.spoken and len(self.around) < self.spoken_depth:
+            self.close_spoken(local)
         if not self.hidden:
             if local not in PLAIN_PARTS:
                 self.leave(local)
@@ -426,6 +440,8 @@ class _Finder(Markup):
             self.result = None
         elif local in TABLES:
             self.columns = None
+        else:
+            self.close_contents(local)
 
     def words(self, text: str) -> None:
         if text.isspace() or self.hidden or self.text_at >= 0:
@@ -435,7 +451,9 @@ class _Finder(Markup):
         if (inner == "Constant" or is_cell) and self.result is not None:
             what = "a cell in an OutputField" if is_cell else "text of a Constant in an OutputField"
             self.references.statements.append(Statement(VALUE, what, text.strip(), self.result))
-        elif inner not in WITH_TEXT and not is_cell:
+        if inner in WITH_TEXT or is_cell:
+            self.speak(text)
+        else:
             self.open_text()
 
 
