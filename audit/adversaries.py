@@ -27,6 +27,7 @@ from audit.partial.whole_records import are_told, with_whole_records
 from audit.people.forest import Forest, forest_of
 from audit.people.merged import merged
 from audit.people.population import Population
+from audit.people.unheld import with_unheld
 from audit.reading import Measurement, Undetermined
 from audit.result import Audit, Exposure, Lacking
 from audit.run import exposure_of, not_run, unsolved
@@ -135,6 +136,7 @@ def of_model_alone(
         knowledge, said = resolved(knowledge, model)
     forest = forest_of(model, population)
     reason = Undetermined(NOT_THE_SECRET.format(secret))
+    leaks = with_unheld(leaks, model, population)
     evidence = unsolved(forest, population, knowledge, reason, leaks)
     evidence = replace(evidence, secret=Named(secret, model.classes))
     if forest.is_ensemble:

@@ -13,6 +13,7 @@ from audit.measures import LeafMeasure, MeasureCall, Source, call, measured, mea
 from audit.people.forest import forest_of
 from audit.people.population import Population
 from audit.people.said import NO_TABLE, Said, said_of
+from audit.people.unheld import with_unheld
 from audit.reading import Interval, Measurement, Spot, Undetermined
 from audit.result import KNOWS_ALL, Audit, Exposure
 from audit.spots import MOST_SPOTS
@@ -33,6 +34,7 @@ def glance(
     """Take those readings of an audit that need no estimate; all others were not measured, so none of them passes."""
     unknown, known = NOT_LOOKED_AT, measures()
     forest = forest_of(model, population)
+    leaks = with_unheld(leaks, model, population)
     evidence = Evidence(
         forest, population, knowledge, unknown, unknown, unknown, leaks, numbers=unknown
     )
@@ -73,7 +75,7 @@ def glance_at_file(
         unknown,
         unknown,
         unknown,
-        leaks,
+        with_unheld(leaks, model, said.population),
         unknown,
         numbers=unknown,
     )

@@ -16,6 +16,7 @@ from audit.options import DEFAULT, AuditOptions
 from audit.people.forest import forest_of
 from audit.people.population import Population
 from audit.people.shared import Shared
+from audit.people.unheld import with_unheld
 from audit.people.unlinked import GAP, SameTable, UnlinkedReleases
 from audit.reading import Undetermined
 from audit.result import Audit, Exposure
@@ -68,6 +69,9 @@ def run_releases(
     Raises:
         KnowledgeError, SolverError, TableError: as ``audit.run.run``.
     """
+    cases = [
+        replace(case, leaks=with_unheld(case.leaks, case.model, case.population)) for case in cases
+    ]
     training = knowledge.training
     known = frozenset[str]().union(*(settings_of(case.model) for case in cases))
     for name in sorted(set(training) - known):

@@ -29,6 +29,7 @@ from audit.people.forest import Forest, forest_of
 from audit.people.members import members
 from audit.people.population import Population
 from audit.people.table_counts import UNNAMED_WEIGHTS
+from audit.people.unheld import with_unheld
 from audit.reading import Measurement, Undetermined
 from audit.result import KNOWS_ALL, Audit, Exposure
 from audit.solver.parallel import default_jobs, start_ahead
@@ -104,6 +105,7 @@ def run(
         TableError: no table with these quasi-identifiers can grow this tree.
     """
     forest = _forest(model, population, step, options.jobs)
+    leaks = with_unheld(leaks, model, population)
     if model.task is Task.REGRESSION:
         return _of_numbers(forest, population, knowledge, calls, options, leaks, step)
     if isinstance(model, Ensemble):
