@@ -16,7 +16,7 @@ from ppdm_models.meaning.consistency import (
     records_may_stay,
 )
 from ppdm_models.tree.node_table import NodeTable
-from ppdm_models.tree.tree import Node, Quality, Tree, completed, count_of
+from ppdm_models.tree.tree import PRIVACY, Node, Quality, Tree, completed, count_of
 
 ROUNDED_TOLERANCE = 0.01
 """How far total x published share may lie from a whole number and still be that number (shares are printed rounded)."""
@@ -26,6 +26,12 @@ MOST_RECORDS = 2**53
 
 REPEATED_TOTALS = "each class repeats the total of its node"
 """What is noted of files in which the probabilities alone tell the classes apart."""
+
+NO_COUNTS = (
+    "its nodes say that they hold 0 records, so counts are not told; its labels may have been drawn at random, as for "
+    "differential privacy"
+)
+"""What is noted of files in which no node has any record, as learners write them whose counts are not to be told."""
 
 REASONS = {
     Quality.EXACT: "the numbers are whole and add up",
@@ -44,6 +50,8 @@ def with_support(tree: Tree) -> Tree:
     Raw means as the file has them: ``records`` and ``class_counts`` (None where a class is not listed) whatever the
     producer put there, ``class_shares`` where it wrote probabilities beside them.
     """
+    if _says_nobody(tree):
+        return _untold(tree)
     if isinstance(tree.nodes, NodeTable):
         known = _plain_quality(tree.nodes)
         if known is not None:
@@ -83,6 +91,29 @@ def _plain_quality(nodes: NodeTable) -> Quality | None:
     np.add.at(below, nodes.parents[1:], numbers[1:])
     is_inner = np.bincount(nodes.parents[1:], minlength=len(nodes)) > 0
     return Quality.EXACT if (below == numbers)[is_inner].all() else None
+
+
+def _says_nobody(tree: Tree) -> bool:
+    """Return whether every number of records that nodes tell is 0: no tree was grown from nobody."""
+    nodes = tree.nodes
+    if isinstance(nodes, NodeTable):
+        if nodes.records is None or nodes.bands is not None:
+            return False
+        told = (
+            [nodes.records] if nodes.class_counts is None else [nodes.records, nodes.class_counts]
+        )
+        return not any(np.nan_to_num(numbers).any() for numbers in told)
+    if all(node.records is None for node in nodes):
+        return False
+    return not any(node.records or any(node.class_counts or ()) or node.bands for node in nodes)
+
+
+def _untold(tree: Tree) -> Tree:
+    """Return a tree without its numbers of records, which are those of nobody; shares that it states stay."""
+    nodes = tuple(replace(node, records=None, class_counts=None) for node in tree.nodes)
+    learner = replace(tree.learner, unmodelled=(*tree.learner.unmodelled, PRIVACY))
+    notes = (*tree.notes, f"{tree.source}: {NO_COUNTS}")
+    return with_support(replace(tree, nodes=nodes, learner=learner, notes=notes))
 
 
 def _has_counts(node: Node) -> bool:

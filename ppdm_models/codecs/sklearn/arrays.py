@@ -12,6 +12,7 @@ from ppdm_models import limits
 from ppdm_models.arrays import BoolArray, FloatArray, IntArray
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.meaning.consistency import is_whole
+from ppdm_models.meaning.support import NO_COUNTS
 from ppdm_models.tree.column import number_text
 from ppdm_models.tree.cuts import Cuts
 from ppdm_models.tree.node_table import NodeTable
@@ -38,10 +39,6 @@ CRITERIA = {
 
 SQUARED = ("squared_error", "friedman_mse", "mse")
 """The criteria under which a node's impurity is the mean squared distance from its mean."""
-NO_COUNTS = (
-    "its nodes say that they hold 0 records, so counts are not told; its labels may have been drawn at random, as for "
-    "differential privacy"
-)
 UNMODELLED = (CLASS_WEIGHT, "monotonic_cst", "min_impurity_split")
 """Settings that decide which split is taken, beside the criterion and the smallest leaf."""
 STOPPING = (

@@ -270,3 +270,25 @@ def test_our_own_word_for_the_quality_does_not_turn_weights_into_people():
     assert load_tree(weighted.encode(), "x").quality is Quality.WEIGHTED
     wrong = own.replace('recordCount="14"', 'recordCount="15"')
     assert load_tree(wrong.encode(), "x").quality is Quality.INCONSISTENT
+
+
+@pytest.mark.parametrize(
+    "distribution", [(), (count(0), count(0)), (share(0.75), share(0.25)), (count(0), None)]
+)
+def test_nodes_that_all_say_0_records_do_not_tell_their_counts(distribution):
+    tree = tree_of((0, *distribution), (0, *distribution), (0, *distribution))
+    is_share = distribution == (share(0.75), share(0.25))
+    assert tree.quality is (Quality.NORMALISED if is_share else Quality.ABSENT)
+    assert {published.records for published in tree.nodes} == {None}
+    assert counts_of(tree) == [None, None, None]
+    assert tree.learner.claims_privacy
+    assert "0 records, so counts are not told" in tree.notes[0]
+
+
+def test_one_leaf_of_nobody_is_a_leaf_of_nobody():
+    tree = tree_of((5, count(3), count(2)), (5, count(3), count(2)), (0, count(0), count(0)))
+    assert (tree.quality, tree.nodes[2].records, tree.learner.claims_privacy) == (
+        Quality.EXACT,
+        0,
+        False,
+    )
