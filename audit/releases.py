@@ -17,7 +17,7 @@ from audit.people.forest import forest_of
 from audit.people.population import Population
 from audit.people.shared import Shared
 from audit.people.unheld import with_unheld
-from audit.people.unlinked import GAP, SameTable, UnlinkedReleases
+from audit.people.unlinked import SameTable, UnlinkedReleases
 from audit.reading import Undetermined
 from audit.result import Audit, Exposure
 from audit.run import (
@@ -156,7 +156,7 @@ def _of_unlinked(
             numbers=reason if is_number else evidence.numbers,
             together=unknown,
             others=others,
-            linkage_gap=GAP,
+            linkage_gap=unlinked.gap,
         )
         of = _said_of(unlinked.names, number)
         found.append(replace(exposure_of(evidence, calls, not_run(unknown)), of=of))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from audit.of_releases import NOT_LINKED
@@ -13,12 +13,28 @@ from audit.people.shared import Shared, check_joinable, release_labels, shared_p
 from ppdm_models.records.table import Table
 from ppdm_models.tree.ensemble import Model
 
-REASON = f"{NOT_LINKED}, as no column was named that says who is who (--id)"
-GAP = f"{REASON}: somebody may have left while a look-alike joined, so what the releases prove together is not known"
+REASON = f"{NOT_LINKED}, as no column was named that says who is who ({{}})"
+GAP = "{}: somebody may have left while a look-alike joined, so what the releases prove together is not known"
 CANDIDATE = (
-    "column {!r} holds something else in every record of each table; if it says who is who, audit with --id {} (the "
-    "number of a row does not say it)"
+    "column {!r} holds something else in every record of each table; if it says who is who, {} (the number of a row "
+    "does not say it)"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class KeySetting:
+    """What messages call the setting that names the column of who is who, and how a column is named with it."""
+
+    name: str
+    naming: str
+    quoted: Callable[[str], str]
+
+    def advice(self, column: str) -> str:
+        """Return in words how to name a column."""
+        return self.naming.format(self.quoted(column))
+
+
+KEY_OPTION = KeySetting("--id", "audit with --id {}", shlex.quote)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,7 +57,12 @@ class UnlinkedReleases:
     names: tuple[str, ...]
     parts: tuple[SameTable, ...]
     warnings: tuple[str, ...] = ()
-    reason: str = REASON
+    reason: str = REASON.format(KEY_OPTION.name)
+
+    @property
+    def gap(self) -> str:
+        """Why what the releases prove together is not known."""
+        return GAP.format(self.reason)
 
     def others(self, release: int) -> tuple[str, ...]:
         """Return the names of the releases beside one."""
@@ -53,10 +74,11 @@ def link_releases(
     tables: Sequence[Table],
     populations: Sequence[Population],
     key: str | None = None,
+    setting: KeySetting = KEY_OPTION,
 ) -> Shared | UnlinkedReleases:
     """Return the people of several releases, or that nothing says who is who in their tables.
 
-    A table that several share is the same object.
+    A table that several share is the same object. ``setting`` is what messages call the naming of such a column.
 
     Raises:
         TableError, TreewardenError: as ``shared_people``.
@@ -69,8 +91,9 @@ def link_releases(
         groups.setdefault(id(table), []).append(number)
     parts = [_part(models, tables, populations, releases) for releases in groups.values()]
     found = _candidates(models, tables, populations)
-    warnings = tuple(CANDIDATE.format(name, shlex.quote(name)) for name in found)
-    return UnlinkedReleases(release_labels(models), tuple(parts), warnings)
+    warnings = tuple(CANDIDATE.format(name, setting.advice(name)) for name in found)
+    reason = REASON.format(setting.name)
+    return UnlinkedReleases(release_labels(models), tuple(parts), warnings, reason)
 
 
 def _part(

@@ -14,9 +14,17 @@ import pyarrow.compute as pc
 from ppdm_models.arrays import FloatArray
 from ppdm_models.errors import TableError
 from ppdm_models.records.arrow_plain import nothing, numpy_of, text_array
-from ppdm_models.records.dialect import COMMA, POINT, SAY_DECIMAL, SAY_ENCODING, Dialect
+from ppdm_models.records.dialect import (
+    COMMA,
+    CONVERT_DECIMAL,
+    POINT,
+    SAY_DECIMAL,
+    SAY_ENCODING,
+    Dialect,
+)
 from ppdm_models.records.number_formats import (
     SAMPLE,
+    SAY_PERCENT,
     NumberReading,
     UnreadNumberError,
     decimal_mark,
@@ -35,6 +43,11 @@ MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 NUMBERS_NEEDED = (
     "it must hold numbers (the tree compares them, or they are weights); check the column"
 )
+CONVERT = (
+    "convert the column to the numbers that the model was trained on before you give the table"
+)
+CONVERTED = {SAY_DECIMAL: CONVERT_DECIMAL, SAY_PERCENT: CONVERT, SAY_YES: CONVERT}
+"""Advice on files, and what to do with a table in memory instead."""
 LARGEST = 2.0**53
 """From here on two whole numbers may be one number of 64 bits: such columns are ids, told apart by their text."""
 TRUTH = {"true": 1.0, "false": 0.0}
@@ -194,8 +207,14 @@ class ArrowColumn(RawColumn):
             raise self._error(row, "the number is infinite; give a finite one")
         return found
 
+    def advice_on_decimals(self) -> str:
+        return CONVERT_DECIMAL if self.dialect.is_in_memory else SAY_DECIMAL
+
     def _error(self, row: int, problem: str) -> TableError:
         where = f"column {self.name!r}, {place(self.places, row)}"
+        if self.dialect.is_in_memory:
+            for of_file, of_memory in CONVERTED.items():
+                problem = problem.replace(of_file, of_memory)
         return TableError(self.source, f"{where}: {problem}")
 
     def categories(self, known: tuple[str, ...]) -> CategoricalColumn:

@@ -47,6 +47,11 @@ SAY_DECIMAL = (
     "write the numbers with decimal points and nothing between thousands, or say #decimal=comma or "
     "#decimal=point behind the file's name"
 )
+CONVERT_DECIMAL = (
+    "convert the column to numbers before you give the table: take out what parts thousands, make the decimal mark a "
+    "point, then to_numeric() in pandas or cast() in polars"
+)
+"""The same advice on what is in memory and has no name to say anything behind."""
 SAY_ENCODING = (
     "say #encoding=NAME behind its name, as #encoding=cp1252, or give CSV in UTF-8, or Parquet"
 )
@@ -70,12 +75,14 @@ class Dialect:
     """How a table is written: ``encoding`` as Python calls it, ``delimiter`` what parts cells, "" where not known.
 
     ``is_guessed`` says that the encoding is what is tried last; ``is_typed`` that numbers come from cells that hold
-    numbers, so that their decimals are parted by points whatever they look like.
+    numbers, so that their decimals are parted by points whatever they look like; ``is_in_memory`` that it is no file,
+    whose name could say more.
     """
 
     encoding: str = ""
     is_guessed: bool = False
     is_typed: bool = False
+    is_in_memory: bool = False
     delimiter: str = ""
     numbers: NumberStyle = field(default_factory=NumberStyle)
 

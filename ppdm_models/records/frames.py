@@ -15,10 +15,12 @@ import pyarrow.interchange
 
 from ppdm_models.errors import TableError
 from ppdm_models.records.arrow_column import flat
+from ppdm_models.records.dialect import Dialect
 from ppdm_models.records.read_table import table_of_arrow
 from ppdm_models.records.table import Table
 
 ACCEPTED = "a pandas or polars DataFrame, an Arrow table, a pair (X, y), or the path of a CSV, Parquet or other table"
+IN_MEMORY = Dialect(is_in_memory=True)
 TARGET = "target"
 """What y is called where neither it nor anybody else says."""
 
@@ -33,7 +35,7 @@ def table_of_frame(frame: object, source: str = "data") -> Table:
         TableError: it is no data frame, has no records, names a column twice or in several levels.
     """
     table, index = _arrow(frame, (), source)
-    return table_of_arrow(table, source, index)
+    return table_of_arrow(table, source, index, IN_MEMORY)
 
 
 def table_of_pair(
@@ -59,7 +61,8 @@ def table_of_pair(
         raise TableError(
             source, f"{problem}; take it out of X, or name y otherwise (sensitive=...)"
         )
-    return table_of_arrow(inputs.append_column(called, values), source, index), called
+    table = inputs.append_column(called, values)
+    return table_of_arrow(table, source, index, IN_MEMORY), called
 
 
 def column_names(frame: object) -> tuple[str, ...]:

@@ -55,6 +55,10 @@ class RawColumn(ABC):
         """
         return ""
 
+    def advice_on_decimals(self) -> str:
+        """Return what to do where its points may part decimals or thousands."""
+        return SAY_DECIMAL
+
     def holds_words(self) -> bool:
         """Return whether it holds nothing but words for yes and no that the alphabet puts as their meaning does."""
         return False
@@ -176,7 +180,8 @@ class Table:
         comma = next((each for each in others if self.columns[each].decimal_mark() == COMMA), None)
         if comma is not None:
             problem = f"column {name!r}: its points may part thousands, as column {comma!r} has decimal commas"
-            raise TableError(self.source, f"{problem}; {SAY_DECIMAL}")
+            advice = self.columns[name].advice_on_decimals()
+            raise TableError(self.source, f"{problem}; {advice}")
 
     def _raw(self, name: str) -> RawColumn:
         if name not in self.columns:

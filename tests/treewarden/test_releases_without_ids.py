@@ -198,7 +198,9 @@ def test_a_gate_without_an_id_is_undetermined_and_says_so(folder):
     asked = ["gate", "--config", str(folder / "treewarden.toml"), "--quiet", "--format", "json"]
     outcome = CliRunner().invoke(cli, asked)
     assert outcome.exit_code == 3
-    assert "--id" in outcome.stdout
+    assert "as no column was named that says who is who ('id')" in outcome.stdout
+    assert "who is who (--id)" not in outcome.stdout
+    assert "audit with --id" not in outcome.stdout
 
 
 def test_releases_of_numbers_without_an_id_never_pass(folder):

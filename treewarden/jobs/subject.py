@@ -19,7 +19,7 @@ from audit.measures import MeasureCall
 from audit.options import DEFAULT, KNOWLEDGE, AuditOptions
 from audit.people.population import Population, rerouted
 from audit.people.shared import Shared
-from audit.people.unlinked import UnlinkedReleases, link_releases
+from audit.people.unlinked import KEY_OPTION, KeySetting, UnlinkedReleases, link_releases
 from audit.releases import ReleaseCase, run_releases
 from audit.result import Audit
 from audit.run import run, start_early
@@ -64,6 +64,7 @@ class Request:
     Clauses of the severity ``fail_on`` or a graver one have to be met; None: what the pack itself has, errors if it is
     read from a file. ``earlier`` are the models that were published before, in that order; records of different tables
     are one person where the column ``key`` holds the same; without one that is not known, and nothing passes.
+    ``key_setting`` is what messages call the naming of that column.
     """
 
     model: ModelInput
@@ -78,6 +79,7 @@ class Request:
     fail_on: Severity | None = None
     earlier: tuple[Earlier, ...] = ()
     key: str | None = None
+    key_setting: KeySetting = KEY_OPTION
     adversaries: tuple[Path, ...] = ()
 
     @property
@@ -369,7 +371,7 @@ def _releases(
         tables.append(own)
     models = (*(case.model for case in cases), last)
     populations = (*(case.population for case in cases), people)
-    shared = link_releases(models, (*tables, table), populations, request.key)
+    shared = link_releases(models, (*tables, table), populations, request.key, request.key_setting)
     return tuple(cases), shared
 
 

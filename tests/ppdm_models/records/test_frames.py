@@ -201,3 +201,25 @@ def test_numbers_too_long_to_be_told_apart_as_numbers_are_categories(kind):
     table = table_of_frame(pd.DataFrame({"id": ids, "age": range(5)}))
     assert len(table.column(table.guessed("id")).categories) == 5
     assert table.guessed("age").numeric
+
+
+@pytest.mark.parametrize(
+    ("cells", "advice"),
+    [
+        (["1.234", "2.345"], "make the decimal mark a point"),
+        (["10 %", "20 %"], "convert the column to the numbers that the model was trained on"),
+        (["yes", "no"], "convert the column to the numbers that the model was trained on"),
+    ],
+)
+def test_what_is_in_memory_is_to_be_converted_and_has_no_name_to_say_more(cells, advice):
+    table = table_of_frame(pd.DataFrame({"size": cells}))
+    with pytest.raises(TableError, match=advice) as raised:
+        table.numbers("size")
+    assert "#" not in str(raised.value)
+
+
+def test_points_beside_decimal_commas_are_to_be_converted_too():
+    table = table_of_frame(pd.DataFrame({"size": ["1.234", "1234"], "price": ["1,5", "2,25"]}))
+    with pytest.raises(TableError, match="decimal commas; convert the column") as raised:
+        table.numbers("size")
+    assert "#" not in str(raised.value)

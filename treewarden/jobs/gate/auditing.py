@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +15,7 @@ import treewarden
 from audit.adversary.knowledge import LeafLevel, RowOrder, SplitLevel
 from audit.assumed_columns import names_of_tested
 from audit.options import AuditOptions, Rows, Solver
+from audit.people.unlinked import KeySetting
 from audit.solver.kept import keeping
 from audit.stages import Step, silent
 from ppdm_models.errors import TooManyProfilesError, TreewardenError
@@ -48,6 +50,8 @@ KINDS: Mapping[str, Callable[[Any], Any]] = {
     "bins": lambda ends: tuple(map(str, ends)),
 }
 """The settings that are one of some words, or are kept as words."""
+KEY = KeySetting("'id'", "say id = {} in its section of the gate's file", json.dumps)
+"""What the gate's file calls the column that says who is who."""
 TOO_LITTLE = (
     "this machine has too little memory for it; try fewer quasi-identifiers or a smaller tree"
 )
@@ -99,6 +103,7 @@ def request_of(order: Order) -> Request:
         fail_on=model.fail_on,
         earlier=tuple(Earlier(path, table) for path, table in model.earlier),
         key=model.key,
+        key_setting=KEY,
         adversaries=model.adversaries,
     )
 
