@@ -81,20 +81,26 @@ def _unheld(name: str, values: set[str], held: set[str]) -> Iterator[Leak]:
             f"{odd} values of {name!r} that nobody in the table has, longer or of more parts than those of people: "
             "they may be records; read them"
         )
-        yield Leak(LeakKind.UNKNOWN, "", what)
+        yield Leak(LeakKind.UNKNOWN, _where(name), what)
     elif len(values) > MOST_UNHELD and len(values) > len(held):
         what = (
             f"a list of {len(values)} values of {name!r} that nobody in the table has; read them, or drop them from "
             "the column and train again"
         )
-        yield Leak(LeakKind.UNKNOWN, "", what)
+        yield Leak(LeakKind.UNKNOWN, _where(name), what)
 
 
 def _unchecked(name: str, values: set[str], reason: str) -> Iterator[Leak]:
     odd = sum(not _is_plain(value) for value in values)
     if odd or len(values) > MOST_UNCHECKED:
         size = f"{odd} long values" if odd else f"a list of {len(values)} values"
-        yield Leak(LeakKind.UNKNOWN, "", f"{size} of {name!r}: {reason}", is_possible=True)
+        yield Leak(
+            LeakKind.UNKNOWN, _where(name), f"{size} of {name!r}: {reason}", is_possible=True
+        )
+
+
+def _where(name: str) -> str:
+    return f"column {name[:LONGEST_LABEL]!r}"
 
 
 def _is_plain(value: str) -> bool:

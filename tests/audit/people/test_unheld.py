@@ -62,7 +62,7 @@ def test_records_and_lists_are_told_by_their_number_and_not_quoted(values, count
     (leak,) = leaks(having(*values))
     assert leak.kind is LeakKind.UNKNOWN
     assert leak.what.startswith(count)
-    assert (leak.is_possible, leak.removable) == (False, False)
+    assert (leak.where, leak.is_possible, leak.removable) == ("column 'place'", False, False)
     assert not any(value in leak.what for value in values)
 
 
