@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import TypeVar
@@ -24,6 +24,7 @@ from ppdm_models.codecs.pmml.declared import (
 )
 from ppdm_models.codecs.pmml.derived import EXPRESSIONS, Derivation
 from ppdm_models.codecs.pmml.raw_cases import raw_cases, source_of
+from ppdm_models.codecs.pmml.schemas import read_schemas
 from ppdm_models.codecs.pmml.shares import StatedShares
 from ppdm_models.codecs.pmml.sources import Computed, Raw, Source, is_invalid, refusal_test
 from ppdm_models.codecs.pmml.treatments import read_treatments
@@ -47,7 +48,6 @@ from ppdm_models.tree.predicate import (
 from ppdm_models.tree.tree import Feature
 
 ORDERED = ("lessThan", "lessOrEqual", "greaterThan", "greaterOrEqual")
-TARGETS = ("predicted", "target")
 SCOPES = ("TransformationDictionary", "LocalTransformations")
 
 
@@ -89,9 +89,10 @@ class Fields:
         self._scopes = [dictionary.scope(scope, fail) for scope in scopes]
         self._casts = [dictionary.casts(scope) for scope in scopes if scope is not None]
         self._around = around
-        self._schema: dict[str, list[Element]] = {}
-        self.target = ""
-        own = self._read_schemas()
+        self._schemas = read_schemas(self.models, self._own_ids, fail)
+        self._schema, self.target = self._schemas.active, self._schemas.target
+        self.notes += self._schemas.notes
+        self._check_active()
         self._tests = tests
         self._ordered: set[str] | None = None
         self._following: dict[str, None] = {}
@@ -110,7 +111,7 @@ class Fields:
         self._derivation = Derivation(self._cases, functions)
         self.features: dict[str, Feature] = {}
         self.values: dict[str, Vocabulary] = {}
-        for name in own:
+        for name in self._schemas.own:
             inner = next((scope[name] for scope in reversed(self._scopes) if name in scope), None)
             for raw in (name,) if inner is None else self._leaves(inner):
                 if raw in self._declared:
@@ -239,55 +240,18 @@ class Fields:
         self.features[feature.name] = feature
         self.values[feature.name] = Vocabulary(feature.values)
 
-    def _read_schemas(self) -> list[str]:
-        """Note the target and the active fields, those of inner models before the others; return the innermost."""
-        own: list[str] = []
-        for model in self.models:
-            own = []
-            targets: dict[str, Element] = {}
-            schema = model.first("MiningSchema")
-            assert schema is not None
-            for field in schema.all("MiningField"):
-                said, usage = field.get("name") or "", field.get("usageType") or "active"
-                name = self._own_ids.get(said, said)
-                if usage in TARGETS:
-                    targets[name] = field
-                    self.target = name
-                if usage != "active":
-                    continue
-                if name in own:
-                    raise self.fail(field, f"the field {name!r} is active twice")
-                own.append(name)
-                self._schema.setdefault(name, []).append(field)
-            if len(targets) > 1:
-                self._weigh_targets(model, targets)
-        if self.target in own:
+    def _check_active(self) -> None:
+        """Refuse a schema whose innermost model asks for what it predicts, or for what nothing declares."""
+        if self.target in self._schemas.own:
             raise self.fail(
                 self.models[-1], f"the field {self.target!r} is both active and predicted"
             )
-        for name in own:
+        for name in self._schemas.own:
             if name not in self._declared and self._element(name) is None:
                 raise self.fail(
                     self._schema[name][-1],
                     f"contradictory: the field {name!r} is used, but not in the DataDictionary",
                 )
-        return own
-
-    def _weigh_targets(self, model: Element, targets: Mapping[str, Element]) -> None:
-        """Say that several fields are predicted.
-
-        Raises:
-            TreeFormatError: by one tree, which has one score.
-        """
-        names = " and ".join(repr(name[:80]) for name in list(targets)[:12])
-        if model is self.models[-1] and model.first("Node") is not None:
-            raise self.fail(
-                list(targets.values())[1],
-                f"contradictory: the tree predicts {names}; keep the MiningField of the one that its scores are of",
-            )
-        self.notes.append(
-            f"{self.fail.source}:{model.line}: predicts {names}; what is said of a target is of {self.target!r}"
-        )
 
     def _element(self, name: str) -> Element | None:
         """Return the derived field or earlier result of a name, the innermost first."""
