@@ -117,7 +117,7 @@ def test_digits_of_a_double_are_those_that_tell_it_and_its_own(text, is_held):
         (
             "</MiningSchema>",
             '</MiningSchema><Output><OutputField name="p" feature="transformedValue"><Constant dataType="double">'
-            f"{LONG[:12]}<!-- -->{LONG[12:]}</Constant></OutputField></Output>",
+            f"{LONG.replace('.', '&#46;')}</Constant></OutputField></Output>",
         ),
     ],
 )
