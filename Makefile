@@ -53,9 +53,9 @@ demo: $(VENV)/.demo
 	@$(BIN)/treewarden demo
 
 # Which test belongs to which tier: tests/kit/tiers.py. Where nothing compiled may be kept, each of the workers and of the
-# hundreds of processes that tests start compiles all that it loads.
+# hundreds of processes that tests start compiles all that it loads. Each core has a worker: more threads would only wait.
 unexport PYTHONDONTWRITEBYTECODE
-TESTS := $(BIN)/python -m pytest -n auto --dist worksteal
+TESTS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 SLOWEST := --durations 20 --durations-min 0
 
 test: $(VENV)/.dev

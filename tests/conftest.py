@@ -3,6 +3,7 @@
 These need chromium. Without it they are skipped, unless TREEWARDEN_REQUIRE_BROWSER=1 says that they must run.
 """
 
+import gc
 import os
 import shutil
 from collections import Counter
@@ -12,10 +13,8 @@ from hypothesis import settings
 
 from tests.kit import tiers
 
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
-
 LEFT_OUT = pytest.StashKey[Counter[str]]()
+PROFILE = pytest.StashKey[str]()
 
 
 def pytest_addoption(parser):
@@ -29,8 +28,14 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.stash[LEFT_OUT] = Counter()
+    config.stash[PROFILE] = settings.get_current_profile_name()
+    tiers.load_profile(config.getoption("tier"))
     for name, what in tiers.MARKERS.items():
         config.addinivalue_line("markers", f"{name}: second tier, tests {what}")
+
+
+def pytest_unconfigure(config):
+    settings.load_profile(config.stash[PROFILE])
 
 
 @pytest.hookimpl(trylast=True)
@@ -52,6 +57,12 @@ def pytest_testnodedown(node):
 def pytest_terminal_summary(terminalreporter, config):
     if config.stash[LEFT_OUT]:
         terminalreporter.write_line(tiers.left_out_line(config.stash[LEFT_OUT]))
+
+
+def pytest_collection_finish():
+    # What was collected stays to the end: the collector of garbage need not look at it again and again.
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="module")

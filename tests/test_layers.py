@@ -177,21 +177,40 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse((places.ROOT / path).read_text(encoding="utf-8"))
 
 
-def imported(tree):
-    """Yield the full name of each module that a syntax tree imports, and of each name taken from one."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        if isinstance(node, ast.ImportFrom):
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+@cache
+def imported(path: Path) -> tuple[str, ...]:
+    """Return the full name of each module that a file imports, and of each name taken from one."""
+    return tuple(name for node, _ in import_statements(path) for name in names_of(node))
+
+
+@cache
+def import_statements(path: Path) -> list[tuple[ast.Import | ast.ImportFrom, bool]]:
+    """Return the imports of a file, each with whether it stands in a function; expressions hold none."""
+    found = []
+    open_nodes: list[tuple[ast.AST, bool]] = [(parsed(path), False)]
+    while open_nodes:
+        node, is_inside = open_nodes.pop()
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            found.append((node, is_inside))
+        is_inside |= isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        open_nodes += [
+            (child, is_inside)
+            for child in ast.iter_child_nodes(node)
+            if isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case)
+        ]
+    return found
+
+
+def names_of(node: ast.Import | ast.ImportFrom) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return [f"{node.module}.{alias.name}" for alias in node.names]
 
 
 @cache
 def used(path: Path) -> tuple[Path, ...]:
     """Return our own files that a file imports."""
-    found = (
-        MODULES.get(name) or MODULES.get(name.rpartition(".")[0]) for name in imported(parsed(path))
-    )
+    found = (MODULES.get(name) or MODULES.get(name.rpartition(".")[0]) for name in imported(path))
     return tuple(dict.fromkeys(file for file in found if file is not None))
 
 
@@ -208,7 +227,7 @@ def imports_point_up():
 
 def imports_of_tests_or_benchmarks():
     for path in SOURCES:
-        for name in imported(parsed(path)):
+        for name in imported(path):
             if name.split(".")[0] in ("tests", "benchmarks"):
                 yield f"{path} -> {name}"
 
@@ -235,23 +254,21 @@ def imports_go_round_in_a_circle():
 
 def an_import_hides_inside_a_function():
     for path in SOURCES:
-        for function in ast.walk(parsed(path)):
-            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-                for node in ast.walk(function):
-                    if isinstance(node, ast.Import | ast.ImportFrom):
-                        yield f"{path}:{node.lineno}"
+        for node, is_inside in import_statements(path):
+            if is_inside:
+                yield f"{path}:{node.lineno}"
 
 
 def a_solver_is_touched_elsewhere():
     for path in SOURCES:
-        touched = {name.split(".")[0] for name in imported(parsed(path))} & SOLVERS
+        touched = {name.split(".")[0] for name in imported(path)} & SOLVERS
         if touched and path.as_posix() not in TOUCHES_SOLVERS:
             yield f"{path}: {', '.join(touched)}"
 
 
 def pyomo_is_imported_elsewhere():
     for path in SOURCES:
-        is_imported = any(name.split(".")[0] == "pyomo" for name in imported(parsed(path)))
+        is_imported = any(name.split(".")[0] == "pyomo" for name in imported(path))
         if is_imported and path.as_posix() != IMPORTS_PYOMO:
             yield str(path)
 

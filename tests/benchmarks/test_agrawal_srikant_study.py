@@ -33,10 +33,12 @@ def test_reconstruction_brings_back_what_noise_takes(found):
         assert cell["ByClass"] > cell["Randomized"] + 15
 
 
+@pytest.mark.studies
 def test_trees_of_true_values_are_nearly_right(found):
     assert all(found.originals[each] > 96 for each in FUNCTIONS)
 
 
+@pytest.mark.studies
 def test_the_page_has_every_finding_with_a_mark_and_figures(found, tmp_path):
     made = findings(found)
     assert len(made) == 11

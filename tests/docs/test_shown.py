@@ -6,9 +6,12 @@ import pytest
 
 from docs._ext.console import Session, commands, replayed
 from tests.docs import pages
+from tests.kit.tiers import cases
 
 
-@pytest.mark.parametrize("name", ["tutorial", "gate-tutorial", "policy-review", "neighbour"])
+@pytest.mark.parametrize(
+    "name", cases(["policy-review", "tutorial", "gate-tutorial", "neighbour"], quick=1)
+)
 def test_a_page_shows_what_is_printed(tmp_path, name):
     pytest.importorskip("sklearn", reason="the demo extra is not installed")
     pytest.importorskip("statsmodels", reason="the demo extra is not installed")

@@ -2,7 +2,8 @@
 
 The quick tier holds every claim that needs nothing but Python; where a claim is tried on many draws, it holds a few of
 them. The second tier holds the rest: a test says so by one of the markers below, `pytestmark = pytest.mark.cluster`
-for instance. Draws get theirs from ``seeds``, and whatever asks for the browser is marked by itself.
+for instance. Draws get theirs from ``seeds``, and whatever asks for the browser is marked by itself. A test of
+Hypothesis is in both: the quick tier tries a fifth of its ``examples``, the second all of them.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 import pytest
+from hypothesis import is_hypothesis_test, settings
 
 TIERS = ("quick", "rest", "all")
 MARKERS = {
@@ -27,6 +29,20 @@ MARKERS = {
 """What each marker of the second tier says of a test: the plural of what is left out."""
 FIXTURES = {"browser": "browser", "cluster": "cluster", "postgresql_schema": "postgresql"}
 """Fixtures that put a test into the second tier, and with which marker."""
+
+EXAMPLES = {"quick": 20, "rest": 100, "all": 100}
+"""How many of a hundred examples a test of Hypothesis tries in each tier."""
+
+
+def load_profile(tier: str) -> None:
+    """Give tests of Hypothesis as many examples as their tier tries, and no deadline."""
+    settings.register_profile(tier, deadline=None, max_examples=EXAMPLES[tier])
+    settings.load_profile(tier)
+
+
+def examples(number: int) -> int:
+    """Return how many of so many examples the tier tries: ``settings(max_examples=examples(150))``."""
+    return max(number * settings().max_examples // 100, 10)
 
 
 def seeds(number: int, quick: int | Collection[int] = 3) -> list[Any]:
@@ -74,16 +90,16 @@ def split(items: list[pytest.Item], tier: str) -> tuple[list[pytest.Item], Count
     """Return the tests of a tier, and how many of the second were left out, by marker."""
     if tier == "all":
         return items, Counter()
-    markers = [second_tier(item) for item in items]
+    second = [second_tier(item) for item in items]
+    if tier == "quick":
+        kept = [item for item, marker in zip(items, second, strict=True) if marker is None]
+        return kept, Counter(marker for marker in second if marker)
     kept = [
         item
-        for item, marker in zip(items, markers, strict=True)
-        if (marker is None) == (tier == "quick")
+        for item, marker in zip(items, second, strict=True)
+        if marker or is_hypothesis_test(getattr(item, "obj", None))
     ]
-    left_out = (
-        Counter(marker for marker in markers if marker) if tier == "quick" else Counter[str]()
-    )
-    return kept, left_out
+    return kept, Counter()
 
 
 def left_out_line(left_out: Counter[str]) -> str:

@@ -19,6 +19,7 @@ from benchmarks.product import answer
 from benchmarks.soundness_cases import sample
 from ppdm_models.tree.tree import Criterion
 from tests.cases import case_of, multiway_case, multiway_tree, random_table
+from tests.kit.tiers import cases
 
 OPTIONS = AuditOptions(rows="real", jobs=1)
 
@@ -56,7 +57,9 @@ def test_a_round_depends_on_what_it_is_given_and_on_nothing_done_before():
     assert values[0] == values[1]
 
 
-@pytest.mark.parametrize(("seed", "first"), [(3360, 0.48288925), (4366, 1.25546390)])
+@pytest.mark.parametrize(
+    ("seed", "first"), cases([(3360, 0.48288925), (4366, 1.25546390)], quick=1)
+)
 def test_more_starts_find_estimates_of_more_entropy(seed, first):
     """``first`` is the entropy of the optimum that is found from the closed form alone."""
     _, report = answer(build_system(sample(seed).case))

@@ -22,6 +22,7 @@ from ppdm_models.codecs.sklearn.fitted import from_sklearn
 from ppdm_models.records.read_table import table_of
 from ppdm_models.tree.predicate import CategoryTest, NumericTest
 from ppdm_models.tree.tree import Criterion, Feature, Learner, Missing, Node, Quality, Tool, Tree
+from tests.kit.tiers import examples
 
 HOSTILE = (
     0.0,
@@ -120,7 +121,7 @@ def made_by_scikit_learn(column: list[float]) -> set[frozenset[int]]:
     return found
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(st.sampled_from(HOSTILE), min_size=2, max_size=7))
 def test_thresholds_are_those_that_scikit_learn_compares_in_its_own_arithmetic(column):
     case = stump(column, tool=Tool.SCIKIT_LEARN)
@@ -129,7 +130,7 @@ def test_thresholds_are_those_that_scikit_learn_compares_in_its_own_arithmetic(c
     assert sides(case, column, list(CONSTRAINT.rows(case))) == made - {chosen}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(st.sampled_from((np.nan, *HOSTILE[:9])), min_size=3, max_size=7))
 def test_missing_values_go_to_either_side_as_scikit_learn_tries_them(column):
     if not np.isnan(column).any():

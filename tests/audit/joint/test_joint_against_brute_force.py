@@ -16,9 +16,12 @@ from audit.joint.reason import reason
 from audit.joint.result import Guess
 from audit.joint.search import one_off
 from audit.worlds.clock import FOREVER
+from tests.kit.tiers import examples
 from tests.rows_by_hand import entropy, rows_of, some_rows, tables
 
-SLOW = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SLOW = settings(
+    max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 
 
 def inner(counts, all_tables):
@@ -99,7 +102,7 @@ def test_no_table_has_more_entropy_than_the_bound_and_the_estimate_fits(case):
     assert guess.gap <= 1e-2
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(some_rows(most_cells=6, most_classes=2))
 def test_no_other_optimiser_finds_more_entropy_than_the_estimate_has(case):
     rows, _ = case

@@ -54,28 +54,36 @@ def noted(monkeypatch, module):
     return asked
 
 
-@pytest.mark.parametrize("criterion", cases(["gini", "entropy"], quick=1))
-def test_the_estimate_under_split_rows_is_that_of_the_exact_problem(criterion, monkeypatch):
+# Trees of eight draws put six problems at least, of which IPOPT solves each: the most of what these tests take.
+DRAWN = pytest.mark.parametrize(
+    ("criterion", "draws"), cases([("gini", 8), ("gini", 24), ("entropy", 24)], quick=1)
+)
+
+
+@DRAWN
+def test_the_estimate_under_split_rows_is_that_of_the_exact_problem(criterion, draws, monkeypatch):
     asked = noted(monkeypatch, audit.partial.seen)
     knowledge = Knowledge(split=SplitLevel(criterion), min_leaf=1)
-    for seed in range(24):
+    for seed in range(draws):
         tree, population = grown(seed, criterion)
         seen_by(Ground(tree, population, knowledge), ["age", "zip", "dose"], clock(5.0))
-    assert len(asked) >= 6
+    assert len(asked) >= draws // 4
     assert are_those_of_the_exact_problem(asked, criterion) == 0
 
 
-@pytest.mark.parametrize("criterion", cases(["gini", "entropy"], quick=1))
-def test_so_it_is_where_a_column_says_what_is_predicted_of_some_people(criterion, monkeypatch):
+@DRAWN
+def test_so_it_is_where_a_column_says_what_is_predicted_of_some_people(
+    criterion, draws, monkeypatch
+):
     asked = noted(monkeypatch, audit.partial.with_outcome)
     knowledge = Knowledge(split=SplitLevel(criterion), min_leaf=1)
-    for seed in range(24):
+    for seed in range(draws):
         tree, population = grown(seed, criterion, told=40)
         seen = seen_by(
             Ground(tree, population, knowledge), ["age", "zip", "dose", "chart"], clock(5.0)
         )
         assert any("chart" in each for each in seen.said)
-    assert len(asked) >= 6
+    assert len(asked) >= draws // 4
     assert are_those_of_the_exact_problem(asked, criterion) <= len(asked) // 4
 
 

@@ -15,6 +15,7 @@ from audit.worlds.doubts import reason_in_doubt
 from audit.worlds.retrain import graded
 from audit.worlds.state import never
 from tests.grown_trees import grown
+from tests.kit.tiers import cases
 
 ENDS = 24
 MOST_AFTER = 0.05
@@ -54,7 +55,9 @@ def worked(system, case, end):
     return worlds, calls, looked[0]
 
 
-@pytest.mark.parametrize(("classes", "kind"), [(2, "gini"), (2, "entropy"), (3, "gini")])
+@pytest.mark.parametrize(
+    ("classes", "kind"), cases([(2, "gini"), (2, "entropy"), (3, "gini")], quick=2)
+)
 def test_once_the_budget_is_used_up_hardly_anything_is_done(classes, kind):
     system, case = made(classes, kind)
     full, calls, looks = worked(system, case, 1e9)

@@ -9,13 +9,14 @@ from ppdm_models.files.load import formats
 from ppdm_models.formats import Rewritable, Strippable
 from ppdm_models.tree.leaks import LeakKind
 from tests import places
+from tests.kit.tiers import examples
 from tests.ppdm_models.formats.damage import damaged_json, with_a_wrong_byte
 
 DATA = places.DATA / "formats"
 JSON = sorted(DATA.glob("[xl][gi]*/good/*.json"))
 BYTES = sorted([*DATA.glob("xgboost_model/good/*"), *DATA.glob("lightgbm_text/good/*")])
 
-many = settings(max_examples=100)
+many = settings(max_examples=examples(100))
 randoms = st.randoms(use_true_random=False)
 
 

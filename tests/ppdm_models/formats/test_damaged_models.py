@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.files.load import formats
 from tests import places
+from tests.kit.tiers import examples
 from tests.ppdm_models.formats.damage import damaged, damaged_json, with_a_wrong_byte, zipped
 
 DATA = places.DATA / "formats"
@@ -32,7 +33,7 @@ GOOD = [path for name in JSON for path in sorted((DATA / name / "good").iterdir(
 SPARK = DATA / "spark_ml" / "good" / "tree.zip"
 ONNX = DATA / "onnx_ml" / "good" / "tree.onnx"
 
-many = settings(max_examples=150)
+many = settings(max_examples=examples(150))
 randoms = st.randoms(use_true_random=False)
 
 

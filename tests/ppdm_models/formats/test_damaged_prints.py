@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from ppdm_models.errors import TreeFormatError
 from tests import places
+from tests.kit.tiers import examples
 
 GOOD = places.DATA / "formats"
 READERS = (
@@ -41,7 +42,7 @@ WRONG = [
     b"[]",
     b"2",
 ]
-SETTINGS = settings(max_examples=60, suppress_health_check=list(HealthCheck))
+SETTINGS = settings(max_examples=examples(60), suppress_health_check=list(HealthCheck))
 
 
 def read_or_refuse(reader, data):

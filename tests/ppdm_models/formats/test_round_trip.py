@@ -8,13 +8,14 @@ from ppdm_models.errors import OutputError
 from ppdm_models.files.load import load_tree, writers
 from ppdm_models.tree.predicate import CategoryTest, NumericTest
 from ppdm_models.tree.tree import Feature, Node, Tree
+from tests.kit.tiers import examples
 from tests.ppdm_models.tree_strategies import trees
 
 WRITERS = writers()
 
 
 @pytest.mark.parametrize("name", WRITERS)
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(tree=trees())
 def test_what_was_written_reads_back_equal(name, tree):
     assert load_tree(writers()[name].write(tree), "tree") == tree
@@ -27,7 +28,7 @@ def test_the_same_tree_gives_the_same_bytes(name, tree):
     assert writers()[name].write(tree) == writers()[name].write(tree)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(tree=trees())
 def test_written_pmml_has_the_parts_of_a_tree_model_in_the_order_of_the_schema(tree):
     order = ["Extension", "MiningSchema", "Targets", "Node"]
@@ -36,7 +37,7 @@ def test_written_pmml_has_the_parts_of_a_tree_model_in_the_order_of_the_schema(t
     assert names == sorted(names, key=order.index)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(tree=trees())
 def test_every_written_score_distribution_has_the_record_count_that_the_schema_asks_for(tree):
     root = etree.fromstring(writers()["pmml"].write(tree))

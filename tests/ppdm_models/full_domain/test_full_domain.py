@@ -17,6 +17,7 @@ from ppdm_models.full_domain.lattice import Lattice, generalise
 from ppdm_models.full_domain.levels import ladder
 from ppdm_models.records.taxonomy import Categories
 from ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from tests.kit.tiers import examples
 
 TREE = Categories(
     "q",
@@ -79,7 +80,7 @@ def cost(groups):
     return sum(sum(group.values()) ** 2 for group in groups)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(lattices(), requirements)
 def test_the_result_is_the_cheapest_of_the_whole_lattice(lattice, wanted):
     fits = []
@@ -91,7 +92,7 @@ def test_the_result_is_the_cheapest_of_the_whole_lattice(lattice, wanted):
     assert (found and found.levels) == (min(fits)[2] if fits else None)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(lattices(), requirements)
 def test_the_figures_are_those_of_the_table_that_comes_out(lattice, wanted):
     found = generalise(lattice, wanted)
@@ -104,7 +105,7 @@ def test_the_figures_are_those_of_the_table_that_comes_out(lattice, wanted):
         assert found.figures.largest_share == pytest.approx(share)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(lattices(), requirements)
 def test_what_passes_still_passes_on_higher_levels(lattice, wanted):
     passing = {

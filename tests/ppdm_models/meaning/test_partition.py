@@ -20,6 +20,7 @@ from ppdm_models.tree.predicate import (
     answer,
 )
 from ppdm_models.tree.tree import Feature, Node, Tree
+from tests.kit.tiers import examples
 
 AGE = Feature("age", numeric=True)
 SEX = Feature("sex", numeric=False, values=("f", "m"))
@@ -203,7 +204,7 @@ def asked(test):
     return answer(test, COLUMNS, len(WORLD)).true
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.lists(TESTS, min_size=1, max_size=3), st.lists(TESTS, min_size=1, max_size=3))
 def test_the_check_agrees_with_asking_every_record(below, inner):
     tree = tree_of(*below, inner=tuple(inner))

@@ -12,6 +12,7 @@ from ppdm_models.records.taxonomy import Categories, Intervals
 from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from ppdm_models.tree.predicate import Always
 from ppdm_models.tree.tree import Node, Tree
+from tests.kit.tiers import examples
 from tests.pruning_by_hand import every_pruning, kept_right, numeric, prunable
 from tests.small_audits import deep_tree
 
@@ -61,7 +62,7 @@ def worth(given, pruned):
     return right, len(pruned.tree.leaves)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(cases(), requirements())
 def test_of_all_prunings_none_keeps_more(case, satisfied):
     tree, taxonomies = case

@@ -18,6 +18,7 @@ from ppdm_models.records.predict import labels, predict
 from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from ppdm_models.tree.predicate import CategoryTest
 from ppdm_models.tree.tree import Quality
+from tests.kit.tiers import examples
 
 VALUES = ("none", "school", "college", "bachelor", "master")
 NAMES = ("B", "A")
@@ -48,7 +49,7 @@ def grown_at_random(seed):
     return Learned(grow(codes, sizes, marks % 3, 3), own), attributes
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.integers(0, 2**32))
 def test_a_published_tree_predicts_as_it_was_learned_even_at_the_edges(seed):
     learned, attributes = grown_at_random(seed)

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from ppdm_models.randomised import splits
 from ppdm_models.randomised.splits import NONE, best_splits
+from tests.kit.tiers import examples
 
 
 def by_hand(codes, sizes, classes, kinds):
@@ -26,7 +27,7 @@ def by_hand(codes, sizes, classes, kinds):
     return found
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.integers(0, 2**32), st.integers(2, 4), st.integers(1, 8))
 def test_it_is_the_purest_split_and_of_equal_ones_the_first(seed, kinds, nodes):
     random = np.random.default_rng(seed)

@@ -21,6 +21,7 @@ from ppdm_models.tree.predicate import (
     are_opposite,
 )
 from ppdm_models.tree.tree import Feature, Missing, Node, NoTrueChild, Tree
+from tests.kit.tiers import examples
 from tests.ppdm_models.tree_strategies import trees
 
 TRUE, FALSE, UNKNOWN = "true", "false", "unknown"
@@ -120,7 +121,7 @@ def trees_with_records(draw):
     return tree, draw(st.lists(record, min_size=1, max_size=8))
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(trees_with_records())
 def test_many_records_go_where_each_goes_alone(drawn):
     tree, records = drawn

@@ -24,6 +24,7 @@ from ppdm_models.tpp.values import generalise
 from ppdm_models.tree.column import CategoricalColumn
 from ppdm_models.tree.predicate import CategoryTest
 from tests import places
+from tests.kit.tiers import examples
 from tests.ppdm_models.tpp.tpp_strategies import categories, classes, numbers, tables
 
 ADULT = places.SHARED / "data" / "adult_train.csv"
@@ -45,7 +46,7 @@ def job(response, **how):
     return Job(BestFirst(**how), response)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     tables(),
     st.sampled_from(["gini", "entropy", "gain-ratio"]),
@@ -79,7 +80,7 @@ def test_a_leaf_that_lost_its_best_split_does_not_overtake_by_gain_ratio(seed, m
     assert [step.problems for step in found.steps] == [()] * 16
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(tables(regression=False), st.integers(-3, 3))
 def test_several_trees_of_one_table_all_grow_again(table, shift):
     columns, response = table

@@ -11,6 +11,7 @@ from ppdm_models.vertical.joining import joined_tree
 from ppdm_models.vertical.notes_file import notes_of, read_notes
 from ppdm_models.vertical.published import full_tree, skeleton_tree
 from ppdm_models.vertical.simulating import play
+from tests.kit.tiers import examples
 from tests.ppdm_models.vertical.cases import TENNIS, dealt, sessions, table
 
 
@@ -28,7 +29,7 @@ def left_by(session, holdings, folder):
 
 
 @given(case=sessions())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_together_they_are_the_tree(tmp_path_factory, case):
     attributes, label, session, holdings = case
     found, skeleton, notes = left_by(session, holdings, tmp_path_factory.mktemp("notes"))

@@ -15,6 +15,7 @@ from ppdm_models.vertical.plain import plain_id3
 from ppdm_models.vertical.published import full_tree, skeleton_tree
 from ppdm_models.vertical.session import Mode, Stops
 from ppdm_models.vertical.simulating import play
+from tests.kit.tiers import examples
 from tests.ppdm_models.vertical.cases import (
     NURSERY,
     TENNIS,
@@ -30,7 +31,7 @@ TENNIS_COLUMNS = table(TENNIS, ["outlook", "temp", "humidity", "windy", "play"])
 
 
 @given(sessions())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_the_parties_tree_is_plain_id3s(case):
     attributes, label, session, holdings = case
     found = play(session, holdings)
@@ -39,7 +40,7 @@ def test_the_parties_tree_is_plain_id3s(case):
 
 
 @given(sessions())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_walking_through_the_parties_gives_the_class_that_the_joined_tree_gives(case):
     attributes, label, session, holdings = case
     found = play(session, holdings, [Holding(each.attributes) for each in holdings])
@@ -56,7 +57,7 @@ def test_walking_through_the_parties_gives_the_class_that_the_joined_tree_gives(
 
 
 @given(sessions())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_the_published_tree_sends_each_record_where_the_parties_do(case):
     attributes, label, session, holdings = case
     found = play(session, holdings, [Holding(each.attributes) for each in holdings])

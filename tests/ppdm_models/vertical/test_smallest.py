@@ -8,6 +8,7 @@ from ppdm_models.vertical import planes
 from ppdm_models.vertical.secure import threshold
 from ppdm_models.vertical.sharing import Sharing
 from ppdm_models.vertical.smallest import Smallest
+from tests.kit.tiers import examples
 
 
 def found_by(keys, bits):
@@ -42,7 +43,7 @@ def several(draw):
 
 
 @given(several())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_a_one_stands_at_the_first_of_the_smallest_and_zeros_elsewhere(case):
     bits, keys = case
     (ones, *rest), _ = found_by(keys, bits)

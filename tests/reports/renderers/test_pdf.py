@@ -14,6 +14,7 @@ from reports.figures.compliance import filing
 from reports.figures.glyphs import BREAK, KNOWN, LONGEST, breakable, drawable
 from reports.renderers import renderer
 from tests.kit.rendering import rendered
+from tests.kit.tiers import examples
 
 pytest.importorskip("typst", reason="typst is not installed: treewarden[pdf]")
 pypdf = pytest.importorskip("pypdf")
@@ -119,7 +120,7 @@ def test_a_hostile_name_is_shown_as_it_is_and_does_nothing(document, hostile):
     assert not set("\u202e\u200f\u2066\u05d0") & set(said)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(said=st.text(max_size=60))
 def test_any_text_makes_a_pdf(document, said):
     made = renderer("pdf").render(document.model_copy(update={"purpose": said, "headline": said}))

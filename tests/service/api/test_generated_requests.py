@@ -5,6 +5,9 @@ import pytest
 pytest.importorskip("schemathesis")
 from benchmarks.service_requests import ask  # noqa: E402  # needs what may be missing
 
+# What takes the time is reading the description, however few are sent.
+pytestmark = pytest.mark.more_seeds
+
 
 def test_no_request_that_the_description_leads_to_breaks_the_service(site):
     found = ask(site, 100)

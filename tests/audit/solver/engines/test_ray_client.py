@@ -16,9 +16,10 @@ from benchmarks.clusters import ray_here
 
 ray = pytest.importorskip("ray")
 pytest.importorskip("grpc", reason="Ray's client needs it: treewarden[ray] brings both")
-pytestmark = pytest.mark.cluster
-
-pytestmark = pytest.mark.filterwarnings("ignore")  # what Ray does of files is its own matter
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.filterwarnings("ignore"),  # what Ray does of files is its own matter
+]
 
 
 def forever():

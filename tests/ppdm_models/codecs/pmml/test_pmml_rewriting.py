@@ -12,6 +12,7 @@ from ppdm_models.tree.ensemble import trees_of
 from ppdm_models.tree.predicate import AllOf, CategoryTest, NumericTest, OneOf, Surrogate
 from ppdm_models.tree.tree import Quality, rebuilt
 from tests import places
+from tests.kit.tiers import examples
 from tests.ppdm_models.tree_strategies import trees
 
 PMML = formats()["pmml"]
@@ -140,7 +141,7 @@ def test_one_tree_of_an_ensemble_is_changed_and_the_other_stays():
     assert new.endswith(data[data.index(b'<Segment id="2">') :])
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(tree=trees(), at=st.integers(0, 8))
 def test_any_tree_can_be_pruned_in_its_file(tree, at):
     data = PMML.write(tree)

@@ -35,6 +35,7 @@ from ppdm_models.records.counting.source import count_table
 from ppdm_models.records.read_table import read_table
 from ppdm_models.tree.predicate import Always
 from ppdm_models.tree.tree import Feature, Node, Tree
+from tests.kit.tiers import examples
 
 TEXTS = [
     *("a", "A", "b", "", " ", " a", "a ", "?", "NA", "null", "None", "nan", "1", "1.0", "01", "1e0", "2"),
@@ -173,7 +174,7 @@ def test_texts_are_counted_as_they_are_read(form):
 
 @pytest.mark.parametrize("form", ["parquet", "arrow"])
 def test_typed_values_are_counted_as_they_are_read(form):
-    @settings(max_examples=40, deadline=None, database=None)
+    @settings(max_examples=examples(40), deadline=None, database=None)
     @given(tables(sorted(KINDS)))
     def holds(table):
         check(table, form)
