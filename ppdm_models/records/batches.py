@@ -119,8 +119,6 @@ class Batches:
             yield from (batch for batch in found if batch.num_rows)
         except pa.ArrowCancelled as error:
             raise KeyboardInterrupt from error
-        except MemoryError:  # which Arrow counts among its own
-            raise
         except (pa.ArrowException, UnicodeError) as error:
             if self.may_guess and is_encoding_error(error):
                 raise OtherEncodingError(

@@ -48,6 +48,8 @@ HARMLESS = re.compile(
 )
 """What of Arrow's messages may be shown: the rest quotes cells."""
 INVALID_UTF_8 = "invalid UTF8"
+NO_ROOM = "Failed to launch worker thread"
+"""What Arrow calls an unknown error: there is no memory for a thread. Nothing is wrong with the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,7 @@ def _read(
             table, dialect = _read_csv(file, whole, name, dialect, packing(start))
     except (pa.ArrowException, UnicodeError, csv.Error, OSError) as error:
         is_of_system = isinstance(error, OSError) and bool(error.errno)
-        if is_of_system or isinstance(error, MemoryError):  # which Arrow counts among its own
+        if is_of_system:
             raise
         raise unreadable(name, error) from error
     found = table_of_arrow(table, name, dialect=dialect)
@@ -196,7 +198,13 @@ def unpacked_start(whole: Path | pa.Buffer, packed: str) -> BinaryIO:
 
 
 def unreadable(source: str, error: Exception) -> TableError:
-    """Return that a table cannot be read; of the library's message, only what quotes no cell."""
+    """Return that a table cannot be read; of the library's message, only what quotes no cell.
+
+    Raises:
+        MemoryError: nothing is wrong with the table, there is too little memory for it.
+    """
+    if isinstance(error, MemoryError) or NO_ROOM in str(error):  # Arrow's, too, are among its own
+        raise error if isinstance(error, MemoryError) else MemoryError(NO_ROOM)
     if is_encoding_error(error):
         return TableError(source, f"not text in the encoding that was tried; {SAY_ENCODING}")
     told = HARMLESS.search(str(error))

@@ -103,9 +103,19 @@ def test_what_is_read_a_piece_at_a_time_is_what_is_read_at_once(data, tmp_path):
         assert {n: [v for b in batches for v in b[n].to_pylist()] for n in table.names} == whole
 
 
-def test_a_table_that_is_too_large_for_memory_is_not_called_unreadable(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "error",
+    [
+        pa.ArrowMemoryError("malloc failed"),
+        pa.ArrowException("Unknown error: Failed to launch worker thread: Resource unavailable"),
+    ],
+    ids=["for its cells", "for a thread"],
+)
+def test_a_table_that_is_too_large_for_memory_is_not_called_unreadable(
+    tmp_path, monkeypatch, error
+):
     def too_large(*_, **__):
-        raise pa.ArrowMemoryError("malloc failed")
+        raise error
 
     monkeypatch.setattr(pa_csv, "read_csv", too_large)
     monkeypatch.setattr(pa_csv, "open_csv", too_large)
