@@ -16,7 +16,7 @@ from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats import Format, Opened
 from ppdm_models.meaning.consistency import is_whole
 from ppdm_models.meaning.support import checked
-from ppdm_models.tree.impurity import BITS, printed
+from ppdm_models.tree.impurity import BITS, Impurity, printed
 from ppdm_models.tree.leaks import Leak, LeakKind
 from ppdm_models.tree.predicate import MissingTest, NumericTest, Predicate, features_of
 from ppdm_models.tree.tree import Criterion, Learner, Node, Quality, Task, Tool, Tree
@@ -107,14 +107,25 @@ def _with_impurities(
     found, unknown = [], dict[str, None]()
     for node in nodes:
         name, text = said.get(node.name, (None, ""))
-        value = as_float(text)
-        if name in UNITS and value is not None and value > -1:
-            criterion, unit = UNITS[name]
-            node = replace(node, impurity=printed(criterion, value, decimals, unit))
+        impurity = _impurity(name, text, decimals)
+        if impurity is not None:
+            node = replace(node, impurity=impurity)
         elif name is not None:
             unknown[name] = None
         found.append(node)
     return found, tuple(f"the {name[:40]} of its nodes" for name in unknown)
+
+
+def _impurity(name: str | None, text: str, decimals: int) -> Impurity | None:
+    """Return what is drawn as an impurity; None where its name says nothing, or no node can have it."""
+    value = as_float(text)
+    if name not in UNITS or value is None:
+        return None
+    criterion, unit = UNITS[name]
+    try:
+        return printed(criterion, value, decimals, unit)
+    except ValueError:  # negative by more than rounding
+        return None
 
 
 def _box_draft(

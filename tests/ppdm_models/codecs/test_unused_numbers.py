@@ -78,6 +78,14 @@ def test_an_impurity_without_the_name_of_its_criterion_is_named_as_not_used():
     assert (tree.root.impurity, tree.unused) == (None, ("the impurity of its nodes",))
 
 
+@pytest.mark.parametrize("drawn", ["-7e-3", "-0.245", "-3"])
+def test_an_impurity_that_no_node_can_have_is_named_as_not_used(drawn):
+    dot = DOT.replace("CRITERION", "gini").replace("0.245", drawn)
+    assert drawn in dot
+    tree = load_tree(dot.encode(), "dot")
+    assert (tree.nodes[1].impurity, tree.unused) == (None, ("the gini of its nodes",))
+
+
 def extended(value=b'<Extension name="chiSquare" value="3.5"/>'):
     """The golf tree with labels only and an extension at its root."""
     tree = load_tree(GOLF, "golf")
