@@ -108,20 +108,20 @@ MODELS ?= ../shared/models
 SECONDS ?= 60
 
 soundness: soundness-worlds soundness-ensembles soundness-partial soundness-doors
-	$(BIN)/python -m benchmarks.soundness --cases $(or $(CASES),10000) --seed $(SEED)
+	$(BIN)/python -m tests.judges.run_estimate --cases $(or $(CASES),10000) --seed $(SEED)
 
 soundness-worlds: $(VENV)/.dev
-	$(BIN)/python -m benchmarks.worlds_soundness --cases $(or $(CASES),5000) --seed $(SEED)
+	$(BIN)/python -m tests.judges.run_worlds --cases $(or $(CASES),5000) --seed $(SEED)
 
 soundness-ensembles: $(VENV)/.dev
-	$(BIN)/python -m benchmarks.ensembles_soundness --cases $(or $(CASES),5000) --seed $(SEED)
-	$(BIN)/python -m benchmarks.inverters_soundness --seed $(SEED)
+	$(BIN)/python -m tests.judges.run_ensembles --cases $(or $(CASES),5000) --seed $(SEED)
+	$(BIN)/python -m tests.judges.run_inverters --seed $(SEED)
 
 soundness-partial: $(VENV)/.dev
-	$(BIN)/python -m benchmarks.partial_soundness --cases $(or $(CASES),5000) --seed $(SEED)
+	$(BIN)/python -m tests.judges.run_partial --cases $(or $(CASES),5000) --seed $(SEED)
 
 soundness-doors: $(VENV)/.dev
-	$(BIN)/python -m benchmarks.doors_soundness --cases $(or $(CASES),500) --seed $(SEED)
+	$(BIN)/python -m tests.judges.run_learners --cases $(or $(CASES),500) --seed $(SEED)
 	$(BIN)/python -m tests.judges.run_doors --cases $(or $(CASES),500) --seed $(SEED)
 
 studies: $(VENV)/.dev $(TOOLS)/.tools
@@ -169,7 +169,7 @@ conformance: $(TOOLS)/.tools
 	$(TOOLS)/bin/python -m benchmarks.conformance $(MODELS) --out docs/conformance.md --seed $(SEED)
 
 fuzz: $(TOOLS)/.tools
-	$(TOOLS)/bin/python -m benchmarks.fuzz --seconds $(SECONDS) --seed $(SEED) --models $(MODELS)
+	$(TOOLS)/bin/python -m tests.judges.run_fuzz --seconds $(SECONDS) --seed $(SEED) --models $(MODELS)
 
 # The service, as one tries it, and under strain.
 
@@ -180,7 +180,7 @@ serve: $(VENV)/.dev
 	@$(BIN)/python -m service.operations.demo build/service
 
 chaos: $(VENV)/.dev
-	$(BIN)/python -m benchmarks.chaos --audits $(AUDITS) --database $(DATABASE)
+	$(BIN)/python -m tests.judges.run_chaos --audits $(AUDITS) --database $(DATABASE)
 
 load: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.service_load

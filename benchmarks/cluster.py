@@ -32,10 +32,10 @@ from audit.solver.pool import Pool
 from audit.solver.stream import each_done
 from audit.solver.task import Answer, Task
 from audit.system.system import build_system
-from benchmarks.clusters import DaskHere, dask_here
 from benchmarks.gate import gate, write_models
 from benchmarks.machine import machine
-from benchmarks.soundness_cases import sample
+from tests.judges.estimate.cases import sample
+from tests.kit.clusters import DaskHere, dask_here
 
 WORKERS = 2
 GOAL_RATIO = 1.15

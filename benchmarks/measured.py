@@ -26,11 +26,11 @@ from audit.facts.case import Case
 from audit.people.members import members
 from audit.solver.parallel import default_jobs, start_ahead
 from audit.system.system import build_system
-from benchmarks import direct
 from benchmarks.adult import NUMBERS, QUASI_IDENTIFIERS, adult, binary, multiway
 from benchmarks.maxent import opti
 from benchmarks.maxent.stages import Stages
-from benchmarks.product import answer
+from tests.judges.estimate import direct
+from tests.judges.estimate.product import answer
 
 REPORTED = (
     "status",

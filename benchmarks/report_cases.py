@@ -18,7 +18,6 @@ from benchmarks.adult import (
     adult,
     multiway,
 )
-from benchmarks.studies.zhu_du_example import RECORDS
 from benchmarks.worlds_tables import grown
 from ppdm_models.codecs.pmml.write import written
 from ppdm_models.codecs.sklearn.fitted import from_sklearn
@@ -26,6 +25,7 @@ from ppdm_models.learn.id3 import grow_id3
 from ppdm_models.records.read_table import table_of
 from ppdm_models.records.table import Table
 from ppdm_models.tree.tree import Criterion, Tree
+from tests.judges.worlds.zhu_du_example import RECORDS
 from treewarden.jobs.survey import SENSITIVE as AFFAIR
 from treewarden.jobs.survey import survey
 

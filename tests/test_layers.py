@@ -232,6 +232,15 @@ def imports_of_tests_or_benchmarks():
                 yield f"{path} -> {name}"
 
 
+def imports_of_benchmarks_by_other_tests():
+    """What both need is in `tests/judges` or `tests/kit`; benchmarks are imported by their own tests alone."""
+    tests = places.ROOT / "tests"
+    for path in sorted(tests.rglob("*.py")):
+        if path.relative_to(tests).parts[0] != "benchmarks":
+            names = imported(path.relative_to(places.ROOT))
+            yield from (f"{path} -> {name}" for name in names if name.startswith("benchmarks."))
+
+
 def imports_go_round_in_a_circle():
     done: set[Path] = set()
     for start in SOURCES:
@@ -289,6 +298,7 @@ def a_folder_of_plug_ins_holds_another_room():
 RULES = [
     imports_point_up,
     imports_of_tests_or_benchmarks,
+    imports_of_benchmarks_by_other_tests,
     imports_go_round_in_a_circle,
     an_import_hides_inside_a_function,
     a_solver_is_touched_elsewhere,

@@ -255,8 +255,9 @@ one core).
 
 ## Against other ways to the same answer
 
-The unreduced problem (every profile, class and candidate split at once) in Pyomo and IPOPT (`benchmarks.direct`), and
-by hand in CasADi's Opti with IPOPT and exact derivatives; {bench.base.limit_seconds:g} seconds at most for each.
+The unreduced problem (every profile, class and candidate split at once) in Pyomo and IPOPT
+(`tests.judges.estimate.direct`), and by hand in CasADi's Opti with IPOPT and exact derivatives;
+{bench.base.limit_seconds:g} seconds at most for each.
 × is their time over the product's, within this run. A method that ran out of time is not tried on larger trees.
 
 {against(bench, ladder)}

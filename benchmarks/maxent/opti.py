@@ -11,8 +11,8 @@ from audit.estimate.posterior import Posterior, certain, entropy
 from audit.facts.kind import as_lines
 from audit.facts.rows import Linear, SplitFamily
 from audit.system.system import System, max_violation
-from benchmarks.direct import closed_forms
-from benchmarks.soundness import split_rows
+from tests.judges.estimate.direct import closed_forms
+from tests.judges.run_estimate import split_rows
 
 SMALLEST = 1e-12
 TAU = 1e-7

@@ -16,7 +16,6 @@ import numpy as np
 
 from audit.people.population import Population
 from benchmarks.machine import machine
-from benchmarks.spread import ask_where, imported, in_order
 from benchmarks.studies.pruning_data import SETS, Part, grown, hierarchies, parts, whole
 from benchmarks.studies.zhu_du_figures import bars
 from benchmarks.tables import number, table
@@ -28,6 +27,7 @@ from ppdm_models.pruning.optimal import prune_optimally
 from ppdm_models.records.routing import route
 from ppdm_models.records.taxonomy import Taxonomies
 from ppdm_models.tree.tree import Tree
+from tests.judges.spread import ask_where, imported, in_order
 
 REQUIREMENTS = {
     "k = 5": (("k_anonymity", "at_least", 5, ""),),

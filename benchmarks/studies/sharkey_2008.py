@@ -19,7 +19,6 @@ from typing import TypeVar
 
 from matplotlib.figure import Figure
 
-from benchmarks.spread import ask_where, imported, in_order
 from benchmarks.studies.pruning_data import Records
 from benchmarks.studies.sharkey_data import SETS, missing, whole
 from benchmarks.studies.sharkey_findings import Found
@@ -36,6 +35,7 @@ from benchmarks.studies.sharkey_runs import (
 from benchmarks.studies.sharkey_text import document
 from benchmarks.studies.zhu_du_figures import COLOURS, write
 from ppdm_models.tree.column import NumericColumn
+from tests.judges.spread import ask_where, imported, in_order
 
 Key = TypeVar("Key")
 Score = TypeVar("Score")

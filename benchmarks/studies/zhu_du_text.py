@@ -7,8 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
-from benchmarks.studies.zhu_du_example import answers, edge
 from benchmarks.tables import number, table
+from tests.judges.worlds.zhu_du_example import answers, edge
 
 PAPER_TOP = (
     (1.492, 0.971, 2.463),

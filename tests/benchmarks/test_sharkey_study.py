@@ -11,6 +11,7 @@ pytest.importorskip("sklearn", reason="the study's global models are scikit-lear
 
 from benchmarks.studies import sharkey_2008, sharkey_data
 from benchmarks.studies.pruning_data import Records
+from benchmarks.studies.sharkey_data import equal_width
 from benchmarks.studies.sharkey_findings import FINDINGS, Found
 from benchmarks.studies.sharkey_models import MODELS, DecisionTable, DecisionTree, OneRule
 from benchmarks.studies.sharkey_runs import DIVERSITY, Scores, Size, grown
@@ -142,3 +143,8 @@ def test_where_no_demand_gives_both_data_nothing_is_compared():
     found = private({("LD", 0): None, ("PPGEN", 1): 0.9})
     said = next(one for one in FINDINGS if "beats LD" in one.said and "Nursery" in one.needs)
     assert said.row(found)[1] == "not judged"
+
+
+def test_equal_widths_are_halved_level_by_level():
+    found = equal_width("n", 0.0, 8.0)
+    assert found.cuts == ((1, 2, 3, 4, 5, 6, 7), (2, 4, 6), (4,), ())

@@ -15,8 +15,8 @@ from audit.people.population import Population
 from audit.reading import Undetermined
 from audit.run import run
 from audit.system.system import build_system
-from benchmarks import direct
 from ppdm_models.tree.column import CategoricalColumn
+from tests.judges.estimate import direct
 from tests.small_audits import flat_tree
 
 COUNTS = [[7, 2, 0], [3, 3, 3]]

@@ -15,13 +15,13 @@ from audit.options import AuditOptions
 from audit.people.members import members
 from audit.people.population import build_population
 from audit.system.system import System, build_system, max_violation
-from benchmarks import direct
 from ppdm_models.records.read_table import table_of
 from ppdm_models.records.table import Table
 from ppdm_models.tree.predicate import CategoryTest
 from ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Tree
 from tests.cases import case_of, multiway_case, random_table
 from tests.independent import best_of_starts
+from tests.judges.estimate import direct
 
 SPLITS = ("gini", "entropy", "gain-ratio")
 WITH_ACTIVE_ROWS = [

@@ -11,8 +11,8 @@ from audit.estimate.solved import shares
 from audit.estimate.violated import violated
 from audit.options import AuditOptions
 from audit.system.system import build_system
-from benchmarks.product import answer
-from benchmarks.soundness_cases import sample
+from tests.judges.estimate.cases import sample
+from tests.judges.estimate.product import answer
 
 TWINS = 202104
 """A case of which three classes are known to have equal totals, and whose best estimates tell them apart."""

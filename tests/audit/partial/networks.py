@@ -4,7 +4,7 @@ import numpy as np
 
 from audit.partial.learned import proofs, shares
 from audit.partial.scaling import spread
-from benchmarks import partial_cases
+from tests.judges import partial_cases
 
 
 class Small:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from audit.partial.flows import LOOKED, Room, Rooms, ends, moved, table_of
-from benchmarks import partial_cases
 from tests.audit.partial.networks import Small
+from tests.judges import partial_cases
 
 
 def test_margins_keep_a_person_out_of_a_leaf_that_its_path_leaves_open():

@@ -13,12 +13,12 @@ from audit.partial.secret import secret_of
 from audit.people.population import build_population
 from audit.reading import Undetermined
 from audit.worlds.clock import clock
-from benchmarks.partial_cases import every_value, tree_and_people
 from ppdm_models.errors import KnowledgeError
 from ppdm_models.records.read_table import table_of
 from ppdm_models.tree.column import CategoricalColumn
 from ppdm_models.tree.predicate import Always, NumericTest
 from ppdm_models.tree.tree import Feature, Node, Quality, Tree
+from tests.judges.partial_cases import every_value, tree_and_people
 
 NO_SPLITS = Knowledge(split=SplitLevel.NONE)
 

@@ -17,8 +17,8 @@ from audit.partial.leaf_table import leaf_table
 from audit.partial.secret import secret_of
 from audit.people.merged import merged
 from audit.worlds.clock import clock
-from benchmarks.partial_cases import every_value, fitting, tree_and_people
 from ppdm_models.records.routing import route
+from tests.judges.partial_cases import every_value, fitting, tree_and_people
 from tests.kit.tiers import seeds
 
 ROOM = 1e-6

@@ -18,11 +18,11 @@ from audit.people.members import members
 from audit.people.merged import merged
 from audit.people.population import build_population
 from audit.worlds.clock import clock
-from benchmarks.partial_cases import every_table, tree_and_people
 from ppdm_models.records.read_table import table_of
 from ppdm_models.tree.predicate import Always, CategoryTest, NumericTest
 from ppdm_models.tree.tree import Feature, Node, Quality, Tree
 from tests.audit.partial.test_feature import asked
+from tests.judges.partial_cases import every_table, tree_and_people
 
 NO_SPLITS = Knowledge(split=SplitLevel.NONE)
 

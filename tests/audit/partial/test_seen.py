@@ -11,9 +11,9 @@ from audit.partial.ground import Ground
 from audit.partial.seen import NO_SIZES, SPLITS_NOT_USED, WEIGHED, seen_by
 from audit.people.population import build_population
 from audit.worlds.clock import clock
-from benchmarks.partial_cases import every_table
 from ppdm_models.tree.tree import Criterion, Quality
 from tests.cases import multiway_tree, random_table
+from tests.judges.partial_cases import every_table
 
 NO_SPLITS = Knowledge(split=SplitLevel.NONE)
 

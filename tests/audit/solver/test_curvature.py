@@ -19,11 +19,11 @@ from audit.options import AuditOptions
 from audit.people.population import build_population
 from audit.solver.curvature import weights
 from audit.system.system import build_system
-from benchmarks import direct
-from benchmarks.product import answer
-from benchmarks.soundness_cases import sample
 from ppdm_models.tree.tree import Criterion
 from tests.cases import case_of, multiway_tree, random_table
+from tests.judges.estimate import direct
+from tests.judges.estimate.cases import sample
+from tests.judges.estimate.product import answer
 
 EMPTY = ProgramBuilder().program(Criterion.GINI)
 

@@ -17,13 +17,13 @@ from audit.system.system import build_system
 from audit.worlds.engine import reason
 from audit.worlds.enough import DECIDED
 from audit.worlds.state import Tiers
-from benchmarks.worlds_cases import small_sample
 from policies.binding import Under, When
 from policies.judging.enough import enough
 from policies.judging.judge import judge
 from policies.pack import calls, load_pack, read_pack
 from policies.shipped import shipped_packs
 from tests.grown_trees import grown
+from tests.judges.worlds.cases import small_sample
 from tests.kit.tiers import seeds
 from tests.small_audits import evidence_of, exposed, pack_of
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from benchmarks.fuzz import KEPT, outcome
 from ppdm_models.files.load import formats
 from tests import places
+from tests.judges.run_fuzz import KEPT, outcome
 
 ROOT = places.ROOT
 FOUND = sorted((ROOT / KEPT).glob("*/*.bin"))

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.studies.sharkey_data import equal_width
 from ppdm_models.errors import TaxonomyError
 from ppdm_models.full_domain.groups import Requirement
 from ppdm_models.full_domain.lattice import Lattice, generalise
 from ppdm_models.full_domain.levels import ladder
-from ppdm_models.records.taxonomy import Categories
+from ppdm_models.records.taxonomy import Categories, Intervals
 from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from tests.kit.tiers import examples
 
+WIDTHS = Intervals("n", ((2.25, 4.5, 6.75), (4.5,), ()), "equal widths")
 TREE = Categories(
     "q",
     {
@@ -43,7 +43,7 @@ def lattices(draw):
 
     ladders = [
         ladder("q", categories(draw(some(3))), TREE),
-        ladder("n", NumericColumn(np.array(draw(some(9)), float)), equal_width("n", 0, 9, 2)),
+        ladder("n", NumericColumn(np.array(draw(some(9)), float)), WIDTHS),
         ladder("r", categories(draw(some(2)))),
     ]
     return Lattice(tuple(draw(st.permutations(ladders))), categories(draw(some(2)), "xyz"))
@@ -148,11 +148,6 @@ def test_of_equal_costs_the_lower_levels_win():
     found = generalise(lattice, Requirement(k=2))
     assert found is not None
     assert found.levels == (0, 0)
-
-
-def test_equal_widths_are_halved_level_by_level():
-    found = equal_width("n", 0.0, 8.0)
-    assert found.cuts == ((1, 2, 3, 4, 5, 6, 7), (2, 4, 6), (4,), ())
 
 
 def test_too_many_combinations_are_refused():

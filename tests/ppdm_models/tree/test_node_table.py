@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.formats.forest import forest
 from ppdm_models.codecs.boosted.trees import differing_roots
 from ppdm_models.files.load import load_model
 from ppdm_models.meaning.partition import problems
@@ -18,6 +17,7 @@ from ppdm_models.tree.node_table import NodeTable
 from ppdm_models.tree.predicate import Always, CategoryTest, NumericTest
 from ppdm_models.tree.tree import Feature, Quality, Tree
 from tests import places
+from tests.kit.large_pmml import forest
 
 GOOD = sorted((places.DATA / "formats").glob("*/good/*"))
 PMML = [path for path in GOOD if path.parent.parent.name == "pmml"]

@@ -1,9 +1,9 @@
-"""Requests generated from the service's own description; ``python -m benchmarks.service_requests`` sends more."""
+"""Requests generated from the service's own description; ``python -m tests.judges.service_requests`` sends more."""
 
 import pytest
 
 pytest.importorskip("schemathesis")
-from benchmarks.service_requests import ask  # noqa: E402  # needs what may be missing
+from tests.judges.service_requests import ask  # noqa: E402  # needs what may be missing
 
 # What takes the time is reading the description, however few are sent.
 pytestmark = pytest.mark.more_seeds

@@ -1,6 +1,6 @@
 import pytest
 
-from benchmarks.chaos import chaos
+from tests.judges.run_chaos import chaos
 from tests.service import sites
 
 

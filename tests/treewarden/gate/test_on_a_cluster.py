@@ -8,8 +8,8 @@ import treewarden
 from audit.solver import parallel
 from audit.solver.engines import dask
 from audit.solver.pool import WORKERS
-from benchmarks.clusters import dask_here
 from ppdm_models.errors import TreewardenError
+from tests.kit.clusters import dask_here
 from tests.kit.command import run_command as run
 from tests.treewarden.vertical.tennis import PARTIES, ROWS, write_table
 

@@ -25,13 +25,13 @@ from audit.solver.stream import each_done
 from audit.system.system import build_system
 from audit.worlds import decide, helpers
 from audit.worlds.engine import reason
-from benchmarks.clusters import dask_here
 from policies.pack import load_pack
 from ppdm_models.errors import ClusterError, PolicyError
 from tests.audit.people.sent_over import FOREST, people, sent_by_others_too
 from tests.audit.people.sent_over import said as said_of_trees
 from tests.audit.worlds.side_by_side import FEW_WORLDS, made, said
 from tests.cases import multiway_case
+from tests.kit.clusters import dask_here
 
 pytest.importorskip("distributed")
 pytestmark = pytest.mark.cluster

@@ -8,9 +8,9 @@ from audit.solver.engines import dask
 from audit.solver.engines.cluster import on_cluster
 from audit.solver.pool import Pool
 from audit.solver.stream import each_done
-from benchmarks.clusters import dask_here
 from ppdm_models.errors import ClusterError
 from ppdm_models.vertical.certificates import make_certificates
+from tests.kit.clusters import dask_here
 
 pytest.importorskip("distributed")
 config = pytest.importorskip("dask.config")

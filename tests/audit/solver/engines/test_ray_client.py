@@ -12,7 +12,7 @@ from audit.solver.engines.ray import Ray
 from audit.solver.parcel import Common
 from audit.solver.pool import Pool
 from audit.solver.stream import each_done
-from benchmarks.clusters import ray_here
+from tests.kit.clusters import ray_here
 
 ray = pytest.importorskip("ray")
 pytest.importorskip("grpc", reason="Ray's client needs it: treewarden[ray] brings both")

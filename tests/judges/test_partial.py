@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.partial_soundness import trial
+from tests.judges.run_partial import trial
 
 
 @pytest.mark.parametrize("seed", range(40))

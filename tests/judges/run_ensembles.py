@@ -1,6 +1,6 @@
 """Tries what leaves of several trees prove on random small cases: every table that fits is listed, and judges.
 
-    python -m benchmarks.ensembles_soundness --cases 5000 --seed 0
+    python -m tests.judges.run_ensembles --cases 5000 --seed 0
 
 Cases have up to twelve cells, four trees and three classes, sums that are exact or intervals, and the true table known
 to the proofs, or not, or another one taken for it. Some have rows that need not be of any table, some no time at all.
@@ -34,9 +34,9 @@ from audit.joint.rows import JointRows
 from audit.reading import Undetermined
 from audit.worlds.clock import clock
 from audit.worlds.proofs.bounds import ContradictionError
-from benchmarks.certificates_again import proved_again
-from benchmarks.spread import ask_where, imported, in_order
 from ppdm_models.arrays import IntArray
+from tests.judges.certificates_again import proved_again
+from tests.judges.spread import ask_where, imported, in_order
 
 MOST_CELLS, MOST_TREES, MOST_TABLES = 12, 4, 20_000
 BUDGET_SECONDS = 5.0

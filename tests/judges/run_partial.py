@@ -1,6 +1,6 @@
 """Tries what is said of who knows only some columns on random small cases: all tables that fit are listed, and judge.
 
-    python -m benchmarks.partial_soundness --cases 5000 --seed 0
+    python -m tests.judges.run_partial --cases 5000 --seed 0
 
 Half of the cases are networks of people over leaves (who can be where, and the classes of each leaf). The others are
 trees that were grown on a few people, of whom one column is known, both or none, or of whom one column is secret,
@@ -35,7 +35,8 @@ from audit.partial.seen import Seen, seen_by
 from audit.reading import Undetermined
 from audit.worlds.clock import clock
 from audit.worlds.result import Worlds
-from benchmarks.partial_cases import (
+from ppdm_models.arrays import IntArray
+from tests.judges.partial_cases import (
     Small,
     drawn,
     every_table,
@@ -44,8 +45,7 @@ from benchmarks.partial_cases import (
     optimum,
     tree_and_people,
 )
-from benchmarks.spread import ask_where, imported, in_order
-from ppdm_models.arrays import IntArray
+from tests.judges.spread import ask_where, imported, in_order
 
 NO_SPLITS = Knowledge(split=SplitLevel.NONE)
 OFF = 1e-6

@@ -2,8 +2,8 @@
 
 import pytest
 
-from benchmarks.doors_cases import KINDS
-from benchmarks.doors_soundness import trial
+from tests.judges.learners.cases import KINDS
+from tests.judges.run_learners import trial
 from tests.kit.tiers import seeds
 
 SEEDS = seeds(30)

@@ -1,6 +1,6 @@
 """Sends requests generated from the service's own description, right ones and wrong ones, and looks for errors.
 
-Run as ``python -m benchmarks.service_requests [--requests 5000] [--seed 1]``: on SQLite, and on PostgreSQL where one
+Run as ``python -m tests.judges.service_requests [--requests 5000] [--seed 1]``: on SQLite, and on PostgreSQL where one
 answers (TREEWARDEN_TEST_POSTGRESQL); an administrator asks, half of the time for things that are there. Ends with 1
 where an answer is a server's error (5xx), or a refusal is not problem+json.
 """

@@ -1,6 +1,6 @@
 """Tries the reasoning over whole records on random small trees: every world is listed and judges what is said.
 
-    python -m benchmarks.worlds_soundness --cases 5000 --seed 0
+    python -m tests.judges.run_worlds --cases 5000 --seed 0
 
 Prints the seed of every miss and one line that counts them; the exit code is 1 where there is a miss. "Not decided" is
 no miss, but its share is printed. Intervals that are drawn hold with a known probability: one that is impossibly far
@@ -26,9 +26,9 @@ from audit.worlds.engine import reason
 from audit.worlds.found.exact_posterior import ERROR
 from audit.worlds.result import Consistency, Worlds
 from audit.worlds.state import Tiers
-from benchmarks.spread import ask_where, imported, in_order
-from benchmarks.worlds_brute_force import Every, every_world
-from benchmarks.worlds_cases import Told, altered, at_levels, example_system, small_sample, told
+from tests.judges.spread import ask_where, imported, in_order
+from tests.judges.worlds.brute_force import Every, every_world
+from tests.judges.worlds.cases import Told, altered, at_levels, example_system, small_sample, told
 
 BUDGET_SECONDS = 30.0
 ONLY_PROOFS = Tiers(enumerate=None, most_draws=400)
@@ -249,7 +249,7 @@ def summary(tried: Counter[str], cases: int, missed: int) -> str:
 
 def main() -> int:
     """Judge as many cases as the command line says."""
-    ask = argparse.ArgumentParser(prog="python -m benchmarks.worlds_soundness", description=__doc__)
+    ask = argparse.ArgumentParser(prog="python -m tests.judges.run_worlds", description=__doc__)
     ask.add_argument("--cases", type=int, default=5_000)
     ask.add_argument("--seed", type=int, default=0)
     ask_where(ask)

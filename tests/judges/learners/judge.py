@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.doors_learners import Case, Node
+from tests.judges.learners.learners import Case, Node
 
 LEAST_STEP = np.float32(1e-7)
 """scikit-learn adds this to a 32-bit number, in 32 bits, and takes no number up to there for a larger one."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.worlds_soundness import example, trial
+from tests.judges.run_worlds import example, trial
 from tests.kit.tiers import seeds
 
 SEEDS = seeds(25, quick=8)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.soundness_cases import Sample, matching
 from ppdm_models.tree.predicate import CategoryTest, NumericTest
 from ppdm_models.tree.tree import Node
+from tests.judges.estimate.cases import Sample, matching
 
 SURE = 1e-10
 """A row that the truth misses by less than this is kept by every implementation."""
@@ -227,5 +227,5 @@ def _sides(sample: Sample, values: np.ndarray, is_numeric: bool) -> Iterator[lis
 
 
 def _takes_sets(sample: Sample) -> bool:
-    """Whether the learner compared sets of categories: the one of `benchmarks.binary_learner` does."""
+    """Whether the learner compared sets of categories: the one of `tests.judges.estimate.binary_learner` does."""
     return sample.learner == "mixed"

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from benchmarks.doors_learners import Case, best_first_case, id3_case, sklearn_case
 from ppdm_models.learn.best_first import BestFirst
 from ppdm_models.tree.tree import Quality
+from tests.judges.learners.learners import Case, best_first_case, id3_case, sklearn_case
 
 KINDS = {
     "missing": "missing cells",

@@ -1,6 +1,6 @@
 """Tries the estimate on random small cases: every answer is judged by code and by methods that are not the product's.
 
-    python -m benchmarks.soundness --cases 10000 --seed 0
+    python -m tests.judges.run_estimate --cases 10000 --seed 0
 
 Prints the seed of every miss and one line that counts them; the exit code is 1 where there is a miss. A case that the
 product says it could not solve is no miss, but is counted and named too.
@@ -23,14 +23,14 @@ from audit.estimate.report import SolverReport
 from audit.facts.rows import Grouping, LeafMass, Linear, Plurality, ProfileTotals, SplitFamily
 from audit.facts.rows import Row as SystemRow
 from audit.system.system import System, build_system
-from benchmarks import definitions, direct
-from benchmarks.definitions import LinearRow, Row, SplitRow, is_convex
-from benchmarks.disguise import Disguise, cut, renamed
-from benchmarks.judge import best_of_starts, dual_bound, entropy
-from benchmarks.product import answer as product_answer
-from benchmarks.product import whole
-from benchmarks.soundness_cases import Sample, sample
-from benchmarks.spread import ask_where, imported, in_order
+from tests.judges.estimate import definitions, direct
+from tests.judges.estimate.cases import Sample, sample
+from tests.judges.estimate.definitions import LinearRow, Row, SplitRow, is_convex
+from tests.judges.estimate.disguise import Disguise, cut, renamed
+from tests.judges.estimate.judge import best_of_starts, dual_bound, entropy
+from tests.judges.estimate.product import answer as product_answer
+from tests.judges.estimate.product import whole
+from tests.judges.spread import ask_where, imported, in_order
 
 VIOLATION_SHARE = 1e-6
 ENTROPY_CONVEX = 1e-5
@@ -305,7 +305,7 @@ def trials(cases: int, seed: int, jobs: int, cluster: str | None = None) -> Iter
 
 def main() -> int:
     """Judge as many cases as the command line says."""
-    ask = argparse.ArgumentParser(prog="python -m benchmarks.soundness", description=__doc__)
+    ask = argparse.ArgumentParser(prog="python -m tests.judges.run_estimate", description=__doc__)
     ask.add_argument("--cases", type=int, default=10_000)
     ask.add_argument("--seed", type=int, default=0)
     ask_where(ask)

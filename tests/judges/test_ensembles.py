@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from benchmarks import ensembles_soundness
-from benchmarks.ensembles_soundness import case, tables, trial
+from tests.judges import run_ensembles as ensembles_soundness
+from tests.judges.run_ensembles import case, tables, trial
 
 
 @pytest.mark.parametrize("seed", range(700, 712))

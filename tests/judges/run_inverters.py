@@ -1,6 +1,6 @@
 """Tries what leaf values of boosted models say of the labels: models grown here, whose leaves are known, judge it.
 
-    python -m benchmarks.inverters_soundness --cases 300 --seed 0
+    python -m tests.judges.run_inverters --cases 300 --seed 0
 
 So many models of each library that is installed are grown on random small tables, two in three with nothing that veils
 the sums, the others with sampling, weights, penalties and the like. What is said of a leaf must hold of its people; so
@@ -30,11 +30,11 @@ from audit.people.forest import Forest, forest_of
 from audit.people.population import Population, build_population
 from audit.reading import Undetermined
 from audit.worlds.clock import clock
-from benchmarks.inverters_learners import LEARNERS, Lesson, NotGrownError, is_there, lesson
-from benchmarks.spread import ask_where, imported, in_order
 from ppdm_models.errors import TableError, TreeFormatError
 from ppdm_models.records.read_table import table_of
 from ppdm_models.tree.ensemble import Ensemble, Model
+from tests.judges.inverter_learners import LEARNERS, Lesson, NotGrownError, is_there, lesson
+from tests.judges.spread import ask_where, imported, in_order
 
 SECONDS = 2.0
 
@@ -178,9 +178,7 @@ def trials(
 
 def main() -> int:
     """Judge as many models as the command line says."""
-    ask = argparse.ArgumentParser(
-        prog="python -m benchmarks.inverters_soundness", description=__doc__
-    )
+    ask = argparse.ArgumentParser(prog="python -m tests.judges.run_inverters", description=__doc__)
     ask.add_argument("--cases", type=int, default=300, help="models of each library")
     ask.add_argument("--seed", type=int, default=0)
     ask.add_argument("--only", default="", help="only the learners whose names contain this")

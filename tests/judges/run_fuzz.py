@@ -1,6 +1,6 @@
 """Damages model files at random and looks for a reader that fails otherwise than by refusing the file.
 
-    python -m benchmarks.fuzz --seconds 60 --models ../shared/models
+    python -m tests.judges.run_fuzz --seconds 60 --models ../shared/models
 
 Each reader gets an equal share of the time. What makes one fail is kept under tests/data/fuzz, once for each line of
 code that fails, with the message beside it.

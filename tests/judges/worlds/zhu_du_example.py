@@ -10,11 +10,11 @@ from audit.facts.case import Case
 from audit.people.members import members
 from audit.people.population import build_population
 from audit.system.system import build_system
-from benchmarks.definitions import after
-from benchmarks.product import answer
 from ppdm_models.learn.id3 import grow_id3
 from ppdm_models.records.read_table import table_of
 from ppdm_models.tree.tree import Criterion, Feature
+from tests.judges.estimate.definitions import after
+from tests.judges.estimate.product import answer
 
 RECORDS = {
     "Age": ["a", "a", "b", "b", "c", "c"],

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from benchmarks.disguise import cut, renamed
-from benchmarks.soundness import Trial, answered, same, trial
-from benchmarks.soundness_cases import sample
+from tests.judges.estimate.cases import sample
+from tests.judges.estimate.disguise import cut, renamed
+from tests.judges.run_estimate import Trial, answered, same, trial
 from tests.kit.tiers import in_tiers
 
 ONCE_WRONG = (

@@ -11,13 +11,13 @@ from audit.adversary.knowledge import Knowledge, KnownRecord, Statement
 from audit.facts.case import Case
 from audit.people.members import members
 from audit.people.population import Population, build_population
-from benchmarks.binary_learner import grow_binary
 from ppdm_models.codecs.sklearn.fitted import from_sklearn
 from ppdm_models.learn.id3 import grow_id3
 from ppdm_models.records.read_table import table_of
 from ppdm_models.records.table import Table
 from ppdm_models.tree.column import NumericColumn, number_text
 from ppdm_models.tree.tree import Criterion, Feature, Quality, Tree
+from tests.judges.estimate.binary_learner import grow_binary
 
 SPLITS = ("gini", "entropy", "gain-ratio")
 LEARNERS = ("id3", "id3", "scikit-learn", "mixed")

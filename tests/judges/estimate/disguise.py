@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from benchmarks.soundness_cases import Fact, Sample
 from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 from ppdm_models.tree.predicate import CategoryTest, NumericTest, Predicate
+from tests.judges.estimate.cases import Fact, Sample
 
 
 @dataclass(frozen=True)

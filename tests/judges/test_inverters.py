@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from audit.inverters import LeafSums
-from benchmarks import inverters_soundness
-from benchmarks.inverters_learners import LEARNERS, is_there
-from benchmarks.inverters_soundness import trial
+from tests.judges import run_inverters as inverters_soundness
+from tests.judges.inverter_learners import LEARNERS, is_there
+from tests.judges.run_inverters import trial
 
 
 @pytest.mark.parametrize("seed", range(2))

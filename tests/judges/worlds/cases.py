@@ -14,14 +14,14 @@ from audit.people.members import members
 from audit.people.population import build_population
 from audit.reading import Undetermined
 from audit.system.system import System, build_system
-from benchmarks import definitions
-from benchmarks.definitions import LinearRow, Row
-from benchmarks.soundness_cases import LEARNERS, SPLITS, Sample, grown, true_facts
-from benchmarks.studies.zhu_du_example import RECORDS as EXAMPLE
 from ppdm_models.learn.id3 import grow_id3
 from ppdm_models.records.read_table import table_of
 from ppdm_models.records.table import Table
 from ppdm_models.tree.tree import Criterion, Feature
+from tests.judges.estimate import definitions
+from tests.judges.estimate.cases import LEARNERS, SPLITS, Sample, grown, true_facts
+from tests.judges.estimate.definitions import LinearRow, Row
+from tests.judges.worlds.zhu_du_example import RECORDS as EXAMPLE
 
 LEVELS = ("counts", "rates", "labels")
 MOST_RECORDS = {2: 13, 3: 9}

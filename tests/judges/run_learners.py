@@ -1,9 +1,9 @@
 """Tries how files and tables become facts: small hostile tables, judged by running the real learners on every table.
 
-    python -m benchmarks.doors_soundness --cases 500 --seed 0
+    python -m tests.judges.run_learners --cases 500 --seed 0
 
-Every seed is tried as every kind (`--kinds missing ties` for some; see `benchmarks.doors_cases`). A miss prints its
-seed and kind, and the exit code is 1 where there is one; the last line counts per kind. What is claimed:
+Every seed is tried as every kind (`--kinds missing ties` for some; see `tests.judges.learners.cases`). A miss prints
+its seed and kind, and the exit code is 1 where there is one; the last line counts per kind. What is claimed:
 
 - nothing that the product calls certain, and no bound of it, is contradicted by a table on which the learner, run
   again with the same settings, grows the very same tree;
@@ -31,13 +31,13 @@ from audit.reading import Undetermined
 from audit.result import Audit
 from audit.run import run
 from audit.worlds.result import Worlds
-from benchmarks.doors_cases import KINDS, draw_case
-from benchmarks.doors_judge import Judged, forced, judged
-from benchmarks.doors_learners import Case
-from benchmarks.spread import ask_where, imported, in_order
 from ppdm_models.errors import KnowledgeError, TreewardenError
 from ppdm_models.records.read_table import table_of
 from ppdm_models.tree.column import CategoricalColumn
+from tests.judges.learners.cases import KINDS, draw_case
+from tests.judges.learners.judge import Judged, forced, judged
+from tests.judges.learners.learners import Case
+from tests.judges.spread import ask_where, imported, in_order
 
 BUDGET_SECONDS = 20.0
 CERTAIN, SMALLEST = MeasureCall("certain_disclosure"), MeasureCall("k_anonymity")
@@ -279,7 +279,7 @@ def summary(tried: dict[str, Counter[str]], missed: Counter[str]) -> str:
 
 def main() -> int:
     """Judge as many cases as the command line says."""
-    ask = argparse.ArgumentParser(prog="python -m benchmarks.doors_soundness", description=__doc__)
+    ask = argparse.ArgumentParser(prog="python -m tests.judges.run_learners", description=__doc__)
     ask.add_argument("--cases", type=int, default=500, help="per kind")
     ask.add_argument("--seed", type=int, default=0)
     ask_where(ask)

@@ -1,7 +1,8 @@
 """All worlds of a small case by listing every table: shares no arithmetic with the product.
 
-Rows come from `benchmarks.definitions`; tables have shape (K, P, m). Floats decide a row where two splits differ by
-more than 1e-9 per record, which is what the product lets pass as a learner's rounding; else whole numbers do.
+Rows come from `tests.judges.estimate.definitions`; tables have shape (K, P, m). Floats decide a row where two
+splits differ by more than 1e-9 per record, which is what the product lets pass as a learner's rounding; else
+whole numbers do.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from benchmarks.definitions import LinearRow, SplitRow
-from benchmarks.worlds_cases import Told
+from tests.judges.estimate.definitions import LinearRow, SplitRow
+from tests.judges.worlds.cases import Told
 
 ROUNDING = 1e-9
 RECORDS = 1e-6

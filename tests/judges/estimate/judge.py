@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import linprog, minimize
 
-from benchmarks.definitions import LinearRow, Row, SplitRow
+from tests.judges.estimate.definitions import LinearRow, Row, SplitRow
 
 FEASIBLE = 1e-7
 SMALLEST = 1e-10

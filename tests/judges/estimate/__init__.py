@@ -1,0 +1,1 @@
+"""The estimate, judged by code and methods that are not the product's."""

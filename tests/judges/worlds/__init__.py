@@ -1,0 +1,1 @@
+"""Exact worlds, judged by a list of every world."""
