@@ -2,8 +2,8 @@
 
 Run as ``python -m tests.judges.run_chaos [--audits 1000] [--kills 60] [--stops 8] [--database sqlite|postgresql]``:
 three real ``treewarden worker`` processes and a ``treewarden serve`` with a worker beside it, leases of 3 s. Random
-workers that do a job are killed by SIGKILL and begun anew, now and then the server with its worker, others are halted by
-SIGSTOP for longer than a lease; then two workers are killed for good.
+workers that do a job are killed by SIGKILL and begun anew, now and then the server with its worker, others are halted
+by SIGSTOP for longer than a lease; then two workers are killed for good.
 Prints a table; ends with 1 where an audit was lost or committed twice, a key or process was left, or two leases did
 not do.
 """
