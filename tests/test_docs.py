@@ -8,7 +8,7 @@ import pytest
 
 from policies.shipped import shipped_packs
 from reports.document.document import Document
-from tests import places
+from tests.kit import places
 from treewarden.cli import COMMANDS
 from treewarden.terminal.exits import EXITS, MEANINGS
 

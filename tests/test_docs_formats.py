@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from click.testing import CliRunner
 
 from policies.pack import read_pack
-from tests import places
-from treewarden.cli import cli
+from tests.kit import places
+from tests.kit.run import run_command
 
 TOP = places.ROOT
 PAGE = (TOP / "docs" / "formats.md").read_text(encoding="utf-8")
@@ -22,7 +21,7 @@ def test_the_output_shown_is_what_inspect_prints(file, output, monkeypatch):
     if not (CORPUS / file).exists():
         pytest.skip("the corpus of published models is not here")
     monkeypatch.chdir(CORPUS)
-    assert CliRunner().invoke(cli, ["inspect", file]).stdout == output
+    assert run_command("inspect", file).stdout == output
 
 
 def test_the_clauses_shown_are_a_policy():

@@ -18,8 +18,8 @@ from audit.reading import Undetermined
 from ppdm_models.files.load import formats
 from ppdm_models.plugins import discover
 from ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from tests import places
-from tests.printed_at_nodes import CORPUS, corpus_trees, made_trees, printed, sample_trees
+from tests.judges.printed_at_nodes import CORPUS, corpus_trees, made_trees, printed, sample_trees
+from tests.kit import places
 
 PAGE = (places.ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
 SECTION = PAGE.split("## What stands at nodes")[1].split("\n## ")[0]

@@ -7,7 +7,7 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
-from tests import places
+from tests.kit import places
 
 ROOMS = """
 ppdm_models

@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from tests import places
+from tests.kit import places
 
 NOTEBOOK = places.ROOT / "docs" / "notebook.ipynb"
 HERE = {**os.environ, "PYTHONPATH": str(places.ROOT)}

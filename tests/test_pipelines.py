@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests import places
+from tests.kit import places
 from tests.treewarden.conftest import GROUPS, PMML
 
 CONFIGURATION = """policy = "ours.toml"

@@ -15,15 +15,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from ppdm_models.files.load import read_model
 from ppdm_models.records.matching import matched
 from ppdm_models.records.predict import labels, predict
 from ppdm_models.records.read_table import read_table
 from ppdm_models.tree.tree import Task
-from tests import places
-from treewarden.cli import cli
+from tests.kit import places
+from tests.kit.run import run_command
 
 BLOCK = re.compile(r"^## (?P<title>.+?)\n(?P<text>.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 FENCE = re.compile(
@@ -133,7 +132,7 @@ def test_a_recipe_leaves_a_file_that_is_audited_as_the_page_says(page, title, te
 
     words = shlex.split(typed.removeprefix("$ treewarden "))
     files = {name: str(tmp_path / name) for name in words if (tmp_path / name).exists()}
-    outcome = CliRunner().invoke(cli, [*(files.get(word, word) for word in words), "--no-worlds"])
+    outcome = run_command(*(files.get(word, word) for word in words), "--no-worlds")
     assert outcome.exit_code in (0, 1, 3), outcome.output
 
     if (tmp_path / "said.txt").exists():

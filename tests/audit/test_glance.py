@@ -11,7 +11,7 @@ from policies.judging.judge import judge
 from policies.pack import calls, load_pack
 from policies.shipped import shipped_packs
 from policies.verdict import Verdict
-from tests.small_audits import auditor, flat_tree, pack_of, people_of
+from tests.kit.small_audits import auditor, flat_tree, pack_of, people_of
 
 counts = st.lists(
     st.lists(st.integers(0, 30), min_size=3, max_size=3).filter(any), min_size=2, max_size=4

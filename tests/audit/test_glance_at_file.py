@@ -21,7 +21,7 @@ from policies.verdict import Verdict
 from ppdm_models.tree.ensemble import Combination, Ensemble, Member
 from ppdm_models.tree.leaks import Leak, LeakKind
 from ppdm_models.tree.tree import Quality
-from tests.small_audits import flat_tree, pack_of, people_of
+from tests.kit.small_audits import flat_tree, pack_of, people_of
 
 OF_LEAVES = sorted(name for name, each in measures().items() if isinstance(each, LeafMeasure))
 LENIENT = pack_of(

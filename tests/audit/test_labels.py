@@ -16,8 +16,8 @@ from policies.shipped import shipped_packs
 from policies.verdict import Verdict
 from ppdm_models.tree.column import CategoricalColumn
 from ppdm_models.tree.tree import CLASS_WEIGHT, NOISE, Learner, Quality
-from tests.forests import forest
-from tests.small_audits import deep_tree, flat_tree, people_of
+from tests.kit.forests import forest
+from tests.kit.small_audits import deep_tree, flat_tree, people_of
 
 CLASSES = ("no", "yes")
 BASELINE = read_pack(shipped_packs()["baseline"].read_bytes(), "baseline")

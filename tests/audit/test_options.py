@@ -4,11 +4,10 @@ import math
 from dataclasses import fields
 
 import pytest
-from click.testing import CliRunner
 
 from audit.adversary.knowledge import LeafLevel
 from audit.options import AuditOptions, Rows
-from treewarden.cli import cli
+from tests.kit.run import run_command
 from treewarden.commands._options import request_options
 
 
@@ -54,5 +53,5 @@ def test_each_field_is_a_flag_of_the_command_line():
     "asked", [["--time-limit", "nan"], ["--worlds-budget", "nan"], ["--qi", ""]]
 )
 def test_the_command_line_refuses_it_as_wrong_usage(asked):
-    outcome = CliRunner().invoke(cli, ["audit", "x.pmml", "--data", "x.csv", *asked])
+    outcome = run_command("audit", "x.pmml", "--data", "x.csv", *asked)
     assert outcome.exit_code == 2

@@ -11,7 +11,7 @@ from benchmarks.conformance.outcome import NoToolError, Said, judged
 from benchmarks.conformance.table import document
 from ppdm_models.files.load import read_model
 from ppdm_models.tree.column import CategoricalColumn
-from tests import places
+from tests.kit import places
 
 FIXTURES = places.DATA / "formats"
 PACKAGES = {name: tool.PACKAGE for tool in TOOLS for name in tool.FORMATS}

@@ -5,7 +5,7 @@ from audit.estimate.estimate import estimate
 from audit.options import AuditOptions
 from audit.system.system import build_system
 from benchmarks.maxent.stages import Stages
-from tests.cases import multiway_case
+from tests.kit.cases import multiway_case
 
 
 def test_every_stage_takes_some_of_the_time():

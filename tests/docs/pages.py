@@ -2,7 +2,7 @@
 
 import re
 
-from tests import places
+from tests.kit import places
 
 DOCS = places.ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md")) + [places.ROOT / "README.md", places.ROOT / "CONTRIBUTING.md"]

@@ -8,11 +8,10 @@ import json
 import re
 
 import pytest
-from click.testing import CliRunner
 
 from docs._ext.console import replayed
 from tests.docs import pages
-from treewarden.cli import cli
+from tests.kit.run import run_command
 
 PAGE = (pages.DOCS / "maximum-entropy.md").read_text("utf-8")
 GROUPS = {
@@ -38,7 +37,7 @@ def folder(tmp_path_factory):
 
 def audited(folder, *more):
     files = [str(folder / word) if "." in word else word for word in ("tree.pmml", *ASKED, *more)]
-    return CliRunner().invoke(cli, ["audit", *files, "--format", "json", "-q"]).stdout
+    return run_command("audit", *files, "--format", "json", "-q").stdout
 
 
 def shares(file):

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from ppdm_models.errors import TreewardenError
-from tests import places
+from tests.kit import places
 
 README = (places.ROOT / "README.md").read_text("utf-8")
 LINES = re.search(r"```python\n(.*?)```", README, re.DOTALL)[1]

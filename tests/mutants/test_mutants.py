@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
+from tests.kit.places import ROOT
 from tests.mutants.choosing import AREAS, chosen, of_area
 from tests.mutants.mutations import mutations_of
 from tests.mutants.switching import SWITCH, sites_of, with_mutants
-from tests.places import ROOT
 
 SOURCE = '''"""What it is."""
 

@@ -11,7 +11,7 @@ from policies.pack import calls, json_schema, pack_of, read_pack
 from policies.shipped import shipped_packs
 from policies.waiving.breaking import ABOUT_THE_EVIDENCE
 from ppdm_models.errors import PolicyError
-from tests import places
+from tests.kit import places
 
 HEAD = 'name = "mine"\nversion = "1"\ntitle = "Mine"\n'
 K = '{ measure = "k_anonymity", rule = "at_least", limit = 10 }'

@@ -7,8 +7,8 @@ import pytest
 from policies.pack import asked, calls, load_pack, read_pack
 from policies.shipped import packs_of_tables, shipped_packs
 from ppdm_models.errors import PolicyError
-from tests import places
-from tests.small_audits import pack_of
+from tests.kit import places
+from tests.kit.small_audits import pack_of
 
 BAD = places.DATA / "policies" / "bad"
 GOOD = b"""

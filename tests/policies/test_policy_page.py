@@ -9,7 +9,7 @@ import pytest
 
 from policies.clause import Clause, Waivers
 from policies.pack import json_schema, read_pack
-from tests import places
+from tests.kit import places
 
 PAGE = (places.ROOT / "docs" / "policy.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)

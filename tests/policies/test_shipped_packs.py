@@ -21,9 +21,9 @@ from policies.pack import calls, load_pack
 from policies.shipped import shipped_packs
 from policies.verdict import Verdict
 from ppdm_models.tree.leaks import Leak, LeakKind
-from tests import places
-from tests.grown_models import FOLDER
-from tests.small_audits import audit_of, evidence_of, flat_tree, only_world, people_of
+from tests.kit import places
+from tests.kit.grown_models import FOLDER
+from tests.kit.small_audits import audit_of, evidence_of, flat_tree, only_world, people_of
 from treewarden.jobs.inputs import opened, read
 
 PACKS = {name: load_pack(name) for name in shipped_packs()}

@@ -29,9 +29,8 @@ from reports.building.entry import gate_of
 from reports.document.document import Document, Provenance
 from reports.document.gate import Gate
 from reports.document.parts import Adversary, File, Lack, Row, Value
-from tests.forests import forest, stump
-from tests.reports.gates import several
-from tests.small_audits import (
+from tests.kit.forests import forest, stump
+from tests.kit.small_audits import (
     audit_of,
     auditor,
     deep_tree,
@@ -42,6 +41,7 @@ from tests.small_audits import (
     pack_of,
     people_of,
 )
+from tests.reports.gates import several
 
 NASTY = "<script>alert(1)</script> \"'&, \n\x1b[31m \u202e \x00 {{ 7*7 }} 中文 \ud800"
 FIXED = {"schema", "kind", "verdict", "severity", "risk", "danger", "low", "high", "limit"}

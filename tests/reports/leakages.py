@@ -9,8 +9,8 @@ from ppdm_models.vertical.session import Mode
 from ppdm_models.vertical.simulating import play
 from reports.building.vertical import About, leakage_document
 from reports.building.vertical_audits import audited
+from tests.kit.small_audits import audit_of, evidence_of, flat_tree, pack_of
 from tests.ppdm_models.vertical.cases import TENNIS, dealt, table
-from tests.small_audits import audit_of, evidence_of, flat_tree, pack_of
 
 COLUMNS = table(TENNIS, ["outlook", "temp", "humidity", "windy", "play"])
 MIXED = [[5, 5], [5, 5]]

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from treewarden.cli import cli
+from tests.kit.run import run_command
 
 PMML = """<?xml version="1.0" encoding="UTF-8"?>
 <PMML xmlns="http://www.dmg.org/PMML-4_4" version="4.4">
@@ -97,7 +96,7 @@ class Files:
         return self.run_words(command, self.model, "--data", self.table, *told, *arguments)
 
     def run_words(self, *words):
-        return CliRunner().invoke(cli, [str(word) for word in words])
+        return run_command(*words)
 
 
 @pytest.fixture

@@ -4,10 +4,9 @@ import csv
 import json
 
 import pytest
-from click.testing import CliRunner
 
 from audit.partial.leaf_table import leaf_table
-from treewarden.cli import cli
+from tests.kit.run import run_command
 
 KNOWN = """
 [[adversary]]
@@ -267,7 +266,7 @@ def test_a_report_of_adversaries_is_verified_by_doing_it_again(files, told, word
     path = files.folder / "report.json"
     path.write_text(done.stdout)
     asked = ["verify", path, "--model", files.model, "--data", files.table]
-    again = CliRunner().invoke(cli, list(map(str, asked)))
+    again = run_command(*asked)
     assert again.exit_code == 0, again.output
     assert "things agree" in again.stdout
 

@@ -5,9 +5,8 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from treewarden.cli import cli
+from tests.kit.run import run_command
 
 GINI = {"criterion": "gini", "min_leaf_records": 1}
 
@@ -26,7 +25,7 @@ def audited(folder, model, table, *words):
     (folder / "table.csv").write_text("\n".join(lines) + "\n")
     given = ["audit", str(folder / "model.json"), "--data", str(folder / "table.csv")]
     asked = ["--sensitive", "class", "--format", "json", *words]
-    done = CliRunner().invoke(cli, [*given, *asked])
+    done = run_command(*given, *asked)
     assert done.exit_code in (0, 1, 3), done.output
     return done.exit_code, {each["name"]: each for each in json.loads(done.stdout)["adversaries"]}
 
@@ -200,7 +199,7 @@ def test_a_posterior_has_one_name_for_each_of_its_columns_whatever_somebody_know
     path = tmp_path / "posterior.csv"
     given = [str(tmp_path / "model.json"), "--data", str(tmp_path / "table.csv")]
     asked = ["--sensitive", "class", "--secret", "race", "--knows", "x", "--posterior", str(path)]
-    CliRunner().invoke(cli, ["audit", *given, *asked, "--split", "none"])
+    run_command("audit", *given, *asked, "--split", "none")
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
     # The target, which is called class, is known to the first only; the secret's values stand in a column of ours.

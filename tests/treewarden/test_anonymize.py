@@ -6,9 +6,8 @@ import csv
 from collections import Counter
 
 import pytest
-from click.testing import CliRunner
 
-from treewarden.cli import cli
+from tests.kit.run import run_command
 
 AGES = "[age]\ncuts = [[30, 40, 50], [40]]\n"
 PLACES = "a;north;*\nb;north;*\nc;south;*\n;south;*\n".replace("\n;", "\n(missing);")
@@ -29,11 +28,11 @@ def folder(tmp_path):
     return tmp_path
 
 
-def run(folder, *words, out="out.csv"):
+def anonymize(folder, *words, out="out.csv"):
     given = ["--taxonomy", folder / "ages.toml", "--taxonomy", folder / "place.csv"]
     qi = ["--qi", "age,place,shoe", "--sensitive", "job"]
     asked = ["anonymize", folder / "people.csv", *qi, *given, *words, "-o", folder / out]
-    return CliRunner().invoke(cli, [str(word) for word in asked])
+    return run_command(*asked)
 
 
 def written(folder):
@@ -50,7 +49,7 @@ def groups_of(rows):
 
 
 def test_every_group_of_the_table_as_written_is_as_demanded(folder):
-    outcome = run(folder, "--k", "4", "--l", "1.5")
+    outcome = anonymize(folder, "--k", "4", "--l", "1.5")
     assert outcome.exit_code == 0, outcome.output
     groups = groups_of(written(folder))
     assert sum(map(Counter.total, groups)) == 60
@@ -59,14 +58,14 @@ def test_every_group_of_the_table_as_written_is_as_demanded(folder):
 
 
 def test_recursive_diversity_holds_in_the_table_as_written(folder):
-    assert run(folder, "--l", "3", "--c", "4").exit_code == 0
+    assert anonymize(folder, "--l", "3", "--c", "4").exit_code == 0
     for group in groups_of(written(folder)):
         falling = sorted(group.values(), reverse=True)
         assert falling[0] < 4 * sum(falling[2:])
 
 
 def test_it_says_the_levels_the_cost_the_groups_and_what_is_left_out(folder):
-    said = run(folder, "--k", "4").output
+    said = anonymize(folder, "--k", "4").output
     groups = groups_of(written(folder))
     assert "age: level 3 of 3 (everything), by ages.toml" in said
     assert "place: level 1 of 2, by place.csv" in said
@@ -77,20 +76,20 @@ def test_it_says_the_levels_the_cost_the_groups_and_what_is_left_out(folder):
 
 
 def test_the_records_stand_in_the_order_of_their_values(folder):
-    run(folder, "--k", "4")
+    anonymize(folder, "--k", "4")
     rows = [tuple(row.values()) for row in written(folder)]
     assert rows == sorted(rows)
 
 
 def test_without_an_l_the_sensitive_values_may_all_differ(folder):
     asked = ["anonymize", folder / "people.csv", "--sensitive", "name", "--k", "60"]
-    outcome = CliRunner().invoke(cli, [*map(str, asked), "-o", str(folder / "out.csv")])
+    outcome = run_command(*asked, "-o", folder / "out.csv")
     assert outcome.exit_code == 0, outcome.output
     assert len({row["name"] for row in written(folder)}) == 60
 
 
 def test_nothing_is_written_where_the_whole_table_fails(folder):
-    outcome = run(folder, "--l", "2.9")
+    outcome = anonymize(folder, "--l", "2.9")
     assert outcome.exit_code == 1
     assert "nothing is written: the highest levels do not do either" in outcome.output
     assert not (folder / "out.csv").exists()
@@ -114,7 +113,7 @@ def test_what_cannot_be_is_refused_with_its_place(folder, words, problem):
     (folder / "shoes.toml").write_text('[shoe]\nlarge = ["41", "42", "43"]\n', encoding="utf-8")
     (folder / "name.csv").write_text("n0;*\n", encoding="utf-8")
     (folder / "shoe.csv").write_text("40;41;*\n41;42;*\n42;40;*\n", encoding="utf-8")
-    outcome = run(folder, *(word.format(folder) for word in words))
+    outcome = anonymize(folder, *(word.format(folder) for word in words))
     assert outcome.exit_code == 4
     assert problem in outcome.output
     assert not (folder / "out.csv").exists()
@@ -124,22 +123,22 @@ def test_a_number_that_is_missing_is_named_by_its_line(folder):
     table = (folder / "people.csv").read_text(encoding="utf-8").splitlines()
     table[7] = "," + table[7].split(",", 1)[1]
     (folder / "people.csv").write_text("\n".join(table), encoding="utf-8")
-    assert "people.csv:8: column 'age' has no value there" in run(folder, "--k", "2").output
+    assert "people.csv:8: column 'age' has no value there" in anonymize(folder, "--k", "2").output
 
 
 @pytest.mark.parametrize("words", [[], ["--k", "2", "--c", "3"], ["--l", "1.5", "--c", "3"]])
 def test_a_demand_that_is_none_is_wrong_usage(folder, words):
-    assert run(folder, *words).exit_code == 2
+    assert anonymize(folder, *words).exit_code == 2
 
 
 def test_what_is_there_is_replaced_by_force_only(folder):
     (folder / "out.csv").write_text("mine", encoding="utf-8")
-    assert run(folder, "--k", "2").exit_code == 4
+    assert anonymize(folder, "--k", "2").exit_code == 4
     assert (folder / "out.csv").read_text(encoding="utf-8") == "mine"
-    assert run(folder, "--k", "2", "--force").exit_code == 0
+    assert anonymize(folder, "--k", "2", "--force").exit_code == 0
     assert not list(folder.glob(".*.tmp"))
 
 
 def test_an_input_is_never_overwritten(folder):
-    outcome = run(folder, "--k", "2", "--force", out="place.csv")
+    outcome = anonymize(folder, "--k", "2", "--force", out="place.csv")
     assert "inputs are never overwritten" in outcome.output

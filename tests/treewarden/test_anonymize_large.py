@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 
 from ppdm_models.errors import TreewardenError
 from ppdm_models.full_domain.groups import Requirement
@@ -21,7 +20,7 @@ from ppdm_models.records.read_table import read_table
 from ppdm_models.records.taxonomy import Categories, Intervals
 from ppdm_models.records.taxonomy_files import load_taxonomies
 from ppdm_models.tree.column import CategoricalColumn
-from treewarden.cli import cli
+from tests.kit.run import run_command
 from treewarden.jobs import sorted_lines
 from treewarden.jobs.anonymizing import MISSING, Wanted, read_subject, table_pieces
 
@@ -144,7 +143,7 @@ def test_sensitive_values_that_all_differ_are_written_each(tmp_path):
 
 def asked_for(folder, table):
     words = ["anonymize", table, "--sensitive", "job", "--qi", "place", "--k", "2", "-o", "out.csv"]
-    return CliRunner().invoke(cli, [str(folder / word) if "." in word else word for word in words])
+    return run_command(*([str(folder / word) if "." in word else word for word in words]))
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,11 @@ import json
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 
 import treewarden as tw
-from tests.places import DATA
-from treewarden.cli import cli
+from tests.kit.places import DATA
+from tests.kit.run import run_command
 
 MODEL = DATA / "forests" / "column-proved-by-a-leaf.pmml"
 TABLE = MODEL.with_suffix(".csv")
@@ -26,12 +25,8 @@ sensitive = "outcome"
 """
 
 
-def run(*words):
-    return CliRunner().invoke(cli, [str(each) for each in words])
-
-
 def audit(*words):
-    return run("audit", MODEL, "--data", TABLE, "--sensitive", "outcome", "-q", *words)
+    return run_command("audit", MODEL, "--data", TABLE, "--sensitive", "outcome", "-q", *words)
 
 
 def gate(folder, *words, more=""):
@@ -39,7 +34,7 @@ def gate(folder, *words, more=""):
     for each in (MODEL, TABLE):
         (folder / each.name).write_bytes(each.read_bytes())
     config.write_text(GATE.format(model=MODEL.name, table=TABLE.name, more=more))
-    return run("gate", "--config", config, *words)
+    return run_command("gate", "--config", config, *words)
 
 
 def test_a_pass_names_what_it_did_not_judge_and_what_sizes_of_leaves_prove():
@@ -65,7 +60,7 @@ def test_reports_in_files_leave_it_in_the_terminal(tmp_path):
 
 
 def test_the_file_alone_names_them_too():
-    done = run("audit", MODEL, "--no-table", "-q", "--format", "json")
+    done = run_command("audit", MODEL, "--no-table", "-q", "--format", "json")
     said = json.loads(done.stdout)["assumed_known"]
     assert said["columns"] == ["over70", "region", "hiv"]
     assert said["incomplete"] == ["no table was given"]
@@ -125,5 +120,5 @@ def test_a_fitted_forest_is_asked_or_names_what_is_missing(model, verdict, said)
 
 def test_of_several_releases_all_tested_columns_are_named():
     words = ("audit", MODEL, MODEL, "--data", TABLE, "--sensitive", "outcome", "-q")
-    said = json.loads(run(*words, "--format", "json").stdout)["assumed_known"]
+    said = json.loads(run_command(*words, "--format", "json").stdout)["assumed_known"]
     assert said["columns"] == ["over70", "region", "hiv"]

@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pyarrow.parquet
 import pytest
-from click.testing import CliRunner
 
 from audit.ipopt.doors import doors
-from treewarden.cli import cli
+from tests.kit.run import run_command
 from treewarden.terminal.exits import NO_AUDIT
 
 NEEDS_A_SOLVER = ("--split", "none", "--marginal", "--no-worlds", "-q")
@@ -212,7 +211,7 @@ def test_what_cannot_be_audited_is_said_and_nothing_is_written(
 )
 def test_a_table_that_cannot_be_read_is_said(files, monkeypatch, table, message):
     monkeypatch.chdir(files.folder)
-    outcome = CliRunner().invoke(cli, ["audit", "flu.pmml", "--data", table, "--sensitive", "flu"])
+    outcome = run_command("audit", "flu.pmml", "--data", table, "--sensitive", "flu")
     assert outcome.exit_code == 4
     assert message in outcome.stderr
 
@@ -245,7 +244,7 @@ def test_a_table_of_other_data_is_no_audit(files):
     "arguments", [["audit"], ["audit", "x.pmml"], ["nope"], ["audit", "--nope"]]
 )
 def test_a_command_line_that_is_not_understood_exits_with_2(arguments):
-    assert CliRunner().invoke(cli, arguments).exit_code == 2
+    assert run_command(*arguments).exit_code == 2
 
 
 def test_quiet_says_nothing_on_stderr(files):
@@ -321,15 +320,15 @@ def test_the_command_that_is_advised_repairs_when_it_is_pasted(files, monkeypatc
     table.write_bytes((folder / "people.csv").read_bytes())
     words = ["audit", files.model.name, "--data", table.name, "--policy", files.policy("harsh")]
     words += ["--split", "gini", "--sensitive", "flu"]
-    audited = CliRunner().invoke(cli, [*words, "--qi", "sex", "--qi", "age"])
+    audited = run_command(*words, "--qi", "sex", "--qi", "age")
     (command,) = [
         line.strip() for line in audited.stdout.splitlines() if "treewarden repair" in line
     ]
     program, *pasted = shlex.split(command)
     assert program == "treewarden"
     assert pasted[-2:] == ["-o", "flu-repaired.pmml"]
-    repaired = CliRunner().invoke(cli, pasted)
+    repaired = run_command(*pasted)
     assert repaired.exit_code == 0, repaired.output
     assert (folder / "flu-repaired.pmml").is_file()
-    again = CliRunner().invoke(cli, words)
+    again = run_command(*words)
     assert "-o flu-repaired-2.pmml" in again.stdout

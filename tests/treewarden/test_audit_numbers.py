@@ -4,17 +4,16 @@ import csv
 import json
 
 import pytest
-from click.testing import CliRunner
 
-from tests.grown_models import FOLDER
-from treewarden.cli import cli
+from tests.kit.grown_models import FOLDER
+from tests.kit.run import run_command
 
 TABLE = FOLDER / "numbers_whole.csv"
 
 
 def audited(name, *more):
     given = ["audit", FOLDER / f"numbers_{name}", "--data", TABLE, "--sensitive", "y", *more]
-    return CliRunner().invoke(cli, list(map(str, given)))
+    return run_command(*given)
 
 
 def document(name, *more):

@@ -13,8 +13,8 @@ import pytest
 
 import treewarden as tw
 from ppdm_models.files.convert import converted
-from tests import office_tables
-from tests.forests import by_sex, forest, stump
+from tests.kit import office_tables
+from tests.kit.forests import by_sex, forest, stump
 
 
 def packed(data):

@@ -8,12 +8,11 @@ import shutil
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from ppdm_models.files.load import open_model
 from ppdm_models.records.predict import predict
-from tests.grown_models import FOLDER
-from treewarden.cli import cli
+from tests.kit.grown_models import FOLDER
+from tests.kit.run import run_command
 from treewarden.jobs.inputs import opened, read
 
 POLICY = """name = "recovered"
@@ -43,7 +42,7 @@ def called(folder, command, model="plain.json", *words):
     table = folder / TABLES.get(model, "two.csv")
     asked = [command, folder / model, "--data", table, "--sensitive", "y"]
     asked += ["--policy", folder / "recovered.toml", "--quiet", *words]
-    return CliRunner().invoke(cli, list(map(str, asked)))
+    return run_command(*asked)
 
 
 def test_json_says_what_all_trees_prove(folder):
@@ -225,7 +224,7 @@ def test_a_setting_of_a_model_that_is_not_boosted_is_a_mistake(folder):
     (folder / "known.toml").write_text("[training]\neta = 0.3\n")
     asked = ["audit", FOLDER / "numbers_tree.skops", "--data", FOLDER / "numbers_whole.csv"]
     asked += ["--sensitive", "y", "--knowledge", folder / "known.toml"]
-    outcome = CliRunner().invoke(cli, list(map(str, asked)))
+    outcome = run_command(*asked)
     assert outcome.exit_code == 4
     assert (
         "known.toml: training: 'eta' says nothing of numbers_tree.skops, which is no"

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 import treewarden
-from tests.kit.command import run_command as run
+from tests.kit.run import run_command as run
 from treewarden.cli import COMMANDS
 from treewarden.terminal.exits import MEANINGS
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from click.testing import CliRunner
 from sklearn.tree import DecisionTreeClassifier
 
 import treewarden
-from tests.places import DATA
-from treewarden.cli import cli
+from tests.kit.places import DATA
+from tests.kit.run import run_command
 
 FOLDER = DATA / "facts"
 FALSE = "P(yes | sex = F) = 0.9"
@@ -44,7 +43,7 @@ def write(folder, *facts, before='leaf = "labels"\nsplit = "none"\n'):
 def audited(folder, *words):
     asked = ["audit", folder / "flu.pmml", "--data", folder / "people.csv", "--sensitive", "flu"]
     asked += ["--knowledge", folder / "known.toml", "--policy", folder / "sure.toml", "--quiet"]
-    return CliRunner().invoke(cli, [*map(str, asked), *words])
+    return run_command(*asked, *words)
 
 
 def test_nothing_passes_where_a_fact_is_not_true(folder):
@@ -121,7 +120,7 @@ def test_a_gate_says_the_same(folder):
         'knowledge = "known.toml"\n'
     )
     asked = ["gate", "--config", str(folder / "treewarden.toml"), "--quiet"]
-    outcome = CliRunner().invoke(cli, asked)
+    outcome = run_command(*asked)
     assert outcome.exit_code == 3
     assert "facts-agree" in outcome.stdout
 
@@ -146,7 +145,7 @@ def test_splits_that_another_criterion_chose_are_not_said_to_be_known(folder):
 def test_facts_need_a_table(folder):
     asked = ["audit", str(folder / "flu.pmml"), "--no-table"]
     asked += ["--knowledge", str(folder / "known.toml")]
-    outcome = CliRunner().invoke(cli, asked)
+    outcome = run_command(*asked)
     assert outcome.exit_code == 4
     assert "facts are of people, and need their table" in " ".join(outcome.output.split())
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from click.testing import CliRunner
 
 from ppdm_models.files.load import load_tree, read_tree
-from treewarden.cli import cli
+from tests.kit.run import run_command
 
 
 def convert(files, output, *arguments):
     asked = ["convert", files.model, files.folder / output, *arguments]
-    return CliRunner().invoke(cli, [str(word) for word in asked])
+    return run_command(*asked)
 
 
 @pytest.mark.parametrize(

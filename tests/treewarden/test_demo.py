@@ -6,9 +6,8 @@ import os
 import re
 
 import pytest
-from click.testing import CliRunner
 
-from treewarden.cli import cli
+from tests.kit.run import run_command
 
 pytest.importorskip("sklearn", reason="the demo extra is not installed")
 pytest.importorskip("statsmodels", reason="the demo extra is not installed")
@@ -17,7 +16,7 @@ pytest.importorskip("statsmodels", reason="the demo extra is not installed")
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo") / "out"
-    return folder, CliRunner().invoke(cli, ["demo", "--out", str(folder)])
+    return folder, run_command("demo", "--out", folder)
 
 
 def test_the_story_runs_to_its_end(demo):
@@ -51,10 +50,10 @@ def test_some_are_certain_before_the_repair_and_nobody_after_it(demo):
 def test_the_audit_command_says_the_same_of_its_files(demo, model, code):
     folder, _ = demo
     files = [str(folder / model), "--data", str(folder / "survey.csv"), "--sensitive", "affair"]
-    assert CliRunner().invoke(cli, ["audit", *files, "--policy", "strict"]).exit_code == code
+    assert run_command("audit", *files, "--policy", "strict").exit_code == code
 
 
 def test_a_folder_in_a_folder_that_is_not_there_is_refused(tmp_path):
-    outcome = CliRunner().invoke(cli, ["demo", "--out", str(tmp_path / "a" / "b")])
+    outcome = run_command("demo", "--out", tmp_path / "a" / "b")
     assert outcome.exit_code == 4
     assert not list(tmp_path.iterdir())

@@ -3,9 +3,8 @@
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from treewarden.cli import cli
+from tests.kit.run import run_command
 
 FOLDER = Path(__file__).parents[1] / "data" / "derived"
 
@@ -20,7 +19,7 @@ def audit(model, table, *more, sensitive="ill"):
         sensitive,
         *more,
     ]
-    return CliRunner().invoke(cli, arguments)
+    return run_command(*arguments)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from policies.pack import load_pack
 from ppdm_models.files.convert import converted
-from tests.forests import by_sex, forest, stump
+from tests.kit.forests import by_sex, forest, stump
 from treewarden.jobs.provenance import Clock
 from treewarden.jobs.subject import Request
 

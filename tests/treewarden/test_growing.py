@@ -7,15 +7,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pytest
-from click.testing import CliRunner
 
 from ppdm_models.files.load import read_tree
 from ppdm_models.randomised.generating import ATTRIBUTES, people
 from ppdm_models.randomised.learning import Method
 from ppdm_models.randomised.manifest import Hidden, Manifest, manifest_bytes
 from ppdm_models.randomised.noise import hiding, noisy
+from tests.kit.run import run_command
 from tests.treewarden.conftest import CLAUSE
-from treewarden.cli import cli
 from treewarden.jobs.randomised import testing
 from treewarden.jobs.randomised.growing import MOST_CLASSES, Wanted, grown
 
@@ -86,7 +85,7 @@ class Files:
     def run(self, *more, tree="tree.json", target="group", method="byclass"):
         asked = [self.out, "--manifest", self.manifest, "--target", target, "--method", method]
         asked += ["-o", self.folder / tree, *more]
-        return CliRunner().invoke(cli, ["grow", *map(str, asked)])
+        return run_command("grow", *asked)
 
 
 @pytest.fixture
@@ -117,16 +116,17 @@ def test_a_tree_is_written_and_does_well_on_true_records(files, method):
 @pytest.mark.parametrize("name", ["tree.json", "tree.pmml"])
 def test_audits_conversions_and_repairs_take_the_tree(files, name):
     assert files.run(tree=name).exit_code == 0
-    audited = CliRunner().invoke(
-        cli,
-        ["audit", str(files.folder / name), "--data", str(files.true), "--sensitive", "group"]
-        + ["--policy", "baseline"],
+    audited = run_command(
+        *(
+            ["audit", str(files.folder / name), "--data", str(files.true), "--sensitive", "group"]
+            + ["--policy", "baseline"]
+        )
     )
     assert audited.exit_code == 1, audited.output
     assert "What the file publishes is not true of this table" not in audited.stdout
     assert "labels, as the learner saw noisy records" in audited.stdout
     other = files.folder / ("c.pmml" if name.endswith("json") else "c.json")
-    converted = CliRunner().invoke(cli, ["convert", str(files.folder / name), str(other)])
+    converted = run_command("convert", files.folder / name, other)
     assert converted.exit_code == 0, converted.output
     assert read_tree(other).nodes == read_tree(files.folder / name).nodes
     arguments = [str(files.folder / name), "--data", str(files.true), "--sensitive", "group"]
@@ -135,9 +135,7 @@ def test_audits_conversions_and_repairs_take_the_tree(files, name):
         CLAUSE.format(name="large", measure="k_anonymity", rule="at_least", limit=100)
     )
     fixed = files.folder / f"fixed-{name}"
-    repaired = CliRunner().invoke(
-        cli, ["repair", *arguments, "--policy", str(policy), "-o", str(fixed)]
-    )
+    repaired = run_command("repair", *arguments, "--policy", policy, "-o", fixed)
     assert repaired.exit_code == 0, repaired.output
     changed = read_tree(fixed)
     assert changed.learner.saw_noise

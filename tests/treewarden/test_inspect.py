@@ -9,8 +9,8 @@ import pytest
 
 from ppdm_models.meaning.describe import describe, leaf_entries
 from ppdm_models.tree.leaks import Leak, LeakKind
-from tests.forests import forest, stump
-from tests.kit.command import run_command
+from tests.kit.forests import forest, stump
+from tests.kit.run import run_command
 from treewarden.jobs.inspecting import leaf_lines, lines
 
 COUNTED = stump(40.0, "no", "yes", counts=(3.0, 7.0))

@@ -17,7 +17,7 @@ from ppdm_models.files.load import writers
 from ppdm_models.learn.best_first import BestFirst
 from ppdm_models.learn.response import of_classes
 from ppdm_models.tree.column import CategoricalColumn
-from tests import places
+from tests.kit import places
 from treewarden.terminal.exits import INTERRUPTED
 
 pytestmark = [

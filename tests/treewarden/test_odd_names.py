@@ -38,34 +38,34 @@ def odd(request, files):
     return files, name
 
 
-def run(files, name, command, *arguments):
+def run_on(files, name, command, *arguments):
     return files.run(command, "--sensitive", name, *arguments, sensitive=False)
 
 
 def test_a_page_holds_no_name_as_markup(odd):
     files, name = odd
-    outcome = run(files, name, "audit", "--format", "html")
+    outcome = run_on(files, name, "audit", "--format", "html")
     assert outcome.exit_code == 1
     assert "<script" not in outcome.stdout
 
 
 def test_the_terminal_gets_no_control_character(odd):
     files, name = odd
-    outcome = run(files, name, "audit", "--format", "text")
+    outcome = run_on(files, name, "audit", "--format", "text")
     assert outcome.exit_code == 1
     assert all(line.isprintable() for line in outcome.stdout.splitlines())
 
 
 def test_json_holds_the_name_as_it_is(odd):
     files, name = odd
-    said = json.loads(run(files, name, "audit", "--format", "json").stdout)
+    said = json.loads(run_on(files, name, "audit", "--format", "json").stdout)
     assert said["model"]["target"] == name
     assert sorted(said["model"]["classes"]) == sorted(["no", name])
 
 
 def test_the_posterior_holds_the_name_as_it_is(odd):
     files, name = odd
-    run(files, name, "audit", "--posterior", files.folder / "posterior.csv")
+    run_on(files, name, "audit", "--posterior", files.folder / "posterior.csv")
     with (files.folder / "posterior.csv").open(encoding="utf-8", newline="") as file:
         assert {row["class"] for row in csv.DictReader(file)} == {"no", name}
 
@@ -73,7 +73,7 @@ def test_the_posterior_holds_the_name_as_it_is(odd):
 def test_a_repair_keeps_the_name(odd):
     files, name = odd
     target = files.folder / "fixed.pmml"
-    outcome = run(files, name, "repair", "--policy", files.policy("harsh"), "-o", target)
+    outcome = run_on(files, name, "repair", "--policy", files.policy("harsh"), "-o", target)
     assert outcome.exit_code == 0
     files.model.write_bytes(target.read_bytes())
-    assert run(files, name, "audit", "--policy", files.policy("harsh")).exit_code == 0
+    assert run_on(files, name, "audit", "--policy", files.policy("harsh")).exit_code == 0

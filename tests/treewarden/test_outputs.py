@@ -3,13 +3,12 @@
 import json
 
 import pytest
-from click.testing import CliRunner
 
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.files.load import open_model
 from ppdm_models.tree.ensemble import outputs_of
-from tests.grown_models import FOLDER
-from treewarden.cli import cli
+from tests.kit.grown_models import FOLDER
+from tests.kit.run import run_command
 from treewarden.jobs.inputs import opened
 
 OUTPUTS = FOLDER / "outputs"
@@ -17,7 +16,7 @@ SEVERAL = ("two_labels.json", "two_labels_vectors.json")
 
 
 def called(*words):
-    return CliRunner().invoke(cli, list(map(str, words)))
+    return run_command(*words)
 
 
 def told(outcome):

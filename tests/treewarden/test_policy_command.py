@@ -12,7 +12,7 @@ import pytest
 from policies.explaining.written import toml
 from policies.pack import load_pack, read_pack
 from policies.shipped import shipped_packs
-from tests.kit.command import run_command
+from tests.kit.run import run_command
 
 CASES = """
 [[case]]

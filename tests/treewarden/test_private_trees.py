@@ -7,15 +7,14 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from ppdm_models.codecs.sklearn.fitted import from_sklearn
 from ppdm_models.files.fitted import open_fitted
 from ppdm_models.files.load import load_tree, writers
 from ppdm_models.meaning.describe import describe
 from ppdm_models.tree.tree import Quality
-from tests import places
-from treewarden.cli import cli
+from tests.kit import places
+from tests.kit.run import run_command
 from treewarden.jobs.inputs import opened
 
 FOLDER = places.DATA / "private"
@@ -45,7 +44,7 @@ def audited(name, tmp_path, measure="disclosure", rule="at_most", limit=0.95):
     policy.write_text(POLICY.format(measure=measure, rule=rule, limit=limit))
     words = ["audit", FOLDER / name, "--data", FOLDER / "people.csv", "--sensitive", "y"]
     words += ["--policy", policy, "--format", "json"]
-    outcome = CliRunner().invoke(cli, list(map(str, words)))
+    outcome = run_command(*words)
     return outcome.exit_code, outcome.stdout
 
 

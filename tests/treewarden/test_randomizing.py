@@ -14,12 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 
 from ppdm_models.randomised.manifest import read_manifest
 from ppdm_models.records.batches import Batches
-from tests import places
-from treewarden.cli import cli
+from tests.kit import places
+from tests.kit.run import run_command
 from treewarden.terminal.exits import INTERRUPTED
 
 RECORDS = 5_000
@@ -76,12 +75,12 @@ def write(path, rows):
     path.write_text("\n".join([*lines, ""]))
 
 
-def run(folder, *words, table="t.csv", output="o.csv", domains=True, level="2", held=True):
+def randomize(folder, *words, table="t.csv", output="o.csv", domains=True, level="2", held=True):
     told = ["--domains", folder / "d.toml"] if domains else []
     asked = ["randomize", folder / table, "--level", level, "--noise", "gaussian", *told]
     asked += ["--class", "flu", "-o", folder / output, "--manifest", folder / "m.json", *words]
     asked += ["--only-if-pass"] if held else []
-    return CliRunner().invoke(cli, [str(word) for word in asked])
+    return run_command(*asked)
 
 
 def left(folder):
@@ -92,7 +91,7 @@ NOTHING = ["d.toml", "t.csv"]
 
 
 def test_a_pass_writes_the_table_and_its_manifest(folder):
-    outcome = run(folder, "--drop", "id")
+    outcome = randomize(folder, "--drop", "id")
     assert outcome.exit_code == 0, outcome.output
     assert left(folder) == ["d.toml", "m.json", "o.csv", "t.csv"]
     header, *lines = (folder / "o.csv").read_text().splitlines()
@@ -111,7 +110,9 @@ def test_the_table_may_be_parquet(folder):
     )
     pq.write_table(table, folder / "t.parquet")
     (folder / "d.toml").write_text("[columns.age]\nlow = 0\nhigh = 100\n")
-    outcome = run(folder, "--clear", "n", "--class", "", table="t.parquet", output="o.parquet")
+    outcome = randomize(
+        folder, "--clear", "n", "--class", "", table="t.parquet", output="o.parquet"
+    )
     assert outcome.exit_code == 0, outcome.output
     found = pq.read_table(folder / "o.parquet")
     assert found["n"].to_pylist() == table["n"].to_pylist()
@@ -128,14 +129,14 @@ def test_a_table_that_changes_between_two_passes_is_refused(folder, monkeypatch,
         return told[0], int(len(told) >= seen), 0
 
     monkeypatch.setattr(Batches, "stamp", stamp)
-    outcome = run(folder, "--drop", "id", "--report", str(folder / "r.json"))
+    outcome = randomize(folder, "--drop", "id", "--report", str(folder / "r.json"))
     assert outcome.exit_code == 4
     assert "t.csv: the file changed while it was read" in outcome.output
     assert left(folder) == NOTHING
 
 
 def test_a_fail_writes_nothing_and_says_what_to_do(folder):
-    outcome = run(folder, "--drop", "id", level="0.01")
+    outcome = randomize(folder, "--drop", "id", level="0.01")
     assert outcome.exit_code == 1, outcome.output
     assert left(folder) == NOTHING
     assert "FAIL: " in outcome.stdout
@@ -144,41 +145,41 @@ def test_a_fail_writes_nothing_and_says_what_to_do(folder):
 
 def test_a_fail_keeps_what_was_there(folder):
     (folder / "o.csv").write_text("kept")
-    assert run(folder, "--drop", "id", "--force", level="0.01").exit_code == 1
+    assert randomize(folder, "--drop", "id", "--force", level="0.01").exit_code == 1
     assert (folder / "o.csv").read_text() == "kept"
 
 
 def test_a_class_that_tells_a_hidden_column_is_no_pass(folder, rows):
     """Write whose age is in which tenth beside the noisy age."""
     write(folder / "t.csv", [[*row[:4], f"{int(row[1]) // 10}"] for row in rows])
-    outcome = run(folder, "--drop", "id")
+    outcome = randomize(folder, "--drop", "id")
     assert outcome.exit_code == 1, outcome.output
     assert left(folder) == NOTHING
 
 
 def test_more_classes_than_are_reckoned_with_are_undetermined(folder, rows):
     write(folder / "t.csv", [[*row[:4], f"{place % 21}"] for place, row in enumerate(rows)])
-    outcome = run(folder, "--drop", "id")
+    outcome = randomize(folder, "--drop", "id")
     assert outcome.exit_code == 3, outcome.output
     assert "the class in clear has more than 20 values" in outcome.stdout
 
 
 def test_a_column_in_clear_that_nobody_said_may_be_is_undetermined(folder):
-    outcome = run(folder, "--columns", "age,salary", "--drop", "id")
+    outcome = randomize(folder, "--columns", "age,salary", "--drop", "id")
     assert outcome.exit_code == 3, outcome.output
     assert left(folder) == NOTHING
     assert "nobody said that they may be: 'school'" in outcome.stderr
 
 
 def test_a_column_that_may_be_in_clear_is_no_hindrance(folder):
-    outcome = run(folder, "--columns", "age,salary", "--drop", "id", "--clear", "school")
+    outcome = randomize(folder, "--columns", "age,salary", "--drop", "id", "--clear", "school")
     assert outcome.exit_code == 0, outcome.output
     assert json.loads((folder / "m.json").read_bytes())["harmless"] == ["school"]
 
 
 def test_records_in_the_order_of_a_column_are_undetermined(folder, rows):
     write(folder / "t.csv", sorted(rows, key=lambda row: float(row[2])))
-    outcome = run(folder, "--drop", "id")
+    outcome = randomize(folder, "--drop", "id")
     assert outcome.exit_code == 3, outcome.output
     assert "UNDETERMINED: record-order: Records stand in an order" in outcome.stdout
     assert left(folder) == NOTHING
@@ -186,13 +187,13 @@ def test_records_in_the_order_of_a_column_are_undetermined(folder, rows):
 
 @pytest.mark.parametrize(("level", "code"), [("0.01", 1), ("2", 0)])
 def test_for_a_study_the_table_is_written_and_the_exit_code_is_the_verdict(folder, level, code):
-    outcome = run(folder, "--drop", "id", level=level, held=False)
+    outcome = randomize(folder, "--drop", "id", level=level, held=False)
     assert outcome.exit_code == code, outcome.output
     assert left(folder) == ["d.toml", "m.json", "o.csv", "t.csv"]
 
 
 def test_what_is_left_is_shown_for_each_column(folder):
-    said = run(folder, "--drop", "id", "--columns", "age,salary", "--clear", "school").stdout
+    said = randomize(folder, "--drop", "id", "--columns", "age,salary", "--clear", "school").stdout
     heading, age, salary, *_ = said.splitlines()
     assert heading.split("  ")[0] == "column"
     assert age.split()[:3] == ["age", "200", "%"]
@@ -202,7 +203,7 @@ def test_what_is_left_is_shown_for_each_column(folder):
 @pytest.mark.parametrize("suffix", ["html", "json", "csv", "txt"])
 @pytest.mark.parametrize(("level", "verdict"), [("0.01", "FAIL"), ("2", "PASS")])
 def test_a_report_is_written_whatever_the_verdict(folder, suffix, level, verdict):
-    run(folder, "--drop", "id", "--report", folder / f"r.{suffix}", level=level)
+    randomize(folder, "--drop", "id", "--report", folder / f"r.{suffix}", level=level)
     assert (folder / "o.csv").exists() == (verdict == "PASS")
     said = (folder / f"r.{suffix}").read_text()
     assert "salary" in said
@@ -211,14 +212,14 @@ def test_a_report_is_written_whatever_the_verdict(folder, suffix, level, verdict
 
 def test_a_report_is_of_few_records_too(folder, rows):
     write(folder / "t.csv", rows[:300])
-    run(folder, "--drop", "id", "--report", folder / "r.json")
+    randomize(folder, "--drop", "id", "--report", folder / "r.json")
     columns = json.loads((folder / "r.json").read_bytes())["columns"]
     assert [column["distribution"] for column in columns] == [None] * 3
 
 
 def test_a_domain_of_the_data_is_told_and_warned_of(folder):
     words = ["--columns", "age,salary", "--domain-from-data", "--drop", "id,school"]
-    outcome = run(folder, *words, domains=False, output="o.parquet")
+    outcome = randomize(folder, *words, domains=False, output="o.parquet")
     assert outcome.exit_code == 0, outcome.output
     found = read_manifest((folder / "m.json").read_bytes(), "m.json")
     assert [(each.domain, each.is_whole) for each in found.columns] == [
@@ -235,7 +236,7 @@ def test_warnings_are_of_what_the_figures_do_not_say(folder, rows):
         [[n, a, f"{float(a) * 10:.0f}", e, f] for n, a, _, e, f in rows]
         + [["x", "", "5", "none", "no"]],
     )
-    warned = run(folder, "--drop", "id").stderr
+    warned = randomize(folder, "--drop", "id").stderr
     assert "go together (correlation 1.00)" in warned
     assert "the class 'flu' is published as it is" in warned
     assert "differential privacy" in warned
@@ -244,24 +245,24 @@ def test_warnings_are_of_what_the_figures_do_not_say(folder, rows):
 
 def test_few_records_are_warned_of(folder, rows):
     write(folder / "t.csv", rows[:300])
-    assert "300 records, and 1,000 are needed" in run(folder, "--drop", "id").stderr
+    assert "300 records, and 1,000 are needed" in randomize(folder, "--drop", "id").stderr
 
 
 def test_a_clause_that_does_not_count_says_so(folder):
     (folder / "p.toml").write_text(MILD)
-    outcome = run(folder, "--drop", "id", "--policy", folder / "p.toml")
+    outcome = randomize(folder, "--drop", "id", "--policy", folder / "p.toml")
     assert outcome.exit_code == 0, outcome.output
     assert "FAIL: more (warning, does not count): " in outcome.stdout
 
 
 def test_a_policy_about_models_alone_is_undetermined(folder):
-    outcome = run(folder, "--drop", "id", "--policy", "baseline")
+    outcome = randomize(folder, "--drop", "id", "--policy", "baseline")
     assert outcome.exit_code == 3, outcome.output
     assert left(folder) == NOTHING
 
 
 def test_quiet_says_no_warning(folder):
-    assert run(folder, "--drop", "id", "-q").stderr == ""
+    assert randomize(folder, "--drop", "id", "-q").stderr == ""
 
 
 @pytest.mark.parametrize(
@@ -293,25 +294,25 @@ def test_quiet_says_no_warning(folder):
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_written(folder, words, code, message):
-    outcome = run(folder, *(word.format(folder=folder) for word in words))
+    outcome = randomize(folder, *(word.format(folder=folder) for word in words))
     assert (outcome.exit_code, message in outcome.stderr) == (code, True), outcome.output
     assert left(folder) == NOTHING
 
 
 def test_a_column_without_a_name_is_refused(folder, rows):
     (folder / "t.csv").write_text(",age\n0,5\n1,6\n")
-    outcome = run(folder, "--class", "")
+    outcome = randomize(folder, "--class", "")
     assert (outcome.exit_code, "column 1 has no name" in outcome.stderr) == (4, True)
 
 
 def test_a_text_column_needs_its_values(folder):
-    outcome = run(folder, "--columns", "school", "--domain-from-data", domains=False)
+    outcome = randomize(folder, "--columns", "school", "--domain-from-data", domains=False)
     assert (outcome.exit_code, "[columns.school] values" in outcome.stderr) == (4, True)
 
 
 def test_a_domain_of_a_column_that_is_not_there_is_refused(folder):
     (folder / "d.toml").write_text(DOMAINS + "[columns.height]\nlow = 0\nhigh = 3\n")
-    outcome = run(folder, "--drop", "id")
+    outcome = randomize(folder, "--drop", "id")
     assert (
         outcome.exit_code,
         "d.toml: columns.height: t.csv has no such column" in outcome.stderr,
@@ -321,7 +322,7 @@ def test_a_domain_of_a_column_that_is_not_there_is_refused(folder):
 @pytest.mark.parametrize("cell", [SECRET, f"{SECRET}x", "inf", "NaN"])
 def test_a_cell_at_fault_is_named_but_not_shown_and_nothing_is_left(folder, rows, cell):
     write(folder / "t.csv", [*rows, ["x", cell, "1", "none", "no"]])
-    outcome = run(folder, "--drop", "id")
+    outcome = randomize(folder, "--drop", "id")
     assert outcome.exit_code == 4
     assert f"t.csv, record {RECORDS + 1}: column 'age'" in outcome.stderr
     assert SECRET not in outcome.output
@@ -330,14 +331,14 @@ def test_a_cell_at_fault_is_named_but_not_shown_and_nothing_is_left(folder, rows
 
 def test_files_that_are_there_stay(folder):
     (folder / "m.json").write_text("kept")
-    outcome = run(folder, "--drop", "id")
+    outcome = randomize(folder, "--drop", "id")
     assert (outcome.exit_code, "there already" in outcome.stderr) == (4, True)
     assert (folder / "m.json").read_text() == "kept"
 
 
 def test_the_same_table_twice_has_other_noise(folder):
     for name in ("a.csv", "b.csv"):
-        assert run(folder, "--drop", "id", "--force", output=name).exit_code == 0
+        assert randomize(folder, "--drop", "id", "--force", output=name).exit_code == 0
     assert (folder / "a.csv").read_bytes() != (folder / "b.csv").read_bytes()
 
 

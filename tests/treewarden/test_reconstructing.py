@@ -7,15 +7,14 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from treewarden.cli import cli
+from tests.kit.run import run_command
 
 NASTY = '<b>"age"</b>'
 
 
-def run(*words):
-    done = CliRunner().invoke(cli, [*map(str, words)])
+def outcome_of(*words):
+    done = run_command(*words)
     return done.exit_code, done.stdout, done.stderr
 
 
@@ -32,7 +31,7 @@ def folder(tmp_path):
     (tmp_path / "domains.toml").write_text(
         f"[columns.'{NASTY}']\nlow = 0\nhigh = 100\n[columns.other]\nlow = 0\nhigh = 6\nwhole = true\n"
     )
-    code, out, err = run(
+    code, out, err = outcome_of(
         *("randomize", tmp_path / "true.csv", "--level", 0.5, "--noise", "uniform", "--class", "ill"),
         *("--domains", tmp_path / "domains.toml", "-o", tmp_path / "noisy.csv"),
         *("--manifest", tmp_path / "m.json", "--report", tmp_path / "report.html"),
@@ -42,7 +41,7 @@ def folder(tmp_path):
 
 
 def reconstruct(folder, *more):
-    return run("reconstruct", folder / "noisy.csv", "--manifest", folder / "m.json", *more)
+    return outcome_of("reconstruct", folder / "noisy.csv", "--manifest", folder / "m.json", *more)
 
 
 def test_csv_has_a_row_for_each_interval_and_shares_that_add_up(folder):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from click.testing import CliRunner
 
 from ppdm_models.files.load import load_model, load_tree, read_tree
-from tests import places
-from treewarden.cli import cli
+from tests.kit import places
+from tests.kit.run import run_command
 
 SPOKEN = '<Header copyright="Copyright (c) 2020 ann"><Extension name="user" value="ann"/></Header>'
 
@@ -22,7 +21,7 @@ def telling(files):
 
 def redact(files, *arguments):
     asked = ["redact", files.model, "-o", files.folder / "out.pmml", *arguments]
-    return CliRunner().invoke(cli, [str(word) for word in asked])
+    return run_command(*asked)
 
 
 def test_what_is_removed_is_gone_and_the_tree_is_the_same(telling):
@@ -57,7 +56,7 @@ def test_where_nothing_leaks_the_file_is_written_as_it_came(files):
 
 def test_what_may_be_there_and_may_not_is_listed_and_is_no_failure(tmp_path):
     model, out = places.DATA / "formats/gbm_json/good/bernoulli.json", tmp_path / "out.json"
-    outcome = CliRunner().invoke(cli, ["redact", str(model), "-o", str(out)])
+    outcome = run_command("redact", model, "-o", out)
     assert outcome.exit_code == 0
     assert out.read_bytes() == model.read_bytes()
     assert "not removed: 1 thing" in outcome.stdout
@@ -78,7 +77,7 @@ def test_what_could_not_be_removed_is_listed_and_is_no_success(tmp_path):
     if model is None:
         pytest.skip("no BigML model among the test data")
     asked = ["redact", str(model), "-o", str(tmp_path / "out.json")]
-    outcome = CliRunner().invoke(cli, asked)
+    outcome = run_command(*asked)
     assert outcome.exit_code == 1
     assert "removed: nothing\nnot removed: " in outcome.stdout
     assert (tmp_path / "out.json").read_bytes() == model.read_bytes()

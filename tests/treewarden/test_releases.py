@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from click.testing import CliRunner
 
 import treewarden
-from tests.grown_models import FOLDER
-from tests.releases import a_table, a_tree
-from treewarden.cli import cli
+from tests.kit.grown_models import FOLDER
+from tests.kit.releases import a_table, a_tree
+from tests.kit.run import run_command
 
 POLICY = """name = "certain"
 version = "1"
@@ -73,7 +72,7 @@ def audited(
         "--policy",
         folder / "certain.toml",
     ]
-    return CliRunner().invoke(cli, [*map(str, asked), "--quiet", *words])
+    return run_command(*asked, "--quiet", *words)
 
 
 def test_each_by_itself_passes_and_both_together_fail(folder):
@@ -226,7 +225,7 @@ def test_releases_with_one_file_name_are_told_apart_in_warnings_which_are_said_o
         files[-1].parent.mkdir()
         files[-1].write_bytes((FOLDER / f"{name}.json").read_bytes())
     asked = ["audit", *files, "--data", FOLDER / "two.csv", "--sensitive", "y", "--format", "json"]
-    outcome = CliRunner().invoke(cli, [*map(str, asked), "--policy", "baseline", "--quiet"])
+    outcome = run_command(*asked, "--policy", "baseline", "--quiet")
     document = json.loads(outcome.stdout)
     said = [*document["warnings"], *document["model"]["notes"], document["ensemble"]["summary"]]
     assert "spring/model.json and autumn/model.json does not name" in " ".join(said)
@@ -297,7 +296,7 @@ def test_a_report_of_several_releases_is_not_verified_by_one_of_them(folder):
     assert audited(folder, "--id", "id", "--format", f"json={report}").exit_code == 1
     files = ["--model", folder / "after.pmml", "--data", folder / "after.csv"]
     asked = ["verify", report, *files, "--policy", folder / "certain.toml"]
-    outcome = CliRunner().invoke(cli, list(map(str, asked)))
+    outcome = run_command(*asked)
     assert outcome.exit_code == 4
     assert "of several releases together" in " ".join(outcome.output.split())
 
@@ -315,7 +314,7 @@ earlier = [{ path = "before.pmml", table = "before.csv" }]
 def gated(folder, configuration):
     (folder / "treewarden.toml").write_text(configuration)
     asked = ["gate", "--config", str(folder / "treewarden.toml"), "--quiet"]
-    return CliRunner().invoke(cli, asked)
+    return run_command(*asked)
 
 
 def test_a_gate_holds_a_model_against_the_releases_before_it(folder):

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from click.testing import CliRunner
 
 import treewarden
-from tests.releases import a_table, a_tree
-from treewarden.cli import cli
+from tests.kit.releases import a_table, a_tree
+from tests.kit.run import run_command
 
 POLICY = """name = "certain"
 version = "1"
@@ -59,7 +58,7 @@ def audited(folder, *words, models=range(4), tables=None, policy="certain.toml")
     asked += [word for name in tables for word in ("--data", folder / name)]
     policy = folder / policy if policy.endswith(".toml") else policy
     asked += ["--sensitive", "illness", "--policy", policy, "--quiet"]
-    return CliRunner().invoke(cli, [*map(str, asked), *words])
+    return run_command(*asked, *words)
 
 
 @pytest.mark.parametrize("policy", ["certain.toml", "standard", "baseline"])
@@ -196,7 +195,7 @@ earlier = [{ path = "y0.pmml", table = "y0.csv" }]
 def test_a_gate_without_an_id_is_undetermined_and_says_so(folder):
     (folder / "treewarden.toml").write_text(GATE)
     asked = ["gate", "--config", str(folder / "treewarden.toml"), "--quiet", "--format", "json"]
-    outcome = CliRunner().invoke(cli, asked)
+    outcome = run_command(*asked)
     assert outcome.exit_code == 3
     assert "as no column was named that says who is who ('id')" in outcome.stdout
     assert "who is who (--id)" not in outcome.stdout

@@ -8,7 +8,6 @@ import re
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from ppdm_models.codecs.xgboost.ubjson import read_ubjson
 from ppdm_models.files.convert import converted
@@ -16,10 +15,10 @@ from ppdm_models.files.load import read_model
 from ppdm_models.records.predict import predict
 from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from ppdm_models.tree.ensemble import Combination
-from tests import places
-from tests.forests import by_sex, forest, stump
+from tests.kit import places
+from tests.kit.forests import by_sex, forest, stump
+from tests.kit.run import run_command
 from tests.treewarden.conftest import CLAUSE
-from treewarden.cli import cli
 
 NAMES = ["age", "hours", "town"]
 LEAST = 12
@@ -87,7 +86,7 @@ class Case:
     def run(self, command, model, *arguments, policy=None):
         told = ["--data", self.table, "--sensitive", self.target, "--policy"]
         asked = [command, model, *told, policy or self.folder / "ours.toml", *arguments]
-        return CliRunner().invoke(cli, [str(word) for word in asked])
+        return run_command(*asked)
 
     def repaired(self, *arguments):
         """Repair the model, see that the original is left and that the result passes; return both as bytes."""

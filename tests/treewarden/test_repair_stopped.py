@@ -10,7 +10,7 @@ from audit.options import AuditOptions
 from policies.verdict import Verdict
 from ppdm_models.codecs.sklearn.fitted import from_sklearn
 from ppdm_models.files.load import writers
-from tests.small_audits import pack_of
+from tests.kit.small_audits import pack_of
 from treewarden.jobs.repairing import repair_file
 from treewarden.jobs.subject import Request, read_subject
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from click.testing import CliRunner
 
-from treewarden.cli import cli
+from tests.kit.run import on_one_line, run_command
 
 PMML = """<?xml version="1.0" encoding="UTF-8"?>
 <PMML xmlns="http://www.dmg.org/PMML-4_4" version="4.4">
@@ -46,13 +45,9 @@ def survey(tmp_path):
             (tmp_path / "people.csv").write_text("\n".join([*rows, ""]), encoding="utf-8")
         files = [tmp_path / "flu.pmml", "--data", tmp_path / "people.csv"]
         asked = [command, *files, "--sensitive", "flu", "--policy", policy, *options]
-        return CliRunner().invoke(cli, [str(word) for word in asked])
+        return run_command(*asked)
 
     return run
-
-
-def said(outcome):
-    return " ".join((outcome.stdout + outcome.stderr).split())
 
 
 def test_four_people_whom_a_survey_weighs_are_four_people(survey):
@@ -73,7 +68,7 @@ def test_the_report_says_how_many_people_few_rows_stand_for(survey):
 
 
 def test_the_report_says_that_the_adversary_knows_the_weights(survey):
-    assert "sampling weight of everyone" in said(
+    assert "sampling weight of everyone" in on_one_line(
         survey("--sampling-weights", "w", "--format", "html")
     )
 
@@ -81,9 +76,9 @@ def test_the_report_says_that_the_adversary_knows_the_weights(survey):
 def test_where_no_weights_are_named_the_column_that_would_match_is(survey):
     outcome = survey()
     assert outcome.exit_code == 4
-    assert "column 'w' as weights would match" in said(outcome)
-    assert "--weights w if" in said(outcome)
-    assert "--sampling-weights w if" in said(outcome)
+    assert "column 'w' as weights would match" in on_one_line(outcome)
+    assert "--weights w if" in on_one_line(outcome)
+    assert "--sampling-weights w if" in on_one_line(outcome)
 
 
 @pytest.mark.parametrize(
@@ -100,27 +95,27 @@ def test_where_no_weights_are_named_the_column_that_would_match_is(survey):
 def test_weights_that_do_not_fit_end_the_audit(survey, options, rows, message):
     outcome = survey(*options, rows=rows)
     assert outcome.exit_code == 4
-    assert message in said(outcome)
+    assert message in on_one_line(outcome)
 
 
 def test_a_table_whose_rows_match_needs_no_sampling_weights(survey):
     rows = [ROWS[0], *[ROWS[1]] * 110, *[ROWS[3]] * 90]
     outcome = survey("--sampling-weights", "w", rows=rows)
     assert outcome.exit_code == 4
-    assert "leave out --sampling-weights" in said(outcome)
+    assert "leave out --sampling-weights" in on_one_line(outcome)
 
 
 def test_both_kinds_of_weights_at_once_are_refused(survey):
     outcome = survey("--weights", "w", "--sampling-weights", "w")
     assert outcome.exit_code == 2
-    assert "choose one" in said(outcome)
+    assert "choose one" in on_one_line(outcome)
 
 
 def test_no_table_is_sanitised_beside_a_weighed_tree(survey, tmp_path):
     beside = ["-o", tmp_path / "new.pmml", "--with-table", tmp_path / "new.csv"]
     outcome = survey("--sampling-weights", "w", *beside, command="repair")
     assert outcome.exit_code == 2
-    assert "leave out --with-table" in said(outcome)
+    assert "leave out --with-table" in on_one_line(outcome)
 
 
 def test_a_row_of_weight_0_is_nobody(survey):
@@ -129,7 +124,7 @@ def test_a_row_of_weight_0_is_nobody(survey):
 
 
 def test_no_fraction_of_a_person_is_told_of(survey):
-    told = said(survey("--sampling-weights", "w"))
+    told = on_one_line(survey("--sampling-weights", "w"))
     assert (
         "50.0 % to 55.0 % of the people in the worst leaf, or of their weights, really are" in told
     )

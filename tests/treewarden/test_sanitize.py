@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
-from click.testing import CliRunner
 
 from ppdm_models.files.load import read_tree
 from ppdm_models.learn.best_first import BestFirst
 from ppdm_models.learn.response import of_classes
 from ppdm_models.records.read_table import read_table
 from ppdm_models.tree.tree import Feature
-from treewarden.cli import cli
+from tests.kit.run import run_command
 
 TREE = ["--target", "flu", "--sensitive", "job"]
 LOOSE = """name = "loose"
@@ -41,9 +40,9 @@ def folder(tmp_path):
     return tmp_path
 
 
-def run(folder, *words, table="people.csv", out="out"):
+def sanitize(folder, *words, table="people.csv", out="out"):
     asked = ["sanitize", folder / table, *words, "-o", folder / out]
-    return CliRunner().invoke(cli, [str(word) for word in asked])
+    return run_command(*asked)
 
 
 def said(folder):
@@ -51,7 +50,7 @@ def said(folder):
 
 
 def test_it_writes_a_table_its_tree_and_how_to_grow_it_again(folder):
-    outcome = run(folder, *TREE, "--k", "5", "--qi", "age,place")
+    outcome = sanitize(folder, *TREE, "--k", "5", "--qi", "age,place")
     assert outcome.exit_code == 0, outcome.output
     assert {path.name for path in (folder / "out").iterdir()} == FILES
     found = said(folder)
@@ -62,7 +61,7 @@ def test_it_writes_a_table_its_tree_and_how_to_grow_it_again(folder):
 
 @pytest.mark.parametrize("how", [[], ["--sets"]])
 def test_the_published_tree_grows_from_the_published_table_by_the_manifest_alone(folder, how):
-    run(folder, *TREE, "--k", "5", "--qi", "age,place", *how)
+    sanitize(folder, *TREE, "--k", "5", "--qi", "age,place", *how)
     told, table = said(folder), read_table(folder / "out" / "table.csv")
     columns = {
         each["name"]: table.column(Feature(each["name"], numeric=each["kind"] == "number"))
@@ -82,42 +81,40 @@ def test_the_published_tree_grows_from_the_published_table_by_the_manifest_alone
 
 
 def test_the_tree_and_the_table_that_are_published_fit_each_other_in_an_audit(folder):
-    run(folder, *TREE, "--k", "5", "--qi", "age,place")
+    sanitize(folder, *TREE, "--k", "5", "--qi", "age,place")
     words = ["audit", folder / "out" / "tree.json", "--data", folder / "out" / "table.csv"]
-    outcome = CliRunner().invoke(
-        cli, [str(word) for word in (*words, "--sensitive", "flu", "--no-worlds")]
-    )
+    outcome = run_command(*words, "--sensitive", "flu", "--no-worlds")
     assert "no audit was performed" not in outcome.output
     assert outcome.exit_code != 4
 
 
 def test_the_same_table_in_another_order_gives_the_same_bytes(folder):
-    run(folder, *TREE, "--k", "5")
+    sanitize(folder, *TREE, "--k", "5")
     first = {path.name: path.read_bytes() for path in (folder / "out").iterdir()}
     head, *rows = (folder / "people.csv").read_text(encoding="utf-8").splitlines()
     (folder / "people.csv").write_text("\n".join([head, *reversed(rows), ""]), encoding="utf-8")
-    run(folder, *TREE, "--k", "5", "--force")
+    sanitize(folder, *TREE, "--k", "5", "--force")
     assert {path.name: path.read_bytes() for path in (folder / "out").iterdir()} == first
 
 
 def test_a_missing_category_is_one_of_its_own_and_a_missing_number_is_refused(folder):
-    run(folder, *TREE, "--k", "1", "--qi", "place", "--multiway")
+    sanitize(folder, *TREE, "--k", "1", "--qi", "place", "--multiway")
     assert said(folder)["columns"][0]["values"] == ["(missing)", "a", "b", "c"]
     (folder / "gap.csv").write_text("n,c,y\n1,a,p\n,b,q\n", encoding="utf-8")
-    outcome = run(folder, "--target", "y", "--k", "1", "--force", table="gap.csv")
+    outcome = sanitize(folder, "--target", "y", "--k", "1", "--force", table="gap.csv")
     assert outcome.exit_code == 4
     assert "column 'n', record 2: no value" in outcome.stderr
 
 
 def test_several_targets_make_several_trees_and_numbers_make_regression_trees(folder):
-    outcome = run(folder, *TREE, "--target", "hours", "--k", "5", "--tree-format", "pmml")
+    outcome = sanitize(folder, *TREE, "--target", "hours", "--k", "5", "--tree-format", "pmml")
     assert outcome.exit_code == 0, outcome.output
     assert [tree["learner"]["criterion"] for tree in said(folder)["trees"]] == ["gini", "variance"]
     assert read_tree(folder / "out" / "tree-2.pmml").task == "regression"
 
 
 def test_the_clauses_of_a_policy_hold_for_every_group(folder):
-    outcome = run(folder, *TREE, "--policy", "standard", "--qi", "age,place")
+    outcome = sanitize(folder, *TREE, "--policy", "standard", "--qi", "age,place")
     policy = said(folder)["demanded"]["policy"]
     assert outcome.exit_code == 0, outcome.output
     assert said(folder)["found"]["k"] >= 10
@@ -126,7 +123,7 @@ def test_the_clauses_of_a_policy_hold_for_every_group(folder):
 
 
 def test_a_regression_tree_needs_no_classes_where_only_k_is_asked_for(folder):
-    outcome = run(folder, "--target", "hours", "--k", "5", "--qi", "age,place")
+    outcome = sanitize(folder, "--target", "hours", "--k", "5", "--qi", "age,place")
     assert outcome.exit_code == 0, outcome.output
     assert len(read_tree(folder / "out" / "tree.json").leaves) > 1
 
@@ -134,21 +131,21 @@ def test_a_regression_tree_needs_no_classes_where_only_k_is_asked_for(folder):
 def test_two_trees_of_scikit_learn_are_checked_each_with_its_own_columns(folder):
     pytest.importorskip("sklearn.tree", reason="scikit-learn is not installed")
     words = [*TREE, "--target", "hours", "--k", "5", "--qi", "age,place", "--learner", "scikit"]
-    assert run(folder, *words).exit_code == 0
+    assert sanitize(folder, *words).exit_code == 0
     assert [tree["leaves"] > 1 for tree in said(folder)["trees"]] == [True, True]
 
 
 def test_where_nothing_will_do_nothing_is_written(folder):
     (folder / "few.csv").write_text("n,y,s\n" + "1,a,p\n2,b,q\n" * 2 + "3,b,r\n", encoding="utf-8")
     words = ["--target", "y", "--sensitive", "s", "--l", "2.9"]
-    outcome = run(folder, *words, table="few.csv")
+    outcome = sanitize(folder, *words, table="few.csv")
     assert outcome.exit_code == 1
     assert list((folder / "out").iterdir()) == []
 
 
 def test_scikit_learn_can_grow_the_tree_too(folder):
     pytest.importorskip("sklearn.tree", reason="scikit-learn is not installed")
-    outcome = run(folder, *TREE, "--k", "5", "--qi", "age,place", "--learner", "scikit")
+    outcome = sanitize(folder, *TREE, "--k", "5", "--qi", "age,place", "--learner", "scikit")
     assert outcome.exit_code == 0, outcome.output
     learner = said(folder)["trees"][0]["learner"]
     assert learner["same_under_seeds"] == [0, 1, 2, 3, 4]
@@ -159,7 +156,9 @@ def test_the_seed_that_gives_another_tree_is_named(folder):
     pytest.importorskip("sklearn.tree", reason="scikit-learn is not installed")
     rows = [f"{n},{n},{'p' if n < 9 else 'q'}" for n in range(16)]
     (folder / "twins.csv").write_text("\n".join(["one,two,y", *rows, ""]), encoding="utf-8")
-    outcome = run(folder, "--target", "y", "--k", "2", "--learner", "scikit", table="twins.csv")
+    outcome = sanitize(
+        folder, "--target", "y", "--k", "2", "--learner", "scikit", table="twins.csv"
+    )
     assert outcome.exit_code == 4
     assert "gives another tree than seed 0" in outcome.stderr
     assert list((folder / "out").iterdir()) == []
@@ -191,7 +190,7 @@ def test_the_seed_that_gives_another_tree_is_named(folder):
 )
 def test_what_cannot_be_is_refused_before_anything_is_written(folder, words, code, message):
     (folder / "loose.toml").write_text(LOOSE, encoding="utf-8")
-    outcome = run(folder, *TREE, *(word.format(folder=folder) for word in words))
+    outcome = sanitize(folder, *TREE, *(word.format(folder=folder) for word in words))
     assert (outcome.exit_code, message in outcome.stderr) == (code, True), outcome.output
     assert list((folder / "out").iterdir()) == []
 
@@ -201,14 +200,14 @@ def test_what_cannot_be_is_refused_before_anything_is_written(folder, words, cod
 )
 def test_files_that_are_there_stay(folder, name, message):
     (folder / "out" / name).write_bytes(b"kept")
-    outcome = run(folder, *TREE, "--k", "5")
+    outcome = sanitize(folder, *TREE, "--k", "5")
     assert (outcome.exit_code, message in outcome.stderr) == (4, True)
     assert (folder / "out" / name).read_bytes() == b"kept"
 
 
 def test_the_input_is_never_overwritten(folder):
     (folder / "out" / "table.csv").write_bytes((folder / "people.csv").read_bytes())
-    outcome = run(folder, *TREE, "--k", "5", "--force", table="out/table.csv")
+    outcome = sanitize(folder, *TREE, "--k", "5", "--force", table="out/table.csv")
     assert (outcome.exit_code, "is an input" in outcome.stderr) == (4, True)
 
 
@@ -218,15 +217,15 @@ def test_as_published_says_when_the_tree_does_not_grow_again(folder):
     rows = [f"{'a' if i < 8 else 'b'},{n[i]},{y[i]},{'pq'[i % 2]}" for i in range(16)]
     (folder / "shared.csv").write_text("\n".join(["c,n,y,s", *rows, ""]), encoding="utf-8")
     words = ["--target", "y", "--criterion", "variance", "--sensitive", "s", "--k", "1"]
-    outcome = run(folder, *words, "--as-published", table="shared.csv")
+    outcome = sanitize(folder, *words, "--as-published", table="shared.csv")
     assert outcome.exit_code == 1
     assert not said(folder)["checks"]["holds"]
-    assert run(folder, *words, "--force", table="shared.csv").exit_code == 0
+    assert sanitize(folder, *words, "--force", table="shared.csv").exit_code == 0
 
 
 def test_a_table_that_is_too_large_for_memory_is_refused_before_it_is_read(folder, monkeypatch):
     monkeypatch.setattr("treewarden.jobs.held.room_bytes", lambda: 60 * 5 * 64 - 1)
-    outcome = run(folder, *TREE, "--k", "5")
+    outcome = sanitize(folder, *TREE, "--k", "5")
     assert outcome.exit_code == 4
     assert "too large for memory: 60 records of 5 columns are held at once" in outcome.output
     assert "treewarden anonymize" in outcome.output
@@ -236,6 +235,6 @@ def test_a_table_that_is_too_large_for_memory_is_refused_before_it_is_read(folde
 def test_a_table_for_which_there_is_just_enough_memory_is_read(folder, monkeypatch):
     monkeypatch.setattr("treewarden.jobs.held.room_bytes", lambda: 60 * 5 * 64)
     monkeypatch.setattr("treewarden.commands.sanitize.WORTH_SAYING", 0)
-    outcome = run(folder, *TREE, "--k", "5", "--qi", "age,place")
+    outcome = sanitize(folder, *TREE, "--k", "5", "--qi", "age,place")
     assert outcome.exit_code == 0, outcome.output
     assert "60 records of 5 columns are held at once" in outcome.stderr

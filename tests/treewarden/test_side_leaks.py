@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from audit.measures import measures
 from audit.reading import Interval
@@ -17,10 +16,10 @@ from policies.shipped import shipped_packs
 from ppdm_models.files.convert import converted
 from ppdm_models.files.load import formats, load_model, read_tree
 from ppdm_models.tree.leaks import Leak, LeakKind
-from tests import places
-from tests.forests import by_sex, forest, stump
-from tests.small_audits import evidence_of, flat_tree
-from treewarden.cli import cli
+from tests.kit import places
+from tests.kit.forests import by_sex, forest, stump
+from tests.kit.run import on_one_line, run_command
+from tests.kit.small_audits import evidence_of, flat_tree
 
 PUBLISH = "Publish exactly this file"
 TREE = """<?xml version="1.0" encoding="UTF-8"?>
@@ -79,12 +78,7 @@ class Case:
 
     def run(self, command, model, policy, *more):
         told = ["--data", "people.csv", "--sensitive", "flu", "--policy", policy, "-q"]
-        return CliRunner().invoke(cli, [command, model, *told, *map(str, more)])
-
-
-def said(outcome):
-    """Return what was printed as one line."""
-    return " ".join(outcome.output.split())
+        return run_command(command, model, *told, *more)
 
 
 @pytest.fixture
@@ -99,19 +93,21 @@ def test_three_raw_records_fail_every_pack_and_the_repaired_file_passes_it(case,
     failed = case.run("audit", "flu.pmml", policy)
     assert failed.exit_code == 1
     assert "beside-people" in failed.output
-    assert PUBLISH not in said(failed)
-    assert "“treewarden redact flu.pmml -o flu-redacted.pmml” takes out all of it" in said(failed)
+    assert PUBLISH not in on_one_line(failed)
+    assert "“treewarden redact flu.pmml -o flu-redacted.pmml” takes out all of it" in on_one_line(
+        failed
+    )
 
     repaired = case.run("repair", "flu.pmml", policy, "-o", "fixed.pmml")
     assert repaired.exit_code == 0, repaired.output
-    assert "Publish exactly the repaired file" in said(repaired)
+    assert "Publish exactly the repaired file" in on_one_line(repaired)
     fixed = Path("fixed.pmml").read_bytes()
     assert b"ModelVerification" not in fixed
     assert load_model(fixed, "x").nodes == load_model(TREE.encode(), "x").nodes
 
     passed = case.run("audit", "fixed.pmml", policy)
     assert passed.exit_code == 0
-    assert f"{PUBLISH}, fixed.pmml" in said(passed)
+    assert f"{PUBLISH}, fixed.pmml" in on_one_line(passed)
 
 
 @pytest.mark.parametrize("policy", shipped_packs())
@@ -121,12 +117,14 @@ def test_a_file_that_names_its_author_passes_with_a_warning_and_the_command_that
     case.file(("<Header/>", SIGNED))
     outcome = case.run("audit", "flu.pmml", policy)
     assert outcome.exit_code == 0
-    assert PUBLISH not in said(outcome)
-    assert "look at what else it gives away: 1 thing beside its trees (author)" in said(outcome)
+    assert PUBLISH not in on_one_line(outcome)
+    assert "look at what else it gives away: 1 thing beside its trees (author)" in on_one_line(
+        outcome
+    )
     command = "treewarden redact flu.pmml -o flu-redacted.pmml"
-    assert f"“{command}” takes out all of it" in said(outcome)
-    assert CliRunner().invoke(cli, shlex.split(command)[1:]).exit_code == 0
-    assert PUBLISH in said(case.run("audit", "flu-redacted.pmml", policy))
+    assert f"“{command}” takes out all of it" in on_one_line(outcome)
+    assert run_command(*shlex.split(command)[1:]).exit_code == 0
+    assert PUBLISH in on_one_line(case.run("audit", "flu-redacted.pmml", policy))
 
 
 def test_extremes_fail_where_single_records_may_show_nothing_and_warn_elsewhere(case):
@@ -178,7 +176,7 @@ def test_a_change_whose_leaves_fail_anyway_is_reported_without_an_audit_in_full(
     policy.write_text(hopeless + sure[sure.index("[[clause]]") :].replace("the-one", "c"), "utf-8")
     outcome = files.run("repair", "--policy", policy, "-o", "fixed.pmml", "--format", form)
     assert outcome.exit_code == 1, outcome.output
-    assert "its leaves, or its file, break a clause already" in said(outcome)
+    assert "its leaves, or its file, break a clause already" in on_one_line(outcome)
     assert "redact_file: FAIL (the-one)" in outcome.stderr
 
 
@@ -199,8 +197,10 @@ def test_a_repair_that_leaves_a_warning_says_what_the_file_still_gives_away(file
     target = files.folder / "fixed.pmml"
     outcome = files.run("repair", "--policy", files.policy("harsh"), "-o", target)
     assert outcome.exit_code == 0
-    assert "Publish exactly" not in said(outcome)
-    assert "Never publish the original. Before you publish fixed.pmml, look at" in said(outcome)
+    assert "Publish exactly" not in on_one_line(outcome)
+    assert "Never publish the original. Before you publish fixed.pmml, look at" in on_one_line(
+        outcome
+    )
 
 
 def test_what_the_format_keeps_is_said_with_what_to_do_and_nothing_is_written(case):
@@ -209,9 +209,11 @@ def test_what_the_format_keeps_is_said_with_what_to_do_and_nothing_is_written(ca
     case.file((field, told))
     outcome = case.run("repair", "flu.pmml", "strict", "-o", "fixed.pmml")
     assert outcome.exit_code == 1
-    assert "(medians) cannot be taken out of its format: export the model again" in said(outcome)
+    assert "(medians) cannot be taken out of its format: export the model again" in on_one_line(
+        outcome
+    )
     assert not Path("fixed.pmml").exists()
-    warned = said(case.run("audit", "flu.pmml", "standard"))
+    warned = on_one_line(case.run("audit", "flu.pmml", "standard"))
     assert "The format pmml cannot be written without this: medians. Export" in warned
     assert PUBLISH not in warned
 
@@ -220,7 +222,7 @@ def test_another_format_takes_the_trees_alone(case):
     case.file(("</TreeModel>", f"{VERIFIED}</TreeModel>"), ("<Header/>", SIGNED))
     asked = ("-o", "fixed.json", "--to", "treewarden_json")
     assert case.run("repair", "flu.pmml", "strict", *asked).exit_code == 0
-    assert PUBLISH in said(case.run("audit", "fixed.json", "strict"))
+    assert PUBLISH in on_one_line(case.run("audit", "fixed.json", "strict"))
 
 
 @pytest.mark.parametrize("form", ["text", "html", "json"])
@@ -228,12 +230,12 @@ def test_no_form_of_the_report_says_publish_of_a_file_that_leaks(case, form):
     case.file(("<Header/>", SIGNED))
     outcome = case.run("audit", "flu.pmml", "strict", "--format", form)
     assert outcome.exit_code == 0
-    assert PUBLISH not in said(outcome)
-    assert "treewarden redact flu.pmml -o flu-redacted.pmml" in said(outcome)
+    assert PUBLISH not in on_one_line(outcome)
+    assert "treewarden redact flu.pmml -o flu-redacted.pmml" in on_one_line(outcome)
 
 
 def test_every_kind_is_one_that_redact_can_be_asked_for():
-    told = CliRunner().invoke(cli, ["redact", "--help"]).output
+    told = run_command("redact", "--help").output
     assert [kind for kind in LeakKind if str(kind) not in " ".join(told.split())] == []
 
 
@@ -251,7 +253,7 @@ def test_a_record_hidden_where_no_model_reads_fails_and_the_repaired_file_is_wit
     case.file(("</TreeModel>", f"{hidden}</TreeModel>"))
     failed = case.run("audit", "flu.pmml", "baseline")
     assert failed.exit_code == 1
-    assert PUBLISH not in said(failed)
+    assert PUBLISH not in on_one_line(failed)
     repaired = case.run("repair", "flu.pmml", "baseline", "-o", "fixed.pmml")
     assert repaired.exit_code == 0, repaired.output
     assert b"Jo Doe" not in Path("fixed.pmml").read_bytes()
@@ -282,7 +284,7 @@ def test_a_leaf_in_which_nobody_of_the_table_falls_is_undetermined(case):
     Path("people.csv").write_text("age,flu\n" + "30,no\n30,yes\n" * 20, encoding="utf-8")
     outcome = case.run("audit", "flu.pmml", "baseline")
     assert outcome.exit_code == 3
-    assert "nobody of the table falls there" in said(outcome)
+    assert "nobody of the table falls there" in on_one_line(outcome)
 
 
 ASKED_OF_PEOPLE = """
@@ -307,5 +309,5 @@ def test_a_lightgbm_text_file_can_pass_what_is_asked_of_people_beside_its_trees(
     text = (places.DATA / "grown" / "lightgbm_two.txt").read_text()
     model.write_text(text.replace("version=v4\n", f"version=v4\n{more}"))
     told = ["--data", places.DATA / "grown" / "two.csv", "--sensitive", "y", "--policy", policy]
-    outcome = CliRunner().invoke(cli, [str(word) for word in ["audit", model, *told]])
+    outcome = run_command("audit", model, *told)
     assert outcome.exit_code == code, outcome.output

@@ -8,7 +8,7 @@ import pyarrow.parquet as pa_parquet
 import pytest
 
 from ppdm_models.synthesis import pgen
-from tests.kit.command import run_command
+from tests.kit.run import run_command
 from tests.treewarden.conftest import PMML
 
 

@@ -14,7 +14,7 @@ from audit.options import AuditOptions
 from ppdm_models.errors import TreewardenError, WaiverError
 from ppdm_models.files.convert import converted
 from ppdm_models.files.load import read_tree
-from tests.forests import by_sex, forest, stump
+from tests.kit.forests import by_sex, forest, stump
 from treewarden.api.errors import ArgumentError
 from treewarden.jobs.auditing import audit_file
 from treewarden.jobs.subject import Request

@@ -5,28 +5,27 @@ from __future__ import annotations
 import json
 
 import pytest
-from click.testing import CliRunner
 
 import treewarden as tw
 from reports.building.entry import entry_of
 from reports.document.document import Document
+from tests.kit.run import run_command
 from tests.treewarden.conftest import CLAUSE
-from treewarden.cli import cli
 
 
-def run(files, *arguments):
+def audit_without_table(files, *arguments):
     asked = ["audit", files.model, "--no-table", *arguments]
-    return CliRunner().invoke(cli, [str(word) for word in asked])
+    return run_command(*asked)
 
 
 def test_a_leaf_that_is_too_small_fails(files):
-    outcome = run(files, "--policy", files.policy("harsh"))
+    outcome = audit_without_table(files, "--policy", files.policy("harsh"))
     assert outcome.exit_code == 1
     assert "8 records at node 4, line 33" in outcome.stdout
 
 
 def test_counts_that_may_be_weights_do_not_pass(files):
-    outcome = run(files, "--policy", files.policy("lenient"))
+    outcome = audit_without_table(files, "--policy", files.policy("lenient"))
     assert outcome.exit_code == 3
     assert outcome.stdout.splitlines()[1].startswith("  No table was given: this rests on the file")
 
@@ -35,7 +34,7 @@ def test_nothing_beside_the_trees_passes(files):
     path = files.folder / "beside.toml"
     said = CLAUSE.format(name="beside", measure="side_leaks", rule="at_most", limit=0)
     path.write_text(said, encoding="utf-8")
-    outcome = run(files, "--policy", path)
+    outcome = audit_without_table(files, "--policy", path)
     assert outcome.exit_code == 0
     assert "as far as its file tells the truth" in outcome.stdout
 
@@ -43,13 +42,13 @@ def test_nothing_beside_the_trees_passes(files):
 @pytest.mark.parametrize("form", ["html", "json", "text"])
 @pytest.mark.parametrize("redacted", [(), ("--redacted",)])
 def test_every_form_says_first_what_it_rests_on(files, form, redacted):
-    outcome = run(files, "--format", form, *redacted)
+    outcome = audit_without_table(files, "--format", form, *redacted)
     assert outcome.exit_code == 1
     assert "No table was given" in " ".join(outcome.stdout.split())
 
 
 def test_the_document_has_no_table_and_a_gate_is_told(files):
-    document = Document.model_validate_json(run(files, "--format", "json").stdout)
+    document = Document.model_validate_json(audit_without_table(files, "--format", "json").stdout)
     assert (document.basis, document.provenance.table) == ("file", None)
     assert entry_of(document).basis == "file"
 
@@ -61,8 +60,8 @@ def test_an_audit_with_its_table_rests_on_that(files):
 
 
 def test_whether_there_is_a_table_is_said_once(files):
-    both = run(files, "--data", files.table)
-    neither = CliRunner().invoke(cli, ["audit", str(files.model)])
+    both = audit_without_table(files, "--data", files.table)
+    neither = run_command("audit", files.model)
     assert (both.exit_code, neither.exit_code) == (2, 2)
     assert "--no-table" in neither.stderr
 
@@ -71,19 +70,19 @@ def test_whether_there_is_a_table_is_said_once(files):
     "named", [("--qi", "age"), ("--weights", "w"), ("--sampling-weights", "w")]
 )
 def test_columns_of_no_table_are_refused(files, named):
-    outcome = run(files, *named)
+    outcome = audit_without_table(files, *named)
     assert outcome.exit_code == 4
     assert "names columns of a table" in outcome.stderr
 
 
 def test_another_sensitive_column_is_refused(files):
-    assert run(files, "--sensitive", "age").exit_code == 4
-    assert run(files, "--sensitive", "flu").exit_code == 1
+    assert audit_without_table(files, "--sensitive", "age").exit_code == 4
+    assert audit_without_table(files, "--sensitive", "flu").exit_code == 1
 
 
 def test_no_estimate_is_written(files):
     path = files.folder / "estimate.csv"
-    outcome = run(files, "--posterior", path)
+    outcome = audit_without_table(files, "--posterior", path)
     assert not path.exists()
     assert "is not written" in outcome.stderr
 

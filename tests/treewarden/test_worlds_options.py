@@ -6,10 +6,9 @@ import json
 from contextlib import contextmanager
 
 import pytest
-from click.testing import CliRunner
 
 from audit.options import AuditOptions
-from treewarden.cli import cli
+from tests.kit.run import run_command
 from treewarden.jobs.auditing import audit_file
 from treewarden.jobs.subject import Request
 
@@ -126,11 +125,11 @@ def test_what_is_raised_at_a_stage_ends_the_audit(files):
 
 @pytest.mark.parametrize("command", ["audit", "repair"])
 def test_the_default_budget_is_shown(command):
-    said = " ".join(CliRunner().invoke(cli, [command, "--help"]).stdout.split())
+    said = " ".join(run_command(command, "--help").stdout.split())
     assert "--worlds-budget SECONDS" in said
     assert "[default: 20.0" in said
 
 
 def test_doctor_says_that_the_solver_of_whole_records_works():
-    lines = CliRunner().invoke(cli, ["doctor"]).stdout.splitlines()
+    lines = run_command("doctor").stdout.splitlines()
     assert "works: OR-Tools" in next(line for line in lines if line.startswith("exact worlds"))

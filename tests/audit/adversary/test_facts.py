@@ -8,7 +8,7 @@ from audit.people.population import build_population
 from ppdm_models.errors import KnowledgeError
 from ppdm_models.files.load import open_model
 from ppdm_models.records.read_table import read_table
-from tests.places import DATA
+from tests.kit.places import DATA
 
 RECORD = 'record = { age = 30, sex = "F" }'
 

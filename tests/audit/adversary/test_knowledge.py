@@ -19,7 +19,7 @@ from audit.system.system import build_system
 from ppdm_models.errors import KnowledgeError
 from ppdm_models.tree.predicate import NumericTest
 from ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Task, Tree
-from tests.cases import multiway_case
+from tests.kit.cases import multiway_case
 
 SAID = b"""
 leaf = "rates"

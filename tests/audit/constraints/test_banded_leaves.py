@@ -17,7 +17,7 @@ from audit.run import run
 from audit.system.system import build_system
 from ppdm_models.tree.column import CategoricalColumn
 from tests.judges.estimate import direct
-from tests.small_audits import flat_tree
+from tests.kit.small_audits import flat_tree
 
 COUNTS = [[7, 2, 0], [3, 3, 3]]
 BANDS = (((5.0, 9.0), (0.0, 4.0), (0.0, 4.0)), ((0.0, 4.0), (0.0, 4.0), (0.0, 4.0)))

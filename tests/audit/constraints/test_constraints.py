@@ -17,7 +17,7 @@ from ppdm_models.plugins import discover
 from ppdm_models.records.read_table import table_of
 from ppdm_models.tree.predicate import CategoryTest, NumericTest
 from ppdm_models.tree.tree import NOISE, Criterion, Feature, Learner, Node, Tree
-from tests.cases import multiway_case
+from tests.kit.cases import multiway_case
 
 CONSTRAINTS = discover(constraints, "CONSTRAINT", Constraint)
 

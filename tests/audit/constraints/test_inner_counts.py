@@ -14,7 +14,7 @@ from audit.people.population import build_population
 from audit.system.system import build_system
 from audit.worlds.engine import reason
 from ppdm_models.tree.tree import Criterion
-from tests.cases import multiway_tree, random_table
+from tests.kit.cases import multiway_tree, random_table
 
 KNOWN = Knowledge(split="none")
 

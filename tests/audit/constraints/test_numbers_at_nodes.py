@@ -21,8 +21,8 @@ from audit.system.system import build_system
 from audit.worlds.doubts import reason_in_doubt
 from ppdm_models.tree.impurity import Impurity, fits, impurity_of, printed
 from ppdm_models.tree.tree import Criterion, Quality
-from tests.numbers_at_nodes import all_tables, mixed, random_case
-from tests.small_audits import flat_tree, people_of
+from tests.judges.numbers_at_nodes import all_tables, mixed, random_case
+from tests.kit.small_audits import flat_tree, people_of
 
 KINDS = {"labels": (2, 0.0), "impurities": (2, 0.6), "three classes": (3, 0.6)}
 CASES = [(kind, seed) for kind in KINDS for seed in range(120)]

@@ -19,7 +19,7 @@ from ppdm_models.tree.column import CategoricalColumn
 from ppdm_models.tree.other_split import OtherSplit
 from ppdm_models.tree.predicate import CategoryTest
 from ppdm_models.tree.tree import Feature, Node, Tree
-from tests import places
+from tests.kit import places
 
 RPART = places.DATA / "formats" / "rpart_json" / "good"
 SIDES = ("l", "r")

@@ -14,7 +14,7 @@ from ppdm_models.codecs.xgboost.settings import shrinkage_in
 from ppdm_models.files.load import load_model
 from ppdm_models.records.read_table import read_table
 from ppdm_models.tree.ensemble import Shrinkage
-from tests import places
+from tests.kit import places
 
 FOLDER = places.DATA / "shrunk"
 """Made by tests/data/make_shrunk_models.py."""

@@ -8,9 +8,9 @@ from audit.estimate.estimate import estimate
 from audit.estimate.whole_records import interval_excess, whole_records
 from audit.options import AuditOptions
 from audit.system.system import build_system, max_violation
-from tests.cases import multiway_case
-from tests.grown_trees import grown, heart
-from tests.worlds_by_hand import brute_force
+from tests.judges.worlds_by_hand import brute_force
+from tests.kit.cases import multiway_case
+from tests.kit.grown_trees import grown, heart
 
 SMALL = [(seed, split) for seed in range(14) for split in ("gini", "entropy")]
 

@@ -19,9 +19,9 @@ from ppdm_models.records.read_table import table_of
 from ppdm_models.records.table import Table
 from ppdm_models.tree.predicate import CategoryTest
 from ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Tree
-from tests.cases import case_of, multiway_case, random_table
-from tests.independent import best_of_starts
 from tests.judges.estimate import direct
+from tests.judges.independent import best_of_starts
+from tests.kit.cases import case_of, multiway_case, random_table
 
 SPLITS = ("gini", "entropy", "gain-ratio")
 WITH_ACTIVE_ROWS = [

@@ -16,9 +16,9 @@ from audit.solver.block_solver import _is_enough
 from audit.solver.task import ELASTIC_TRIES, TRIES
 from audit.system.system import build_system
 from ppdm_models.tree.tree import Criterion
-from tests.cases import case_of, multiway_case, multiway_tree, random_table
 from tests.judges.estimate.cases import sample
 from tests.judges.estimate.product import answer
+from tests.kit.cases import case_of, multiway_case, multiway_tree, random_table
 from tests.kit.tiers import cases
 
 OPTIONS = AuditOptions(rows="real", jobs=1)

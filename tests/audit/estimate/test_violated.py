@@ -9,8 +9,8 @@ from audit.facts.impurity import excess
 from audit.facts.rows import branch_of_bins
 from audit.options import AuditOptions
 from audit.system.system import build_system
-from tests.cases import multiway_case
 from tests.judges.estimate.cases import sample
+from tests.kit.cases import multiway_case
 
 TIED = 12
 """A case in which several candidates of a node are violated alike from the start."""

@@ -19,8 +19,8 @@ from audit.run import run
 from audit.system.system import build_system
 from ppdm_models.records.read_table import table_of
 from ppdm_models.tree.tree import Criterion, Quality
-from tests.cases import NAMES, case_of, multiway_tree
-from tests.small_audits import evidence_of, flat_tree, people_of, read
+from tests.kit.cases import NAMES, case_of, multiway_tree
+from tests.kit.small_audits import evidence_of, flat_tree, people_of, read
 
 OPTIONS = AuditOptions(jobs=1, worlds=True)
 KNOWS = Knowledge(leaf="counts", split="gini")

@@ -19,8 +19,8 @@ from audit.system.conflict import conflict
 from audit.system.system import build_system, facts_of, max_violation, system_of
 from audit.worlds.doubts import reason_in_doubt
 from audit.worlds.result import Consistency
-from tests.cases import multiway_case
 from tests.judges.estimate import direct
+from tests.kit.cases import multiway_case
 
 LEVELS = ("labels", "rates", "counts")
 

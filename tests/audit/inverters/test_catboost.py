@@ -12,7 +12,7 @@ from audit.inverters._walks import Leaves, Rule, backtracked, fitting, whole_sum
 from audit.reading import Undetermined
 from ppdm_models.formats.catboost_json import FORMAT
 from tests.audit.inverters.grown import check_sound, reason, table_of
-from tests.grown_models import FOLDER, case_of, truth
+from tests.kit.grown_models import FOLDER, case_of, truth
 from treewarden.jobs.inputs import opened
 
 

@@ -13,7 +13,7 @@ from audit.reading import Undetermined
 from policies.pack import load_pack
 from policies.remedies.round_leaves import DIGITS, REMEDY, rounded
 from ppdm_models.files.load import open_model
-from tests.grown_models import FOLDER, case_of, truth
+from tests.kit.grown_models import FOLDER, case_of, truth
 from treewarden.jobs.inputs import opened, read
 
 MODELS = [("two", "two"), ("three", "three"), ("eight", "eight")]

@@ -9,7 +9,7 @@ from audit.inverters import ONLY_BOUNDS, SCORED, leaf_sums
 from audit.reading import Undetermined
 from ppdm_models.files.load import open_model
 from ppdm_models.tree.growth import known
-from tests.grown_models import FOLDER, case_of
+from tests.kit.grown_models import FOLDER, case_of
 
 
 def sums(name, **facts):

@@ -6,7 +6,7 @@ import pytest
 
 from audit.inverters import inverters, leaf_sums
 from audit.inverters._refusing import not_turned_back
-from tests.grown_models import FOLDER, case_of
+from tests.kit.grown_models import FOLDER, case_of
 
 NAMES = [
     ("rank:ndcg", "groups"),

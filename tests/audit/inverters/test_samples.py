@@ -13,8 +13,8 @@ from audit.reading import Undetermined
 from ppdm_models.formats.lightgbm_text import FORMAT as TEXT
 from ppdm_models.formats.skops_file import FORMAT as SKOPS
 from ppdm_models.tree.growth import known
-from tests import grown_models
 from tests.audit.inverters.grown import case_of, check_sound, found, table_of, truth
+from tests.kit import grown_models
 
 BAGGED = {"bagging_freq": 1, "bagging_seed": 3}
 

@@ -7,7 +7,7 @@ import pytest
 
 from audit.inverters import LeafSums, leaf_sums
 from audit.reading import Undetermined
-from tests.grown_models import FOLDER, case_of, truth
+from tests.kit.grown_models import FOLDER, case_of, truth
 from treewarden.jobs.inputs import opened
 
 

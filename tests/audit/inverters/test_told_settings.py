@@ -5,12 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from audit.inverters import LeafSums, contradicted, facts_of, knowing, leaf_sums
 from ppdm_models.files.load import open_model
-from tests.grown_models import FOLDER, case_of, truth
-from treewarden.cli import cli
+from tests.kit.grown_models import FOLDER, case_of, truth
+from tests.kit.run import run_command
 from treewarden.jobs.inputs import opened
 
 TOLD = FOLDER / "told"
@@ -53,7 +52,7 @@ def test_the_command_line_audits_with_true_settings(name, tmp_path):
     (tmp_path / "known.toml").write_text(f"[training]\n{said}\n")
     asked = ["audit", TOLD / f"{name}.json", "--data", TOLD / f"{name}.csv", "--sensitive", "y"]
     asked += ["--knowledge", tmp_path / "known.toml"]
-    outcome = CliRunner().invoke(cli, list(map(str, asked)))
+    outcome = run_command(*asked)
     assert outcome.exit_code == 1, outcome.output
 
 

@@ -9,7 +9,7 @@ import pytest
 from audit.inverters import LeafSums, leaf_sums
 from audit.reading import Undetermined
 from ppdm_models.tree.growth import Source, known
-from tests.grown_models import FOLDER, case_of, sums_of, truth
+from tests.kit.grown_models import FOLDER, case_of, sums_of, truth
 from treewarden.jobs.inputs import opened, read
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from audit.ipopt.loaded import load
 from audit.solver.elastic import elastic
-from tests.cases import curved_tasks
+from tests.kit.cases import curved_tasks
 
 
 def apart(one, other):

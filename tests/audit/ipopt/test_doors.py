@@ -16,7 +16,7 @@ from audit.ipopt.status import STATUS, STATUS_NAMES, Status
 from audit.options import AuditOptions
 from audit.system.system import build_system
 from ppdm_models.errors import SolverError
-from tests.cases import multiway_case
+from tests.kit.cases import multiway_case
 
 MUST_HAVE_CYIPOPT = os.environ.get("TREEWARDEN_REQUIRE_CYIPOPT") == "1"
 HAS_CYIPOPT = doors()["cyipopt"].probe().works

@@ -15,7 +15,7 @@ from audit.run import run
 from ppdm_models.records.read_table import table_of
 from ppdm_models.tree.predicate import CategoryTest
 from ppdm_models.tree.tree import Node, Quality, Tree
-from tests.forests import FEATURES, by_sex, forest, stump
+from tests.kit.forests import FEATURES, by_sex, forest, stump
 
 AGES, SEX = [20, 20, 60, 60], list("FMFM")
 

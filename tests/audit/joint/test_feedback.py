@@ -13,7 +13,7 @@ from audit.people.population import build_population
 from audit.worlds.clock import clock
 from ppdm_models.files.load import open_model
 from tests.audit.inverters.test_cut_lightgbm import read_case, written
-from tests.grown_models import FOLDER, truth
+from tests.kit.grown_models import FOLDER, truth
 from treewarden.jobs.inputs import read
 
 STOPS = np.array([[1, 1, 2, 2], [1, 2, 1, 2]])

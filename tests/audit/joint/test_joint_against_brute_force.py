@@ -16,8 +16,8 @@ from audit.joint.reason import reason
 from audit.joint.result import Guess
 from audit.joint.search import one_off
 from audit.worlds.clock import FOREVER
+from tests.judges.rows_by_hand import entropy, rows_of, some_rows, tables
 from tests.kit.tiers import examples
-from tests.rows_by_hand import entropy, rows_of, some_rows, tables
 
 SLOW = settings(
     max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow]

@@ -15,7 +15,7 @@ from audit.joint.propagation import by_leaves, propagate
 from audit.joint.reason import DECIDED, reason
 from audit.joint.result import How
 from audit.worlds.clock import FOREVER, Clock, clock
-from tests.rows_by_hand import rows_of
+from tests.judges.rows_by_hand import rows_of
 
 FOUR = ("ab cd", "ac bd")
 FIVE = ("ab cde", "ac bde", "ad bce")

@@ -15,7 +15,7 @@ from audit.reading import Undetermined
 from audit.worlds.clock import clock
 from ppdm_models.files.load import open_model
 from ppdm_models.records.read_table import read_table_bytes
-from tests.releases import a_table, a_tree
+from tests.kit.releases import a_table, a_tree
 
 PLACES = "abcdef"
 

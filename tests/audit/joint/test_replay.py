@@ -30,7 +30,7 @@ from ppdm_models.records.read_table import table_of
 from ppdm_models.tree.ensemble import Combination, Ensemble, Member
 from ppdm_models.tree.predicate import NumericTest
 from ppdm_models.tree.tree import Feature, Node, Quality, Tree
-from tests.grown_models import FOLDER
+from tests.kit.grown_models import FOLDER
 from treewarden.jobs.inputs import opened, read
 
 QUICK = AuditOptions(worlds_budget=5.0)

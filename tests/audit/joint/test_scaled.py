@@ -12,7 +12,7 @@ from audit.joint.reason import reason
 from audit.joint.scaled import scaled_of
 from audit.joint.together import OTHER_LABELS, problem_with
 from audit.worlds.clock import clock
-from tests.rows_by_hand import rows_of
+from tests.judges.rows_by_hand import rows_of
 
 pytest.importorskip("ortools", reason="looks for other tables")
 

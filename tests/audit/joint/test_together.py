@@ -15,7 +15,7 @@ from audit.reading import Undetermined
 from audit.run import run
 from ppdm_models.errors import KnowledgeError
 from ppdm_models.tree.growth import Source
-from tests.grown_models import FOLDER
+from tests.kit.grown_models import FOLDER
 from treewarden.jobs.inputs import opened, read
 
 QUICK = AuditOptions(worlds_budget=5.0)

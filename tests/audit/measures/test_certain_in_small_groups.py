@@ -11,7 +11,7 @@ from audit.evidence import NOT_RUN
 from audit.people.population import Population
 from audit.reading import Interval
 from ppdm_models.tree.column import CategoricalColumn
-from tests.small_audits import evidence_of, flat_tree, only_world, people_of, read
+from tests.kit.small_audits import evidence_of, flat_tree, only_world, people_of, read
 
 
 def small(evidence, size):

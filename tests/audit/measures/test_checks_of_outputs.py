@@ -16,8 +16,16 @@ from policies.verdict import Verdict
 from ppdm_models.records.read_table import table_of
 from ppdm_models.tree.ensemble import Member, Other
 from ppdm_models.tree.tree import Task
-from tests.forests import forest, stump
-from tests.small_audits import audit_of, deep_tree, evidence_of, flat_tree, pack_of, people_of, read
+from tests.kit.forests import forest, stump
+from tests.kit.small_audits import (
+    audit_of,
+    deep_tree,
+    evidence_of,
+    flat_tree,
+    pack_of,
+    people_of,
+    read,
+)
 
 counts_of_leaves = st.integers(2, 4).flatmap(
     lambda m: st.lists(

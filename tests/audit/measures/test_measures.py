@@ -11,7 +11,15 @@ from audit.measures import Source, of_models
 from audit.reading import Interval, Undetermined
 from ppdm_models.tree.leaks import Leak, LeakKind
 from ppdm_models.tree.tree import Task
-from tests.small_audits import NO_TRUTH, bounds, evidence_of, flat_tree, only_world, people_of, read
+from tests.kit.small_audits import (
+    NO_TRUTH,
+    bounds,
+    evidence_of,
+    flat_tree,
+    only_world,
+    people_of,
+    read,
+)
 
 MEASURES = of_models()
 TREE = flat_tree([[14, 6, 0], [3, 3, 4]])

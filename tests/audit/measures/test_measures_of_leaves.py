@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from audit.reading import Interval, Undetermined
 from ppdm_models.tree.tree import Quality
-from tests.small_audits import evidence_of, flat_tree, read
+from tests.kit.small_audits import evidence_of, flat_tree, read
 
 counts_of_leaves = st.integers(2, 5).flatmap(
     lambda m: st.lists(

@@ -8,7 +8,7 @@ import pytest
 from audit.measures import measures
 from audit.reading import Interval, Undetermined
 from audit.values.found import ValueBounds
-from tests.small_audits import evidence_of, flat_tree, read
+from tests.kit.small_audits import evidence_of, flat_tree, read
 
 TREE = flat_tree([[14, 6, 0], [3, 3, 4]])
 

@@ -12,7 +12,7 @@ from audit.estimate.posterior import certain
 from audit.people.population import Population
 from audit.reading import Interval
 from ppdm_models.tree.column import CategoricalColumn
-from tests.small_audits import bounds, evidence_of, flat_tree, read
+from tests.kit.small_audits import bounds, evidence_of, flat_tree, read
 
 # Example 1 of Zhu & Du (2010): three leaves by age; q2 and q3 share the last one.
 EXAMPLE = flat_tree([[2, 0], [1, 1], [0, 2]], classes=("<=50K", ">50K"))

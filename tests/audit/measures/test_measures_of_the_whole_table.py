@@ -25,9 +25,17 @@ from ppdm_models.records.routing import route
 from ppdm_models.tpp.groups import grouped
 from tests.audit.weighed_trees import people_of as people_with_weights
 from tests.audit.weighed_trees import weighed_tree
-from tests.forests import forest, stump
+from tests.kit.forests import forest, stump
+from tests.kit.small_audits import (
+    NO_TRUTH,
+    deep_tree,
+    evidence_of,
+    flat_tree,
+    pack_of,
+    people_of,
+    read,
+)
 from tests.ppdm_models.tpp.tpp_strategies import categories, numbers
-from tests.small_audits import NO_TRUTH, deep_tree, evidence_of, flat_tree, pack_of, people_of, read
 
 NAMES = ("t_closeness", "delta_disclosure")
 counts_of_leaves = st.integers(2, 4).flatmap(

@@ -20,9 +20,9 @@ from audit.reading import Interval, Undetermined
 from audit.run import run
 from ppdm_models.records.read_table import table_of
 from ppdm_models.tree.column import CategoricalColumn
-from tests.cases import multiway_case
-from tests.forests import by_sex, forest
-from tests.small_audits import (
+from tests.kit.cases import multiway_case
+from tests.kit.forests import by_sex, forest
+from tests.kit.small_audits import (
     NO_TRUTH,
     deep_tree,
     evidence_of,

@@ -5,7 +5,7 @@ import pytest
 
 from audit.measures import Measure, measures
 from audit.reading import Interval, Undetermined
-from tests.small_audits import evidence_of, flat_tree, only_world, people_of
+from tests.kit.small_audits import evidence_of, flat_tree, only_world, people_of
 
 SUMS = {"certain_disclosure", "excluded_values"}
 """Counts of people: the reading is the sum over the profiles. Of all others it is the worst place."""

@@ -11,7 +11,7 @@ from ppdm_models.records.routing import route
 from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from ppdm_models.tree.predicate import CategoryTest, NumericTest
 from ppdm_models.tree.tree import Criterion, Feature, Missing, Node, NoTrueChild, Tree
-from tests.cases import multiway_tree, random_table
+from tests.kit.cases import multiway_tree, random_table
 
 
 def of_categories(seed, records, features=3, values=2, min_records=1):

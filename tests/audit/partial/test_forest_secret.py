@@ -19,7 +19,7 @@ from ppdm_models.records.routing import route
 from ppdm_models.tree.column import CategoricalColumn
 from ppdm_models.tree.ensemble import Combination, Ensemble, Member
 from ppdm_models.tree.tree import Criterion, Feature, Quality
-from tests.cases import random_table
+from tests.kit.cases import random_table
 
 
 def small_forest(seed, records, values=2, trees=2):

@@ -12,8 +12,8 @@ from audit.partial.seen import NO_SIZES, SPLITS_NOT_USED, WEIGHED, seen_by
 from audit.people.population import build_population
 from audit.worlds.clock import clock
 from ppdm_models.tree.tree import Criterion, Quality
-from tests.cases import multiway_tree, random_table
 from tests.judges.partial_cases import every_table
+from tests.kit.cases import multiway_tree, random_table
 
 NO_SPLITS = Knowledge(split=SplitLevel.NONE)
 

@@ -31,7 +31,7 @@ from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from ppdm_models.tree.node_table import parents_of
 from ppdm_models.tree.tree import Quality
 from tests.audit.partial.features import NUMBERS, of_categories, of_numbers
-from tests.places import DATA
+from tests.kit.places import DATA
 from treewarden.api.asking import model_input
 
 HIV = DATA / "forests" / "column-proved-by-a-leaf.pmml"

@@ -14,7 +14,7 @@ from audit.people.population import build_population
 from audit.run import run
 from audit.system.system import build_system
 from ppdm_models.tree.tree import Criterion
-from tests.cases import NAMES, multiway_tree, random_table
+from tests.kit.cases import NAMES, multiway_tree, random_table
 
 SEEDS = (0, 1, 2, 3, 4, 5)
 

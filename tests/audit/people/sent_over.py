@@ -10,7 +10,7 @@ from audit.people.population import build_population
 from audit.people.sending import sent
 from audit.solver.pool import WORKERS
 from ppdm_models.records.read_table import table_of
-from tests.forests import by_sex, forest, stump
+from tests.kit.forests import by_sex, forest, stump
 
 TREES = [stump(float(age), "no", "yes") for age in range(20, 80, 3)] + [by_sex("no", "yes")]
 FOREST = forest(*TREES)

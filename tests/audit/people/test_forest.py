@@ -21,7 +21,7 @@ from ppdm_models.tree.ensemble import Combination, Link, Member, with_trees
 from ppdm_models.tree.leaks import Leak, LeakKind
 from ppdm_models.tree.predicate import CategoryTest
 from ppdm_models.tree.tree import Quality, Task
-from tests.forests import by_sex, forest, stump
+from tests.kit.forests import by_sex, forest, stump
 
 AGES = [20, 25, 30, 35, 45, 45, 55, 60, 60, 80]
 SEX = list("FMFMFMFMFM")

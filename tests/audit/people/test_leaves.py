@@ -12,8 +12,8 @@ from ppdm_models.tree.ensemble import Member
 from ppdm_models.tree.predicate import CategoryTest
 from tests.audit.weighed_trees import people_of as people_with_weights
 from tests.audit.weighed_trees import weighed_tree
-from tests.forests import forest, stump
-from tests.small_audits import NO_TRUTH, deep_tree, people_of
+from tests.kit.forests import forest, stump
+from tests.kit.small_audits import NO_TRUTH, deep_tree, people_of
 
 TREE = deep_tree([[[9, 1], [1, 0]], [[3, 4], [5, 5]]], ("a", "b"))
 TABLE = table_of(

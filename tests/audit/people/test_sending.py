@@ -20,7 +20,7 @@ from ppdm_models.tree.ensemble import Member
 from ppdm_models.tree.predicate import AnyOf, CategoryTest, NumericTest, Refusal
 from ppdm_models.tree.tree import Feature, Missing, Node, Quality, Tree
 from tests.audit.people.sent_over import FOREST, TREES, people, said, sent_by_others_too
-from tests.forests import by_sex, forest, stump
+from tests.kit.forests import by_sex, forest, stump
 
 
 @pytest.fixture

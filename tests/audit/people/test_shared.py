@@ -10,7 +10,7 @@ from ppdm_models.errors import TreewardenError
 from ppdm_models.files.load import open_model
 from ppdm_models.records.frames import table_of_frame
 from ppdm_models.records.read_table import read_table_bytes
-from tests.releases import a_table, a_tree
+from tests.kit.releases import a_table, a_tree
 
 
 def shared(*tables, key=None, models=None, **given):

@@ -15,7 +15,7 @@ from ppdm_models.tree.column import CategoricalColumn
 from ppdm_models.tree.leaks import LeakKind
 from ppdm_models.tree.predicate import CategoryTest
 from ppdm_models.tree.tree import Feature
-from tests.small_audits import flat_tree, people_of
+from tests.kit.small_audits import flat_tree, people_of
 
 RECORD = "30,m,Anna Schmidt,1961-03-04,HIV"
 HELD = ("p0", "p1")

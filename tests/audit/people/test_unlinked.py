@@ -8,7 +8,7 @@ from audit.people.unlinked import UnlinkedReleases, link_releases
 from ppdm_models.errors import TreewardenError
 from ppdm_models.files.load import open_model
 from ppdm_models.records.read_table import read_table_bytes
-from tests.releases import a_table, a_tree
+from tests.kit.releases import a_table, a_tree
 
 BEFORE = a_table("1 north yes", "2 north no", "3 south no")
 AFTER = a_table("4 south yes", "3 south no", "2 north no", "1 north yes")

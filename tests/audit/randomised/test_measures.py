@@ -8,8 +8,8 @@ import pytest
 from audit.evidence import NOT_RANDOMISED
 from audit.measures import NO_MODEL, NoiseMeasure, call, measured, measured_of_noise, measures
 from audit.reading import Interval, Undetermined
-from tests.randomised_cases import even, hidden, randomised, without_records
-from tests.small_audits import evidence_of, flat_tree
+from tests.kit.randomised_cases import even, hidden, randomised, without_records
+from tests.kit.small_audits import evidence_of, flat_tree
 
 OF_NOISE = [name for name, each in measures().items() if isinstance(each, NoiseMeasure)]
 

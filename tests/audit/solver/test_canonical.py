@@ -16,7 +16,7 @@ from audit.solver.block_solver import solve_task
 from audit.solver.canonical import canonical, restored
 from audit.solver.task import TRIES, Task
 from audit.system.system import build_system
-from tests.cases import multiway_case
+from tests.kit.cases import multiway_case
 
 
 def block(seed: int) -> Reduced:

@@ -20,10 +20,10 @@ from audit.people.population import build_population
 from audit.solver.curvature import weights
 from audit.system.system import build_system
 from ppdm_models.tree.tree import Criterion
-from tests.cases import case_of, multiway_tree, random_table
 from tests.judges.estimate import direct
 from tests.judges.estimate.cases import sample
 from tests.judges.estimate.product import answer
+from tests.kit.cases import case_of, multiway_tree, random_table
 
 EMPTY = ProgramBuilder().program(Criterion.GINI)
 

@@ -9,7 +9,7 @@ from scipy import sparse
 from audit.solver.block_solver import solve_task
 from audit.solver.curvature import weights
 from audit.solver.elastic import floor, is_overloaded
-from tests.cases import curved_tasks
+from tests.kit.cases import curved_tasks
 
 OPEN = (12, 19, 43, 44, 51)
 """Seeds of cases with blocks that are below their bound."""

@@ -14,7 +14,7 @@ from audit.solver.block_solver import _from_inside, solve_task
 from audit.solver.interior import Interior, _independent, interior, is_inside
 from audit.solver.task import CONVEX_TRIES, Outcome, Task, no_answer
 from audit.system.system import build_system
-from tests.cases import curved_tasks, multiway_case
+from tests.kit.cases import curved_tasks, multiway_case
 
 CASES = [(leaf, seed) for leaf in ("labels", "rates") for seed in range(8)]
 

@@ -26,7 +26,7 @@ from audit.solver.tape import Tape
 from audit.system.system import build_system
 from ppdm_models.errors import OutputError
 from ppdm_models.tree.tree import Criterion
-from tests.cases import curved_tasks, multiway_case
+from tests.kit.cases import curved_tasks, multiway_case
 
 
 @pytest.fixture(scope="module")

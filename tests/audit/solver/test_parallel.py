@@ -31,7 +31,7 @@ from audit.solver.stream import each_done
 from audit.solver.task import Outcome, Task, no_answer
 from audit.system.system import build_system
 from ppdm_models.errors import SolverError
-from tests.cases import curved_tasks, multiway_case
+from tests.kit.cases import curved_tasks, multiway_case
 
 
 class _Recorder(Search):

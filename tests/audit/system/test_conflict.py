@@ -9,7 +9,7 @@ from audit.run import run
 from audit.system.conflict import conflict
 from audit.system.system import System, build_system
 from ppdm_models.errors import KnowledgeError
-from tests.cases import case_of, multiway_case
+from tests.kit.cases import case_of, multiway_case
 
 
 def without_truth(*says: str, leaf: str = "labels") -> System:

@@ -21,7 +21,7 @@ from audit.worlds.clock import clock
 from ppdm_models.errors import TableError
 from ppdm_models.files.load import open_model
 from ppdm_models.records.read_table import read_table_bytes
-from tests.grown_models import FOLDER
+from tests.kit.grown_models import FOLDER
 from treewarden.jobs.inputs import opened
 
 WHOLE = FOLDER / "numbers_whole.csv"

@@ -18,8 +18,8 @@ from audit.worlds.proofs.bounds import closed_form
 from audit.worlds.proofs.relax import Scope
 from audit.worlds.queries import Asker, Effort, Question
 from tests.audit.worlds.test_worlds_against_brute_force import hidden, judged, small_case
+from tests.judges.worlds_by_hand import brute_force, system_of
 from tests.kit.tiers import seeds
-from tests.worlds_by_hand import brute_force, system_of
 
 SEEDS = seeds(5, quick=2)
 KINDS = tuple(itertools.product(("counts", "rates", "labels"), ("gini", "entropy")))

@@ -11,7 +11,7 @@ import pytest
 from audit.worlds.result import Consistency
 from ppdm_models.tree.predicate import CategoryTest
 from ppdm_models.tree.tree import Feature, Learner
-from tests.worlds_by_hand import ONLY_PROOFS, brute_force, posterior_of, system_of, worlds_of
+from tests.judges.worlds_by_hand import ONLY_PROOFS, brute_force, posterior_of, system_of, worlds_of
 
 BOTH = ("gini", "entropy")
 EXAMPLE = ([2, 1, 1, 2], [[0], [1, 2], [3]])

@@ -15,9 +15,9 @@ from audit.worlds.facts.facts import facts_of
 from audit.worlds.found.check import first_broken
 from audit.worlds.result import Consistency
 from audit.worlds.state import Tiers
-from tests.cases import multiway_case
-from tests.grown_trees import grown
-from tests.worlds_by_hand import ONLY_PROOFS, brute_force, posterior_of, tables
+from tests.judges.worlds_by_hand import ONLY_PROOFS, brute_force, posterior_of, tables
+from tests.kit.cases import multiway_case
+from tests.kit.grown_trees import grown
 
 LEVELS = ("counts", "rates", "labels")
 MOST_TABLES = 60_000

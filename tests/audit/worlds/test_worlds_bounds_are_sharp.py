@@ -14,8 +14,8 @@ from audit.reading import Undetermined
 from audit.worlds.facts.curves import inside_of, limits, sides_of
 from audit.worlds.facts.facts import facts_of
 from audit.worlds.state import Tiers
-from tests.small_audits import read
-from tests.worlds_by_hand import brute_force, system_of, worlds_of
+from tests.judges.worlds_by_hand import brute_force, system_of, worlds_of
+from tests.kit.small_audits import read
 
 NOTHING_ELSE = Tiers(enumerate=None, most_draws=0, draws=0, swaps=False)
 

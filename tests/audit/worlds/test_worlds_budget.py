@@ -14,7 +14,7 @@ from audit.worlds.clock import Clock
 from audit.worlds.doubts import reason_in_doubt
 from audit.worlds.retrain import graded
 from audit.worlds.state import never
-from tests.grown_trees import grown
+from tests.kit.grown_trees import grown
 from tests.kit.tiers import cases
 
 ENDS = 24

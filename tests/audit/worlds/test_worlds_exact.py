@@ -11,7 +11,7 @@ from audit.worlds.facts.intervals import _ends
 from audit.worlds.facts.places import Place, tightened
 from audit.worlds.facts.splits import chosen_of, split_of
 from ppdm_models.tree.tree import Criterion
-from tests.worlds_by_hand import _compare
+from tests.judges.worlds_by_hand import _compare
 
 
 @pytest.mark.parametrize("criterion", list(Criterion))

@@ -15,9 +15,9 @@ from audit.worlds.result import Witness
 from audit.worlds.retrain import graded, growers
 from audit.worlds.state import Tiers
 from ppdm_models.tree.tree import Feature
-from tests.cases import multiway_case
-from tests.grown_trees import grown, heart
-from tests.worlds_by_hand import ONLY_PROOFS, brute_force, system_of
+from tests.judges.worlds_by_hand import ONLY_PROOFS, brute_force, system_of
+from tests.kit.cases import multiway_case
+from tests.kit.grown_trees import grown, heart
 
 R1 = system_of([2, 1, 1, 2], [[0], [1, 2], [3]], [(2, 0), (1, 1), (0, 2)], [(0, "1010")])
 

@@ -22,8 +22,8 @@ from audit.worlds.found.mend import mend_stuck
 from audit.worlds.found.pool import Pool, Swap
 from audit.worlds.found.swaps import _allowed, swap_stuck
 from audit.worlds.proofs.bounds import closed_form
-from tests.grown_trees import grown, heart
-from tests.worlds_by_hand import system_of
+from tests.judges.worlds_by_hand import system_of
+from tests.kit.grown_trees import grown, heart
 
 
 @pytest.mark.parametrize("tables", [1, 3, 200])

@@ -10,7 +10,7 @@ import pytest
 from audit.reading import Undetermined
 from audit.worlds.engine import reason
 from audit.worlds.result import Consistency
-from tests.worlds_by_hand import ONLY_PROOFS, system_of, worlds_of
+from tests.judges.worlds_by_hand import ONLY_PROOFS, system_of, worlds_of
 
 SQUARE = [[0, 1], [2, 3]]
 

@@ -20,9 +20,9 @@ from ppdm_models.errors import TableError
 from ppdm_models.learn.id3 import grow_id3
 from ppdm_models.tree.column import CategoricalColumn
 from ppdm_models.tree.tree import Criterion
-from tests.cases import multiway_case
-from tests.small_audits import evidence_of, read
-from tests.worlds_by_hand import system_of, worlds_of
+from tests.judges.worlds_by_hand import system_of, worlds_of
+from tests.kit.cases import multiway_case
+from tests.kit.small_audits import evidence_of, read
 
 ABOUT_WORLDS = [name for name, measure in measures().items() if measure.is_of_worlds]
 WORLDS_ALONE = [name for name in ABOUT_WORLDS if Source.ESTIMATE not in measures()[name].reads]

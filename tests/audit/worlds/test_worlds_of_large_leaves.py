@@ -7,7 +7,7 @@ from audit.worlds.clock import FOREVER
 from audit.worlds.facts.facts import facts_of
 from audit.worlds.found import sample
 from audit.worlds.found.sample import GaveUpError, Sampler
-from tests.worlds_by_hand import system_of
+from tests.judges.worlds_by_hand import system_of
 
 COUNTS = [1, 999_999, 2_000_000, 5]
 TOTALS = (1_500_000, 1_000_000, 500_000)

@@ -7,7 +7,7 @@ import pytest
 from audit.system.system import build_system
 from audit.worlds.engine import reason
 from audit.worlds.result import Consistency
-from tests.grown_trees import german, grown, heart
+from tests.kit.grown_trees import german, grown, heart
 from tests.kit.tiers import cases
 
 

@@ -11,7 +11,7 @@ from audit.worlds.facts.facts import facts_of
 from audit.worlds.facts.intervals import with_intervals
 from audit.worlds.proofs.bounds import ContradictionError, closed_form
 from audit.worlds.proofs.propagate import propagate
-from tests.worlds_by_hand import system_of
+from tests.judges.worlds_by_hand import system_of
 
 
 def drawn(seed, classes, grouping):

@@ -10,8 +10,8 @@ from audit.worlds.engine import reason
 from audit.worlds.facts.explain import joined
 from audit.worlds.facts.facts import facts_of
 from audit.worlds.state import Tiers
-from tests.grown_trees import grown, heart
-from tests.worlds_by_hand import ONLY_PROOFS, system_of, worlds_of
+from tests.judges.worlds_by_hand import ONLY_PROOFS, system_of, worlds_of
+from tests.kit.grown_trees import grown, heart
 
 EXAMPLE = ([2, 1, 1, 2], [[0], [1, 2], [3]], [(2, 0), (1, 1), (0, 2)])
 R1 = system_of(*EXAMPLE, [(0, "1010")])

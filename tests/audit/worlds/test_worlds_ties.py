@@ -12,7 +12,7 @@ from audit.system.system import build_system
 from audit.worlds.engine import reason
 from audit.worlds.result import Worlds
 from ppdm_models.tree.tree import Criterion
-from tests.cases import multiway_tree, random_table
+from tests.kit.cases import multiway_tree, random_table
 
 
 def case_of(seed: int) -> Case:

@@ -10,7 +10,7 @@ from policies.judging.judge import judge
 from policies.pack import load_pack, read_pack
 from policies.verdict import Verdict
 from ppdm_models.errors import PolicyError
-from tests.small_audits import audit_of, evidence_of, flat_tree
+from tests.kit.small_audits import audit_of, evidence_of, flat_tree
 
 SMALLEST = "safe_threshold: 10\nsafe_dof_threshold: 12\n"
 WHOLE = f"""---

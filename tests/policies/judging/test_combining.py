@@ -22,8 +22,8 @@ from policies.verdict import Verdict
 from ppdm_models.records.read_table import table_of
 from ppdm_models.tpp.groups import Groups
 from ppdm_models.tree.ensemble import Combination, Link
-from tests.forests import by_sex, forest, stump
-from tests.small_audits import audit_of, bounds, evidence_of, flat_tree
+from tests.kit.forests import by_sex, forest, stump
+from tests.kit.small_audits import audit_of, bounds, evidence_of, flat_tree
 
 HEAD = 'name = "p"\nversion = "1"\ntitle = "P"\n'
 PASS, UNDETERMINED, FAIL = Verdict

@@ -22,10 +22,10 @@ from policies.judging.enough import enough
 from policies.judging.judge import judge
 from policies.pack import calls, load_pack, read_pack
 from policies.shipped import shipped_packs
-from tests.grown_trees import grown
 from tests.judges.worlds.cases import small_sample
+from tests.kit.grown_trees import grown
+from tests.kit.small_audits import evidence_of, exposed, pack_of
 from tests.kit.tiers import seeds
-from tests.small_audits import evidence_of, exposed, pack_of
 
 NO_LISTING = Tiers(enumerate=None, draws=0, most_draws=0)
 BY_WORLDS = [

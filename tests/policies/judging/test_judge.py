@@ -20,8 +20,8 @@ from ppdm_models.tree.fingerprint import fingerprints
 from ppdm_models.tree.leaks import Leak, LeakKind
 from ppdm_models.tree.paths import path_text
 from ppdm_models.tree.tree import Quality
-from tests.cases import multiway_case
-from tests.small_audits import (
+from tests.kit.cases import multiway_case
+from tests.kit.small_audits import (
     audit_of,
     bounds,
     evidence_of,

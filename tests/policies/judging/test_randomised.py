@@ -9,8 +9,8 @@ from policies.judging.randomised import judge_randomised
 from policies.pack import load_pack, read_pack
 from policies.shipped import packs_of_tables, shipped_packs
 from policies.verdict import Verdict
-from tests.randomised_cases import even, hidden, randomised
-from tests.small_audits import audit_of, evidence_of, flat_tree
+from tests.kit.randomised_cases import even, hidden, randomised
+from tests.kit.small_audits import audit_of, evidence_of, flat_tree
 
 PACK = load_pack("randomised")
 

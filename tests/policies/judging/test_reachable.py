@@ -13,7 +13,7 @@ from policies.judging.reachable import advised, ceiling, out_of_reach
 from policies.pack import load_pack
 from policies.shipped import shipped_packs
 from policies.verdict import Verdict
-from tests.small_audits import audit_of, evidence_of, flat_tree, only_world, pack_of, people_of
+from tests.kit.small_audits import audit_of, evidence_of, flat_tree, only_world, pack_of, people_of
 
 IRIS = [[50, 0, 0], [0, 49, 5], [0, 1, 45]]
 """What a scikit-learn tree of depth 2 makes of Fisher's irises."""

@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from click.testing import CliRunner
 
 from audit.people.forest import forest_of
 from audit.people.population import build_population
@@ -12,8 +11,8 @@ from policies.remedies import Proposal
 from policies.remedies.drop_trees import REMEDY
 from ppdm_models.files.load import open_model
 from ppdm_models.tree.ensemble import first_members
-from tests.grown_models import FOLDER
-from treewarden.cli import cli
+from tests.kit.grown_models import FOLDER
+from tests.kit.run import run_command
 from treewarden.jobs.inputs import opened, read
 
 
@@ -60,7 +59,7 @@ def test_repair_leaves_out_trees_and_audits_what_is_left(tmp_path):
     )
     files = [FOLDER / "plain.json", "--data", FOLDER / "two.csv", "--sensitive", "y"]
     words = ["--policy", policy, "--list", "--format", "json", "--quiet"]
-    outcome = CliRunner().invoke(cli, list(map(str, ["repair", *files, *words])))
+    outcome = run_command("repair", *files, *words)
     attempts = {each["name"]: each for each in json.loads(outcome.stdout)["repair"]["attempts"]}
     dropped = [each for name, each in attempts.items() if name.startswith("drop_trees")]
     assert len(dropped) == 2

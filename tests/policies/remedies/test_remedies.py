@@ -17,8 +17,8 @@ from ppdm_models.records.routing import route
 from ppdm_models.records.taxonomy import Categories
 from ppdm_models.tree.impurity import Impurity
 from ppdm_models.tree.tree import Criterion, Missing, Quality, Task
-from tests.pruning_by_hand import numeric
-from tests.small_audits import (
+from tests.judges.pruning_by_hand import numeric
+from tests.kit.small_audits import (
     NO_TRUTH,
     audit_of,
     deep_tree,

@@ -17,8 +17,8 @@ from ppdm_models.records.predict import predict
 from ppdm_models.records.read_table import table_of
 from ppdm_models.tree.column import NumericColumn
 from ppdm_models.tree.ensemble import trees_of
-from tests.forests import by_sex, forest, stump
-from tests.grown_models import FOLDER
+from tests.kit.forests import by_sex, forest, stump
+from tests.kit.grown_models import FOLDER
 from treewarden.jobs.inputs import opened, read
 from treewarden.jobs.redacting import without_leaks
 

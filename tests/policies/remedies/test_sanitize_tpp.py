@@ -16,8 +16,8 @@ from ppdm_models.records.read_table import table_of
 from ppdm_models.records.routing import route
 from ppdm_models.tpp.groups import grouped
 from ppdm_models.tree.tree import Feature
+from tests.kit.small_audits import pack_of
 from tests.ppdm_models.tpp.tpp_strategies import categories, numbers
-from tests.small_audits import pack_of
 
 REMEDY = remedies()["sanitize_tpp"]
 RECORDS = {

@@ -2,13 +2,11 @@
 
 import re
 
-from click.testing import CliRunner
-
 from audit.inverters import inverters
 from policies.repairing.advice import DEPTH, LEAVES, NAMES, SAMPLED, WHOLE
-from tests import places
-from tests.grown_models import FOLDER
-from treewarden.cli import cli
+from tests.kit import places
+from tests.kit.grown_models import FOLDER
+from tests.kit.run import run_command
 
 POLICY = (
     'name = "certain"\nversion = "1"\ntitle = "certain"\n[[clause]]\nid = "certain"\n'
@@ -40,7 +38,7 @@ def repaired(tmp_path, model, table, *more):
     policy.write_text(POLICY)
     told = ["--data", FOLDER / table, "--sensitive", "y", "--policy", policy, "--quiet"]
     asked = ["repair", FOLDER / model, *told, *more]
-    return CliRunner().invoke(cli, [str(each) for each in asked])
+    return run_command(*asked)
 
 
 def test_the_first_rounds_are_told_as_they_were_audited(tmp_path):
@@ -59,5 +57,5 @@ def test_what_passes_as_it_is_gets_no_advice(tmp_path):
     policy.write_text(generous)
     told = ["--data", FOLDER / "two.csv", "--sensitive", "y", "--policy", policy, "--list"]
     asked = ["repair", FOLDER / "plain.json", *told]
-    said = CliRunner().invoke(cli, [str(each) for each in asked]).output
+    said = run_command(*asked).output
     assert "grow the model again" not in said

@@ -19,8 +19,8 @@ from ppdm_models.records.taxonomy import Categories
 from ppdm_models.tree.ensemble import Combination, Link, Member, Other
 from ppdm_models.tree.predicate import CategoryTest, NumericTest
 from ppdm_models.tree.tree import Missing, Node, NoTrueChild, Quality, Task, Tree
-from tests.forests import FEATURES, by_sex, forest, stump
-from tests.small_audits import pack_of
+from tests.kit.forests import FEATURES, by_sex, forest, stump
+from tests.kit.small_audits import pack_of
 
 AGES = [20, 25, 30, 35, 45, 45, 55, 60, 60, 80]
 FLU = ["no", "no", "yes", "no", "yes", "yes", "yes", "no", "yes", "yes"]

@@ -9,7 +9,7 @@ from ppdm_models.errors import TableError
 from ppdm_models.records.read_table import table_of
 from ppdm_models.tree.predicate import NumericTest
 from ppdm_models.tree.tree import Feature, Node, Task, Tree
-from tests.small_audits import flat_tree
+from tests.kit.small_audits import flat_tree
 
 TREE = flat_tree([[3, 1], [1, 3]])  # p0 says c0, p1 says c1
 

@@ -21,7 +21,7 @@ from ppdm_models.learn.response import of_classes
 from ppdm_models.records.read_table import table_of
 from ppdm_models.records.taxonomy import Categories
 from ppdm_models.tree.tree import Criterion, Feature
-from tests.small_audits import (
+from tests.kit.small_audits import (
     NO_TRUTH,
     auditor,
     deep_tree,

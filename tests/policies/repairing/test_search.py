@@ -21,7 +21,7 @@ from policies.repairing.repair import repair
 from policies.repairing.search import Candidate
 from policies.verdict import Verdict
 from ppdm_models.records.routing import route
-from tests.small_audits import auditor, deep_tree, flat_tree, pack_of, people_of
+from tests.kit.small_audits import auditor, deep_tree, flat_tree, pack_of, people_of
 
 CLASSES = ("a", "b", "c")
 BOTH = pack_of(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from audit.reading import Interval, Undetermined
 from policies.judging.judge import judge
 from policies.repairing.tradeoff import MOST, privacy, unbeaten
-from tests.small_audits import audit_of, evidence_of, flat_tree, pack_of
+from tests.kit.small_audits import audit_of, evidence_of, flat_tree, pack_of
 
 TREE = flat_tree([[6, 2], [2, 2]])
 POINTS = st.lists(st.tuples(*[st.integers(0, 3)] * 3), max_size=8)

@@ -22,8 +22,8 @@ from policies.waiving.breaking import verdict_of
 from policies.waiving.waivers import Waivers
 from ppdm_models.tree.column import CategoricalColumn
 from ppdm_models.tree.tree import Quality
-from tests.deciding import CLAUSE, DIGEST, SMALL, TODAY, TREE, decided, leaves, told, waivers
-from tests.small_audits import audit_of, bounds, evidence_of, flat_tree, pack_of
+from tests.kit.deciding import CLAUSE, DIGEST, SMALL, TODAY, TREE, decided, leaves, told, waivers
+from tests.kit.small_audits import audit_of, bounds, evidence_of, flat_tree, pack_of
 
 WHOLE = {"digest": f"sha256:{DIGEST}"}
 SURE = pack_of(("disclosure", "at_most", 0.8))

@@ -26,8 +26,8 @@ from policies.waiving.baseline import (
 )
 from policies.waiving.comparing import held_against
 from ppdm_models.errors import BaselineError
-from tests.deciding import CLAUSE, SMALL, TODAY, TREE, decided, leaves, told, waivers
-from tests.small_audits import audit_of, bounds, evidence_of, flat_tree, pack_of
+from tests.kit.deciding import CLAUSE, SMALL, TODAY, TREE, decided, leaves, told, waivers
+from tests.kit.small_audits import audit_of, bounds, evidence_of, flat_tree, pack_of
 
 SURE = pack_of(("disclosure", "at_most", 0.8))
 QI = ("age", "sex")

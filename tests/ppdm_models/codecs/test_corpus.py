@@ -11,7 +11,7 @@ from ppdm_models.tree.ensemble import Combination, Link, trees_of
 from ppdm_models.tree.leaks import LeakKind
 from ppdm_models.tree.single import on_32_bits
 from ppdm_models.tree.tree import Quality
-from tests import places
+from tests.kit import places
 from tests.kit.tiers import in_tiers
 
 MODELS = places.SHARED / "models"

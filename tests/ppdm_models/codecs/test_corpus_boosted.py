@@ -7,7 +7,7 @@ import pytest
 from ppdm_models.files.load import formats, load_model
 from ppdm_models.tree.ensemble import Ensemble, Link
 from ppdm_models.tree.tree import Quality
-from tests import places
+from tests.kit import places
 
 MODELS = places.SHARED / "models"
 FOLDERS = ("xgboost", "xgboost-wild", "lightgbm", "lightgbm-wild")

@@ -8,7 +8,7 @@ import pytest
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.tree.ensemble import trees_of
 from ppdm_models.tree.tree import Quality
-from tests import places
+from tests.kit import places
 
 MODELS = places.SHARED / "models"
 pytestmark = pytest.mark.skipif(

@@ -11,7 +11,7 @@ from ppdm_models.formats.gbm_json import FORMAT
 from ppdm_models.records.predict import predict
 from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from ppdm_models.tree.leaks import LeakKind
-from tests import places
+from tests.kit import places
 
 GOOD = places.DATA / "formats" / "gbm_json" / "good"
 with (places.DATA / "r_predictions" / "gbm.predicted.csv").open(encoding="utf-8") as file:

@@ -13,7 +13,7 @@ from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from ppdm_models.tree.ensemble import Ensemble, Link, Shrinkage
 from ppdm_models.tree.leaks import LeakKind
 from ppdm_models.tree.tree import Quality
-from tests import places
+from tests.kit import places
 
 GOOD = places.DATA / "formats" / "h2o_mojo" / "good"
 """Made by tests/data/make_mojos.py."""

@@ -13,7 +13,7 @@ from ppdm_models.files.load import load_model, read_model
 from ppdm_models.records.matching import matched
 from ppdm_models.records.read_table import read_table
 from ppdm_models.records.routing import route
-from tests import places
+from tests.kit import places
 
 HALF_NAMED = places.DATA / "half_named"
 """German credit, with three columns of the type category and one declared as categorical by its number."""

@@ -9,7 +9,7 @@ from ppdm_models.codecs.lightgbm.lines import lines_of
 from ppdm_models.files.load import open_model
 from ppdm_models.formats.lightgbm_text import FORMAT
 from ppdm_models.tree.leaks import LeakKind
-from tests.grown_models import FOLDER
+from tests.kit.grown_models import FOLDER
 from tests.ppdm_models.codecs.boosted import changed, essence
 
 TEXT = (FOLDER / "lightgbm_two.txt").read_text()

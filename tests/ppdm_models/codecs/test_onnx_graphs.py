@@ -4,15 +4,14 @@ from itertools import product
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.files.load import load_model
 from ppdm_models.records.predict import labels, predict
 from ppdm_models.tree.column import NumericColumn
 from ppdm_models.tree.ensemble import Link, outputs_of
-from tests import places
-from treewarden.cli import cli
+from tests.kit import places
+from tests.kit.run import run_command
 
 onnx = pytest.importorskip("onnx", reason="makes the models")
 helper, FLOAT, DOUBLE, INT64 = (
@@ -155,7 +154,7 @@ def test_the_exponential_that_a_converter_writes_is_its_link(tmp_path):
     found = load_model(path.read_bytes(), path.name)
     assert found.link is Link.EXP
     assert found.base != ()
-    outcome = CliRunner().invoke(cli, ["convert", str(path), str(tmp_path / "out.pmml")])
+    outcome = run_command("convert", path, tmp_path / "out.pmml")
     assert outcome.exit_code == 4
     assert "a link of the kind exp cannot be said in PMML" in outcome.stderr
 
@@ -181,7 +180,7 @@ def test_what_is_not_followed_is_named_and_not_converted(kind, tmp_path):
     assert f"what {kind} behind the trees makes of their scores is not followed" in found.notes[0]
     path = tmp_path / "model.onnx"
     path.write_bytes(model.SerializeToString())
-    outcome = CliRunner().invoke(cli, ["convert", str(path), str(tmp_path / "out.pmml")])
+    outcome = run_command("convert", path, tmp_path / "out.pmml")
     assert outcome.exit_code == 4
     assert kind in outcome.stderr
     assert not (tmp_path / "out.pmml").exists()
@@ -297,7 +296,7 @@ def test_what_comes_before_the_trees_is_named_and_features_are_not_the_columns(k
     (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
     (tmp_path / "t.csv").write_text("f0,f1,X,y\n" + "0,1,2,3\n" * 30)
     words = ["audit", tmp_path / "model.onnx", "--data", tmp_path / "t.csv", "--sensitive", "y"]
-    outcome = CliRunner().invoke(cli, list(map(str, words)))
+    outcome = run_command(*words)
     assert outcome.exit_code == 4
     assert kind in outcome.stderr
 

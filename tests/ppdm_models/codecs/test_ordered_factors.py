@@ -13,7 +13,7 @@ from ppdm_models.records.matching import matched
 from ppdm_models.records.read_table import table_of
 from ppdm_models.records.table import Table
 from ppdm_models.tree.predicate import CategoryTest, atoms
-from tests import places
+from tests.kit import places
 from tests.test_recipes import MUST_HAVE_R
 
 ORDERED = places.DATA / "ordered_factors"

@@ -10,7 +10,7 @@ from ppdm_models.errors import TreeFormatError
 from ppdm_models.formats.partykit_json import FORMAT
 from ppdm_models.records.routing import route
 from ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from tests import places
+from tests.kit import places
 
 GOOD = places.DATA / "formats" / "partykit_json" / "good"
 with (places.DATA / "r_predictions" / "partykit.predicted.csv").open(encoding="utf-8") as file:

@@ -17,7 +17,7 @@ from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from ppdm_models.tree.leaks import LeakKind
 from ppdm_models.tree.predicate import CategoryTest
 from ppdm_models.tree.tree import Missing, Quality
-from tests import places
+from tests.kit import places
 
 DATA = places.DATA
 GOOD = DATA / "formats"

@@ -7,7 +7,7 @@ from ppdm_models.files.load import read_model
 from ppdm_models.records.predict import predict
 from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from ppdm_models.tree.tree import Quality
-from tests import places
+from tests.kit import places
 
 DATA = places.DATA / "formats"
 MODELS = places.SHARED / "models"

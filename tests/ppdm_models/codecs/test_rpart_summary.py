@@ -10,7 +10,7 @@ from ppdm_models.records.predict import labels, predict
 from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from ppdm_models.tree.predicate import CategoryTest, Surrogate
 from ppdm_models.tree.tree import Missing, Quality
-from tests import places
+from tests.kit import places
 
 DATA = places.DATA
 """Made by tests/data/make_r_summaries.R."""

@@ -10,7 +10,7 @@ from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from ppdm_models.tree.ensemble import Combination, Link, trees_of
 from ppdm_models.tree.leaks import LeakKind
 from ppdm_models.tree.tree import Criterion, Quality, Task
-from tests import places
+from tests.kit import places
 
 DATA = places.DATA / "formats"
 MODELS = places.SHARED / "models" / "spark-4.3.0"

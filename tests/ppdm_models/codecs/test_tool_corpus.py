@@ -10,7 +10,7 @@ from ppdm_models.files.load import read_model
 from ppdm_models.tree.ensemble import trees_of
 from ppdm_models.tree.predicate import text
 from ppdm_models.tree.tree import Quality
-from tests import places
+from tests.kit import places
 
 MODELS = places.SHARED / "models"
 pytestmark = pytest.mark.skipif(

@@ -19,7 +19,7 @@ from ppdm_models.tree.ensemble import Ensemble, Link, trees_of
 from ppdm_models.tree.leaks import LeakKind
 from ppdm_models.tree.predicate import text
 from ppdm_models.tree.tree import Quality, Tree
-from tests import places
+from tests.kit import places
 from tests.ppdm_models.formats.damage import zipped
 
 DATA = places.DATA / "formats"

@@ -157,7 +157,7 @@ def test_treelite_from_lightgbm_with_categories():
     assert of_treelite(model, single=False, categories=(0, 1)) < 1e-6
 
 
-def run(model, rows):
+def onnx_outputs(model, rows):
     runtime = pytest.importorskip("onnxruntime", reason="compares with onnxruntime")
     session = runtime.InferenceSession(model.SerializeToString())
     return session.run(None, {session.get_inputs()[0].name: rows})
@@ -186,7 +186,7 @@ def test_onnx_classifiers(kind, names):
     )
     ours = read("onnx_ml", model.SerializeToString())
     rows = at_the_thresholds(ours, np.float32)
-    said, shares = run(model, rows)
+    said, shares = onnx_outputs(model, rows)
     scores = predict(ours, columns(ours, ["f0", "f1", "f2", "f3"], rows))
     np.testing.assert_allclose(scores, shares, rtol=0, atol=1e-6)
     clear = np.diff(np.sort(shares, axis=1)[:, -2:], axis=1)[:, 0] > 1e-6
@@ -207,7 +207,7 @@ def test_onnx_regressors(kind):
     ours = read("onnx_ml", model.SerializeToString())
     rows = at_the_thresholds(ours, np.float32)
     scores = predict(ours, columns(ours, ["f0", "f1", "f2", "f3"], rows))
-    assert (scores.astype(np.float32) != run(model, rows)[0]).sum() == 0
+    assert (scores.astype(np.float32) != onnx_outputs(model, rows)[0]).sum() == 0
 
 
 def stump(mode, tracks, aggregate="SUM", post="NONE"):
@@ -257,7 +257,7 @@ def test_each_way_that_onnx_compares_and_combines(mode, tracks, aggregate):
     ours = read("onnx_ml", model.SerializeToString())
     rows = at_the_thresholds(ours, np.float32)
     scores = predict(ours, columns(ours, ["f0", "f1", "f2", "f3"], rows))
-    assert (scores.astype(np.float32) != run(model, rows)[0]).sum() == 0
+    assert (scores.astype(np.float32) != onnx_outputs(model, rows)[0]).sum() == 0
 
 
 def test_an_unknown_transformation_of_onnx_is_not_predicted():
@@ -306,4 +306,4 @@ def test_the_newer_operator_of_onnx(tracks):
     ours = read("onnx_ml", model.SerializeToString())
     rows = at_the_thresholds(ours, np.float32)
     scores = predict(ours, columns(ours, ["f0", "f1", "f2", "f3"], rows))
-    assert (scores.astype(np.float32) != run(model, rows)[0]).sum() == 0
+    assert (scores.astype(np.float32) != onnx_outputs(model, rows)[0]).sum() == 0

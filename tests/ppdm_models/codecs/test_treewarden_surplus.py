@@ -6,7 +6,7 @@ import pytest
 
 from ppdm_models.files.load import open_model, writers
 from ppdm_models.tree.leaks import LeakKind
-from tests.forests import stump
+from tests.kit.forests import stump
 
 PLAIN = json.loads(writers()["treewarden_json"].write(stump(30.0, "no", "yes", counts=(9.0, 8.0))))
 SENTENCE = "patient 4711 has hiv"

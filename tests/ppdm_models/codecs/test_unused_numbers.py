@@ -11,7 +11,7 @@ from ppdm_models.files.load import formats, load_model, load_tree, writers
 from ppdm_models.tree.ensemble import trees_of
 from ppdm_models.tree.impurity import Impurity
 from ppdm_models.tree.tree import Criterion, Quality
-from tests import places
+from tests.kit import places
 
 SAMPLES = places.DATA / "formats"
 DOT = """digraph Tree {

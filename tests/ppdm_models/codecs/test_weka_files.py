@@ -14,7 +14,7 @@ from ppdm_models.records.routing import route
 from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from ppdm_models.tree.leaks import LeakKind
 from ppdm_models.tree.tree import Quality, Task
-from tests import places
+from tests.kit import places
 
 DATA = places.DATA
 PRINTED = ["j48", "j48_binary", "reptree", "randomtree"]

@@ -10,7 +10,7 @@ from ppdm_models.records.predict import labels, predict
 from ppdm_models.records.routing import NOWHERE, route
 from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from ppdm_models.tree.tree import Quality
-from tests import places
+from tests.kit import places
 
 DATA = places.DATA
 """Made by tests/data/make_weka_sources.sh."""

@@ -9,7 +9,7 @@ from ppdm_models.files.load import open_model
 from ppdm_models.formats.xgboost_model import FORMAT
 from ppdm_models.tree.ensemble import first_members
 from ppdm_models.tree.leaks import LeakKind
-from tests.grown_models import FOLDER
+from tests.kit.grown_models import FOLDER
 
 TEXT = (FOLDER / "numbers_xgboost.json").read_text()
 LEARNER = ("learner",)

@@ -4,7 +4,7 @@ import pytest
 
 from ppdm_models.files.load import read_model
 from ppdm_models.tree.tree import Quality
-from tests import places
+from tests.kit import places
 
 DATA = places.DATA
 """Made by tests/data/make_xgboost_texts.py."""

@@ -15,8 +15,8 @@ from ppdm_models.records.predict import predict
 from ppdm_models.tree.column import NumericColumn
 from ppdm_models.tree.ensemble import Combination, Link, Member, Other
 from ppdm_models.tree.predicate import CategoryTest
-from tests import places
-from tests.forests import by_sex, forest, stump
+from tests.kit import places
+from tests.kit.forests import by_sex, forest, stump
 
 GOLF = read_tree(places.DATA / "formats/pmml/good/golf.pmml")
 TWO = forest(stump(40.0, "no", "yes", counts=(4.0, 6.0)), by_sex("no", "yes"))

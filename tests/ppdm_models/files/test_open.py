@@ -11,7 +11,7 @@ from ppdm_models.files.load import load_model, open_model, read_model, writers
 from ppdm_models.formats import Rewritable, Strippable
 from ppdm_models.tree.ensemble import trees_of
 from ppdm_models.tree.leaks import LeakKind
-from tests import places
+from tests.kit import places
 
 DATA = places.DATA / "formats"
 UNNAMED = (

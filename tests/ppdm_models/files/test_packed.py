@@ -12,7 +12,7 @@ from ppdm_models import limits
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.files.load import open_model
 from ppdm_models.tree.leaks import LeakKind
-from tests import places
+from tests.kit import places
 
 PLAIN = (places.DATA / "formats" / "xgboost_model" / "good" / "loan.json").read_bytes()
 PACKED = {

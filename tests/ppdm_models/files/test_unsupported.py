@@ -9,7 +9,7 @@ import pytest
 
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.files.load import formats, load_model, read_model
-from tests import places
+from tests.kit import places
 
 UNSUPPORTED = places.DATA / "unsupported"
 WRITTEN = {

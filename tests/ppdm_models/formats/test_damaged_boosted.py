@@ -8,7 +8,7 @@ from ppdm_models.errors import OutputError, TreeFormatError
 from ppdm_models.files.load import formats
 from ppdm_models.formats import Rewritable, Strippable
 from ppdm_models.tree.leaks import LeakKind
-from tests import places
+from tests.kit import places
 from tests.kit.tiers import examples
 from tests.ppdm_models.formats.damage import damaged_json, with_a_wrong_byte
 

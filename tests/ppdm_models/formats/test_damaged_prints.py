@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ppdm_models.errors import TreeFormatError
-from tests import places
+from tests.kit import places
 from tests.kit.tiers import examples
 
 GOOD = places.DATA / "formats"

@@ -9,7 +9,7 @@ import pytest
 from ppdm_models.codecs.treewarden import document
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.files.load import formats, load_model, read_tree, writers
-from tests import places
+from tests.kit import places
 
 DATA = places.DATA / "formats"
 GOOD = sorted(path for path in DATA.glob("*/good/*"))

@@ -3,8 +3,8 @@
 import pytest
 
 from ppdm_models.files.load import formats
-from tests import places
 from tests.judges.run_fuzz import KEPT, outcome
+from tests.kit import places
 
 ROOT = places.ROOT
 FOUND = sorted((ROOT / KEPT).glob("*/*.bin"))

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tests import places
+from tests.kit import places
 
 BAD = places.DATA / "formats" / "pmml" / "bad"
 HOSTILE = ["external_entity.pmml", "parameter_entity.pmml", "billion_laughs.pmml", "entity.pmml"]
@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.files.load import formats, load_tree
-from tests import places
+from tests.kit import places
 
 formats()
 data = Path(sys.argv[1]).read_bytes()

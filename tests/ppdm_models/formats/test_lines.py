@@ -9,7 +9,7 @@ import pytest
 from ppdm_models.codecs.common.json_lines import lines_of_entries
 from ppdm_models.files.load import load_model
 from ppdm_models.tree.tree import Tree
-from tests.places import DATA
+from tests.kit.places import DATA
 
 SHOWN = {
     "pmml": ("", "<Node"),

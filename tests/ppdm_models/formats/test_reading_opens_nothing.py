@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ppdm_models.files.load import formats
-from tests import places
+from tests.kit import places
 
 FIXTURES = places.DATA / "formats"
 

@@ -10,8 +10,8 @@ from ppdm_models.meaning.producer import producer
 from ppdm_models.tree.ensemble import Combination
 from ppdm_models.tree.leaks import Leak, LeakKind
 from ppdm_models.tree.tree import NoTrueChild, Quality
-from tests import places
-from tests.forests import forest, stump
+from tests.kit import places
+from tests.kit.forests import forest, stump
 
 DATA = places.DATA / "formats"
 LEFT = stump(40.0, "no", "yes", counts=(3.0, 7.0))

@@ -4,7 +4,7 @@ import pytest
 
 from ppdm_models.files.load import load_tree
 from ppdm_models.tree.tree import Quality
-from tests import places
+from tests.kit import places
 
 DATA = places.DATA / "formats"
 TESTS = ['operator="lessThan" value="3"', 'operator="greaterOrEqual" value="3"']

@@ -11,8 +11,8 @@ from ppdm_models.pruning.apt import prune
 from ppdm_models.pruning.merged import summed
 from ppdm_models.pruning.optimal import prune_optimally
 from ppdm_models.records.taxonomy import Categories, Intervals
-from tests.pruning_by_hand import kept_right, numeric, prunable, stopping
-from tests.small_audits import deep_tree
+from tests.judges.pruning_by_hand import kept_right, numeric, prunable, stopping
+from tests.kit.small_audits import deep_tree
 
 CLASSES = ("a", "b")
 # Two levels: the left split has a leaf of one record, the right one is sound.

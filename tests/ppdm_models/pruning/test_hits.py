@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from ppdm_models.pruning.hits import counts_up
-from tests.small_audits import deep_tree
+from tests.kit.small_audits import deep_tree
 
 CLASSES = ("1", "2", "3")
 

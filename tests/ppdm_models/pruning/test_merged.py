@@ -9,8 +9,8 @@ from ppdm_models.pruning.merged import merged_leaves
 from ppdm_models.pruning.siblings import candidates
 from ppdm_models.tree.predicate import CategoryTest
 from ppdm_models.tree.tree import Feature, Node, Task, Tree
-from tests.pruning_by_hand import numeric
-from tests.small_audits import deep_tree
+from tests.judges.pruning_by_hand import numeric
+from tests.kit.small_audits import deep_tree
 
 CLASSES = ("a", "b")
 UNEVEN = [[[9, 1], [1, 0]], [[3, 4], [5, 5]]]

@@ -12,9 +12,9 @@ from ppdm_models.records.taxonomy import Categories, Intervals
 from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from ppdm_models.tree.predicate import Always
 from ppdm_models.tree.tree import Node, Tree
+from tests.judges.pruning_by_hand import every_pruning, kept_right, numeric, prunable
+from tests.kit.small_audits import deep_tree
 from tests.kit.tiers import examples
-from tests.pruning_by_hand import every_pruning, kept_right, numeric, prunable
-from tests.small_audits import deep_tree
 
 CLASSES = ("a", "b", "c")
 leaf = st.lists(st.integers(0, 6), min_size=3, max_size=3)

@@ -9,7 +9,7 @@ from ppdm_models.records.predict import labels, predict
 from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from ppdm_models.tree.ensemble import Combination, Member
 from ppdm_models.tree.predicate import NumericTest
-from tests.forests import by_sex, forest, stump
+from tests.kit.forests import by_sex, forest, stump
 
 RECORD = {
     "age": NumericColumn(np.array([np.nan])),

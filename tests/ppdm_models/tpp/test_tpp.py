@@ -23,7 +23,7 @@ from ppdm_models.tpp.splits import Choice, Cut, asked
 from ppdm_models.tpp.values import generalise
 from ppdm_models.tree.column import CategoricalColumn
 from ppdm_models.tree.predicate import CategoryTest
-from tests import places
+from tests.kit import places
 from tests.kit.tiers import examples
 from tests.ppdm_models.tpp.tpp_strategies import categories, classes, numbers, tables
 
@@ -34,7 +34,7 @@ def sensitive_of(size):
     return CategoricalColumn(codes=np.arange(size) % 2, categories=("p", "q"))
 
 
-def run(columns, jobs, demands=(), sensitive=None, splits=30, **how):
+def sanitized(columns, jobs, demands=(), sensitive=None, splits=30, **how):
     size = len(jobs[0].response.values)
     return sanitise(
         columns, jobs, sensitive or sensitive_of(size), demands, max_splits=splits, **how
@@ -58,7 +58,7 @@ def test_the_same_tree_grows_at_every_size(table, criterion, how, min_leaf, rand
     columns, response = table
     criterion = criterion if response.classes else "variance"
     learner = BestFirst(criterion, min_leaf=min_leaf, **how)
-    found = run(columns, [Job(learner, response)])
+    found = sanitized(columns, [Job(learner, response)])
     assert [step.problems for step in found.steps] == [()] * len(found.steps)
     rows = np.array(random.sample(range(len(response.values)), len(response.values)))
     mixed = {name: column.take(rows) for name, column in found.best.columns.items()}
@@ -76,7 +76,7 @@ def test_a_leaf_that_lost_its_best_split_does_not_overtake_by_gain_ratio(seed, m
     columns = {name: numbers(random.integers(0, 40, 300)) for name in "abcd"}
     response = classes(random.choice(list("xyz"), 300).tolist())
     learner = BestFirst("gain-ratio", multiway)
-    found = run(columns, [Job(learner, response)], splits=15)
+    found = sanitized(columns, [Job(learner, response)], splits=15)
     assert [step.problems for step in found.steps] == [()] * 16
 
 
@@ -88,7 +88,7 @@ def test_several_trees_of_one_table_all_grow_again(table, shift):
     jobs = [job(response), job(other), job(response, criterion="entropy", multiway=True)]
     jobs += [job(response, sets=True), job(other, sets=True)]
     for chosen in (jobs, jobs[3:]):
-        found = run(columns, chosen, splits=6)
+        found = sanitized(columns, chosen, splits=6)
         assert all(not step.problems for step in found.steps)
         assert len(found.best.trees) == len(chosen)
 
@@ -107,7 +107,7 @@ def test_the_same_tree_of_sets_grows_from_tables_of_many_categories(seed):
     y = random.choice(list("xyz"), size).tolist()
     response = classes(y) if seed % 4 < 3 else of_numbers("y", random.integers(0, 4, size) / 10)
     learner = BestFirst(criterion, min_leaf=1 + seed % 3, sets=True)
-    found = run(columns, [Job(learner, response)], splits=12)
+    found = sanitized(columns, [Job(learner, response)], splits=12)
     assert [step.problems for step in found.steps] == [()] * len(found.steps)
 
 
@@ -115,11 +115,11 @@ def test_the_worked_example_of_one_value_per_cell():
     b = [0] * 6 + [1] * 6
     a = [1, 2, 4, 6, 7, 8, 1, 3, 4, 9, 10, 12]
     columns = {"b": numbers(b), "a": numbers(a)}
-    found = run(columns, [job(classes("xxxyyyyyyxxx"))])
+    found = sanitized(columns, [job(classes("xxxyyyyyyxxx"))])
     assert found.best.groups.k == 3
     values = sorted(set(found.best.columns["a"].numbers.tolist()))
     assert (values[0] + values[1], values[1] + values[2]) == (10, 17)
-    printed = run(columns, [job(classes("xxxyyyyyyxxx"))], as_published=True)
+    printed = sanitized(columns, [job(classes("xxxyyyyyyxxx"))], as_published=True)
     assert printed.steps[-1].k == 1
 
 
@@ -133,25 +133,27 @@ def test_a_cycle_that_has_no_solution_keeps_the_true_values_beside_the_splits():
 
 def test_what_a_tree_does_not_use_becomes_one_value():
     columns = {"n": numbers([1, 2, 3, 4]), "m": numbers([5, 6, 5, 8]), "c": categories("abca")}
-    made = run(columns, [job(classes("xxyy"))]).best.columns
+    made = sanitized(columns, [job(classes("xxyy"))]).best.columns
     assert set(made["m"].numbers) == {6.0}
     assert made["c"].categories == ("*",)
 
 
 def test_categories_that_a_split_names_stay_and_the_others_become_one():
-    made = run({"c": categories("aabbcd")}, [job(classes("xxyxyy"))], splits=1).best.columns["c"]
+    made = sanitized({"c": categories("aabbcd")}, [job(classes("xxyxyy"))], splits=1).best.columns[
+        "c"
+    ]
     assert made.categories == ("*", "a")
 
 
 def test_multiway_merges_no_categories():
-    made = run({"c": categories("aabbcd")}, [job(classes("xxyxyy"), multiway=True)]).best.columns[
-        "c"
-    ]
+    made = sanitized(
+        {"c": categories("aabbcd")}, [job(classes("xxyxyy"), multiway=True)]
+    ).best.columns["c"]
     assert made.categories == ("a", "b", "c", "d")
 
 
 def test_categories_that_always_go_the_same_way_become_one():
-    made = run({"c": categories("aabbcdde")}, [job(classes("xxyyxyyx"), sets=True)], splits=1)
+    made = sanitized({"c": categories("aabbcdde")}, [job(classes("xxyyxyyx"), sets=True)], splits=1)
     (tree,) = made.best.trees
     assert made.best.columns["c"].categories == ("a|c|e", "b|d")
     assert tree.nodes[1].test == CategoryTest("c", ("a|c|e",))
@@ -176,7 +178,7 @@ def test_names_that_would_change_the_order_or_fall_together_are_not_merged(value
 
 def test_by_sets_and_one_against_the_rest_on_one_table_nothing_is_merged():
     columns, response = {"c": categories("aabbcdde")}, classes("xxyyxyyx")
-    made = run(columns, [job(response, sets=True), job(response)], splits=1)
+    made = sanitized(columns, [job(response, sets=True), job(response)], splits=1)
     assert made.best.columns["c"].categories == tuple("abcde")
 
 
@@ -196,7 +198,7 @@ def test_which_attributes_are_parted_by_sets_is_settled_by_the_original_table():
 
 def test_the_search_stops_at_the_last_size_that_is_large_enough():
     columns = {"n": numbers([1, 2, 3, 4, 5, 6])}
-    found = run(columns, [job(of_numbers("y", np.array([1.0, 1, 5, 5, 5, 9])))], [AtLeast(2)])
+    found = sanitized(columns, [job(of_numbers("y", np.array([1.0, 1, 5, 5, 5, 9])))], [AtLeast(2)])
     assert (found.best.groups.k, found.best.step.leaves) == (2, (2,))
     assert "a group holds 1 records, fewer than 2" in found.stopped
 
@@ -205,12 +207,12 @@ def test_the_search_stops_at_the_last_size_that_is_large_enough():
 def test_the_most_frequent_value_stays_below_one_over_l(parts, leaves):
     # In both halves the most frequent value has exactly one half, in the whole table too.
     columns = {"n": numbers([1, 1, 2, 2])}
-    found = run(columns, [job(classes("xxyy"))], [Diverse(parts)], categories("pqpq"))
+    found = sanitized(columns, [job(classes("xxyy"))], [Diverse(parts)], categories("pqpq"))
     assert (found.best and found.best.step.leaves) == leaves
 
 
 def test_a_demand_that_even_one_group_misses_leaves_no_table():
-    found = run({"n": numbers([1, 2])}, [job(classes("xy"))], [AtLeast(3)])
+    found = sanitized({"n": numbers([1, 2])}, [job(classes("xy"))], [AtLeast(3)])
     assert (found.best, len(found.steps)) == (None, 1)
 
 
@@ -255,10 +257,10 @@ def test_as_published_reports_a_tree_that_does_not_grow_again():
     n = [30, 40, 42, 45] * 2 + [30, 40, 50, 60] * 2
     columns = {"c": categories("a" * 8 + "b" * 8), "n": numbers(n)}
     response = of_numbers("y", np.array([0.0, 0, 4, 4] * 2 + [100, 100, 104, 104] * 2))
-    printed = run(columns, [job(response)], as_published=True)
+    printed = sanitized(columns, [job(response)], as_published=True)
     last = printed.steps[-1]
     assert {problem.condition for problem in last.problems} == {"midpoint", "same tree"}
-    assert not any(step.problems for step in run(columns, [job(response)]).steps)
+    assert not any(step.problems for step in sanitized(columns, [job(response)]).steps)
 
 
 @pytest.mark.parametrize(
@@ -332,12 +334,12 @@ def test_adult_by_income(adult):
         name: column for name, column in adult.items() if name not in ("occupation", "income")
     }
     response = of_classes("income", adult["income"].codes, adult["income"].categories)
-    found = run(columns, [job(response)], sensitive=adult["occupation"], splits=7)
+    found = sanitized(columns, [job(response)], sensitive=adult["occupation"], splits=7)
     assert figures(found)[1:6] == [(2, 14065, 2), (3, 352, 4), (4, 57, 6), (5, 57, 8), (6, 16, 16)]
     assert figures(found)[7] == (8, 1, 48)
     shares = [round(1 / step.largest_share, 2) for step in found.steps[1:6]]
     assert shares == [5.57, 3.20, 3.14, 3.14, 2.27]
-    printed = run(
+    printed = sanitized(
         columns, [job(response)], sensitive=adult["occupation"], splits=7, as_published=True
     )
     assert [step.k for step in printed.steps[1:]] == [14065] + [1] * 6
@@ -348,6 +350,6 @@ def test_adult_by_hours(adult):
     response = of_numbers("hours-per-week", adult["hours-per-week"].numbers)
     left_out = ("occupation", "income", "hours-per-week")
     columns = {name: column for name, column in adult.items() if name not in left_out}
-    found = run(columns, [job(response)], sensitive=adult["occupation"], splits=7)
+    found = sanitized(columns, [job(response)], sensitive=adult["occupation"], splits=7)
     assert [step.k for step in found.steps[1:]] == [3293, 1529, 379, 367, 3, 3, 1]
     assert all(not step.problems for step in found.steps)

@@ -7,7 +7,7 @@ import pytest
 from ppdm_models.errors import TreeFormatError
 from ppdm_models.files.load import load_tree, writers
 from ppdm_models.tree.tree import Quality
-from tests.small_audits import flat_tree
+from tests.kit.small_audits import flat_tree
 
 TREE = flat_tree([[7, 2], [3, 3]], classes=("a b", "c"))
 

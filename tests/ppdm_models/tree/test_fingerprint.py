@@ -16,8 +16,8 @@ from ppdm_models.tree.fingerprint import fingerprints
 from ppdm_models.tree.node import Node
 from ppdm_models.tree.predicate import Always, AnyOf, CategoryTest, NumericTest
 from ppdm_models.tree.tree import Feature, NoTrueChild, Tree
-from tests import places
-from tests.forests import by_sex, forest, stump
+from tests.kit import places
+from tests.kit.forests import by_sex, forest, stump
 
 FORMATS = places.DATA / "formats"
 GOOD = sorted(FORMATS.glob("*/good/*"))

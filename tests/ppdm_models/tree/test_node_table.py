@@ -16,7 +16,7 @@ from ppdm_models.tree.node import Node
 from ppdm_models.tree.node_table import NodeTable
 from ppdm_models.tree.predicate import Always, CategoryTest, NumericTest
 from ppdm_models.tree.tree import Feature, Quality, Tree
-from tests import places
+from tests.kit import places
 from tests.kit.large_pmml import forest
 
 GOOD = sorted((places.DATA / "formats").glob("*/good/*"))

@@ -12,7 +12,7 @@ from ppdm_models.files.load import formats, open_model, writers
 from ppdm_models.formats import Rewritable
 from ppdm_models.tree.ensemble import Ensemble
 from reports.building.advice import repair_steps, undecided_steps
-from tests import places
+from tests.kit import places
 
 FILES = sorted(path for path in (places.DATA / "formats").glob("*/good/*") if path.is_file())
 NAMES = [str(path.relative_to(places.DATA / "formats")) for path in FILES]

@@ -14,7 +14,7 @@ from reports.building.series import GRID, plots
 from reports.building.values import key, plain
 from reports.document.document import Provenance
 from reports.document.parts import File
-from tests.small_audits import audit_of, evidence_of, flat_tree, pack_of
+from tests.kit.small_audits import audit_of, evidence_of, flat_tree, pack_of
 
 TREE = flat_tree([[14, 6], [4, 0], [2, 1], [9, 9]])
 EVIDENCE = evidence_of(TREE)

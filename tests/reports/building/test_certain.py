@@ -10,7 +10,7 @@ from policies.judging.judge import judge
 from reports.building.certain import worlds_part
 from reports.building.series import plots
 from reports.renderers import renderer
-from tests.small_audits import audit_of, evidence_of, flat_tree, only_world, pack_of, people_of
+from tests.kit.small_audits import audit_of, evidence_of, flat_tree, only_world, pack_of, people_of
 
 TREE = flat_tree([[14, 6], [4, 0], [2, 1], [9, 9]])
 ONLY = only_world(people_of(TREE))

@@ -12,9 +12,9 @@ from policies.pack import calls
 from ppdm_models.records.read_table import table_of
 from reports.building.cases import leaf_cases
 from reports.renderers import renderer
-from tests.forests import forest, stump
+from tests.kit.forests import forest, stump
+from tests.kit.small_audits import pack_of
 from tests.reports.forms import FULL
-from tests.small_audits import pack_of
 
 
 def shown(document, form):

@@ -8,8 +8,8 @@ from policies.repairing.repair import repair
 from reports.building.build import repair_document
 from reports.figures.attempts import attempt_lines
 from reports.figures.plots import tradeoff
+from tests.kit.small_audits import auditor, deep_tree, flat_tree, pack_of, people_of
 from tests.reports.conftest import PROVENANCE
-from tests.small_audits import auditor, deep_tree, flat_tree, pack_of, people_of
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ for name in names():
 """
 
 
-def run(code, *arguments, **environment):
+def run_script(code, *arguments, **environment):
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments],
         capture_output=True,
@@ -52,7 +52,7 @@ def test_other_processes_render_the_same_bytes_in_every_form(document, tmp_path)
     file = tmp_path / "document.json"
     file.write_text(document.model_dump_json(by_alias=True), encoding="utf-8")
     first, second = (
-        run(RENDER, str(file), PYTHONHASHSEED=seed).splitlines() for seed in ("1", "2")
+        run_script(RENDER, str(file), PYTHONHASHSEED=seed).splitlines() for seed in ("1", "2")
     )
     assert [line.split()[0] for line in first] == list(names())
     assert first == second
@@ -67,4 +67,4 @@ def test_text_and_json_do_not_load_the_plotting_library():
     code = (
         "import sys; from reports.renderers import renderer; renderer('text'); renderer('json'); "
     )
-    assert run(code + "print('matplotlib' in sys.modules)") == "False\n"
+    assert run_script(code + "print('matplotlib' in sys.modules)") == "False\n"

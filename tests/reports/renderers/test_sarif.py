@@ -15,7 +15,7 @@ from tests.reports.gates import fails_in_many_leaves
 from treewarden.terminal import exits
 
 
-def run(gate):
+def sarif_of(gate):
     log = json.loads(renderer("sarif").render_gate(gate))
     assert log["version"] == "2.1.0"
     (only,) = log["runs"]
@@ -23,7 +23,7 @@ def run(gate):
 
 
 def test_every_result_has_what_the_standard_and_github_ask_for(any_gate):
-    said = run(any_gate)
+    said = sarif_of(any_gate)
     rules = said["tool"]["driver"]["rules"]
     assert len({rule["id"] for rule in rules}) == len(rules)
     for result in said["results"]:
@@ -44,22 +44,22 @@ def test_a_leaf_is_marked_at_its_line_and_a_whole_model_at_the_first(gate):
             result["properties"]["id"],
             result["locations"][0]["physicalLocation"]["region"]["startLine"],
         )
-        for result in run(gate)["results"]
+        for result in sarif_of(gate)["results"]
         if result["properties"]["model"] == "models/loan.pmml"
     }
     assert {line for _, line in places} == {10, 11, 12, 13}
-    missing = [r for r in run(gate)["results"] if r["properties"]["verdict"] == "NO AUDIT"]
+    missing = [r for r in sarif_of(gate)["results"] if r["properties"]["verdict"] == "NO AUDIT"]
     assert missing[0]["locations"][0]["physicalLocation"]["region"] == {"startLine": 1}
 
 
 def test_the_fingerprint_is_the_id_and_that_of_github_tells_models_apart():
-    found = run(fails_in_many_leaves(2, models=2))["results"]
+    found = sarif_of(fails_in_many_leaves(2, models=2))["results"]
     assert len({each["partialFingerprints"]["treewarden/v1"] for each in found}) == 2
     assert len({each["partialFingerprints"]["primaryLocationLineHash"] for each in found}) == 4
 
 
 def test_what_was_accepted_is_suppressed_with_its_reason_and_nothing_else_is(gate):
-    found = [each for each in run(gate)["results"] if "suppressions" in each]
+    found = [each for each in sarif_of(gate)["results"] if "suppressions" in each]
     assert {each["suppressions"][0]["kind"] for each in found} == {"external"}
     said = {each["suppressions"][0]["justification"] for each in found}
     assert "waived: the board of 3 May knows; until 2030-01-01" in said
@@ -68,14 +68,14 @@ def test_what_was_accepted_is_suppressed_with_its_reason_and_nothing_else_is(gat
 
 
 def test_what_is_not_decided_is_shown_as_what_fails_and_says_so(gate):
-    found = [r for r in run(gate)["results"] if r["properties"]["verdict"] == "UNDETERMINED"]
+    found = [r for r in sarif_of(gate)["results"] if r["properties"]["verdict"] == "UNDETERMINED"]
     assert found
     assert {(each["kind"], each["level"]) for each in found} == {("fail", "error")}
     assert any("not decided" in each["message"]["text"] for each in found)
 
 
 def test_a_model_without_audit_is_a_notification_and_the_run_not_a_success(gate, passing):
-    (invocation,) = run(gate)["invocations"]
+    (invocation,) = sarif_of(gate)["invocations"]
     assert (invocation["executionSuccessful"], invocation["exitCode"]) == (False, 4)
     told, *others = invocation["toolExecutionNotifications"]
     assert (told["level"], {each["level"] for each in others}) == ("error", {"note"})
@@ -118,7 +118,7 @@ def test_no_name_makes_a_link_in_a_message():
 
 
 def test_the_help_of_a_rule_says_what_is_asked_why_and_where_it_comes_from():
-    (rule,) = run(fails_in_many_leaves(1))["tool"]["driver"]["rules"]
+    (rule,) = sarif_of(fails_in_many_leaves(1))["tool"]["driver"]["rules"]
     assert rule["help"]["text"].splitlines() == [
         "Fewest people who share a leaf.",
         "Asked: The policy ours asks for at least 10 records.",

@@ -5,7 +5,7 @@ import pytest
 
 from service.database.tables import audit, blob, data_table
 from service.jobs.supervising import forking
-from tests import office_tables
+from tests.kit import office_tables
 from tests.service import sites
 from tests.service.jobs import work_to_do as make
 

@@ -14,7 +14,7 @@ from service.operations.demo import load
 from service.operations.logging import log_as_json
 from service.operations.telemetry import trace_where_asked
 from service.settings import Settings
-from tests import places
+from tests.kit import places
 from tests.service import serving, sites
 from treewarden.cli import cli
 

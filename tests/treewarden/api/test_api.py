@@ -10,7 +10,7 @@ import pytest
 
 import treewarden
 from audit.options import AuditOptions
-from tests import places
+from tests.kit import places
 from treewarden.api.asking import Options
 
 SAID = places.ROOT / "treewarden" / "__init__.pyi"

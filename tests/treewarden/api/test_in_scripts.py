@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tests import places
+from tests.kit import places
 from tests.kit.tiers import cases
 
 CODE = """

@@ -2,15 +2,13 @@
 
 import json
 
-from click.testing import CliRunner
-
 import treewarden as tw
-from treewarden.cli import cli
+from tests.kit.run import run_command
 
 
 def test_it_says_what_the_command_line_says(files):
     asked = ["inspect", str(files.model), "--leaves", "--format", "jsonl"]
-    told = json.loads(CliRunner().invoke(cli, asked).stdout)
+    told = json.loads(run_command(*asked).stdout)
     del told["file"]
     for model in (files.model, str(files.model), files.model.read_bytes()):
         assert tw.inspect(model).to_dict() == told

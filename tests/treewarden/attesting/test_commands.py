@@ -6,15 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
+from tests.kit.run import run_command
 from tests.treewarden.conftest import CLAUSE
-from treewarden.cli import cli
 
 
 def verify(attesting, *arguments, model=None):
     told = ["verify", "--model", model or attesting.model, *arguments]
-    return CliRunner().invoke(cli, [str(word) for word in told])
+    return run_command(*told)
 
 
 @pytest.fixture
@@ -62,7 +61,7 @@ def test_attest_never_writes_over_what_it_reads(attesting, output):
 
 def test_attest_needs_a_table(attesting):
     told = ["attest", attesting.model, "--key", attesting.key, "-o", "a.json"]
-    assert CliRunner().invoke(cli, [str(word) for word in told]).exit_code == 2
+    assert run_command(*told).exit_code == 2
 
 
 def test_attest_refuses_a_day_that_is_past(attesting):
@@ -137,7 +136,7 @@ def test_verify_does_the_audit_again(attesting, report):
 
 def test_verify_repeats_an_audit_of_the_file_alone(attesting):
     told = ["audit", attesting.model, "--no-table", "--format", "json"]
-    said = CliRunner().invoke(cli, [str(word) for word in told]).stdout
+    said = run_command(*told).stdout
     path = attesting.files.folder / "alone.json"
     path.write_text(said)
     assert verify(attesting, path).exit_code == 0

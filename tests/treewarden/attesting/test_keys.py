@@ -7,6 +7,7 @@ import stat
 import pytest
 from click.testing import CliRunner
 
+from tests.kit.run import run_command
 from treewarden.cli import cli
 from treewarden.jobs.attesting.errors import KeyFileError
 from treewarden.jobs.attesting.keys import PASSPHRASE, make_pair, private_key, public_key
@@ -45,14 +46,14 @@ def test_the_command_takes_the_passphrase_from_the_environment(tmp_path):
 
 def test_the_command_overwrites_no_key(tmp_path):
     (tmp_path / "key.pem").write_bytes(b"mine")
-    outcome = CliRunner().invoke(cli, ["attest", "--make-key", str(tmp_path / "key.pem")])
+    outcome = run_command("attest", "--make-key", tmp_path / "key.pem")
     assert outcome.exit_code == 4
     assert "never overwritten" in outcome.stderr
 
 
 def test_a_pair_is_not_made_in_a_folder_that_is_not_there(tmp_path):
     told = ["attest", "--make-key", str(tmp_path / "keys" / "key.pem")]
-    outcome = CliRunner().invoke(cli, told)
+    outcome = run_command(*told)
     assert outcome.exit_code == 4
     assert "keys: there is no such folder; create it first" in outcome.stderr
 

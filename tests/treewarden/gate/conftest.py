@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
+from tests.kit.run import run_command
 from tests.treewarden.conftest import CLAUSE, GROUPS, PMML, POLICIES
-from treewarden.cli import cli
 
 NAMES = ("flu", "cold", "cough")
 PASSING = """policy = "lenient.toml"
@@ -48,7 +47,7 @@ class Repository:
     def run(self, *arguments):
         config = self.folder / "treewarden.toml"
         asked = ["gate", "--config", config, *arguments]
-        return CliRunner().invoke(cli, [str(word) for word in asked])
+        return run_command(*asked)
 
     def git(self, *arguments):
         named = ["-c", "user.name=a", "-c", "user.email=a@example.org"]

@@ -11,7 +11,7 @@ from datetime import date, timedelta
 import pytest
 
 from reports.document.gate import Entry
-from tests import office_tables
+from tests.kit import office_tables
 from treewarden.jobs.gate.cache import KEPT_SECONDS, Cache, cache_folder
 from treewarden.jobs.gate.config import ConfigurationError, read_configuration
 from treewarden.jobs.gate.digests import Digests, key_of

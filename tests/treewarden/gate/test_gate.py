@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests import places
+from tests.kit import places
 from tests.treewarden.gate.deadly import Deadly
 from treewarden.jobs.gate.config import read_configuration
 from treewarden.jobs.gate.gating import gate

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import places
+from tests.kit import places
 from tests.treewarden.test_interrupt import marked, write_case
 from treewarden.terminal.exits import INTERRUPTED
 

@@ -10,7 +10,7 @@ from audit.solver.engines import dask
 from audit.solver.pool import WORKERS
 from ppdm_models.errors import TreewardenError
 from tests.kit.clusters import dask_here
-from tests.kit.command import run_command as run
+from tests.kit.run import run_command as run
 from tests.treewarden.vertical.tennis import PARTIES, ROWS, write_table
 
 pytest.importorskip("distributed")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests import places
-from tests.kit.command import run_command as run
+from tests.kit import places
+from tests.kit.run import run_command as run
 from treewarden.jobs.gate.config import read_configuration
 from treewarden.jobs.gate.models import models_of
 from treewarden.jobs.gate.starting import begun

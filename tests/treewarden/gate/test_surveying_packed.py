@@ -1,6 +1,6 @@
 import gzip
 
-from tests import office_tables
+from tests.kit import office_tables
 from treewarden.jobs.gate.surveying import survey
 
 

@@ -3,7 +3,7 @@
 import duckdb
 import pytest
 
-from tests.postgresql import own_schema
+from tests.kit.postgresql import own_schema
 from tests.treewarden.conftest import GROUPS
 from tests.treewarden.gate.conftest import PASSING
 

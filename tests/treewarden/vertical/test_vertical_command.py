@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from ppdm_models.files.load import read_tree
-from tests.kit.command import run_command
+from tests.kit.run import run_command
 from tests.treewarden.vertical.tennis import NAMES, PARTIES, ROWS, write_table
 
 

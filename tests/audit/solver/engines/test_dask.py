@@ -30,7 +30,7 @@ from ppdm_models.errors import ClusterError, PolicyError
 from tests.audit.people.sent_over import FOREST, people, sent_by_others_too
 from tests.audit.people.sent_over import said as said_of_trees
 from tests.audit.worlds.side_by_side import FEW_WORLDS, made, said
-from tests.cases import multiway_case
+from tests.kit.cases import multiway_case
 from tests.kit.clusters import dask_here
 
 pytest.importorskip("distributed")

@@ -9,7 +9,7 @@ from ppdm_models.records.predict import labels, predict
 from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from ppdm_models.tree.predicate import Always
 from ppdm_models.tree.tree import Task
-from tests import places
+from tests.kit import places
 
 GOOD = places.DATA / "formats" / "pmml" / "good"
 

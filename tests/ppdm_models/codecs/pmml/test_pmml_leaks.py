@@ -4,7 +4,7 @@ import pytest
 
 from ppdm_models.files.load import formats, load_model, open_model
 from ppdm_models.tree.leaks import LeakKind
-from tests import places
+from tests.kit import places
 
 PMML = formats()["pmml"]
 GOLF = (places.DATA / "formats/pmml/good/golf.pmml").read_text("utf-8")

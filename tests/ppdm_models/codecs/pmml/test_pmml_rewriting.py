@@ -11,7 +11,7 @@ from ppdm_models.files.load import formats, load_model
 from ppdm_models.tree.ensemble import trees_of
 from ppdm_models.tree.predicate import AllOf, CategoryTest, NumericTest, OneOf, Surrogate
 from ppdm_models.tree.tree import Quality, rebuilt
-from tests import places
+from tests.kit import places
 from tests.kit.tiers import examples
 from tests.ppdm_models.tree_strategies import trees
 

@@ -12,7 +12,7 @@ from ppdm_models.records.routing import NOWHERE, routed
 from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from ppdm_models.tree.treatment import Invalid, Outliers, Treatment, treated
 from ppdm_models.tree.tree import Tree
-from tests import places
+from tests.kit import places
 
 CASES = json.loads((places.DATA / "pmml_treatments.json").read_text(encoding="utf-8"))
 """Made by tests/data/make_pmml_treatments.py with JPMML-Evaluator."""

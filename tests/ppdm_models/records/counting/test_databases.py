@@ -12,7 +12,7 @@ from ppdm_models.errors import TableError, TooManyProfilesError
 from ppdm_models.records.counting.address import address_of, is_address
 from ppdm_models.records.counting.opening import open_source
 from ppdm_models.records.counting.source import count_table
-from tests.postgresql import SERVER, own_schema
+from tests.kit.postgresql import SERVER, own_schema
 
 SECRET = "canary"
 

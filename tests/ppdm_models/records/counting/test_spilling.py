@@ -11,14 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 
 from ppdm_models.errors import TooManyProfilesError
 from ppdm_models.records.counting.engine import COUNT, FIRST, Engine
 from ppdm_models.records.counting.opening import open_source
 from ppdm_models.records.counting.source import count_table
+from tests.kit.run import run_command
 from tests.treewarden.conftest import PMML
-from treewarden.cli import cli
 
 RECORDS = 1_000_000
 SAID = "the disk of .* has no room for them; make room there, name another folder"
@@ -73,7 +72,7 @@ def test_an_audit_ends_undetermined_then_and_quotes_no_cell(small_disk, table, t
     model = tmp_path / "flu.pmml"
     model.write_text(PMML)
     words = ["audit", str(model), "--data", str(table), "--sensitive", "flu"]
-    outcome = CliRunner().invoke(cli, words)
+    outcome = run_command(*words)
     assert outcome.exit_code == 3, outcome.output
     assert outcome.stderr.startswith("undetermined: people.parquet: the distinct rows are more")
     assert f"the disk of {small_disk} has no room for them" in outcome.stderr

@@ -11,7 +11,7 @@ from ppdm_models.records.counting.opening import open_source
 from ppdm_models.records.counting.source import count_table
 from ppdm_models.records.read_table import read_table, read_table_bytes
 from ppdm_models.tree.tree import Feature
-from tests.office_tables import FORMS, write
+from tests.kit.office_tables import FORMS, write
 
 RECORDS = 60
 PLACES = ("Köln", "Łódź", "São Paulo", "NA", "a b", "", None, "?")

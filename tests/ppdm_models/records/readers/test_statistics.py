@@ -14,7 +14,7 @@ from ppdm_models.records.counting.opening import open_source
 from ppdm_models.records.counting.source import count_table
 from ppdm_models.records.read_table import read_table, read_table_bytes
 from ppdm_models.records.readers.statistics import WEIGHT_AT, code_text
-from tests.office_tables import LABELLED, write
+from tests.kit.office_tables import LABELLED, write
 
 PEOPLE = {
     "age": [17.0, 40.0, None, 99.0],

@@ -11,7 +11,7 @@ from ppdm_models.errors import TableError
 from ppdm_models.records.read_table import read_table, read_table_bytes
 from ppdm_models.records.readers.workbook import letters, text_of
 from ppdm_models.records.sheets import sheet_of
-from tests.office_tables import write_book, write_old_book
+from tests.kit.office_tables import write_book, write_old_book
 
 HEADER = ["age", "sex"]
 ROWS = [HEADER, [17, "F"], [40, "M"]]

@@ -14,7 +14,7 @@ from audit.people.population import build_population
 from ppdm_models.records.read_table import table_of
 from ppdm_models.tree.predicate import Always, NumericTest
 from ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Tree
-from tests import places
+from tests.kit import places
 
 DATA = places.SHARED / "data"
 

@@ -8,7 +8,7 @@ from policies.judging.judge import judge
 from policies.judging.names import Names
 from policies.waiving.applying import Model
 from policies.waiving.waivers import Waiver, Waivers
-from tests.small_audits import audit_of, evidence_of, flat_tree, pack_of
+from tests.kit.small_audits import audit_of, evidence_of, flat_tree, pack_of
 
 TODAY = date(2026, 1, 1)
 DIGEST = "ab" * 32

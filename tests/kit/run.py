@@ -10,3 +10,8 @@ from treewarden.cli import cli
 def run_command(*words: object) -> Result:
     """Run ``treewarden`` with these words; paths and numbers are written as text."""
     return CliRunner().invoke(cli, [str(word) for word in words])
+
+
+def on_one_line(outcome: Result) -> str:
+    """Return what a command printed and told, without the breaks of its lines."""
+    return " ".join(outcome.output.split())

@@ -11,8 +11,8 @@ from ppdm_models.files.load import formats, load_model, load_tree, writers
 from ppdm_models.tree.ensemble import trees_of
 from ppdm_models.tree.impurity import Impurity
 from ppdm_models.tree.tree import Criterion, Quality, Task
-from tests import places
-from tests.small_audits import flat_tree
+from tests.kit import places
+from tests.kit.small_audits import flat_tree
 
 SAMPLES = places.DATA / "formats"
 CORPUS = places.SHARED / "models"

@@ -5,7 +5,7 @@ import numpy as np
 from audit.inverters import GrownCase, LeafSums, leaf_sums
 from audit.people.forest import forest_of
 from audit.people.population import build_population
-from tests import places
+from tests.kit import places
 from treewarden.jobs.inputs import opened, read
 
 FOLDER = places.DATA / "grown"

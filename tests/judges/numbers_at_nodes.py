@@ -17,7 +17,7 @@ from audit.people.population import Population
 from ppdm_models.tree.column import CategoricalColumn
 from ppdm_models.tree.impurity import BITS, printed
 from ppdm_models.tree.tree import Criterion
-from tests.worlds_by_hand import tree_of
+from tests.judges.worlds_by_hand import tree_of
 
 
 def random_case(seed, *, classes=2, impurities=0.0, labels=0.7):
