@@ -292,6 +292,8 @@ job = Table(
     _at("started_at", optional=True),
     _at("finished_at", optional=True),
     Index(None, "state", "created_at"),
+    Index(None, "organisation_id", "state", "id"),
+    Index(None, "organisation_id", "started_at"),
 )
 """One piece of work. ``kind``: inspect_model, inspect_table, audit, repair, compare; ``subject_id`` is the id of the
 model version, table, audit or comparison it is about; ``state`` as of an audit. ``attempt`` counts claims and fences
