@@ -81,7 +81,7 @@ def measured(site, asked):
         "TREEWARDEN_DATABASE": url,
         "TREEWARDEN_LOG_LEVEL": "error",
     }
-    command = [sys.executable, "-m", "treewarden", "worker"]
+    command = [sys.executable, "-m", "treewarden", "worker", "--slots", "1"]
     workers = []
     try:
         with serving.served(site) as (_, port):

@@ -270,6 +270,9 @@ audit = Table(
     ),
     UniqueConstraint("id", "model_version_id"),
     Index(None, "organisation_id", "created_at"),
+    Index(None, "organisation_id", "id"),
+    Index(None, "organisation_id", "state", "model_version_id", "id"),
+    Index(None, "model_version_id", "id"),
 )
 """An audit or a repair. ``state``: queued, running, done, error, cancelled. ``entry`` is what pipelines may see of it;
 ``waivers`` are the ids of those that were given along; ``result_attempt`` is the attempt that committed."""

@@ -1,4 +1,4 @@
-"""Indexes by which organisations take turns at jobs."""
+"""Indexes by which organisations take turns at jobs, and by which lists of many audits are found."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ depends_on = None
 INDEXES = (
     ("job", ("organisation_id", "state", "id")),
     ("job", ("organisation_id", "started_at")),
+    ("audit", ("organisation_id", "id")),
+    ("audit", ("organisation_id", "state", "model_version_id", "id")),
+    ("audit", ("model_version_id", "id")),
 )
 
 
