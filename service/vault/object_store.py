@@ -13,7 +13,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
-from typing import Any, BinaryIO, ClassVar, TypeVar, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, TypeVar, cast
 
 import structlog
 from obstore.exceptions import BaseError
@@ -22,6 +22,9 @@ from obstore.store import S3Store
 from service.errors import SetupError, UnavailableError
 from service.settings import Settings
 from service.vault.store import Store, StoredFile, Writer
+
+if TYPE_CHECKING:
+    from obstore.store import S3Config
 
 LOG = structlog.get_logger(__name__)
 PART = 4 * 2**20
@@ -191,10 +194,15 @@ def open_object_store(settings: Settings) -> ObjectStore:
             "TREEWARDEN_BUCKET_ENDPOINT",
             f"{problem}: give https, or set TREEWARDEN_BUCKET_HTTP=true",
         )
-    said = {"endpoint": endpoint, "region": settings.bucket_region}
+    config: S3Config = {}
+    if endpoint:
+        config["endpoint"] = endpoint
+    if settings.bucket_region:
+        config["region"] = settings.bucket_region
     try:
         bucket = S3Store(
             settings.bucket,
+            config=config,
             prefix=settings.bucket_prefix or None,
             client_options={
                 "allow_http": settings.bucket_http,
@@ -202,7 +210,6 @@ def open_object_store(settings: Settings) -> ObjectStore:
                 "connect_timeout": CONNECT,
             },
             retry_config={"max_retries": TRIES, "retry_timeout": timedelta(seconds=TRY_SECONDS)},
-            **{name: value for name, value in said.items() if value},
         )
     except (BaseError, ValueError) as error:
         raise SetupError("object store", f"cannot be set up ({_brief(error)})") from error

@@ -219,9 +219,12 @@ def test_rows_beyond_what_excel_has_are_refused_before_any_is_read(tmp_path, mon
     path = write_book(tmp_path / "b.xlsx", {"A": ROWS})
     replaced(path, MAIN, b'<dimension ref="A1:B3"/>', said)
     monkeypatch.setattr("ppdm_models.records.readers.workbook.MOST_ROWS", 2)
-    with zipfile.ZipFile(path) as archive, archive.open(MAIN) as part:
-        with pytest.raises(TableError, match="save the table as CSV or Parquet"):
-            marks_of(part, "b.xlsx")
+    with (
+        zipfile.ZipFile(path) as archive,
+        archive.open(MAIN) as part,
+        pytest.raises(TableError, match="save the table as CSV or Parquet"),
+    ):
+        marks_of(part, "b.xlsx")
     refused(path)
 
 
