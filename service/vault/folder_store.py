@@ -18,6 +18,7 @@ from service.errors import SetupError, UnavailableError
 from service.vault.store import Store, StoredFile, Writer
 
 INCOMING = "incoming"
+FULL = "is full"
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
 
@@ -63,7 +64,7 @@ class FolderStore(Store):
 
     def check(self) -> None:
         found = self.problem()
-        if found:
+        if found and found != FULL:  # the sweep of a worker makes room again
             raise SetupError(str(self.folder), f"{found}; name another --data-dir")
 
 
@@ -146,7 +147,7 @@ def folder_problem(folder: Path) -> str:
         return "cannot be reached"
     if not is_writable or disk.f_flag & os.ST_RDONLY:
         return "cannot be written"
-    return "" if disk.f_bavail else "is full"
+    return "" if disk.f_bavail else FULL
 
 
 def full(error: OSError) -> UnavailableError:
