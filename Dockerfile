@@ -6,7 +6,7 @@ FROM python:3.12-slim AS build
 COPY . /source
 RUN python -m venv /opt/treewarden \
     && /opt/treewarden/bin/python -m pip --quiet --no-cache-dir --disable-pip-version-check install \
-        --constraint /source/constraints.txt "/source[attest,excel,pdf,serve,statistics,telemetry]" \
+        --constraint /source/constraints.txt "/source[attest,excel,object-store,pdf,serve,statistics,telemetry]" \
     && /opt/treewarden/bin/python -m pip --quiet --disable-pip-version-check uninstall --yes pip
 
 FROM python:3.12-slim

@@ -55,7 +55,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--pause", type=float, default=1.0)
     parser.add_argument("--audits", type=int, default=500)
-    parser.add_argument("--databases", nargs="+", choices=sites.KINDS, default=list(sites.KINDS))
+    parser.add_argument("--databases", nargs="+", choices=sites.NAMES, default=list(sites.NAMES))
     asked = parser.parse_args()
     failed = 0
     for kind in asked.databases:
@@ -81,7 +81,7 @@ def measured(site, asked):
         "TREEWARDEN_DATABASE": url,
         "TREEWARDEN_LOG_LEVEL": "error",
     }
-    command = [sys.executable, "-m", "treewarden", "worker"]
+    command = [sys.executable, "-m", "treewarden", "worker", "--slots", "1"]
     workers = []
     try:
         with serving.served(site) as (_, port):

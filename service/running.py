@@ -40,6 +40,7 @@ def ready_site(settings: Settings) -> Site:
     if site.engine.dialect.name == "sqlite" and level(site.engine) is None:
         upgrade(site.engine)
     check_level(site.engine)
+    site.vault.store.check()
     check_key(site)
     return site
 

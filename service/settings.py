@@ -9,11 +9,19 @@ from typing import Annotated, Any, Self
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from audit.solver.pool import processors
 from service.errors import SetupError
 
 MEBIBYTE = 2**20
+MOST_USUAL_SLOTS = 8
+"""Each may take as much memory as ``child_memory`` says."""
 Words = Annotated[tuple[str, ...], NoDecode]
 """Several words in one variable, separated by commas."""
+
+
+def processors_for_jobs() -> int:
+    """Return how many jobs are done side by side where nothing is said: one on each processor of this process."""
+    return min(processors(), MOST_USUAL_SLOTS)
 
 
 class Settings(BaseSettings):
@@ -21,7 +29,9 @@ class Settings(BaseSettings):
 
     ``database`` is a URL (SQLite in the data folder where nothing is said), ``key_file`` holds the key that seals all
     others (made in the data folder where nothing is said; keep it elsewhere), ``table_roots`` are folders below which
-    tables may be referred to by path. Sizes are bytes, times seconds where the name says nothing else.
+    tables may be referred to by path, ``bucket`` keeps the sealed files in an object store instead of the data folder.
+    ``max_waiting``, ``max_tables`` and ``max_stored`` are what one organisation may have at a time.
+    Sizes are bytes, times seconds where the name says nothing else.
     """
 
     model_config = SettingsConfigDict(env_prefix="TREEWARDEN_", extra="ignore", frozen=True)
@@ -38,12 +48,23 @@ class Settings(BaseSettings):
     max_model: int = Field(default=256 * MEBIBYTE, gt=0)
     max_table: int = Field(default=8192 * MEBIBYTE, gt=0)
 
-    slots: int = Field(default=1, ge=0, le=64)
+    max_waiting: int = Field(default=200, gt=0)
+    max_tables: int = Field(default=100, gt=0)
+    max_stored: int = Field(default=102_400 * MEBIBYTE, gt=0)
+
+    bucket: str = ""
+    bucket_endpoint: str = ""
+    bucket_prefix: str = ""
+    bucket_region: str = ""
+    bucket_http: bool = False
+
+    slots: int = Field(default_factory=processors_for_jobs, ge=0, le=64)
     lease_seconds: float = Field(default=30.0, gt=0)
     heartbeat_seconds: float = Field(default=10.0, gt=0)
     poll_seconds: float = Field(default=1.0, gt=0)
     child_memory: int = Field(default=8192 * MEBIBYTE, gt=0)
     child_seconds: int = Field(default=3600, gt=0)
+    read_seconds: int = Field(default=180, gt=0)
 
     table_hours: float = Field(default=24.0, gt=0)
     session_hours: float = Field(default=12.0, gt=0)

@@ -15,6 +15,7 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.requests import ClientDisconnect
 
 from service.cases.blobs import Kind, keep, most_of
+from service.cases.quotas import room
 from service.errors import InvalidError, TooLargeError, WrongKindError
 from service.people.principal import Principal
 from service.site import Site
@@ -76,7 +77,7 @@ async def receive_form(
     boundary = _boundary(request)
     most = site.settings.max_body + sum(most_of(site.settings, kind) for kind in kinds.values())
     pieces = plain_body(request, most)
-    parts = _Parts(site, kinds)
+    parts = _Parts(site, kinds, await run_sync(room, site, who))
     try:
         await _feed(parts.parser(boundary), pieces, most)
         return await run_sync(parts.form, who)
@@ -99,8 +100,8 @@ async def _feed(parser: MultipartParser, pieces: AsyncIterable[bytes], most: int
 class _Parts:
     """What was found in a form so far; the parser calls it in the order of the bytes."""
 
-    def __init__(self, site: Site, kinds: Mapping[str, Kind]) -> None:
-        self._site, self._kinds = site, kinds
+    def __init__(self, site: Site, kinds: Mapping[str, Kind], most: int) -> None:
+        self._site, self._kinds, self._most = site, kinds, most
         self._fields: dict[str, bytearray] = {}
         self._files: dict[str, tuple[Stored, Kind, str]] = {}
         self._header, self._value = bytearray(), bytearray()
@@ -176,7 +177,7 @@ class _Parts:
             raise TooLargeError("form", f"holds more than {MOST_FIELDS} fields; send fewer")
         if self._name in self._kinds:
             self._file_name = _line(_text(options.get(b"filename", b"")))
-            most = most_of(self._site.settings, self._kinds[self._name])
+            most = min(most_of(self._site.settings, self._kinds[self._name]), self._most)
             self._receiving = self._site.vault.receiving(most).open()
         elif b"filename" in options:
             raise InvalidError("form", f"the field {self._name!r} takes no file; leave it out")

@@ -23,6 +23,8 @@ from service.people.principal import Principal
 from service.schemas.audits import Audit, Finding, ReportOf
 from service.site import Unit
 
+UNSHOWN = frozenset((audit.c.entry, audit.c.knowledge))
+"""Columns that may be large, and that no list shows."""
 ENDED = ("done", "error", "cancelled")
 
 
@@ -43,7 +45,7 @@ def audits_of(who: Principal) -> Select[Any]:
     )
     return (
         select(
-            audit,
+            *(column for column in audit.c if column not in UNSHOWN),
             model_version.c.n,
             model_version.c.model_id,
             model.c.name.label("model_name"),

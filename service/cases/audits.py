@@ -21,6 +21,7 @@ from service.cases.options import audit_options
 from service.cases.paging import paged
 from service.cases.policies import chosen_pack, days_allowed
 from service.cases.queueing import queue_job
+from service.cases.quotas import check_waiting
 from service.cases.tables import claim_table
 from service.cases.waivers import in_force
 from service.database.tables import (
@@ -60,7 +61,9 @@ def submit(unit: Unit, who: Principal, new: NewAudit) -> Audit:
         NotFoundError: there is no such version, table or pack.
         ConflictError: the file was refused, or the table was refused or erased.
         InvalidError: an option cannot be, or the knowledge is not understood.
+        TooManyError: the organisation has as many jobs waiting as it may.
     """
+    check_waiting(unit, who)
     version = get_version(unit, who, new.model_version_id)
     if version.state == "refused":
         raise ConflictError(version.file_name, f"cannot be audited: {version.problem}")

@@ -10,8 +10,9 @@ from typing import Any, Literal
 from anyio.to_thread import run_sync
 from sqlalchemy import ColumnElement, Row, exists, insert, select, update
 
+from service.cases.quotas import check_stored, room
 from service.database.tables import blob, data_table
-from service.errors import InvalidError, NotFoundError
+from service.errors import InvalidError, NotFoundError, TooLargeError
 from service.ledger.log import record
 from service.people.principal import Principal
 from service.settings import Settings
@@ -37,10 +38,11 @@ async def put_blob(
 
     Raises:
         InvalidError: they are not what ``digest`` says.
-        TooLargeError: they are more than is taken.
+        TooLargeError: they are more than is taken, or than the organisation may keep.
         UnavailableError: nothing more can be kept.
     """
-    stored = await site.vault.receive(chunks, most_of(site.settings, kind))
+    most = min(most_of(site.settings, kind), await run_sync(room, site, who))
+    stored = await site.vault.receive(chunks, most)
     return await run_sync(_keep_checked, site, who, stored, kind, digest)
 
 
@@ -53,13 +55,22 @@ def keep(site: Site, who: Principal, arrived: Sequence[tuple[Stored, Kind]]) -> 
     """Write down what was stored, all of it in one transaction; what is known already is not kept twice.
 
     Where the database fails the files stay: nobody knows whether they were written down, and the sweep finds out.
+
+    Raises:
+        TooLargeError: it is more than the organisation may keep; nothing of it is.
     """
-    with site.unit() as unit:
-        found = [_keep(unit, who, stored, kind) for stored, kind in arrived]
-        for (stored, kind), upload in zip(arrived, found, strict=True):  # once all rows are locked
-            if not upload.is_known:
-                detail = {"digest": stored.digest, "size": stored.size, "kind": kind}
-                record(unit, who, "blob.uploaded", "blob", stored.id, detail)
+    try:
+        with site.unit() as unit:
+            found = [_keep(unit, who, stored, kind) for stored, kind in arrived]
+            check_stored(unit, who)
+            for (stored, kind), upload in zip(arrived, found, strict=True):  # once all are locked
+                if not upload.is_known:
+                    detail = {"digest": stored.digest, "size": stored.size, "kind": kind}
+                    record(unit, who, "blob.uploaded", "blob", stored.id, detail)
+    except TooLargeError:
+        for stored, _ in arrived:
+            site.vault.discard(stored)
+        raise
     for (stored, _), upload in zip(arrived, found, strict=True):
         if upload.is_known:
             site.vault.discard(stored)
@@ -107,7 +118,7 @@ def _keep(unit: Unit, who: Principal, stored: Stored, kind: Kind) -> Upload:
     ):  # one that is in use goes when its audit ends, maybe before this one is asked for
         known = known.where(~exists().where(data_table.c.blob_id == blob.c.id))
     for each in unit.connection.execute(known.with_for_update(of=blob)).scalars():
-        if unit.site.vault.path(each, stored.digest).exists():
+        if unit.site.vault.store.holds(each, stored.digest):
             unit.connection.execute(
                 update(blob)
                 .where(blob.c.id == each, blob.c.expires_at.is_not(None))

@@ -8,6 +8,7 @@ from sqlalchemy import Row, insert, select
 
 from service.cases.models import get_version
 from service.cases.queueing import queue_job
+from service.cases.quotas import check_waiting
 from service.cases.refusing import was_added
 from service.database.tables import audit, comparison, finding
 from service.errors import InvalidError, NotFoundError
@@ -74,6 +75,7 @@ def _of_trees(unit: Unit, who: Principal, model_id: str, old: str, new: str) -> 
         created_at=unit.now,
     )
     if was_added(unit, row):
+        check_waiting(unit, who)
         queue_job(unit, who.organisation_id, "compare", made)
     return unit.connection.execute(wanted).one()
 

@@ -14,6 +14,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, exists, or_, select, update
 
 from service.database.tables import audit, blob, data_table, job, model_version
+from service.errors import UnavailableError
 from service.ledger.log import record
 from service.people.principal import Principal
 from service.site import Site, Unit
@@ -43,7 +44,9 @@ def finish_with_table(unit: Unit, table_id: str) -> tuple[Erased, ...]:
 def erase_files(site: Site, erased: Iterable[Erased]) -> None:
     """Remove the files of what was erased; called after the transaction was committed."""
     for each in erased:
-        with contextlib.suppress(OSError):  # nobody can read it any more; the sweep tries again
+        with contextlib.suppress(
+            UnavailableError
+        ):  # nobody can read it any more; the sweep tries again
             site.vault.erase(each.blob_id, each.digest)
 
 

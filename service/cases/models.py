@@ -10,6 +10,7 @@ from sqlalchemy import Row, Select, func, insert, select
 from service.cases.blobs import claim_blob
 from service.cases.paging import paged
 from service.cases.queueing import queue_job
+from service.cases.quotas import check_waiting
 from service.cases.refusing import was_added
 from service.database.tables import account, blob, model, model_version
 from service.errors import ConflictError, NotFoundError
@@ -72,7 +73,9 @@ def add_version(unit: Unit, who: Principal, model_id: str, new: NewVersion) -> V
     Raises:
         NotFoundError: there is no such model, or no such upload.
         ConflictError: the newest version is the same file, and was not refused.
+        TooManyError: the organisation has as many jobs waiting as it may.
     """
+    check_waiting(unit, who)
     of = select(model.c.id).where(model.c.id == model_id)
     unit.connection.execute(of.with_for_update())  # numbers are given one at a time
     given = get_model(unit, who, model_id)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 
 from sqlalchemy import Select, delete, exists, select, update
 
@@ -24,9 +24,11 @@ from service.database.tables import (
     session,
     sign_in_failure,
 )
+from service.errors import UnavailableError
 from service.ledger.log import record
 from service.site import Site, Unit
-from service.vault.receiving import INCOMING, remove_left_parts
+from service.vault.folder_store import remove_left_parts
+from service.vault.store import StoredFile
 
 AT_ONCE = 500
 UNWRITTEN_SECONDS = 3600
@@ -45,8 +47,10 @@ class Swept:
     parts: int
 
 
-def sweep(site: Site) -> Swept:
+def sweep(site: Site, *, looks_through: bool = True) -> Swept:
     """Erase what has had its time, and what processes left behind that died; safe with any number of callers.
+
+    ``looks_through``: whether all files of the vault are looked through for those that no key opens.
 
     Raises:
         UnavailableError: the database cannot be reached.
@@ -62,7 +66,7 @@ def sweep(site: Site) -> Swept:
     parts = 0
     with contextlib.suppress(OSError):  # a folder that cannot be read: the next sweep tries again
         parts = remove_left_parts(site.vault.folder)
-    found = Swept(tables, len(uploads), len(reports), _files(site), parts)
+    found = Swept(tables, len(uploads), len(reports), _files(site) if looks_through else 0, parts)
     _forget(site)
     return found
 
@@ -152,33 +156,29 @@ def _people(unit: Unit) -> None:
 def _files(site: Site) -> int:
     """Remove files of the vault that no key opens: erased ones at once, those without a row when they are old."""
     count, now = 0, time.time()
-    with contextlib.suppress(
-        OSError
-    ):  # a folder that cannot be read or changed: the next sweep tries again
-        for folder in sorted(site.vault.folder.iterdir()):
-            if folder.name != INCOMING and folder.is_dir():
-                count += _of_folder(site, folder, now)
+    with contextlib.suppress(UnavailableError):  # the next sweep tries again
+        for files in site.vault.store.files():
+            count += _unkeyed(site, files, now)
     return count
 
 
-def _of_folder(site: Site, folder: Path, now: float) -> int:
-    files = {path.name.rpartition("-")[2]: path for path in folder.iterdir()}
+def _unkeyed(site: Site, files: Sequence[StoredFile], now: float) -> int:
     keyed: dict[str, bool] = {}
-    ids = sorted(files)
     with site.reading() as unit:
-        for start in range(0, len(ids), AT_ONCE):
+        for start in range(0, len(files), AT_ONCE):
+            ids = [each.blob_id for each in files[start : start + AT_ONCE]]
             rows = unit.connection.execute(
                 select(blob.c.id, blob.c.sealed_key.is_not(None).label("is_live")).where(
-                    blob.c.id.in_(ids[start : start + AT_ONCE])
+                    blob.c.id.in_(ids)
                 )
             )
             keyed |= {row.id: bool(row.is_live) for row in rows}
     count = 0
-    for each, path in files.items():
-        is_live = keyed.get(each)
-        is_old = path.stat().st_mtime < now - UNWRITTEN_SECONDS
+    for each in files:
+        is_live = keyed.get(each.blob_id)
+        is_old = each.written_at < now - UNWRITTEN_SECONDS
         if is_live is False or (is_live is None and is_old):
-            path.unlink(missing_ok=True)
+            site.vault.store.remove(each.blob_id, each.digest)
             count += 1
     return count
 

@@ -10,6 +10,7 @@ from sqlalchemy import Row, Select, insert, select
 from service.cases.blobs import claim_blob
 from service.cases.erasing import Erased, erase_row, is_needed, locked_table
 from service.cases.queueing import queue_job
+from service.cases.quotas import check_tables, check_waiting
 from service.database.tables import account, data_table
 from service.errors import ConflictError, ForbiddenError, NotFoundError
 from service.ids import new_id
@@ -31,7 +32,10 @@ def add_table(unit: Unit, who: Principal, new: NewTable) -> TrainingTable:
         NotFoundError: there is no such upload.
         InvalidError: the path leads to no file that may be read.
         TooLargeError: the file is larger than a table may be.
+        TooManyError: the organisation has as many tables, or jobs waiting, as it may.
     """
+    check_waiting(unit, who)
+    check_tables(unit, who)
     made = new_id()
     row: dict[str, Any]
     if new.digest is not None:

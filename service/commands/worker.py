@@ -19,13 +19,14 @@ from service.site import open_site
 @click.option(
     "--data-dir",
     type=click.Path(path_type=Path, file_okay=False),
-    help="The data folder of the service; on other machines the same one, shared.  [default: treewarden-data]",
+    help="The data folder of the service; on other machines the same one, shared, or with an object store any of their "
+    "own.  [default: treewarden-data]",
 )
 @click.option("--database", metavar="URL", help="The database, where it is not in the data folder.")
 @click.option(
     "--slots",
     type=click.IntRange(min=1, max=64),
-    help="How many jobs are done side by side.  [default: 1]",
+    help="How many jobs are done side by side.  [default: one a processor, 8 at most]",
 )
 @click.option("--follow", "parent", type=int, hidden=True, help="The server to end with.")
 def worker_command(
@@ -43,6 +44,7 @@ def worker_command(
     log_as_json(settings.log_level)
     site = open_site(settings)
     check_level(site.engine)
+    site.vault.store.check()
     check_key(site)
     work(site, max(settings.slots, 1), stop)
 

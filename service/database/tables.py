@@ -270,6 +270,9 @@ audit = Table(
     ),
     UniqueConstraint("id", "model_version_id"),
     Index(None, "organisation_id", "created_at"),
+    Index(None, "organisation_id", "id"),
+    Index(None, "organisation_id", "state", "model_version_id", "id"),
+    Index(None, "model_version_id", "id"),
 )
 """An audit or a repair. ``state``: queued, running, done, error, cancelled. ``entry`` is what pipelines may see of it;
 ``waivers`` are the ids of those that were given along; ``result_attempt`` is the attempt that committed."""
@@ -292,6 +295,8 @@ job = Table(
     _at("started_at", optional=True),
     _at("finished_at", optional=True),
     Index(None, "state", "created_at"),
+    Index(None, "organisation_id", "state", "id"),
+    Index(None, "organisation_id", "started_at"),
 )
 """One piece of work. ``kind``: inspect_model, inspect_table, audit, repair, compare; ``subject_id`` is the id of the
 model version, table, audit or comparison it is about; ``state`` as of an audit. ``attempt`` counts claims and fences

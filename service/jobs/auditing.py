@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, date, datetime
 from typing import Any, Literal
 
@@ -45,8 +45,12 @@ VERDICTS: Mapping[str, Literal["PASS", "FAIL", "UNDETERMINED"]] = {
 }
 
 
-def audited(order: Order, step: Step) -> tuple[Answer, tuple[bytes, ...]]:
+def audited(
+    order: Order, step: Step, say_read: Callable[[], None]
+) -> tuple[Answer, tuple[bytes, ...]]:
     """Return the verdict of an order's audit, and its reports; of a repair, of the model that it wrote, if any.
+
+    ``say_read`` is called once the model and the table are read.
 
     Raises:
         TreewardenError: no audit is possible.
@@ -70,6 +74,7 @@ def audited(order: Order, step: Step) -> tuple[Answer, tuple[bytes, ...]]:
         date.fromisoformat(order.today),
     )
     subject = read_subject(request, step)
+    say_read()
     given.check(subject.pack)
     told = Provenance(
         version=treewarden.__version__,

@@ -17,7 +17,7 @@ from service.jobs.confining import Limits, confine
 from service.jobs.differing import compared
 from service.jobs.frames import receive, send
 from service.jobs.inspecting import inspected_model, inspected_table
-from service.jobs.orders import Answer, Order
+from service.jobs.orders import READ, Answer, Order
 
 TOO_LITTLE = (
     "needs more memory than one audit has here; try fewer quasi-identifiers or a smaller tree"
@@ -53,7 +53,7 @@ def _answered(order: Order, connection: Connection) -> tuple[Answer, tuple[bytes
     try:
         if order.kind in PLAIN:
             return PLAIN[order.kind](order), ()
-        return audited(order, step)
+        return audited(order, step, lambda: send(connection, {"stage": READ}))
     except MemoryError:
         return Answer(problem=TOO_LITTLE), ()
     except ServiceError as error:

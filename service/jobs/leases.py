@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
+from typing import Any
 
-from sqlalchemy import and_, or_, select, update
+from sqlalchemy import ColumnElement, Row, and_, exists, func, nulls_first, or_, select, update
 
 from service.cases.queueing import add_event
-from service.database.tables import job
+from service.database.tables import job, organisation
 from service.site import Unit
 
 MOST_ATTEMPTS = 5
@@ -43,13 +44,12 @@ class Claim:
 
 
 def claim(unit: Unit, worker: str, lease_seconds: float) -> Claim | None:
-    """Claim the job that waits longest: one that is queued, or whose worker was not heard of for too long."""
-    is_free = or_(
-        job.c.state == "queued", and_(job.c.state == "running", job.c.lease_until < unit.now)
-    )
-    found = unit.connection.execute(
-        select(job).where(is_free).order_by(job.c.id).limit(1).with_for_update(skip_locked=True)
-    ).first()
+    """Claim a free job: one that is queued, or whose worker was not heard of for too long.
+
+    Organisations take turns: next is the one that has fewest jobs running, then the one whose last job began longest
+    ago; of an organisation, the job that waits longest. So nobody waits for all that somebody else has queued.
+    """
+    found = next(filter(None, (_free_job(unit, each) for each in _turns(unit))), None)
     if found is None:
         return None
     attempt = found.attempt + 1
@@ -68,6 +68,44 @@ def claim(unit: Unit, worker: str, lease_seconds: float) -> Claim | None:
     add_event(unit, found.id, attempt, kind, f"begun by {worker}")
     return Claim(
         found.id, found.organisation_id, found.kind, found.subject_id, attempt, found.failures
+    )
+
+
+def _turns(unit: Unit) -> list[str]:
+    """Return the organisations that have a free job, in the order of their turns."""
+    of = job.c.organisation_id == organisation.c.id
+    running = select(func.count()).where(
+        of, job.c.state == "running", job.c.lease_until >= unit.now
+    )
+    last = select(func.max(job.c.started_at)).where(of).scalar_subquery()
+    wanted = (
+        select(organisation.c.id)
+        .where(or_(*(exists().where(of, each) for each in _free(unit))))
+        .order_by(running.scalar_subquery(), nulls_first(last), organisation.c.id)
+    )
+    return list(unit.connection.execute(wanted).scalars())
+
+
+def _free_job(unit: Unit, organisation_id: str) -> Row[Any] | None:
+    """Return the job that an organisation waits for longest, locked, but for those that others just claim."""
+    for is_free in reversed(_free(unit)):
+        found = unit.connection.execute(
+            select(job)
+            .where(job.c.organisation_id == organisation_id, is_free)
+            .order_by(job.c.id)
+            .limit(1)
+            .with_for_update(skip_locked=True)
+        ).first()
+        if found is not None:
+            return found
+    return None
+
+
+def _free(unit: Unit) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    """Return what holds of jobs that are queued, and of those whose lease ran out: each is found by an index alone."""
+    return (
+        job.c.state == "queued",
+        and_(job.c.state == "running", job.c.lease_until < unit.now),
     )
 
 

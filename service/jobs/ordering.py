@@ -100,6 +100,8 @@ def _table(unit: Unit, table_id: str) -> SealedFile | PlainFile:
     settings = unit.site.settings
     if found.erased_at is not None:
         raise ConflictError(found.file_name, GONE)
+    if found.state == "refused":
+        raise ConflictError(found.file_name, f"cannot be read: {found.problem}")
     if found.kind == "path":
         return PlainFile(
             path=found.path,
@@ -115,10 +117,9 @@ def _table(unit: Unit, table_id: str) -> SealedFile | PlainFile:
 def _sealed(unit: Unit, found: Row[Any], name: str) -> SealedFile:
     if found.sealed_key is None:
         raise ConflictError(name, GONE)
-    vault = unit.site.vault
     return SealedFile(
-        place=str(vault.path(found.id, found.digest)),
-        key=vault.unseal(found.sealed_key).hex(),
+        blob_id=found.id,
+        key=unit.site.vault.unseal(found.sealed_key).hex(),
         name=name,
         digest=found.digest,
     )

@@ -8,11 +8,18 @@ from pydantic import Field
 
 from service.schemas.base import Body
 
+READ = "model and table are read"
+"""The stage from which on a job may take as long as an audit; before it, only as long as reading may."""
+
 
 class SealedFile(Body):
-    """A file of the vault and its key, as 64 letters 0-9 a-f; ``name`` is what it is called in messages."""
+    """A file of the vault and its key, as 64 letters 0-9 a-f; ``name`` is what it is called in messages.
 
-    place: str
+    ``place`` is where this machine has its sealed bytes, "" before they are fetched.
+    """
+
+    blob_id: str
+    place: str = ""
     key: str = Field(repr=False)
     name: str
     digest: str

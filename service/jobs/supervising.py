@@ -24,10 +24,11 @@ from service.errors import UnavailableError
 from service.jobs.child import run
 from service.jobs.committing import commit, finish, say_cancelled, store
 from service.jobs.confining import Limits
+from service.jobs.fetching import fetched
 from service.jobs.frames import Frame, FrameError, Incoming, send
 from service.jobs.leases import MOST_ATTEMPTS, MOST_FAILURES, Claim, Lease, give_back, renew
 from service.jobs.ordering import order_of
-from service.jobs.orders import Answer
+from service.jobs.orders import READ, Answer, Order
 from service.site import Site
 
 LOG = structlog.get_logger(__name__)
@@ -44,6 +45,10 @@ DIED = "the process that did it was ended, twice, as the system does where memor
 ADVICE = "give it more memory, or try fewer quasi-identifiers or a smaller tree"
 WORE_OUT = "its worker was lost {} times; see the workers' logs"
 TOO_LONG = "took longer than {:,} seconds, which is the most here; try a smaller budget or fewer quasi-identifiers"
+TOO_LONG_TO_READ = (
+    "reading took longer than {:,} seconds, which is the most here; give a smaller file, a table as CSV or Parquet, "
+    "or have TREEWARDEN_READ_SECONDS raised"
+)
 NOT_TAKEN = "its result cannot be written down; see the workers' logs, and whether the model holds odd characters"
 RETRY_SECONDS = 1.0
 Written = TypeVar("Written")
@@ -63,6 +68,51 @@ class Ended:
     is_lost: bool = False
     is_final: bool = False
     is_failure: bool = True
+
+
+class _EndedError(Exception):
+    """A job ended before its process began."""
+
+    def __init__(self, ended: Ended) -> None:
+        super().__init__(ended.why)
+        self.ended = ended
+
+
+class _LeaseKeeper:
+    """Renews the lease of a job where it is time for it, and tells when the job is not to go on."""
+
+    def __init__(self, site: Site, of: Claim, stop: threading.Event) -> None:
+        self._site, self._of, self._stop = site, of, stop
+        self._beaten = time.monotonic()
+        self._lease_ends = self._beaten + site.settings.lease_seconds
+
+    def ended(self) -> Ended | None:
+        """Return why the job is not to go on, None where it is."""
+        settings, now = self._site.settings, time.monotonic()
+        if self._stop.is_set():
+            return Ended(why="its worker was stopped", is_failure=False)
+        if now - self._beaten < min(settings.heartbeat_seconds, settings.poll_seconds):
+            return None
+        self._beaten = now
+        try:
+            with self._site.unit() as unit:
+                lease = renew(unit, self._of, settings.lease_seconds)
+        except UnavailableError:
+            return Ended(is_lost=True) if now > self._lease_ends else None
+        self._lease_ends = now + settings.lease_seconds
+        if lease is Lease.KEPT:
+            return None
+        return Ended(is_lost=lease is Lease.LOST, is_cancelled=lease is Lease.CANCELLED)
+
+    def check(self) -> None:
+        """Check that the job is to go on.
+
+        Raises:
+            _EndedError: it is not.
+        """
+        found = self.ended()
+        if found is not None:
+            raise _EndedError(found)
 
 
 def forking() -> ForkServerContext:
@@ -93,6 +143,8 @@ def supervise(site: Site, of: Claim, context: ForkServerContext, stop: threading
         return
     try:
         ended = _done(site, of, context, stop)
+    except _EndedError as error:
+        ended = error.ended
     except TreewardenError as error:
         is_away = isinstance(error, UnavailableError)
         ended = Ended(why=str(error), is_final=not is_away, is_failure=not is_away)
@@ -130,6 +182,14 @@ def _keep(
 def _done(site: Site, of: Claim, context: ForkServerContext, stop: threading.Event) -> Ended:
     with site.reading() as unit:
         order = order_of(unit, of)
+    lease = _LeaseKeeper(site, of, stop)
+    with fetched(site.vault, order, lease.check) as order_here:
+        return _done_here(site, of, order_here, context, lease)
+
+
+def _done_here(
+    site: Site, of: Claim, order: Order, context: ForkServerContext, lease: _LeaseKeeper
+) -> Ended:
     settings = site.settings
     ours, theirs = context.Pipe()
     limits = Limits(settings.child_memory, settings.child_seconds)
@@ -139,7 +199,7 @@ def _done(site: Site, of: Claim, context: ForkServerContext, stop: threading.Eve
     try:
         with suppress(OSError):  # a process that is gone already says so below
             send(ours, order.model_dump(mode="json"))
-        return _watched(site, of, process, ours, stop)
+        return _watched(site, of, process, ours, lease)
     finally:
         _stop(process)
         ours.close()
@@ -150,30 +210,20 @@ def _watched(
     of: Claim,
     process: ForkServerProcess,
     connection: Connection,
-    stop: threading.Event,
+    lease: _LeaseKeeper,
 ) -> Ended:
     settings = site.settings
-    begun = beaten = time.monotonic()
-    lease_ends = begun + settings.lease_seconds
-    incoming = Incoming(connection)
+    begun = time.monotonic()
+    incoming, is_read = Incoming(connection), False
     while True:
-        if stop.is_set():
-            return Ended(why="its worker was stopped", is_failure=False)
-        now = time.monotonic()
-        if now - begun > settings.child_seconds:
+        lost = lease.ended()
+        if lost is not None:
+            return lost
+        seconds = time.monotonic() - begun
+        if seconds > settings.child_seconds:
             return Ended(why=TOO_LONG.format(settings.child_seconds), is_final=True)
-        if now - beaten >= min(settings.heartbeat_seconds, settings.poll_seconds):
-            beaten = now
-            try:
-                with site.unit() as unit:
-                    lease = renew(unit, of, settings.lease_seconds)
-            except UnavailableError:
-                if now > lease_ends:
-                    return Ended(is_lost=True)
-            else:
-                lease_ends = now + settings.lease_seconds
-                if lease is not Lease.KEPT:
-                    return Ended(is_lost=lease is Lease.LOST, is_cancelled=lease is Lease.CANCELLED)
+        if not is_read and seconds > settings.read_seconds:
+            return Ended(why=TOO_LONG_TO_READ.format(settings.read_seconds), is_final=True)
         try:
             frame = incoming.heard(min(0.2, settings.poll_seconds))
         except (EOFError, OSError):
@@ -181,6 +231,7 @@ def _watched(
             return Ended(why=f"its process ended ({_how(process.exitcode)})")
         except FrameError as error:
             return Ended(why=f"its process answered what is not understood ({error})")
+        is_read = is_read or (frame is not None and frame.said.get("stage") == READ)
         found = None if frame is None else _heard(site, of, frame)
         if found is not None:
             return found

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from multiprocessing.context import ForkServerContext
 
 import structlog
@@ -67,14 +68,16 @@ def _slot(site: Site, name: str, context: ForkServerContext, stop: threading.Eve
 
 def _chores(site: Site, name: str, slots: int, stop: threading.Event) -> None:
     """Say that the worker is alive, sweep, and send what webhooks are owed."""
-    own, swept = new_id(), 0.0
+    own, swept, looked = new_id(), 0.0, 0.0
     _seldom(lambda: _enrol(site, own, name, slots))
     while not stop.wait(site.settings.poll_seconds):
         _seldom(lambda: _seen(site, own, name, slots))
         _seldom(lambda: deliver_due(site))
         if time.monotonic() - swept > SWEEP_SECONDS:
             swept = time.monotonic()
-            _seldom(lambda: sweep(site))
+            looks = swept - looked >= site.vault.store.look_seconds
+            looked = swept if looks else looked
+            _seldom(partial(sweep, site, looks_through=looks))
     with suppress(TreewardenError), site.unit() as unit:
         unit.connection.execute(delete(worker).where(worker.c.id == own))
 

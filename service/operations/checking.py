@@ -11,7 +11,7 @@ from sqlalchemy import Row, and_, exists, func, select, text
 from service.cases.log import check_log
 from service.database.levels import check_level, head
 from service.database.tables import METADATA, blob, organisation
-from service.errors import NotFoundError, UnavailableError
+from service.errors import NotFoundError, SetupError, UnavailableError
 from service.site import Site, Unit
 
 AT_ONCE = 200
@@ -38,7 +38,17 @@ def check(site: Site) -> Iterator[Checked]:
         yield from _file(unit)
         yield from _logs(unit)
         yield from _references(unit)
+    yield _store(site)
     yield from _blobs(site)
+
+
+def _store(site: Site) -> Checked:
+    """Write, read and remove a small file where files are kept."""
+    try:
+        site.vault.store.check()
+    except SetupError as error:
+        return Checked("where files are kept", str(error))
+    return Checked("where files are kept")
 
 
 def _file(unit: Unit) -> Iterator[Checked]:

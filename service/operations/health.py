@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import structlog
 from sqlalchemy import select
 
@@ -12,7 +10,7 @@ from service.database.levels import check_level
 from service.database.tables import blob
 from service.errors import SetupError, UnavailableError
 from service.site import Site
-from service.vault.receiving import INCOMING
+from service.vault.folder_store import folder_problem
 
 LOG = structlog.get_logger(__name__)
 GOOD = "ok"
@@ -53,17 +51,10 @@ def _database(site: Site) -> dict[str, str]:
 
 
 def _vault(site: Site) -> str:
-    folder = site.vault.folder / INCOMING
-    try:
-        disk = os.statvfs(folder)
-        is_writable = os.access(folder, os.R_OK | os.W_OK | os.X_OK)
-    except OSError as error:
-        LOG.warning("the vault cannot be reached", why=error.strerror)
-        return "cannot be reached"
-    if not is_writable or disk.f_flag & os.ST_RDONLY:
-        return "cannot be written"
-    if not disk.f_bavail:
-        return "is full"
+    found = folder_problem(site.vault.folder) or site.vault.store.problem()
+    if found:
+        LOG.warning("the vault cannot be used", why=found)
+        return found
     try:
         check_key(site)
     except SetupError as error:

@@ -133,7 +133,7 @@ def main() -> int:
     parser.add_argument("--audits", type=int, default=1000)
     parser.add_argument("--kills", type=int, default=60)
     parser.add_argument("--stops", type=int, default=8)
-    parser.add_argument("--database", choices=sites.KINDS, default="sqlite")
+    parser.add_argument("--database", choices=sites.NAMES, default="sqlite")
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that no worker is left then

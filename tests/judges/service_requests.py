@@ -50,7 +50,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
     is_wrong = False
-    for kind in sites.KINDS:
+    for kind in sites.NAMES:
         if kind == "postgresql" and not sites.postgresql_is_there():
             print("postgresql    none answers; left out")
             continue

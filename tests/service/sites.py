@@ -30,6 +30,7 @@ from service.site import open_site
 SERVER = os.environ.get(
     "TREEWARDEN_TEST_POSTGRESQL", "postgresql+psycopg://postgres@127.0.0.1:5432/test"
 )
+NAMES = ("sqlite", "postgresql")
 KINDS = ("sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql))
 
 

@@ -22,8 +22,8 @@ NOT_AVAILABLE = "#N/A"
 ERRORS = frozenset(
     {"#DIV/0!", "#REF!", "#NAME?", "#VALUE!", "#NUM!", "#NULL!", "#SPILL!", "#CALC!"}
 )
-MOST_ROWS = 2**20
-"""No sheet has more."""
+MOST_ROWS, MOST_COLUMNS = 2**20, 2**14
+"""No sheet of Excel has more."""
 ROWS = 2**13
 """So many rows are read at a time."""
 WHOLE = 2.0**53
@@ -125,8 +125,7 @@ class Sheet(Reader):
             for number, row in batch:
                 if number <= self.header:
                     continue
-                if number > MOST_ROWS:
-                    raise self._error(f"more than {MOST_ROWS:,} rows; save the table as CSV")
+                check_size(self.name, number, len(row))
                 if not any(map(is_there, row)):
                     empty = empty or number
                     continue
@@ -179,6 +178,7 @@ def open_sheet(name: str, opening: Opening, asked: str) -> Sheet:
             problem = f"the workbook has several sheets: {_listed(filled)}"
             raise TableError(name, f"{problem}; say which: {name}#SHEET, or save one as CSV")
         number, row = headers[filled[0]]
+        check_size(name, number, len(row))
         places = {place: text_of(cell) for place, cell in enumerate(row) if is_there(cell)}
         names = list(places.values())
         problem = said_of_twins(names)
@@ -186,6 +186,17 @@ def open_sheet(name: str, opening: Opening, asked: str) -> Sheet:
             raise TableError(name, problem)
         columns = {each: place for place, each in places.items()}
         return Sheet(name, opening, filled[0], number, columns, len(sheets) > 1)
+
+
+def check_size(name: str, rows: int, columns: int) -> None:
+    """Check that a sheet is no larger than Excel's are, before what is larger is read.
+
+    Raises:
+        TableError: it is.
+    """
+    if rows > MOST_ROWS or columns > MOST_COLUMNS:
+        problem = f"a sheet with more than {MOST_ROWS:,} rows or {MOST_COLUMNS:,} columns"
+        raise TableError(name, f"{problem}; save the table as CSV or Parquet")
 
 
 def header_of(rows: Iterator[Row]) -> tuple[int, Row]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,12 +21,15 @@ from ppdm_models.records.readers.workbook import (
     Range,
     Row,
     Sheet,
+    check_size,
     open_sheet,
     read_safely,
 )
 from ppdm_models.records.room import MORE_ROOM, room_bytes
 
 BINARY = "xl/workbook.bin"
+SHEETS = "xl/worksheets/"
+CELLS = re.compile(r"[A-Z]{1,7}[0-9]{1,15}(:[A-Z]{1,7}[0-9]{1,15})?", re.ASCII)
 IS_SEALED = 1
 """The flag of a file in an archive that a password protects."""
 
@@ -34,6 +38,7 @@ IS_SEALED = 1
 class Xlsx(Book):
     """A workbook that is open, and the archive that it is."""
 
+    name: str
     book: Any
     archive: zipfile.ZipFile
 
@@ -48,7 +53,7 @@ class Xlsx(Book):
     def marks(self, sheet: str) -> Marks:
         part = self.book[sheet]._worksheet_path  # no other name is offered for it
         with self.archive.open(part) as file:
-            return marks_of(file)
+            return marks_of(file, self.name)
 
 
 def open_table(whole: Whole, name: str, sheet: str) -> Sheet:
@@ -60,18 +65,20 @@ def open_table(whole: Whole, name: str, sheet: str) -> Sheet:
     library("openpyxl", Foreign.EXCEL, "excel", name)
     with read_safely(name), stream(whole) as file, zipfile.ZipFile(file) as archive:
         _check(archive, name)
+        _check_sizes(archive, name)
     return open_sheet(name, partial(_opened, whole, name), sheet)
 
 
-def marks_of(part: IO[bytes]) -> Marks:
+def marks_of(part: IO[bytes], name: str) -> Marks:
     """Return what the XML of a sheet says beside the values of its cells.
 
     Raises:
+        TableError: it has more rows or columns than a sheet of Excel, whatever it says of its size.
         etree.XMLSyntaxError: it is no XML, or larger in some way than a sheet is.
     """
     merged: list[Range] = []
     formulas: list[Any] = []
-    unsaved = ""
+    unsaved, number = "", 0
     tags = ("{*}f", "{*}row", "{*}mergeCell")
     for _, element in etree.iterparse(part, tag=tags, resolve_entities=False, no_network=True):
         kind = etree.QName(element).localname
@@ -80,12 +87,19 @@ def marks_of(part: IO[bytes]) -> Marks:
             continue
         if kind == "mergeCell":
             merged.append(_range(element.get("ref", "")))
+        else:
+            number = max(number + 1, row_number(element))
+            check_size(name, number, len(element))
         unsaved = unsaved or next(filter(None, map(_unsaved, formulas)), "")
         formulas.clear()
-        element.clear()
-        while element.getprevious() is not None:
-            del element.getparent()[0]
+        _forget(element)
     return Marks(tuple(merged), unsaved)
+
+
+def row_number(row: Any) -> int:  # noqa: ANN401  # an element of lxml
+    """Return the number that a row says it has, 0 where it says none: openpyxl fills all rows up to it."""
+    said = row.get("r", "")
+    return int(said) if said.isdecimal() and said.isascii() else 0
 
 
 def _unsaved(cell: Any) -> str:  # noqa: ANN401  # an element of lxml
@@ -114,9 +128,42 @@ def _opened(whole: Whole, name: str) -> Iterator[Book]:
     with stream(whole) as file, zipfile.ZipFile(file) as archive:
         book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
         try:
-            yield Xlsx(book, archive)
+            yield Xlsx(name, book, archive)
         finally:
             book.close()
+
+
+def _check_sizes(archive: zipfile.ZipFile, name: str) -> None:
+    """Check what sheets say of their size, where they stand first; of one that says nothing, its rows are counted.
+
+    openpyxl reads such a sheet to its end when it opens the workbook, and keeps it.
+    """
+    for part in archive.namelist():
+        if part.startswith(SHEETS) and part.endswith(".xml"):
+            with archive.open(part) as file:
+                _check_size(file, name)
+
+
+def _check_size(part: IO[bytes], name: str) -> None:
+    number = 0
+    tags = ("{*}dimension", "{*}row")
+    for _, element in etree.iterparse(part, tag=tags, resolve_entities=False, no_network=True):
+        if etree.QName(element).localname == "dimension":
+            if CELLS.fullmatch(element.get("ref", "")):
+                said = _range(element.get("ref"))
+                check_size(name, said.bottom, said.right)
+                return
+            continue
+        number = max(number + 1, row_number(element))
+        check_size(name, number, len(element))
+        _forget(element)
+
+
+def _forget(element: Any) -> None:  # noqa: ANN401  # an element of lxml
+    """Drop an element that was read, and those before it."""
+    element.clear()
+    while element.getprevious() is not None:
+        del element.getparent()[0]
 
 
 def _check(archive: zipfile.ZipFile, name: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from service.errors import NotFoundError, TooLargeError, UnavailableError
 from service.settings import Settings
-from service.vault.receiving import remove_left_parts
+from service.vault.folder_store import remove_left_parts
 from service.vault.sealing import CHUNK, TAG
 from service.vault.vault import open_vault
 

@@ -10,6 +10,7 @@ import pytest
 from ppdm_models.errors import TableError
 from ppdm_models.records.read_table import read_table, read_table_bytes
 from ppdm_models.records.readers.workbook import letters, text_of
+from ppdm_models.records.readers.xlsx import marks_of
 from ppdm_models.records.sheets import sheet_of
 from tests.kit.office_tables import write_book, write_old_book
 
@@ -193,6 +194,38 @@ def test_a_wrong_size_in_the_file_cuts_nothing_off(tmp_path):
 def test_a_workbook_that_lies_is_refused(tmp_path, part, old, new, said):
     path = write_book(tmp_path / "b.xlsx", {"A": ROWS})
     assert said in refused(replaced(path, part, old, new))
+
+
+TOO_LARGE = "more than 1,048,576 rows or 16,384 columns; save the table as CSV or Parquet"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b'ref="A1:B3"', b'ref="A1:B1048577"'),
+        (b'ref="A1:B3"', b'ref="A1:XFE3"'),
+        (b'<row r="3"', b'<row r="1048577"'),
+        (b'<row r="2"', b'<row r="900000000000"'),
+        (b'<c r="B1"', b'<c r="XFE1"'),
+    ],
+)
+def test_a_sheet_beyond_what_excel_has_is_refused(tmp_path, old, new):
+    path = write_book(tmp_path / "b.xlsx", {"A": ROWS})
+    assert TOO_LARGE in refused(replaced(path, MAIN, old, new))
+
+
+@pytest.mark.parametrize("said", [b"", b'<dimension ref="A1:B3"/>'])
+def test_rows_beyond_what_excel_has_are_refused_before_any_is_read(tmp_path, monkeypatch, said):
+    path = write_book(tmp_path / "b.xlsx", {"A": ROWS})
+    replaced(path, MAIN, b'<dimension ref="A1:B3"/>', said)
+    monkeypatch.setattr("ppdm_models.records.readers.workbook.MOST_ROWS", 2)
+    with (
+        zipfile.ZipFile(path) as archive,
+        archive.open(MAIN) as part,
+        pytest.raises(TableError, match="save the table as CSV or Parquet"),
+    ):
+        marks_of(part, "b.xlsx")
+    refused(path)
 
 
 def test_what_a_workbook_unpacks_to_has_a_limit(tmp_path, monkeypatch):
