@@ -16,6 +16,7 @@ from pathlib import Path
 import uvicorn
 
 from service.app import application
+from service.cases.table_roots import check_table_roots
 from service.database.levels import check_level, level, upgrade
 from service.errors import SetupError
 from service.operations.health import check_key
@@ -41,6 +42,8 @@ def ready_site(settings: Settings) -> Site:
         upgrade(site.engine)
     check_level(site.engine)
     check_key(site)
+    with site.reading() as unit:
+        check_table_roots(unit)
     return site
 
 

@@ -69,9 +69,7 @@ def gate_answer(unit: Unit, who: Principal, release_id: str) -> GateAnswer:
             model_version.c.digest,
             model.c.name.label("model_name"),
             exists()
-            .where(
-                review.c.release_id == release.c.id, review.c.decision == "approve", ~_is_own()
-            )
+            .where(review.c.release_id == release.c.id, review.c.decision == "approve", ~_is_own())
             .label("has_approval"),
         )
         .join(audit, audit.c.id == release.c.audit_id)

@@ -118,6 +118,9 @@ def _is_for(waiver: Row[Any]) -> list[ColumnElement[bool]]:
             finding.c.leaf == waiver.leaf,
         )
         found.append(
-            select(finding.c.id).join(audit, audit.c.id == finding.c.audit_id).where(broken).exists()
+            select(finding.c.id)
+            .join(audit, audit.c.id == finding.c.audit_id)
+            .where(broken)
+            .exists()
         )
     return found

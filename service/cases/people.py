@@ -195,9 +195,7 @@ def set_least_pack(unit: Unit, who: Principal, asked: LeastPack) -> Organisation
         chosen = chosen_pack(unit, who.organisation_id, asked.pack)
         name = chosen.name if chosen.pack_version_id is None else f"{chosen.name}@{chosen.n}"
     unit.connection.execute(
-        update(organisation)
-        .where(organisation.c.id == who.organisation_id)
-        .values(least_pack=name)
+        update(organisation).where(organisation.c.id == who.organisation_id).values(least_pack=name)
     )
     values = {"least_pack": name}
     record(unit, who, "organisation.changed", "organisation", who.organisation_id, values)

@@ -464,7 +464,11 @@ review = Table(
 refuses one by anybody in ``release_party``."""
 
 release_party = table(
-    "release_party", column("release_id"), column("account_id"), column("part"), column("since", Utc)
+    "release_party",
+    column("release_id"),
+    column("account_id"),
+    column("part"),
+    column("since", Utc),
 )
 """A view: everybody whose own a release is, and what his part is: uploaded, opened, asked, wrote, brought or waived.
 ``since`` is None where the part was there before the release was."""
