@@ -123,7 +123,7 @@ def decided(of: Standing) -> tuple[Outcome, str]:
     if of.release_state in ("approved", "released") and not of.has_approval:
         return (
             "UNDETERMINED",
-            "no approval is written down of anybody who has no part in it; open a new release",
+            "no approval of somebody without a part in it is written down; open a new release",
         )
     if of.release_state in ("approved", "released"):
         return "PASS", "the audit passed, and somebody else approved the release"

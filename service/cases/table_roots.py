@@ -54,7 +54,7 @@ def check_table_roots(unit: Unit) -> None:
     rows = unit.connection.execute(_organisations()).all()
     unnamed = next((each for each in found if not each.organisation), None)
     if unnamed is not None and len(rows) > 1:
-        which = " or ".join(f"{row.name}={unnamed.folder}" for row in rows[:2])
+        which = " or ".join(f"{_written(row.name, row.id)}={unnamed.folder}" for row in rows[:2])
         problem = (
             f"{unnamed.folder!r} names no organisation, and there are {len(rows)}; write {which}"
         )
@@ -87,6 +87,11 @@ def _root(said: str) -> TableRoot:
     if not separator or "/" in name:
         return TableRoot("", said)
     return TableRoot(name.strip(), folder.strip())
+
+
+def _written(name: str, organisation_id: str) -> str:
+    """Return an organisation as the setting takes it: by its id where the name holds what parts a setting."""
+    return organisation_id if set(name) & set("=,/") else name
 
 
 def _organisations() -> Select[tuple[str, str]]:

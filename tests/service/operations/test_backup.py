@@ -14,7 +14,7 @@ from service.database.tables import (
     session,
     waiver,
 )
-from service.errors import NotFoundError, SetupError
+from service.errors import GoneError, SetupError
 from service.ids import new_id
 from service.ledger.log import record
 from service.operations.backup import MOMENTARY, back_up, restore
@@ -103,7 +103,7 @@ def test_a_table_cannot_be_read_from_a_restored_copy_even_beside_its_file(full, 
         restore(other, tmp_path / "copy")
         table = next(row for row in rows(other, blob) if row.kind == "table")
         model = next(row for row in rows(other, blob) if row.kind == "model")
-        with pytest.raises(NotFoundError, match="was erased"):
+        with pytest.raises(GoneError, match="was erased"):
             other.vault.read(table.id, table.digest, table.sealed_key)
         assert other.vault.read(model.id, model.digest, model.sealed_key) == b"model"
         assert [row.state for row in rows(other, data_table)] == ["erased"]

@@ -111,7 +111,7 @@ def _triggers(dialect: str) -> tuple[str, ...]:
     if dialect == "sqlite":
         return (
             *(
-                f"CREATE TRIGGER review_four_eyes_{what} BEFORE {what} ON review WHEN {_is_own()} "
+                f"CREATE TRIGGER review_four_eyes_{what} AFTER {what} ON review WHEN {_is_own()} "
                 f"BEGIN SELECT RAISE(ABORT, '{OWN}'); END"
                 for what in ("insert", "update")
             ),
@@ -128,11 +128,11 @@ def _triggers(dialect: str) -> tuple[str, ...]:
         )
     return (
         "CREATE FUNCTION review_four_eyes() RETURNS trigger LANGUAGE plpgsql AS "
-        f"$$ BEGIN IF {_is_own()} THEN RAISE EXCEPTION '{OWN}'; END IF; RETURN NEW; END $$",
-        "CREATE TRIGGER review_four_eyes BEFORE INSERT OR UPDATE ON review "
+        f"$$ BEGIN IF {_is_own()} THEN RAISE EXCEPTION '{OWN}' USING ERRCODE = 'check_violation'; END IF; RETURN NEW; END $$",
+        "CREATE TRIGGER review_four_eyes AFTER INSERT OR UPDATE ON review "
         "FOR EACH ROW EXECUTE FUNCTION review_four_eyes()",
         "CREATE FUNCTION parts_stay() RETURNS trigger LANGUAGE plpgsql AS "
-        f"$$ BEGIN RAISE EXCEPTION '{STAYS}'; END $$",
+        f"$$ BEGIN RAISE EXCEPTION '{STAYS}' USING ERRCODE = 'check_violation'; END $$",
         *(
             f"CREATE TRIGGER {name}_parts BEFORE UPDATE ON {name} FOR EACH ROW "
             f"WHEN ({_changes(columns, 'IS DISTINCT FROM')}) EXECUTE FUNCTION parts_stay()"
