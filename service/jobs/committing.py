@@ -288,7 +288,7 @@ def _keep_version(unit: Unit, found: Row[Any], stored: Stored) -> None:
     before = unit.connection.execute(
         select(contributor.c.account_id).where(contributor.c.blob_id == given.blob_id)
     ).scalars()
-    add_contributors(unit, stored.id, [*before, given.uploaded_by, found.created_by])
+    add_contributors(unit, stored.id, [*before, given.uploaded_by])
     queue_job(unit, given.organisation_id, "inspect_model", made)
 
 

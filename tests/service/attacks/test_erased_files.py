@@ -34,7 +34,9 @@ def test_a_report_whose_key_or_file_is_gone_was_erased(site, ann):
     checked = make.an_audit(site, ann, make.a_version(site, ann), make.an_upload(site, ann))
     assert make.do_next(site)
     client = sites.a_client(site, ann, raise_server_exceptions=False)
-    first, second = (each["href"] for each in client.get(f"{API}/audits/{checked}").json()["reports"][:2])
+    first, second = (
+        each["href"] for each in client.get(f"{API}/audits/{checked}").json()["reports"][:2]
+    )
     assert client.get(first).status_code == 200
     for path in site.vault.folder.rglob("*-*"):
         path.unlink()
@@ -65,11 +67,17 @@ def test_a_slip_of_the_pen_costs_neither_the_audit_nor_the_table(site, ann):
         )
     client = sites.a_client(site, ann)
     body = {"model_version_id": make.a_version(site, ann), "table_id": table, "pack": "accurate"}
-    for option, said in (("sensitive", "ilness"), ("qi", ["place", "ilness"]), ("secret", "ilness")):
+    for option, said in (
+        ("sensitive", "ilness"),
+        ("qi", ["place", "ilness"]),
+        ("secret", "ilness"),
+    ):
         answer = client.post(f"{API}/audits", json=body | {"options": {option: said}})
         assert answer.status_code == 422
         detail = answer.json()["detail"]
-        assert detail.startswith(f"options: {option}: the table has no column 'ilness'; the nearest are illness")
+        assert detail.startswith(
+            f"options: {option}: the table has no column 'ilness'; the nearest are illness"
+        )
     assert make.row(site, data_table, table).erased_at is None
     answer = client.post(f"{API}/audits", json=body | {"options": {"sensitive": "Illness"}})
     assert answer.status_code == 202  # as names are matched without regard to case

@@ -74,7 +74,10 @@ def test_a_folder_without_an_organisation_is_that_of_the_only_one(site, clinic, 
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        (("FOLDERS/clinic",), "names no organisation, and there are 2; write ID=FOLDERS/clinic or Clinic=FOLDERS/clinic"),
+        (
+            ("FOLDERS/clinic",),
+            "names no organisation, and there are 2; write ID=FOLDERS/clinic or Clinic=FOLDERS/clinic",
+        ),
         (("Clinic=FOLDERS", "ID=FOLDERS/bank"), "one lies in the other"),
         (("Clinic=FOLDERS/bank", "ID=FOLDERS/bank"), "one lies in the other"),
         (("Clinic=FOLDERS/link", "ID=FOLDERS/bank"), "one lies in the other"),

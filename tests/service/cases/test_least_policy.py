@@ -54,17 +54,16 @@ def set_least(site, who, name):
 
 
 def a_release(site, ann, pack):
+    version = make.a_version(site, ann)
     with site.unit() as unit:
-        made = submit(unit, ann, NewAudit(model_version_id=make.a_version(site, ann), pack=pack)).id
+        made = submit(unit, ann, NewAudit(model_version_id=version, pack=pack)).id
         done = {"state": "done", "verdict": "PASS", "exit_code": 0}
         unit.connection.execute(update(audit).where(audit.c.id == made).values(**done))
     with site.unit() as unit:
         return releases.open_release(unit, ann, NewRelease(audit_id=made, title="Loans")).id
 
 
-@pytest.mark.parametrize(
-    ("limit", "standing"), [(20, "at least"), (10, "at least"), (5, "laxer")]
-)
+@pytest.mark.parametrize(("limit", "standing"), [(20, "at least"), (10, "at least"), (5, "laxer")])
 def test_a_policy_is_held_against_the_least_one(site, ann, olga, limit, standing):
     bob = sites.somebody(site, ann.organisation_id, "bob", "reviewer")
     a_pack(site, olga, "least", 10)

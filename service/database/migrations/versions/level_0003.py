@@ -78,17 +78,15 @@ def _name_contributors() -> None:
             "JOIN model_version old ON old.id = audit.model_version_id ORDER BY new.id"
         )
     ).all()
+    known = sa.text("SELECT account_id FROM contributor WHERE blob_id = :blob")
+    added = sa.text(
+        "INSERT INTO contributor (blob_id, account_id, created_at) VALUES (:blob, :account, :at)"
+    )
     for row in repairs:
-        values = {"blob": row.blob_id, "of": row.of_blob_id, "by": row.uploaded_by, "at": row.at}
-        connection.execute(
-            sa.text(
-                "INSERT INTO contributor (blob_id, account_id, created_at) "
-                "SELECT :blob, part.account_id, :at FROM (SELECT account_id FROM contributor WHERE blob_id = :of "
-                "UNION SELECT id FROM account WHERE id = :by) AS part WHERE NOT EXISTS (SELECT 1 FROM contributor "
-                "WHERE blob_id = :blob AND account_id = part.account_id)"
-            ),
-            values,
-        )
+        before = connection.execute(known, {"blob": row.of_blob_id}).scalars().all()
+        for each in sorted({*before, row.uploaded_by}):
+            values = {"blob": row.blob_id, "account": each, "at": row.at}
+            connection.execute(added, values)
 
 
 def _parties(waivers: str) -> str:
