@@ -28,6 +28,7 @@ from sqlalchemy import (
     Table,
     case,
     insert,
+    null,
     select,
     text,
     update,
@@ -144,7 +145,12 @@ def _lines(unit: Unit) -> Iterator[bytes]:
 
 
 def _copied(table: Table, column: Column[Any]) -> ColumnElement[Any]:
-    """Return a column as it is copied: keys of tables are left where they are, by the database itself."""
+    """Return a column as it is copied: keys of tables are left where they are, by the database itself.
+
+    So are the columns of tables that are there: without a header they are the first person's values.
+    """
+    if table is data_table and column.name == "columns":
+        return case((data_table.c.erased_at.is_not(None), column), else_=null()).label(column.name)
     if table is blob and column.name == "sealed_key":
         return case((blob.c.kind.in_(KEEPING_KEYS), column), else_=None).label(column.name)
     return column

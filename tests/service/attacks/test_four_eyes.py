@@ -111,8 +111,7 @@ def a_waiver(site, who, **more):
     words = {"reason": "known", "owner": "x", "ticket": "T-1", "expires": last}
     with site.unit() as unit:
         new = NewWaiver(clause="k", **({"leaf": "0" * 24} | words | more))
-        made = request_waiver(unit, who, new).id
-    return made
+        return request_waiver(unit, who, new).id
 
 
 WAYS = (

@@ -126,7 +126,8 @@ def _triggers(dialect: str) -> tuple[str, ...]:
         )
     return (
         "CREATE FUNCTION review_four_eyes() RETURNS trigger LANGUAGE plpgsql AS "
-        f"$$ BEGIN IF {_is_own()} THEN RAISE EXCEPTION '{OWN}' USING ERRCODE = 'check_violation'; END IF; RETURN NEW; END $$",
+        f"$$ BEGIN IF {_is_own()} THEN RAISE EXCEPTION '{OWN}' USING ERRCODE = 'check_violation'; "
+        "END IF; RETURN NEW; END $$",
         "CREATE TRIGGER review_four_eyes AFTER INSERT OR UPDATE ON review "
         "FOR EACH ROW EXECUTE FUNCTION review_four_eyes()",
         "CREATE FUNCTION parts_stay() RETURNS trigger LANGUAGE plpgsql AS "
