@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, and_, or_, select
+from sqlalchemy import ColumnElement, Row, Select, and_, or_, select
 
 from service.database.tables import (
     account,
@@ -38,17 +38,14 @@ MOST_NAMED = 20
 def parties_of(unit: Unit, release_ids: Collection[str]) -> dict[str, list[Row[Any]]]:
     """Return everybody who has a part in each of some releases: rows of ``account_id``, ``name`` and ``part``."""
     found: defaultdict[str, list[Row[Any]]] = defaultdict(list)
-    rows = unit.connection.execute(
-        select(
-            release_party.c.release_id,
-            release_party.c.account_id,
-            account.c.name,
-            release_party.c.part,
-        )
-        .join(account, account.c.id == release_party.c.account_id)
-        .where(release_party.c.release_id.in_(release_ids))
+    columns = release_party.c
+    statement: Select[Any] = (
+        select(columns.release_id, columns.account_id, account.c.name, columns.part)
+        .join(account, account.c.id == columns.account_id)
+        .where(columns.release_id.in_(release_ids))
         .distinct()
-    ).all()
+    )
+    rows = unit.connection.execute(statement).all()
     order = tuple(PARTS)
     for row in sorted(rows, key=lambda row: (order.index(row.part), row.name)):
         found[row.release_id].append(row)

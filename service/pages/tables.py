@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Form, Query, Request
@@ -61,9 +62,9 @@ def post_withdraw(
 def post_erase(request: Request, who: Who, site: AtSite, table_id: Id) -> Response:
     """Erase a table."""
 
-    def do(unit: Unit) -> object:
+    def do(unit: Unit) -> None:
         erased = erase_table(unit, who, table_id)
-        return unit.afterwards.append(lambda: erase_files(site, erased))
+        unit.afterwards.append(partial(erase_files, site, erased))
 
     return _done(request, who, site, do)
 
