@@ -1,7 +1,7 @@
 """Training tables: uploads, or files below an allowed folder; read once, audited, and erased.
 
-A table belongs to who uploaded it. He shares it with others of the organisation; to all the rest it is unknown, but to
-administrators, who can erase it and see what it is called, and cannot audit with it.
+A table belongs to who uploaded it, and its owner shares it with others of the organisation. To all the rest it is
+unknown, but to administrators: they see what it is called and can erase it, and cannot audit with it.
 """
 
 from __future__ import annotations
@@ -103,9 +103,8 @@ def claim_table(unit: Unit, who: Principal, table_id: str) -> Row[Any]:
         ForbiddenError: it is somebody else's, and who asks is an administrator.
         ConflictError: it could not be read, or was erased.
     """
-    locked_table(
-        unit, table_id
-    )  # before it is asked whose it is, so that nobody withdraws it meanwhile
+    # locked before it is asked whose it is, so that nobody withdraws it meanwhile
+    locked_table(unit, table_id)
     found = _row(unit, who, table_id)
     if not found.may_audit:
         raise ForbiddenError("table", "belongs to somebody else; ask them to share it with you")
@@ -210,7 +209,7 @@ def _row(unit: Unit, who: Principal, table_id: str) -> Row[Any]:
 
 
 def _told(who: Principal) -> Select[Any]:
-    """Return what selects the tables that somebody may see, and says of each whether he may audit with it."""
+    """Return what selects the tables that somebody may see, and says of each whether they may audit with it."""
     shared = exists().where(
         table_share.c.data_table_id == data_table.c.id, table_share.c.account_id == who.account_id
     )

@@ -470,7 +470,7 @@ release_party = table(
     column("part"),
     column("since", Utc),
 )
-"""A view: everybody whose own a release is, and what his part is: uploaded, opened, asked, wrote, brought or waived.
+"""A view: everybody whose own a release is, and their part: uploaded, opened, asked, wrote, brought or waived.
 ``since`` is None where the part was there before the release was."""
 
 comment = Table(
