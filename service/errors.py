@@ -42,6 +42,13 @@ class ConflictError(ServiceError):
     title = "Conflict"
 
 
+class GoneError(ServiceError):
+    """The thing was there, and was erased."""
+
+    status = 410
+    title = "Gone"
+
+
 class StaleError(ServiceError):
     """The thing was changed since it was read."""
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import uvicorn
 
 from service.app import application
+from service.cases.table_roots import check_table_roots
 from service.database.levels import check_level, level, upgrade
 from service.errors import SetupError
 from service.operations.health import check_key
@@ -42,6 +43,8 @@ def ready_site(settings: Settings) -> Site:
     check_level(site.engine)
     site.vault.store.check()
     check_key(site)
+    with site.reading() as unit:
+        check_table_roots(unit)
     return site
 
 

@@ -29,9 +29,10 @@ class Settings(BaseSettings):
 
     ``database`` is a URL (SQLite in the data folder where nothing is said), ``key_file`` holds the key that seals all
     others (made in the data folder where nothing is said; keep it elsewhere), ``table_roots`` are folders below which
-    tables may be referred to by path, ``bucket`` keeps the sealed files in an object store instead of the data folder.
-    ``max_waiting``, ``max_tables`` and ``max_stored`` are what one organisation may have at a time.
-    Sizes are bytes, times seconds where the name says nothing else.
+    tables may be referred to by path, each of one organisation: ``ORGANISATION=FOLDER``, by its name or its id.
+    ``bucket`` keeps the sealed files in an object store instead of the data folder. ``max_waiting``, ``max_tables`` and
+    ``max_stored`` are what one organisation may have at a time. Sizes are bytes, times seconds where the name says
+    nothing else.
     """
 
     model_config = SettingsConfigDict(env_prefix="TREEWARDEN_", extra="ignore", frozen=True)

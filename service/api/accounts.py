@@ -11,7 +11,15 @@ from service.api._once import takes_no_key
 from service.cases import people
 from service.people.permissions import Permission
 from service.schemas.base import Id, Page, Wanted
-from service.schemas.people import Account, Changed, Made, NewAccount, Organisation, Retention
+from service.schemas.people import (
+    Account,
+    Changed,
+    LeastPack,
+    Made,
+    NewAccount,
+    Organisation,
+    Retention,
+)
 
 ROUTER = APIRouter(tags=["people"], dependencies=[Depends(takes_no_key)])
 
@@ -56,3 +64,9 @@ def get_organisation(who: Who, unit: Reading) -> Organisation:
 def put_organisation(who: Who, unit: Writing, asked: Retention) -> Organisation:
     """Change what is kept, how long, and what reviewers tick off."""
     return people.set_retention(unit, who, asked)
+
+
+@ROUTER.put("/organisation/least-pack", **asks(Permission.ADMIN))
+def put_least_pack(who: Who, unit: Writing, asked: LeastPack) -> Organisation:
+    """Say which policy every release should be judged by at least; null for none."""
+    return people.set_least_pack(unit, who, asked)

@@ -66,7 +66,7 @@ def get_findings(
 
 @ROUTER.post("/audits/{audit_id}/cancel", **asks(Permission.SUBMIT))
 def post_cancel(who: Who, unit: Writing, audit_id: Id) -> Audit:
-    """Cancel an audit; its table is erased."""
+    """Cancel an audit that you asked for; its table is erased where no other audit needs it."""
     return audits.cancel(unit, who, audit_id)
 
 

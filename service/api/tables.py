@@ -9,10 +9,17 @@ from fastapi import APIRouter, Query, Response
 from service.api._asking import AtSite, Reading, Who, Writing, asks, reads
 from service.api._once import Once
 from service.cases.erasing import erase_files
-from service.cases.tables import add_table, erase_table, get_table, list_tables
+from service.cases.tables import (
+    add_table,
+    erase_table,
+    get_table,
+    list_tables,
+    share_table,
+    withdraw_table,
+)
 from service.people.permissions import Permission
 from service.schemas.base import Id, Page, Wanted
-from service.schemas.tables import NewTable, TrainingTable
+from service.schemas.tables import NewShare, NewTable, TrainingTable
 
 ROUTER = APIRouter(tags=["tables"], route_class=Once)
 
@@ -27,7 +34,7 @@ def post_table(new: NewTable, who: Who, unit: Writing, response: Response) -> Tr
 
 @ROUTER.get("/tables", **reads(Permission.READ))
 def get_tables(who: Who, unit: Reading, wanted: Annotated[Wanted, Query()]) -> Page[TrainingTable]:
-    """Return tables, newest first, erased ones too: nothing is kept of those but what is shown here."""
+    """Return your tables and those shared with you, newest first, erased ones too: nothing else is kept of those."""
     return list_tables(unit, who, wanted)
 
 
@@ -39,7 +46,22 @@ def get_one_table(table_id: Id, who: Who, unit: Reading) -> TrainingTable:
 
 @ROUTER.delete("/tables/{table_id}", status_code=204, **asks(Permission.SUBMIT))
 def delete_table(table_id: Id, who: Who, site: AtSite) -> None:
-    """Erase a table before its time: by who uploaded it, or an administrator; not while an audit needs it."""
+    """Erase a table before its time: by who uploaded it, or an administrator.
+
+    Audits that wait for it end with an error, and those that read it are cancelled.
+    """
     with site.unit() as unit:
         erased = erase_table(unit, who, table_id)
     erase_files(site, erased)
+
+
+@ROUTER.post("/tables/{table_id}/shares", status_code=201, **asks(Permission.SUBMIT))
+def post_share(table_id: Id, new: NewShare, who: Who, unit: Writing) -> TrainingTable:
+    """Share a table of yours with somebody of the organisation who may submit audits."""
+    return share_table(unit, who, table_id, new)
+
+
+@ROUTER.delete("/tables/{table_id}/shares/{account_id}", **asks(Permission.SUBMIT))
+def delete_share(table_id: Id, account_id: Id, who: Who, unit: Writing) -> TrainingTable:
+    """Share a table with somebody no more; what that person asked for with it ends."""
+    return withdraw_table(unit, who, table_id, account_id)

@@ -51,6 +51,7 @@ def audits_of(who: Principal) -> Select[Any]:
             model.c.name.label("model_name"),
             account.c.name.label("by"),
             data_table.c.file_name.label("table_name"),
+            data_table.c.erased_at.label("table_erased_at"),
             number.label("findings"),
             state.label("job_state"),
         )
@@ -70,10 +71,10 @@ def shown(unit: Unit, who: Principal, row: Row[Any]) -> Audit:
 def all_shown(unit: Unit, who: Principal, rows: Sequence[Row[Any]]) -> tuple[Audit, ...]:
     """Return audits as they are shown to somebody; their reports are looked up once."""
     reports = _reports(unit, who, [row.id for row in rows if row.state == "done"])
-    return tuple(_shown(row, tuple(reports[row.id])) for row in rows)
+    return tuple(_shown(who, row, tuple(reports[row.id])) for row in rows)
 
 
-def _shown(row: Row[Any], reports: tuple[ReportOf, ...]) -> Audit:
+def _shown(who: Principal, row: Row[Any], reports: tuple[ReportOf, ...]) -> Audit:
     state = row.job_state if row.state not in ENDED and row.job_state == "running" else row.state
     return Audit(
         id=row.id,
@@ -89,18 +90,26 @@ def _shown(row: Row[Any], reports: tuple[ReportOf, ...]) -> Audit:
         version=row.n,
         table_id=row.data_table_id,
         table_name=row.table_name or "",
+        table_erased_at=row.table_erased_at,
         pack=row.pack_name,
         pack_digest=row.pack_digest,
         options=row.options,
         purpose=row.purpose,
         findings=row.findings,
         reports=reports,
-        provenance=row.provenance,
+        provenance=_provenance(who, row.provenance),
         repaired_version_id=row.repaired_version_id,
         created_by=row.by,
         created_at=row.created_at,
         finished_at=row.finished_at,
     )
+
+
+def _provenance(who: Principal, told: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return the provenance without the digest of the table for who may see no full report: it confirms a guess."""
+    if told is None or who.may(Permission.INTERNAL) or not told.get("table"):
+        return told
+    return {**told, "table": {**told["table"], "sha256": ""}}
 
 
 def _reports(

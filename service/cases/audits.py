@@ -17,7 +17,7 @@ from service.cases.audit_shown import all_shown, audits_of, finding_shown, shown
 from service.cases.erasing import erase_files
 from service.cases.jobs import cancel_job
 from service.cases.models import get_version
-from service.cases.options import audit_options
+from service.cases.options import audit_options, check_columns
 from service.cases.paging import paged
 from service.cases.policies import chosen_pack, days_allowed
 from service.cases.queueing import queue_job
@@ -33,7 +33,7 @@ from service.database.tables import (
     model_version,
     report,
 )
-from service.errors import ConflictError, InvalidError, NotFoundError
+from service.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from service.ids import new_id
 from service.ledger.log import record
 from service.people.permissions import Permission
@@ -60,7 +60,7 @@ def submit(unit: Unit, who: Principal, new: NewAudit) -> Audit:
     Raises:
         NotFoundError: there is no such version, table or pack.
         ConflictError: the file was refused, or the table was refused or erased.
-        InvalidError: an option cannot be, or the knowledge is not understood.
+        InvalidError: an option cannot be or names no column of the table, or the knowledge is not understood.
         TooManyError: the organisation has as many jobs waiting as it may.
     """
     check_waiting(unit, who)
@@ -80,7 +80,7 @@ def submit(unit: Unit, who: Principal, new: NewAudit) -> Audit:
             # what it says may be facts about somebody
             raise InvalidError("knowledge", problem_of(error).partition(": ")[2]) from error
     if new.table_id is not None:
-        claim_table(unit, who, new.table_id)
+        check_columns(claim_table(unit, who, new.table_id), new.options)
     waivers = (
         in_force(
             unit, who.organisation_id, version.digest, version.model_name, days_allowed(chosen)
@@ -214,9 +214,13 @@ def cancel(unit: Unit, who: Principal, audit_id: str) -> Audit:
 
     Raises:
         NotFoundError: the organisation has no such audit.
+        ForbiddenError: somebody else asked for it, and who cancels is no administrator.
         ConflictError: it has ended already.
     """
-    _check_there(unit, who, audit_id)
+    row = _row(unit, who, audit_id)
+    if row.created_by != who.account_id and not who.may(Permission.ADMIN):
+        problem = "was asked for by somebody else; let them, or an administrator, cancel it"
+        raise ForbiddenError("audit", problem)
     erased = cancel_job(unit, _job(unit, audit_id).id)
     unit.afterwards.append(partial(erase_files, unit.site, erased))
     record(unit, who, "audit.cancel_requested", "audit", audit_id)

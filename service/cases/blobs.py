@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Sequence
+from collections.abc import AsyncIterable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from anyio.to_thread import run_sync
-from sqlalchemy import ColumnElement, Row, exists, insert, select, update
+from sqlalchemy import ColumnElement, Row, exists, insert, select, true, update
 
 from service.cases.quotas import check_stored, room
-from service.database.tables import blob, data_table
+from service.database.tables import blob, data_table, contributor
 from service.errors import InvalidError, NotFoundError, TooLargeError
 from service.ledger.log import record
 from service.people.principal import Principal
@@ -80,10 +80,10 @@ def keep(site: Site, who: Principal, arrived: Sequence[tuple[Stored, Kind]]) -> 
 def claim_blob(unit: Unit, who: Principal, digest: str, kind: Kind) -> Row[Any]:
     """Return the row of an upload that becomes a model or a table, locked until the transaction ends.
 
-    A model's is kept from now on; a table's for as long as a table may be.
+    A model's is kept from now on; a table's for as long as a table may be, and only for who sent its bytes.
 
     Raises:
-        NotFoundError: the organisation has no such upload, or it was erased.
+        NotFoundError: the organisation has no such upload, or it was erased; a table of somebody else is unknown.
     """
     found = unit.connection.execute(
         select(blob)
@@ -112,6 +112,7 @@ def _keep_checked(site: Site, who: Principal, stored: Stored, kind: Kind, digest
 
 
 def _keep(unit: Unit, who: Principal, stored: Stored, kind: Kind) -> Upload:
+    """Keep bytes once; those of a table once for each who sends them, as nobody hears of the tables of others."""
     known = select(blob.c.id).where(_is(who, stored.digest, kind)).order_by(blob.c.id.desc())
     if (
         kind == "table"
@@ -124,6 +125,8 @@ def _keep(unit: Unit, who: Principal, stored: Stored, kind: Kind) -> Upload:
                 .where(blob.c.id == each, blob.c.expires_at.is_not(None))
                 .values(expires_at=_expiry(unit))
             )
+            if kind == "model":
+                add_contributors(unit, each, [who.account_id])
             return Upload(stored.digest, stored.size, is_known=True)
     unit.connection.execute(
         insert(blob).values(
@@ -138,12 +141,27 @@ def _keep(unit: Unit, who: Principal, stored: Stored, kind: Kind) -> Upload:
             expires_at=_expiry(unit),
         )
     )
+    if kind == "model":
+        add_contributors(unit, stored.id, [who.account_id])
     return Upload(stored.digest, stored.size, is_known=False)
 
 
+def add_contributors(unit: Unit, blob_id: str, account_ids: Iterable[str]) -> None:
+    """Write down who brought the bytes of a model, where that is not written down yet; its row is locked or new."""
+    known = unit.connection.execute(
+        select(contributor.c.account_id).where(contributor.c.blob_id == blob_id)
+    ).scalars()
+    for each in sorted(set(account_ids) - set(known)):
+        unit.connection.execute(
+            insert(contributor).values(blob_id=blob_id, account_id=each, created_at=unit.now)
+        )
+
+
 def _is(who: Principal, digest: str, kind: Kind) -> ColumnElement[bool]:
+    is_named = true() if kind == "model" else blob.c.uploaded_by == who.account_id
     return (
-        (blob.c.organisation_id == who.organisation_id)
+        is_named
+        & (blob.c.organisation_id == who.organisation_id)
         & (blob.c.digest == digest)
         & (blob.c.kind == kind)
         & blob.c.sealed_key.is_not(None)

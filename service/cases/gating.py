@@ -7,9 +7,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import Row, exists, select
+from sqlalchemy import ColumnElement, Row, exists, or_, select
 
-from service.database.tables import audit, model, model_version, release, review, waiver
+from service.database.tables import (
+    audit,
+    model,
+    model_version,
+    release,
+    release_party,
+    review,
+    waiver,
+)
 from service.errors import NotFoundError
 from service.people.principal import Principal
 from service.schemas.releases import GateAnswer
@@ -29,8 +37,8 @@ EXITS: dict[Outcome, Literal[0, 1, 3, 4] | None] = {
 class Standing:
     """What a gate goes by.
 
-    ``has_approval`` is whether somebody's approval is there, and not only a state that says so; ``lapsed`` says which
-    waiver of the audit holds no more, "" for none.
+    ``has_approval`` is whether the approval of somebody who has no part in it is there, and not only a state that says
+    so; ``lapsed`` says which waiver of the audit holds no more, "" for none.
     """
 
     audit_state: str
@@ -61,7 +69,7 @@ def gate_answer(unit: Unit, who: Principal, release_id: str) -> GateAnswer:
             model_version.c.digest,
             model.c.name.label("model_name"),
             exists()
-            .where(review.c.release_id == release.c.id, review.c.decision == "approve")
+            .where(review.c.release_id == release.c.id, review.c.decision == "approve", ~_is_own())
             .label("has_approval"),
         )
         .join(audit, audit.c.id == release.c.audit_id)
@@ -113,12 +121,24 @@ def decided(of: Standing) -> tuple[Outcome, str]:
     if of.lapsed:
         return "UNDETERMINED", f"{of.lapsed}; audit the version again"
     if of.release_state in ("approved", "released") and not of.has_approval:
-        return "UNDETERMINED", "nobody's approval is written down; open a new release"
+        return (
+            "UNDETERMINED",
+            "no approval of somebody without a part in it is written down; open a new release",
+        )
     if of.release_state in ("approved", "released"):
         return "PASS", "the audit passed, and somebody else approved the release"
     if of.release_state in ("open", "changes"):
         return "PENDING", "the audit passed; the release waits for a decision"
     return "UNDETERMINED", f"the release is {of.release_state!r}, which says nothing"
+
+
+def _is_own() -> ColumnElement[bool]:
+    """Return whether a review is by somebody who had a part in the release by then."""
+    return exists().where(
+        release_party.c.release_id == review.c.release_id,
+        release_party.c.account_id == review.c.reviewer_id,
+        or_(release_party.c.since.is_(None), release_party.c.since <= review.c.at),
+    )
 
 
 def waivers_by_id(unit: Unit, ids: Collection[str]) -> dict[str, Row[Any]]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from sqlalchemy import select, update
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from service.cases.erasing import Erased, finish_with_table
+from sqlalchemy import Row, select, update
+
+from service.cases.erasing import LIVE, Erased, finish_with_table
 from service.cases.queueing import add_event
 from service.database.tables import audit, job
 from service.errors import ConflictError
@@ -42,6 +45,49 @@ def cancel_job(unit: Unit, job_id: str) -> tuple[Erased, ...]:
         raise ConflictError("audit", f"is {found.state} already; there is nothing to cancel")
     unit.connection.execute(update(job).where(job.c.id == job_id).values(cancel_requested=True))
     return ()
+
+
+def end_with_table(unit: Unit, table_id: str, account_id: str | None, why: str) -> tuple[str, ...]:
+    """End the audits and repairs that wait for a table, and have those stopped that read it.
+
+    Those are all, or what one account asked for. Those that waited end with an error, ``why``; those that run are
+    cancelled, as nothing more may be read. Returns the ids of the audits that ended, for ``tell_ended``; the jobs are
+    locked by ``lock_jobs_of`` before the table is.
+    """
+    ended = []
+    for row in lock_jobs_of(unit, table_id):
+        if account_id is not None and row.created_by != account_id:
+            continue
+        values: dict[str, Any] = {"problem": why}
+        if row.state == "queued":
+            values |= {"state": "error", "exit_code": NO_AUDIT, "finished_at": unit.now}
+            of_job = {"state": "error", "problem": why, "finished_at": unit.now}
+            add_event(unit, row.id, row.attempt, "error", why)
+            ended.append(row.subject_id)
+        else:
+            of_job = {"cancel_requested": True}
+        unit.connection.execute(update(job).where(job.c.id == row.id).values(**of_job))
+        unit.connection.execute(update(audit).where(audit.c.id == row.subject_id).values(**values))
+    return tuple(ended)
+
+
+def tell_ended(unit: Unit, organisation_id: str, audit_ids: Iterable[str]) -> None:
+    """Write into the log, and tell webhooks, that audits ended with an error; once all rows are locked."""
+    for each in audit_ids:
+        told = {"state": "error", "verdict": None}
+        record(unit, organisation_id, "audit.error", "audit", each, told)
+        emit(unit, organisation_id, Event.AUDIT_FINISHED, {"audit_id": each, **told})
+
+
+def lock_jobs_of(unit: Unit, table_id: str) -> Sequence[Row[Any]]:
+    """Return the live jobs of the audits of a table, locked; jobs are always locked before tables are."""
+    return unit.connection.execute(
+        select(job, audit.c.created_by)
+        .join(audit, audit.c.id == job.c.subject_id)
+        .where(audit.c.data_table_id == table_id, job.c.state.in_(LIVE))
+        .order_by(job.c.id)
+        .with_for_update(of=job)
+    ).all()
 
 
 def cancel_audit(unit: Unit, organisation_id: str, audit_id: str) -> None:

@@ -13,6 +13,7 @@ from sqlalchemy import Row, select
 from service.database.tables import log_entry
 from service.errors import InvalidError
 from service.ledger.log import FIRST, digest_of
+from service.people.permissions import Permission
 from service.people.principal import Principal
 from service.schemas.base import Page, Wanted
 from service.schemas.telling import LogCheck, LogEntry
@@ -20,6 +21,8 @@ from service.site import Site, Unit
 
 PART = 500
 COLUMNS = tuple(LogEntry.model_fields)
+HIDDEN = "for those who may see full reports"
+"""What stands for the digest of a table, which confirms whoever guesses the table; the chain is of what was written."""
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -39,7 +42,7 @@ def list_log(unit: Unit, who: Principal, wanted: Wanted) -> Page[LogEntry]:
     ).all()
     shown = found[: wanted.limit]
     return Page(
-        items=tuple(map(_entry, shown)),
+        items=tuple(_entry(who, row) for row in shown),
         next=str(shown[-1].seq) if len(found) > wanted.limit else None,
     )
 
@@ -68,7 +71,7 @@ def exported_json(site: Site, who: Principal) -> Iterator[str]:
     opening = "[\n"
     for part in _parts(site, who.organisation_id):
         for row in part:
-            yield opening + _entry(row).model_dump_json()
+            yield opening + _entry(who, row).model_dump_json()
             opening = ",\n"
     yield "[]\n" if opening == "[\n" else "\n]\n"
 
@@ -78,7 +81,7 @@ def exported_csv(site: Site, who: Principal) -> Iterator[str]:
     yield _line(COLUMNS)
     for part in _parts(site, who.organisation_id):
         for row in part:
-            said = json.loads(_entry(row).model_dump_json())
+            said = json.loads(_entry(who, row).model_dump_json())
             said["detail"] = json.dumps(said["detail"], sort_keys=True)
             yield _line([_harmless(str(said[name])) for name in COLUMNS])
 
@@ -119,8 +122,12 @@ def _rows(organisation_id: str) -> Any:  # noqa: ANN401  # a select of one table
     return select(log_entry).where(log_entry.c.organisation_id == organisation_id)
 
 
-def _entry(row: Row[Any]) -> LogEntry:
-    return LogEntry(**{name: getattr(row, name) for name in COLUMNS})
+def _entry(who: Principal, row: Row[Any]) -> LogEntry:
+    said = {name: getattr(row, name) for name in COLUMNS}
+    is_of_table = row.object_kind == "table" or row.detail.get("kind") == "table"
+    if is_of_table and "digest" in row.detail and not who.may(Permission.INTERNAL):
+        said["detail"] = {**row.detail, "digest": HIDDEN}
+    return LogEntry(**said)
 
 
 def _line(cells: tuple[str, ...] | list[str]) -> str:

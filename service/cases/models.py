@@ -13,7 +13,7 @@ from service.cases.queueing import queue_job
 from service.cases.quotas import check_waiting
 from service.cases.refusing import was_added
 from service.database.tables import account, blob, model, model_version
-from service.errors import ConflictError, NotFoundError
+from service.errors import ConflictError, GoneError, NotFoundError
 from service.ids import new_id
 from service.ledger.log import record
 from service.people.principal import Principal
@@ -146,6 +146,7 @@ def model_file(unit: Unit, who: Principal, version_id: str) -> tuple[Version, It
 
     Raises:
         NotFoundError: the organisation has none of that id.
+        GoneError: the file was erased, as that of a refused version is.
     """
     version = get_version(unit, who, version_id)
     kept = unit.connection.execute(
@@ -153,6 +154,8 @@ def model_file(unit: Unit, who: Principal, version_id: str) -> tuple[Version, It
         .join(model_version, model_version.c.blob_id == blob.c.id)
         .where(model_version.c.id == version_id)
     ).one()
+    if kept.sealed_key is None:
+        raise GoneError(version.file_name, "was erased; upload the file again as a new version")
     return version, unit.site.vault.chunks(kept.id, kept.digest, kept.sealed_key)
 
 

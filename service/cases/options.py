@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
+from difflib import get_close_matches
 from typing import Any
 
+from sqlalchemy import Row
+
 from audit.options import AuditOptions
+from ppdm_models.records.matching import are_alike
 from service.cases.refusing import is_text
 from service.errors import InvalidError
 from treewarden.jobs.gate.auditing import KINDS
@@ -16,6 +20,9 @@ NOT_HERE = frozenset({"jobs", "solver", "levels"})
 NAMES = tuple(each.name for each in fields(AuditOptions) if each.name not in NOT_HERE)
 MOST_BUDGET = 600.0
 """Seconds that whole records may have at most: the processors are everybody's."""
+COLUMNS = ("sensitive", "qi", "weights", "secret")
+"""Options that name columns of the table."""
+NEAREST = 3
 MOST = 1e9
 """No number is larger, also not without end."""
 
@@ -39,6 +46,26 @@ def audit_options(said: Mapping[str, Any]) -> AuditOptions:
         return AuditOptions(**values, jobs=1)
     except (TypeError, ValueError) as error:
         raise InvalidError("options", str(error)) from error
+
+
+def check_columns(table: Row[Any], said: Mapping[str, Any]) -> None:
+    """Check that the columns which options name are those of a table, as far as it was read.
+
+    Raises:
+        InvalidError: one is not; the message says which names come nearest.
+    """
+    if table.columns is None:
+        return
+    names = [each["name"] for each in table.columns]
+    for option in COLUMNS:
+        value = said.get(option)
+        for name in value if isinstance(value, list) else () if value is None else (value,):
+            if name not in names and not any(are_alike(name, each) for each in names):
+                near = get_close_matches(name, names, NEAREST, cutoff=0.5) or names[:NEAREST]
+                problem = (
+                    f"the table has no column {name[:80]!r}; the nearest are {', '.join(near)}"
+                )
+                raise InvalidError(f"options: {option}", problem)
 
 
 def _check(name: str, value: Any) -> None:  # noqa: ANN401  # whatever JSON holds

@@ -6,6 +6,7 @@ from datetime import date, timedelta
 
 from sqlalchemy import func, select
 
+from service.cases.parties import parties_of, why_own
 from service.database.tables import account, audit, model, model_version, release, waiver
 from service.people.principal import Principal
 from service.schemas.overview import Expiring, Failing, Overview, Waiting
@@ -83,6 +84,8 @@ def _releases(unit: Unit, who: Principal) -> list[Waiting]:
         .order_by(release.c.id.desc())
         .limit(MOST)
     )
+    rows = unit.connection.execute(wanted).all()
+    parties = parties_of(unit, [row.id for row in rows])
     return [
         Waiting(
             kind="release",
@@ -91,9 +94,9 @@ def _releases(unit: Unit, who: Principal) -> list[Waiting]:
             by=row.by,
             since=row.opened_at,
             state=row.state,
-            is_mine=who.account_id in (row.uploader_id, row.opened_by),
+            is_mine=bool(why_own(parties[row.id], who)),
         )
-        for row in unit.connection.execute(wanted)
+        for row in rows
     ]
 
 

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from sqlalchemy import Row, delete, func, insert, select, update
 
 from service.cases.paging import paged
+from service.cases.policies import chosen_pack
 from service.database.tables import account, organisation, session
 from service.errors import ConflictError, InvalidError, NotFoundError
 from service.ids import new_id
@@ -16,7 +17,15 @@ from service.people import passwords
 from service.people.permissions import ALLOWED, Role
 from service.people.principal import Principal
 from service.schemas.base import Page, Wanted
-from service.schemas.people import Account, Changed, Made, NewAccount, Organisation, Retention
+from service.schemas.people import (
+    Account,
+    Changed,
+    LeastPack,
+    Made,
+    NewAccount,
+    Organisation,
+    Retention,
+)
 from service.site import Unit
 
 DEFAULT = "default"
@@ -159,6 +168,7 @@ def get_organisation(unit: Unit, who: Principal) -> Organisation:
         keeps_profiles=found.keeps_profiles,
         report_days=found.report_days,
         checklist=tuple(found.checklist),
+        least_pack=found.least_pack,
     )
 
 
@@ -168,6 +178,26 @@ def set_retention(unit: Unit, who: Principal, asked: Retention) -> Organisation:
     unit.connection.execute(
         update(organisation).where(organisation.c.id == who.organisation_id).values(**values)
     )
+    record(unit, who, "organisation.changed", "organisation", who.organisation_id, values)
+    return get_organisation(unit, who)
+
+
+def set_least_pack(unit: Unit, who: Principal, asked: LeastPack) -> Organisation:
+    """Say which policy every release should be judged by at least; null for none.
+
+    A policy of the organisation is kept with its version, so that a newer one changes nothing by itself.
+
+    Raises:
+        NotFoundError: there is no such policy.
+    """
+    name = None
+    if asked.pack is not None:
+        chosen = chosen_pack(unit, who.organisation_id, asked.pack)
+        name = chosen.name if chosen.pack_version_id is None else f"{chosen.name}@{chosen.n}"
+    unit.connection.execute(
+        update(organisation).where(organisation.c.id == who.organisation_id).values(least_pack=name)
+    )
+    values = {"least_pack": name}
     record(unit, who, "organisation.changed", "organisation", who.organisation_id, values)
     return get_organisation(unit, who)
 

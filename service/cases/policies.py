@@ -6,7 +6,7 @@ import tomllib
 import unicodedata
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import Row, func, insert, select
 
@@ -28,6 +28,11 @@ from service.site import Unit
 
 MOST_UNDERSTOOD = 64
 """So many texts of packs are kept as they were understood."""
+Standing = Literal["not set", "at least", "laxer", "different"]
+STANDINGS: tuple[tuple[Strictness, Standing], ...] = (
+    (Strictness.LOOSER, "laxer"),
+    (Strictness.DIFFERENT, "different"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +44,14 @@ class Chosen:
     digest: str
     pack_version_id: str | None
     toml: str
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What a policy asks for beside the least one of an organisation, and how the two differ, clause by clause."""
+
+    standing: Standing
+    lines: tuple[str, ...] = ()
 
 
 def chosen_pack(unit: Unit, organisation_id: str, name: str) -> Chosen:
@@ -142,6 +155,34 @@ def diff_packs(unit: Unit, who: Principal, old: str, new: str) -> PackDifference
         is_at_least_as_strict=not any(each.strictness in looser for each in found),
         lines=tuple(map(difference_text, found)),
     )
+
+
+def compare_with_least(
+    unit: Unit, organisation_id: str, least: str | None, name: str, digest: str
+) -> Compared:
+    """Return what a policy asks for beside the least one; ``digest`` is that of the policy as an audit used it.
+
+    What cannot be proved, or cannot be looked at any more, is ``different``: that is never taken for enough.
+    """
+    if least is None:
+        return Compared("not set")
+    try:
+        one, two = (chosen_pack(unit, organisation_id, each) for each in (least, name))
+    except NotFoundError:
+        return Compared("different", (f"{least!r} or {name!r} is not there any more",))
+    if two.digest != digest:
+        return Compared("different", (f"{name!r} asks for something else by now",))
+    return _compared(one.toml, two.toml)
+
+
+@lru_cache(maxsize=MOST_UNDERSTOOD)
+def _compared(old: str, new: str) -> Compared:
+    found = compared(_understood(old, "least"), _understood(new, "policy"))
+    lines = tuple(map(difference_text, found))
+    for strictness, standing in STANDINGS:
+        if any(each.strictness is strictness for each in found):
+            return Compared(standing, lines)
+    return Compared("at least", lines)
 
 
 def longest_days(unit: Unit, who: Principal) -> int:

@@ -9,28 +9,31 @@ from typing import Any
 from sqlalchemy import Row, Select, select
 
 from service.cases.gating import lapsed, waivers_by_id
-from service.database.tables import account, audit, comment, model, model_version, release
+from service.cases.parties import deciders_of, parties_of, why_own
+from service.cases.policies import Compared, compare_with_least
+from service.database.tables import (
+    account,
+    audit,
+    comment,
+    model,
+    model_version,
+    organisation,
+    pack_version,
+    release,
+)
 from service.database.tables import review as reviews
 from service.people.permissions import Permission
 from service.people.principal import Principal
-from service.schemas.releases import Check, Comment, Release, Review
+from service.schemas.releases import Check, Comment, Party, Release, Review
 from service.site import Unit
 
 UNDECIDED = ("open", "changes")
 
 
-def why_not(row: Row[Any], who: Principal) -> str:
-    """Return why somebody does not decide about a release, "" where he may as far as it is not his own."""
-    if who.account_id == row.uploader_id:
-        return "you uploaded this version, so somebody else decides"
-    if who.account_id == row.opened_by:
-        return "you opened this release, so somebody else decides"
-    return ""
-
-
 def releases_of(who: Principal) -> Select[Any]:
     """Return what selects the releases of an organisation, with all that is shown of each."""
     uploader, opener = account.alias("uploader"), account.alias("opener")
+    asker, author = account.alias("asker"), account.alias("author")
     return (
         select(
             release,
@@ -44,16 +47,26 @@ def releases_of(who: Principal) -> Select[Any]:
             audit.c.state.label("audit_state"),
             audit.c.verdict,
             audit.c.waivers,
+            audit.c.pack_name,
+            audit.c.pack_digest,
+            asker.c.name.label("asker_name"),
+            author.c.name.label("author_name"),
+            organisation.c.least_pack,
         )
         .join(uploader, uploader.c.id == release.c.uploader_id)
         .join(opener, opener.c.id == release.c.opened_by)
         .join(model_version, model_version.c.id == release.c.model_version_id)
         .join(model, model.c.id == model_version.c.model_id)
         .join(audit, audit.c.id == release.c.audit_id)
+        .join(asker, asker.c.id == audit.c.created_by)
+        .join(organisation, organisation.c.id == release.c.organisation_id)
+        .outerjoin(pack_version, pack_version.c.id == audit.c.pack_version_id)
+        .outerjoin(author, author.c.id == pack_version.c.created_by)
         .where(release.c.organisation_id == who.organisation_id)
     )
 
 
+LEAST = "least-policy"
 AUTOMATIC: Mapping[str, str] = {
     "audited": "The audit is done",
     "passed": "The audit passed",
@@ -64,11 +77,29 @@ AUTOMATIC: Mapping[str, str] = {
 
 def checks(unit: Unit, row: Row[Any]) -> tuple[Check, ...]:
     """Return the checklist of a release: what the service keeps by itself, then what reviewers tick."""
-    return _checks(row, lapsed(row.waivers, waivers_by_id(unit, row.waivers), unit.now))
+    gone = lapsed(row.waivers, waivers_by_id(unit, row.waivers), unit.now)
+    return _checks(row, gone, _compared(unit, row))
 
 
-def _checks(row: Row[Any], gone: str) -> tuple[Check, ...]:
-    return (*_automatic(row, gone), *_ticked(row))
+def _checks(row: Row[Any], gone: str, policy: Compared) -> tuple[Check, ...]:
+    return (*_automatic(row, gone), *_policy_check(row, policy), *_ticked(row))
+
+
+def _compared(unit: Unit, row: Row[Any]) -> Compared:
+    return compare_with_least(
+        unit, row.organisation_id, row.least_pack, row.pack_name, row.pack_digest
+    )
+
+
+def _policy_check(row: Row[Any], policy: Compared) -> Iterator[Check]:
+    """Yield the line about the least policy, where the organisation has one."""
+    why = {
+        "laxer": f"{row.pack_name!r} asks for less than {row.least_pack!r}",
+        "different": f"{row.pack_name!r} is not proved to ask for as much as {row.least_pack!r}",
+    }.get(policy.standing, "")
+    if policy.standing != "not set":
+        text = "The policy asks for at least as much as the organisation’s least policy"
+        yield Check(id=LEAST, text=text, automatic=True, is_met=not why, why=why)
 
 
 def _automatic(row: Row[Any], gone: str) -> Iterator[Check]:
@@ -96,8 +127,10 @@ def _ticked(row: Row[Any]) -> Iterator[Check]:
 
 
 def shown(unit: Unit, who: Principal, row: Row[Any]) -> Release:
-    """Return a release as it is shown to somebody."""
-    return all_shown(unit, who, [row])[0]
+    """Return a release as it is shown to somebody, with who may decide."""
+    parties = parties_of(unit, [row.id])[row.id]
+    deciders = deciders_of(unit, who, parties)
+    return all_shown(unit, who, [row])[0].model_copy(update={"deciders": deciders})
 
 
 def all_shown(unit: Unit, who: Principal, rows: Sequence[Row[Any]]) -> tuple[Release, ...]:
@@ -106,12 +139,15 @@ def all_shown(unit: Unit, who: Principal, rows: Sequence[Row[Any]]) -> tuple[Rel
         return ()
     ids = [row.id for row in rows]
     said, decided = _comments(unit, ids), _reviews(unit, ids)
+    parties = parties_of(unit, ids)
     waivers = waivers_by_id(unit, {each for row in rows for each in row.waivers})
     return tuple(
         _shown(
             who,
             row,
-            _checks(row, lapsed(row.waivers, waivers, unit.now)),
+            lapsed(row.waivers, waivers, unit.now),
+            _compared(unit, row),
+            parties[row.id],
             tuple(decided[row.id]),
             tuple(said[row.id]),
         )
@@ -122,11 +158,13 @@ def all_shown(unit: Unit, who: Principal, rows: Sequence[Row[Any]]) -> tuple[Rel
 def _shown(
     who: Principal,
     row: Row[Any],
-    checklist: tuple[Check, ...],
+    gone: str,
+    policy: Compared,
+    parties: Sequence[Row[Any]],
     decided: tuple[Review, ...],
     said: tuple[Comment, ...],
 ) -> Release:
-    own = why_not(row, who)
+    own = why_own(parties, who)
     if not own and not who.may(Permission.REVIEW):
         own = "your role does not decide about releases"
     if not own and row.state not in UNDECIDED:
@@ -148,7 +186,14 @@ def _shown(
         opened_by=row.opener_name,
         opened_at=row.opened_at,
         decided_at=row.decided_at,
-        checklist=checklist,
+        asked_by=row.asker_name,
+        policy=row.pack_name,
+        policy_author=row.author_name or "",
+        least_policy=row.least_pack or "",
+        policy_standing=policy.standing,
+        policy_differences=policy.lines,
+        parties=tuple(Party(name=each.name, part=each.part) for each in parties),
+        checklist=_checks(row, gone, policy),
         reviews=decided,
         comments=said,
         may_review=not own,

@@ -8,14 +8,15 @@ from sqlalchemy import Row, insert, select, update
 
 from service.cases.gating import gate_answer
 from service.cases.paging import paged
+from service.cases.parties import parties_of, why_own
 from service.cases.release_shown import (
     AUTOMATIC,
+    LEAST,
     UNDECIDED,
     all_shown,
     checks,
     releases_of,
     shown,
-    why_not,
 )
 from service.database.tables import (
     audit,
@@ -126,12 +127,12 @@ def tick(
 
     Raises:
         NotFoundError: there is no such release or line.
-        ForbiddenError: the uploader and who opened it do not tick.
+        ForbiddenError: who has a part in it does not tick.
         ConflictError: the line is kept by the service, or the release is decided.
         StaleError: the release was changed meanwhile.
     """
     row = _undecided(unit, who, release_id, revision)
-    _refuse_own(row, who)
+    _refuse_own(unit, row, who)
     number = _number(row, check_id)
     lines = [dict(each) for each in row.checklist]
     lines[number] = {
@@ -174,12 +175,12 @@ def review(
 
     Raises:
         NotFoundError: the organisation has no such release.
-        ForbiddenError: who decides uploaded the version, or opened the release.
+        ForbiddenError: it is the own of who decides; ``service.cases.parties`` says when.
         ConflictError: it is decided already, or something that an approval needs is not met.
         StaleError: the release was changed meanwhile.
     """
     row = _undecided(unit, who, release_id, revision)
-    _refuse_own(row, who)
+    _refuse_own(unit, row, who)
     if new.decision == "approve":
         open_lines = [each.text for each in checks(unit, row) if not each.is_met]
         if open_lines:
@@ -269,8 +270,8 @@ def _undecided(unit: Unit, who: Principal, release_id: str, revision: int | None
     return row
 
 
-def _refuse_own(row: Row[Any], who: Principal) -> None:
-    why = why_not(row, who)
+def _refuse_own(unit: Unit, row: Row[Any], who: Principal) -> None:
+    why = why_own(parties_of(unit, [row.id])[row.id], who)
     if why:
         raise ForbiddenError("release", why)
 
@@ -293,6 +294,6 @@ def _number(row: Row[Any], check_id: str) -> int:
     for number in range(len(row.checklist)):
         if check_id == f"text-{number + 1}":
             return number
-    if check_id in AUTOMATIC:
+    if check_id in (*AUTOMATIC, LEAST):
         raise ConflictError("checklist", "the service keeps this line by itself")
     raise NotFoundError(f"line {check_id[:40]!r}", "there is none of that id")

@@ -1,28 +1,41 @@
-"""Training tables: uploads, or files below an allowed folder; read once, audited, and erased."""
+"""Training tables: uploads, or files below an allowed folder; read once, audited, and erased.
+
+A table belongs to who uploaded it, and its owner shares it with others of the organisation. To all the rest it is
+unknown, but to administrators: they see what it is called and can erase it, and cannot audit with it.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Row, Select, insert, select
+from sqlalchemy import Row, Select, delete, exists, insert, or_, select
 
 from service.cases.blobs import claim_blob
-from service.cases.erasing import Erased, erase_row, is_needed, locked_table
+from service.cases.erasing import Erased, erase_row, locked_table
+from service.cases.jobs import end_with_table, lock_jobs_of, tell_ended
 from service.cases.queueing import queue_job
 from service.cases.quotas import check_tables, check_waiting
-from service.database.tables import account, data_table
+from service.database.tables import account, data_table, table_share
+from service.cases.refusing import was_added
+from service.cases.table_roots import roots_of
 from service.errors import ConflictError, ForbiddenError, NotFoundError
 from service.ids import new_id
 from service.ledger.log import record
-from service.people.permissions import Permission
+from service.people.permissions import ALLOWED, Permission, Role
 from service.people.principal import Principal
 from service.schemas.base import Page, Wanted
-from service.schemas.tables import ColumnOf, NewTable, TrainingTable
+from service.schemas.tables import ColumnOf, NewShare, NewTable, Share, TrainingTable
 from service.site import Unit
 from service.vault.paths import open_below
 
 MOST_SIGNS = 200
+ERASED = (
+    "its table was erased by its owner or an administrator; upload it again and submit a new audit"
+)
+WITHDRAWN = "its table is not shared with who asked any more; ask its owner to share it again"
 
 
 def add_table(unit: Unit, who: Principal, new: NewTable) -> TrainingTable:
@@ -40,12 +53,12 @@ def add_table(unit: Unit, who: Principal, new: NewTable) -> TrainingTable:
     row: dict[str, Any]
     if new.digest is not None:
         found = claim_blob(unit, who, new.digest, "table")
-        name = new.file_name or f"table {new.digest[:12]}"
+        name = new.file_name or "table"
         row = {"kind": "upload", "blob_id": found.id, "digest": new.digest}
         detail = {"digest": new.digest}
     else:
         path, settings = new.path or "", unit.site.settings
-        open_below(path, settings.table_roots, settings.max_table).close()
+        open_below(path, roots_of(unit, who.organisation_id), settings.max_table).close()
         name = new.file_name or path.rpartition("/")[2][:MOST_SIGNS]
         row = {"kind": "path", "path": path, "digest": ""}
         detail = {"path": path}
@@ -70,35 +83,35 @@ def get_table(unit: Unit, who: Principal, table_id: str) -> TrainingTable:
     """Return a table.
 
     Raises:
-        NotFoundError: the organisation has no such table.
+        NotFoundError: there is no such table, or it is for others.
     """
-    found = unit.connection.execute(_told(who).where(data_table.c.id == table_id)).first()
-    if found is None:
-        raise _unknown(table_id)
-    return _table(found)
+    return _all_shown(unit, who, [_row(unit, who, table_id)])[0]
 
 
 def list_tables(unit: Unit, who: Principal, wanted: Wanted) -> Page[TrainingTable]:
-    """Return the tables of an organisation, newest first."""
+    """Return the tables that somebody may see, newest first."""
     statement = _told(who).order_by(data_table.c.id.desc()).limit(wanted.limit + 1)
     if wanted.cursor:
         statement = statement.where(data_table.c.id < wanted.cursor)
     rows = unit.connection.execute(statement).all()
     shown = rows[: wanted.limit]
     following = shown[-1].id if len(rows) > len(shown) else None
-    return Page(items=tuple(map(_table, shown)), next=following)
+    return Page(items=_all_shown(unit, who, shown), next=following)
 
 
 def claim_table(unit: Unit, who: Principal, table_id: str) -> Row[Any]:
     """Return the row of a table that an audit is about to be asked for, locked until the transaction ends.
 
     Raises:
-        NotFoundError: the organisation has no such table.
+        NotFoundError: there is no such table, or it is for others.
+        ForbiddenError: it is somebody else's, and who asks is an administrator.
         ConflictError: it could not be read, or was erased.
     """
-    found = locked_table(unit, table_id)
-    if found is None or found.organisation_id != who.organisation_id:
-        raise _unknown(table_id)
+    # locked before it is asked whose it is, so that nobody withdraws it meanwhile
+    locked_table(unit, table_id)
+    found = _row(unit, who, table_id)
+    if not found.may_audit:
+        raise ForbiddenError("table", "belongs to somebody else; ask them to share it with you")
     if found.erased_at is not None:
         raise ConflictError("table", "was erased; upload it again")
     if found.state == "refused":
@@ -109,44 +122,139 @@ def claim_table(unit: Unit, who: Principal, table_id: str) -> Row[Any]:
 def erase_table(unit: Unit, who: Principal, table_id: str) -> tuple[Erased, ...]:
     """Erase a table before its time; hand the result to ``erase_files`` after the transaction.
 
+    Its audits do not keep it: those that wait end with an error, those that run are cancelled.
+
     Raises:
-        NotFoundError: the organisation has no such table.
+        NotFoundError: there is no such table, or it is for others.
         ForbiddenError: somebody else uploaded it, and who asks is no administrator.
-        ConflictError: an audit needs it.
     """
+    _check_owner(unit, who, table_id, "erases it", Permission.ADMIN)
+    lock_jobs_of(unit, table_id)
     found = locked_table(unit, table_id)
-    if found is None or found.organisation_id != who.organisation_id:
-        raise _unknown(table_id)
-    if found.uploaded_by != who.account_id and not who.may(Permission.ADMIN):
-        problem = "was uploaded by somebody else; ask them or an administrator to erase it"
-        raise ForbiddenError("table", problem)
-    if found.erased_at is not None:
+    if found is None or found.erased_at is not None:
         return ()
-    if is_needed(unit, table_id):
-        raise ConflictError("table", "is needed by an audit; cancel that, or wait until it ends")
-    return erase_row(unit, who, found)
+    ended = end_with_table(unit, table_id, None, ERASED)
+    erased = erase_row(unit, who, found)
+    tell_ended(unit, who.organisation_id, ended)
+    return erased
+
+
+def share_table(unit: Unit, who: Principal, table_id: str, new: NewShare) -> TrainingTable:
+    """Let somebody else of the organisation audit with a table.
+
+    Raises:
+        NotFoundError: there is no such table, or it is for others; or nobody of that name may submit audits.
+        ForbiddenError: somebody else uploaded it.
+        ConflictError: it was erased, or is that person's already.
+    """
+    _check_owner(unit, who, table_id, "shares it")
+    found = locked_table(unit, table_id)
+    if found is None or found.erased_at is not None:
+        raise ConflictError("table", "was erased; there is nothing to share")
+    with_whom = unit.connection.execute(
+        select(account).where(
+            account.c.organisation_id == who.organisation_id,
+            account.c.name == new.name,
+            account.c.disabled_at.is_(None),
+        )
+    ).first()
+    if with_whom is None or Permission.SUBMIT not in ALLOWED[Role(with_whom.role)]:
+        problem = "nobody of that name here may submit audits; look at how the name is written"
+        raise NotFoundError("name", problem)
+    row = insert(table_share).values(
+        data_table_id=table_id,
+        account_id=with_whom.id,
+        organisation_id=who.organisation_id,
+        created_at=unit.now,
+    )
+    if with_whom.id == who.account_id or not was_added(unit, row):
+        raise ConflictError("name", "may audit with it already")
+    record(unit, who, "table.shared", "table", table_id, {"with": with_whom.name})
+    return get_table(unit, who, table_id)
+
+
+def withdraw_table(unit: Unit, who: Principal, table_id: str, account_id: str) -> TrainingTable:
+    """Share a table with somebody no more; what that person asked for with it ends as if it were erased.
+
+    Raises:
+        NotFoundError: there is no such table, or it is for others, or not shared with that person.
+        ForbiddenError: somebody else uploaded it, and who asks is no administrator.
+    """
+    _check_owner(unit, who, table_id, "withdraws it", Permission.ADMIN)
+    lock_jobs_of(unit, table_id)
+    locked_table(unit, table_id)
+    gone = unit.connection.execute(
+        delete(table_share).where(
+            table_share.c.data_table_id == table_id, table_share.c.account_id == account_id
+        )
+    )
+    if not gone.rowcount:
+        raise NotFoundError("table", "is not shared with them; see the table")
+    ended = end_with_table(unit, table_id, account_id, WITHDRAWN)
+    record(unit, who, "table.withdrawn", "table", table_id, {"from": account_id})
+    tell_ended(unit, who.organisation_id, ended)
+    return get_table(unit, who, table_id)
+
+
+def _check_owner(
+    unit: Unit, who: Principal, table_id: str, does: str, or_with: Permission | None = None
+) -> None:
+    """Check that a table is somebody's own, or that a permission stands in for that."""
+    is_instead = or_with is not None and who.may(or_with)
+    if _row(unit, who, table_id).uploaded_by != who.account_id and not is_instead:
+        raise ForbiddenError("table", f"only who uploaded it {does}; ask them")
+
+
+def _row(unit: Unit, who: Principal, table_id: str) -> Row[Any]:
+    found = unit.connection.execute(_told(who).where(data_table.c.id == table_id)).first()
+    if found is None:
+        raise _unknown(table_id)
+    return found
 
 
 def _told(who: Principal) -> Select[Any]:
-    return (
-        select(data_table, account.c.name.label("uploader"))
+    """Return what selects the tables that somebody may see, and says of each whether they may audit with it."""
+    shared = exists().where(
+        table_share.c.data_table_id == data_table.c.id, table_share.c.account_id == who.account_id
+    )
+    may_audit = or_(data_table.c.uploaded_by == who.account_id, shared)
+    found = (
+        select(data_table, account.c.name.label("uploader"), may_audit.label("may_audit"))
         .join(account, account.c.id == data_table.c.uploaded_by)
         .where(data_table.c.organisation_id == who.organisation_id)
     )
+    return found if who.may(Permission.ADMIN) else found.where(may_audit)
 
 
-def _table(row: Row[Any]) -> TrainingTable:
-    columns = row.columns
+def _all_shown(unit: Unit, who: Principal, rows: Sequence[Row[Any]]) -> tuple[TrainingTable, ...]:
+    """Return tables as they are shown; with whom they are shared is looked up once."""
+    shares: defaultdict[str, list[Share]] = defaultdict(list)
+    for each in unit.connection.execute(
+        select(table_share.c.data_table_id, account.c.id, account.c.name)
+        .join(account, account.c.id == table_share.c.account_id)
+        .where(table_share.c.data_table_id.in_([row.id for row in rows]))
+        .order_by(account.c.name)
+    ):
+        shares[each.data_table_id].append(Share(account_id=each.id, name=each.name))
+    return tuple(_table(who, row, tuple(shares[row.id])) for row in rows)
+
+
+def _table(who: Principal, row: Row[Any], shares: tuple[Share, ...]) -> TrainingTable:
+    columns = row.columns if row.may_audit else None
+    is_owner = row.uploaded_by == who.account_id
     return TrainingTable(
         id=row.id,
         kind=row.kind,
         file_name=row.file_name,
-        digest=row.digest,
+        digest=row.digest if row.may_audit and who.may(Permission.INTERNAL) else "",
         state=row.state,
         problem=row.problem,
         records=row.records,
         columns=None if columns is None else tuple(ColumnOf(**each) for each in columns),
         uploaded_by=row.uploader,
+        is_owner=is_owner,
+        may_audit=bool(row.may_audit) and row.state != "erased",
+        shared_with=shares if is_owner or who.may(Permission.ADMIN) else (),
         created_at=row.created_at,
         expires_at=row.expires_at,
         erased_at=row.erased_at,

@@ -12,6 +12,7 @@ from sqlalchemy import ColumnElement, Row, and_, insert, or_, select, true, upda
 from policies.waiving.waivers import read_waivers
 from ppdm_models.errors import WaiverError
 from service.cases.paging import paged
+from service.cases.parties import is_own_model
 from service.cases.policies import longest_days
 from service.cases.waiver_shown import as_file, shown, waivers_from
 from service.database.tables import waiver
@@ -31,6 +32,7 @@ from service.schemas.policies import Deciding, Imported, NewWaiver, Waiver
 from service.site import Unit
 
 OWN = "nobody decides about what he asked for himself; let somebody else decide"
+OWN_MODEL = "you uploaded or brought a model that it is for; let somebody else decide"
 
 
 def request_waiver(unit: Unit, who: Principal, new: NewWaiver) -> Waiver:
@@ -101,7 +103,7 @@ def approve_waiver(unit: Unit, who: Principal, waiver_id: str, body: Deciding) -
 
     Raises:
         NotFoundError: there is none of that id.
-        ForbiddenError: it was asked for by who decides.
+        ForbiddenError: it was asked for by who decides, or is for a model that who decides uploaded or brought.
         ConflictError: it is decided already, or over.
     """
     found = _row(unit, who, waiver_id)
@@ -109,6 +111,8 @@ def approve_waiver(unit: Unit, who: Principal, waiver_id: str, body: Deciding) -
         raise ConflictError(
             "waiver", f"was to hold until {found.expires}, which is over; refuse it"
         )
+    if is_own_model(unit, who, found):
+        raise ForbiddenError("waiver", OWN_MODEL)
     approved = _decide(unit, who, found, "requested", "approved", body)
     # nobody else decides in the organisation until this is committed, so that all of them stay one file
     _check_file(_rows(unit, *_holding(unit, who.organisation_id)))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from service.cases.table_roots import check_table_roots
 from service.database.levels import check_level
 from service.jobs.following import follow, stop_at_signals
 from service.jobs.working import work
@@ -46,6 +47,8 @@ def worker_command(
     check_level(site.engine)
     site.vault.store.check()
     check_key(site)
+    with site.reading() as unit:
+        check_table_roots(unit)
     work(site, max(settings.slots, 1), stop)
 
 

@@ -23,6 +23,8 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
     UniqueConstraint,
+    column,
+    table,
 )
 
 NAMES = {
@@ -82,9 +84,13 @@ organisation = Table(
     Column("keeps_profiles", Boolean, nullable=False, default=False),
     Column("report_days", Integer, nullable=False, default=3650),
     Column("checklist", JSON, nullable=False),
+    Column("least_pack", NAME, nullable=True),
     _at(),
 )
-"""``keeps_profiles``: whether reports that hold counts of profiles are kept; ``checklist``: what reviewers tick off."""
+"""``keeps_profiles``: whether reports that hold counts of profiles are kept; ``checklist``: what reviewers tick off.
+
+``least_pack`` is the policy that every release should be judged by at least: ``name`` of one that ships, or ``name@2``.
+"""
 
 account = Table(
     "account",
@@ -154,6 +160,16 @@ blob = Table(
 )
 """Bytes in the vault. ``kind`` is model, table, report, file or upload; without its key nobody can read one."""
 
+contributor = Table(
+    "contributor",
+    METADATA,
+    Column("blob_id", ID, ForeignKey("blob.id"), primary_key=True),
+    Column("account_id", ID, ForeignKey("account.id"), primary_key=True),
+    _at(),
+)
+"""Everybody who sent the bytes of a model, also bytes that were there already; of a file that a repair wrote, also
+those who brought the file before it. Triggers refuse to change or delete a row."""
+
 model = Table(
     "model",
     METADATA,
@@ -210,6 +226,17 @@ data_table = Table(
 )
 """A training table. ``kind``: upload, path; ``state``: reading, ready, refused, erased; ``columns``: their names and
 kinds."""
+
+table_share = Table(
+    "table_share",
+    METADATA,
+    Column("data_table_id", ID, ForeignKey("data_table.id"), primary_key=True),
+    Column("account_id", ID, ForeignKey("account.id"), primary_key=True),
+    _of("organisation"),
+    _at(),
+    Index(None, "account_id"),
+)
+"""With whom the owner of a table shares it."""
 
 pack = Table(
     "pack",
@@ -438,7 +465,18 @@ review = Table(
     CheckConstraint("reviewer_id <> opened_by", name="not_who_asked"),
     CheckConstraint("decision IN ('approve', 'reject', 'changes')", name="a_decision"),
 )
-"""One decision. Its keys repeat those of the release, so that the checks hold whoever writes the row."""
+"""One decision. Its keys repeat those of the release, so that the checks hold whoever writes the row; a trigger
+refuses one by anybody in ``release_party``."""
+
+release_party = table(
+    "release_party",
+    column("release_id"),
+    column("account_id"),
+    column("part"),
+    column("since", Utc),
+)
+"""A view: everybody whose own a release is, and their part: uploaded, opened, asked, wrote, brought or waived.
+``since`` is None where the part was there before the release was."""
 
 comment = Table(
     "comment",

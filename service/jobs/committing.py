@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import Row, insert, select, update
 
 from reports.document.gate import Entry
+from service.cases.blobs import add_contributors
 from service.cases.erasing import Erased, erase_blob, erase_files, finish_with_table
 from service.cases.jobs import cancel_audit
 from service.cases.queueing import add_event, queue_job
@@ -16,6 +17,7 @@ from service.database.tables import (
     audit,
     blob,
     comparison,
+    contributor,
     data_table,
     finding,
     model,
@@ -89,7 +91,10 @@ def _is_taken(site: Site, kept: Sequence[File]) -> bool:
 
 
 def finish(site: Site, of: Claim, state: str, problem: str, say: Callable[[Unit], None]) -> bool:
-    """End a job in whatever way, with what is to be said of its subject; its table goes where nobody else needs it."""
+    """End a job in whatever way, with what is to be said of its subject.
+
+    Its table goes where nobody else needs it; after an error it stays for its hours, so that a slip costs no upload.
+    """
     erased: Iterable[Erased] = ()
     with site.unit() as unit:
         if not end(unit, of, state, problem):
@@ -97,7 +102,7 @@ def finish(site: Site, of: Claim, state: str, problem: str, say: Callable[[Unit]
         add_event(unit, of.id, of.attempt, state, problem or state)
         # Rows are locked before the log is, as everybody does, the model's first: else two could wait for each other.
         _lock_model(unit, of)
-        erased = _table_of(unit, of)
+        erased = () if state == "error" else _table_of(unit, of)
         say(unit)
     erase_files(site, erased)
     return True
@@ -253,7 +258,7 @@ def _keep_blob(unit: Unit, of: Claim, told: Kept, stored: Stored) -> None:
 
 
 def _keep_version(unit: Unit, found: Row[Any], stored: Stored) -> None:
-    """Write the repaired file down as a new version, by whoever asked for the repair."""
+    """Write the repaired file down as a new version, by whoever asked; who brought the file before brought it too."""
     given = unit.connection.execute(
         select(model_version).where(model_version.c.id == found.model_version_id)
     ).one()
@@ -280,6 +285,10 @@ def _keep_version(unit: Unit, found: Row[Any], stored: Stored) -> None:
     unit.connection.execute(
         update(audit).where(audit.c.id == found.id).values(repaired_version_id=made)
     )
+    before = unit.connection.execute(
+        select(contributor.c.account_id).where(contributor.c.blob_id == given.blob_id)
+    ).scalars()
+    add_contributors(unit, stored.id, [*before, given.uploaded_by])
     queue_job(unit, given.organisation_id, "inspect_model", made)
 
 

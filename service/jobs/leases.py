@@ -11,7 +11,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, and_, exists, func, nulls_first, or_, select, update
+from sqlalchemy import ColumnElement, Row, and_, exists, func, nulls_first, or_, select, update, true
 
 from service.cases.queueing import add_event
 from service.database.tables import job, organisation
@@ -123,10 +123,14 @@ def renew(unit: Unit, of: Claim, lease_seconds: float) -> Lease:
 
 
 def end(unit: Unit, of: Claim, state: str, problem: str = "") -> bool:
-    """End a job, and return whether it was still this attempt's: if not, nothing in this transaction may stay."""
+    """End a job, and return whether it was still this attempt's: if not, nothing in this transaction may stay.
+
+    One that is to be cancelled finds nothing any more: it may rest on a table whose owner has erased it.
+    """
+    is_wanted = ~job.c.cancel_requested if state == "done" else true()
     ended = unit.connection.execute(
         update(job)
-        .where(job.c.id == of.id, job.c.attempt == of.attempt, job.c.state == "running")
+        .where(job.c.id == of.id, job.c.attempt == of.attempt, job.c.state == "running", is_wanted)
         .values(state=state, problem=problem, finished_at=unit.now, lease_until=None)
     )
     return ended.rowcount == 1

@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Row, select
 
+from service.cases.table_roots import roots_of
 from service.cases.waivers import waivers_of
 from service.database.tables import (
     audit,
@@ -105,7 +106,7 @@ def _table(unit: Unit, table_id: str) -> SealedFile | PlainFile:
     if found.kind == "path":
         return PlainFile(
             path=found.path,
-            roots=settings.table_roots,
+            roots=roots_of(unit, found.organisation_id),
             most=settings.max_table,
             name=found.file_name,
             digest=found.digest,

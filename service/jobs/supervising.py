@@ -176,6 +176,9 @@ def _keep(
         LOG.warning("answer refused", job=of.id, why=type(error).__name__)
         _end(site, of, "error", NOT_TAKEN, stop)
         return
+    if is_kept is False and _is_cancelled(site, of, stop):
+        _end(site, of, "cancelled", "", stop)
+        return
     LOG.info("job done" if is_kept else "result fenced off", job=of.id, attempt=of.attempt)
 
 
@@ -262,6 +265,14 @@ def _end(site: Site, of: Claim, state: str, problem: str, stop: threading.Event)
         _insist(
             lambda: finish(site, of, state, problem, lambda unit: say_cancelled(unit, of)), stop
         )
+
+
+def _is_cancelled(site: Site, of: Claim, stop: threading.Event) -> bool:
+    def renewed() -> Lease:
+        with site.unit() as unit:
+            return renew(unit, of, site.settings.lease_seconds)
+
+    return _insist(renewed, stop) is Lease.CANCELLED
 
 
 def _give_back(site: Site, of: Claim, ended: Ended) -> bool:

@@ -11,7 +11,7 @@ from sqlalchemy import Row, and_, exists, func, select, text
 from service.cases.log import check_log
 from service.database.levels import check_level, head
 from service.database.tables import METADATA, blob, organisation
-from service.errors import NotFoundError, SetupError, UnavailableError
+from service.errors import NotFoundError, SetupError, UnavailableError, GoneError
 from service.site import Site, Unit
 
 AT_ONCE = 200
@@ -109,7 +109,7 @@ def _problem(site: Site, row: Row[tuple[object, ...]]) -> str:
         for chunk in site.vault.chunks(row.id, row.digest, row.sealed_key):
             digest.update(chunk)
             size += len(chunk)
-    except NotFoundError:
+    except GoneError:
         return "its file is missing from the vault"
     except UnavailableError as error:
         return str(error)

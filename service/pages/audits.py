@@ -9,7 +9,6 @@ from fastapi.responses import Response
 
 from service.api._asking import Reading, Who, Writing, asks, reads
 from service.cases.audits import cancel, get_audit, list_audits, list_findings, progress
-from service.cases.tables import get_table
 from service.pages._forms import see
 from service.pages._grouping import grouped
 from service.pages._rendering import page
@@ -78,7 +77,7 @@ def get_one(
         groups=grouped(findings),
         shown=len(findings),
         events=progress(unit, who, audit_id, 0),
-        table=get_table(unit, who, found.table_id) if found.table_id else None,
+        may_cancel=found.created_by == who.name or who.may(Permission.ADMIN),
         is_waiting=found.state in LIVE,
         report=pages[0] if pages and _may_see(who.permissions, report) else None,
         kinds=[kind for kind in kinds if _may_see(who.permissions, kind)],

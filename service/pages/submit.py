@@ -16,6 +16,7 @@ from service.api._asking import AtSite, Reading, Who, asks, reads
 from service.api._uploading import receive_form
 from service.cases.blobs import Kind
 from service.cases.models import add_version, create_model, get_model, get_version, list_models
+from service.cases.table_roots import roots_of
 from service.cases.tables import add_table
 from service.errors import InvalidError, ServiceError
 from service.pages._forms import refusal, see, status_of
@@ -161,6 +162,6 @@ def _shown(
         version=version,
         model=model,
         models=() if model else list_models(unit, who, Wanted(limit=MOST)).items,
-        has_roots=bool(unit.site.settings.table_roots),
+        has_roots=bool(roots_of(unit, who.organisation_id)),
         refused=refusal(error) if error else "",
     )

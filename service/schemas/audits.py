@@ -53,7 +53,8 @@ class ReportOf(Body):
 class Audit(Body):
     """An audit. ``verdict`` and ``exit_code`` (0 pass, 1 fail, 3 undetermined, 4 no audit) are null until it has ended.
 
-    ``problem`` says why there was no audit. ``provenance`` holds the version of treewarden and all digests.
+    ``problem`` says why there was no audit. ``provenance`` holds the version of treewarden and all digests, that of the
+    table for those alone who may see full reports.
     """
 
     id: Id
@@ -69,6 +70,7 @@ class Audit(Body):
     version: int
     table_id: Id | None = None
     table_name: str = ""
+    table_erased_at: datetime | None = None
     pack: str
     pack_digest: str
     options: dict[str, Any]

@@ -97,6 +97,7 @@ class Organisation(Body):
     keeps_profiles: bool
     report_days: int = Field(ge=1, le=36500)
     checklist: tuple[str, ...]
+    least_pack: str | None
 
 
 class Retention(Body):
@@ -109,6 +110,14 @@ class Retention(Body):
     keeps_profiles: bool
     report_days: int = Field(ge=1, le=36500)
     checklist: tuple[Name, ...]
+
+
+class LeastPack(Body):
+    """The policy that every release should be judged by at least: ``name``, or ``name@2``; null for none."""
+
+    model_config = shown_as({"pack": "standard"})
+
+    pack: Annotated[str, Field(min_length=1, max_length=220)] | None
 
 
 class Me(Body):

@@ -84,8 +84,25 @@ class Comment(Body):
     at: datetime
 
 
+class Party(Body):
+    """Somebody whose own a release is, so that somebody else decides; a person may have several parts.
+
+    Who ``uploaded`` the version, ``opened`` the release, ``asked`` for the audit, ``brought`` the bytes of the file,
+    ``wrote`` the version of the policy, or asked for a waiver that the audit rests on (``waived``).
+    """
+
+    name: str
+    part: Literal["uploaded", "opened", "asked", "brought", "wrote", "waived"]
+
+
 class Release(Body):
-    """A release. ``may_review`` and ``why_not`` are about who asks: neither the uploader nor who opened it may."""
+    """A release. ``may_review`` and ``why_not`` are about who asks: nobody of ``parties`` may.
+
+    ``deciders`` names those who may, as far as it is not decided; null in lists. ``policy_author`` is "" for a policy
+    that ships. ``policy_standing`` says what the policy asks for beside the ``least_policy`` of the organisation: at
+    least as much, less (``laxer``), neither is proved (``different``), or that there is none (``not set``);
+    ``policy_differences`` says it clause by clause.
+    """
 
     id: Id
     title: str
@@ -99,6 +116,14 @@ class Release(Body):
     digest: str
     audit_id: Id
     verdict: str | None
+    asked_by: str
+    policy: str
+    policy_author: str = ""
+    least_policy: str = ""
+    policy_standing: Literal["not set", "at least", "laxer", "different"] = "not set"
+    policy_differences: tuple[str, ...] = ()
+    parties: tuple[Party, ...] = ()
+    deciders: tuple[str, ...] | None = None
     uploader: str
     opened_by: str
     opened_at: datetime

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import model_validator
 
-from service.schemas.base import Body, Digest, FileName, Id, shown_as
+from service.schemas.base import Body, Digest, FileName, Id, Name, shown_as
 
 
 class NewTable(Body):
@@ -38,8 +38,28 @@ class ColumnOf(Body):
     kind: Literal["number", "category"]
 
 
+class NewShare(Body):
+    """Somebody of the organisation, by name, who may audit with a table from now on."""
+
+    model_config = shown_as({"name": "bob"})
+
+    name: Name
+
+
+class Share(Body):
+    """Somebody with whom a table is shared."""
+
+    account_id: Id
+    name: str
+
+
 class TrainingTable(Body):
-    """A table. ``columns`` and ``records`` are null until it was read; it is erased when its last job has ended."""
+    """A table, for its owner and those whom it is shared with; ``is_owner`` and ``may_audit`` are about who asks.
+
+    ``columns`` and ``records`` are null until it was read; it is erased when its last job is done. An administrator,
+    who can erase every table, sees neither ``columns`` nor ``digest`` of others'. ``shared_with`` is for the owner and
+    administrators.
+    """
 
     id: Id
     kind: Literal["upload", "path"]
@@ -50,6 +70,9 @@ class TrainingTable(Body):
     records: int | None = None
     columns: tuple[ColumnOf, ...] | None = None
     uploaded_by: str
+    is_owner: bool
+    may_audit: bool
+    shared_with: tuple[Share, ...] = ()
     created_at: datetime
     expires_at: datetime
     erased_at: datetime | None = None

@@ -9,13 +9,14 @@ import secrets
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
 from anyio import CancelScope
 from anyio.to_thread import run_sync
 
-from service.errors import NotFoundError, SetupError, UnavailableError
+from service.errors import GoneError, SetupError, UnavailableError
 from service.settings import Settings
 from service.vault.folder_store import (
     INCOMING,
@@ -76,19 +77,23 @@ class Vault:
                 await run_sync(receiving.close)
 
     def chunks(self, blob_id: str, digest: str, sealed_key: bytes | None) -> Iterator[bytes]:
-        """Yield the bytes of a blob.
+        """Return the bytes of a blob as a stream, once its first piece was unsealed: what cannot be read says so here.
 
         Raises:
-            NotFoundError: they were erased.
+            GoneError: they were erased.
             UnavailableError: they cannot be read or unsealed.
         """
         if sealed_key is None:
-            raise _erased(digest)
+            raise _erased()
+        stream = self._stream(blob_id, digest, sealed_key)
+        return chain((next(stream),), stream)
+
+    def _stream(self, blob_id: str, digest: str, sealed_key: bytes) -> Iterator[bytes]:
         try:
             with self.store.open(blob_id, digest) as file:
                 yield from opened_stream(file, unwrapped(sealed_key, self.master))
         except FileNotFoundError as error:
-            raise _erased(digest) from error
+            raise _erased() from error
         except OSError as error:
             raise UnavailableError("vault", f"{error.strerror}; see the data folder") from error
 
@@ -227,5 +232,5 @@ def _master(path: Path) -> bytes:
     return key
 
 
-def _erased(digest: str) -> NotFoundError:
-    return NotFoundError(digest[:12], "was erased, so it cannot be read any more; upload it again")
+def _erased() -> GoneError:
+    return GoneError("file", "was erased, so it cannot be read any more; upload it again")

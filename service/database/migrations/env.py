@@ -11,5 +11,11 @@ context.configure(
     target_metadata=METADATA,
     render_as_batch=True,
 )
+connection = context.config.attributes["connection"]
+is_sqlite = connection.dialect.name == "sqlite"
 with context.begin_transaction():
+    if is_sqlite:  # else no table that a view or a trigger names could be made anew
+        connection.exec_driver_sql("PRAGMA legacy_alter_table = ON")
     context.run_migrations()
+    if is_sqlite:
+        connection.exec_driver_sql("PRAGMA legacy_alter_table = OFF")

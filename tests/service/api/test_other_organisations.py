@@ -16,6 +16,7 @@ BODIES = {
     "patch /accounts/{account_id}": {"role": "viewer"},
     "post /models/{model_id}/versions": {"digest": DIGEST, "file_name": "m.pmml"},
     "put /releases/{release_id}/checklist/{check_id}": {"is_met": True},
+    "post /tables/{table_id}/shares": {"name": "olga"},
     "post /releases/{release_id}/comments": {"text": "Fine"},
     "post /releases/{release_id}/reviews": {"decision": "approve"},
     "post /waivers/{waiver_id}/approve": {},

@@ -45,6 +45,11 @@ def answers_after_a_while(connection, limits):
     send(connection, {"answer": {"verdict": "PASS"}})
 
 
+def passes(connection, limits):
+    """Answer that all is well, at once."""
+    send(connection, {"answer": {"verdict": "PASS"}})
+
+
 def babbles(connection, limits):
     """Answer what is no frame."""
     connection.send_bytes(b"\xff" * 1000)

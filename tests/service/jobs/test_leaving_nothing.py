@@ -8,7 +8,7 @@ from service.cases.models import add_version, create_model, model_file
 from service.cases.queueing import queue_job
 from service.cases.tables import add_table
 from service.database.tables import audit, blob, data_table, model_version
-from service.errors import NotFoundError
+from service.errors import GoneError
 from service.jobs.supervising import forking
 from service.operations.backup import back_up
 from service.schemas.audits import NewAudit
@@ -16,6 +16,7 @@ from service.schemas.models import NewModel, NewVersion
 from service.schemas.tables import NewTable
 from tests.service import sites, tables
 from tests.service.jobs import work_to_do as make
+from tests.service.jobs.test_fencing import goes_in_time
 
 
 @pytest.fixture
@@ -52,12 +53,15 @@ def test_the_first_record_of_a_table_without_a_header_is_not_kept_as_names(site,
     table_id = make.an_upload(site, ann, without_a_header(), state="reading")
     inspected(site, ann, "inspect_table", table_id)
     assert make.CANARY in make.as_text(make.row(site, data_table, table_id).columns)
-    make.an_audit(site, ann, make.a_version(site, ann), table_id)
+    asked = make.an_audit(site, ann, make.a_version(site, ann), table_id)
     do_all(site)
+    back_up(site, tmp_path / "before")
+    assert goes_in_time(site, asked)
     found = make.row(site, data_table, table_id)
     assert (found.state, found.columns) == ("erased", None)
-    back_up(site, tmp_path / "copy")
-    assert make.CANARY.encode() not in (tmp_path / "copy").read_bytes()
+    back_up(site, tmp_path / "after")
+    for name in ("before", "after"):
+        assert make.CANARY.encode() not in (tmp_path / name).read_bytes()
 
 
 def test_the_names_of_columns_stay_where_an_audit_came_of_them(site, ann):
@@ -77,7 +81,7 @@ def test_a_table_sent_as_a_model_is_erased_once_it_is_refused(site, ann):
     kept = make.row(site, blob, found.blob_id)
     assert found.state == "refused"
     assert (kept.sealed_key, tables.files(site)) == (None, [])
-    with site.reading() as unit, pytest.raises(NotFoundError, match="erased"):
+    with site.reading() as unit, pytest.raises(GoneError, match="erased"):
         b"".join(model_file(unit, ann, version.id)[1])
 
 

@@ -2,7 +2,9 @@ import json
 
 import pytest
 from sqlalchemy import func, insert, select, update
+from sqlalchemy.exc import IntegrityError
 
+from service.cases.releases import open_release
 from service.database.levels import head
 from service.database.tables import (
     METADATA,
@@ -11,15 +13,18 @@ from service.database.tables import (
     blob,
     data_table,
     log_entry,
+    review,
     session,
     waiver,
 )
-from service.errors import NotFoundError, SetupError
+from service.errors import GoneError, SetupError
 from service.ids import new_id
 from service.ledger.log import record
-from service.operations.backup import MOMENTARY, back_up, restore
+from service.operations.backup import MOMENTARY, _without_triggers, back_up, restore
 from service.operations.checking import check
+from service.schemas.releases import NewRelease
 from tests.service import sites
+from tests.service.jobs import work_to_do as make
 from tests.service.tables import DATA, add, an_audit, rows
 
 
@@ -103,7 +108,7 @@ def test_a_table_cannot_be_read_from_a_restored_copy_even_beside_its_file(full, 
         restore(other, tmp_path / "copy")
         table = next(row for row in rows(other, blob) if row.kind == "table")
         model = next(row for row in rows(other, blob) if row.kind == "model")
-        with pytest.raises(NotFoundError, match="was erased"):
+        with pytest.raises(GoneError, match="was erased"):
             other.vault.read(table.id, table.digest, table.sealed_key)
         assert other.vault.read(model.id, model.digest, model.sealed_key) == b"model"
         assert [row.state for row in rows(other, data_table)] == ["erased"]
@@ -192,3 +197,36 @@ def test_what_changes_meanwhile_is_not_in_a_copy(full, tmp_path):
     back_up(full, tmp_path / "second")
     assert b"later" not in (tmp_path / "first").read_bytes()
     assert b"later" in (tmp_path / "second").read_bytes()
+
+
+@pytest.mark.parametrize("kind", sites.KINDS)
+def test_a_decision_of_older_rules_is_restored_and_none_is_taken_by_them_afterwards(
+    site, kind, tmp_path
+):
+    home = sites.an_organisation(site)
+    ann, bob = (sites.somebody(site, home, name) for name in ("ann", "bob"))
+    asked = make.an_audit(site, bob, make.a_version(site, ann), None)
+    with site.unit() as unit:
+        release_id = open_release(unit, ann, NewRelease(audit_id=asked, title="Loans")).id
+    with site.unit() as unit, _without_triggers(unit, "review"):
+        unit.connection.execute(_review(home, release_id, ann, bob, unit.now))
+    back_up(site, tmp_path / "copy")
+    with sites.opened(kind, tmp_path / "other") as other:
+        restore(other, tmp_path / "copy")
+        assert len(rows(other, review)) == 1
+        with pytest.raises(IntegrityError, match="his own"), other.unit() as unit:
+            unit.connection.execute(_review(home, release_id, ann, bob, unit.now))
+
+
+def _review(home, release_id, ann, bob, at):
+    return insert(review).values(
+        id=new_id(),
+        organisation_id=home,
+        release_id=release_id,
+        uploader_id=ann.account_id,
+        opened_by=ann.account_id,
+        reviewer_id=bob.account_id,
+        decision="approve",
+        comment="",
+        at=at,
+    )

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from service.errors import NotFoundError, TooLargeError, UnavailableError
+from service.errors import GoneError, TooLargeError, UnavailableError
 from service.settings import Settings
 from service.vault.folder_store import remove_left_parts
 from service.vault.sealing import CHUNK, TAG
@@ -108,11 +108,11 @@ def test_another_key_or_a_broken_one_opens_nothing(vault, tmp_path):
 
 def test_what_was_erased_is_said_to_be(vault):
     stored = vault.put([b"data"], MOST)
-    with pytest.raises(NotFoundError, match="erased"):
+    with pytest.raises(GoneError, match="erased"):
         vault.read(stored.id, stored.digest, None)
     vault.erase(stored.id, stored.digest)
     vault.erase(stored.id, stored.digest)
-    with pytest.raises(NotFoundError, match="erased"):
+    with pytest.raises(GoneError, match="erased"):
         vault.read(stored.id, stored.digest, stored.sealed_key)
 
 

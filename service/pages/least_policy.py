@@ -1,0 +1,72 @@
+"""The page on which an administrator says which policy every release should be judged by at least."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import Response
+from pydantic import ValidationError
+
+from service.api._asking import AtSite, Reading, Who, asks, reads
+from service.cases.people import get_organisation, set_least_pack
+from service.cases.policies import list_packs
+from service.errors import ServiceError
+from service.pages._forms import refusal, see, status_of
+from service.pages._rendering import page
+from service.people.permissions import Permission
+from service.people.principal import Principal
+from service.schemas.people import LeastPack
+from service.site import Unit
+
+ROUTER = APIRouter(tags=["pages"])
+NONE = ("", "none: reviewers judge for themselves")
+
+
+@ROUTER.get("/administration/least-policy", **reads(Permission.ADMIN))
+def get_least_policy(request: Request, who: Who, unit: Reading, saved: bool = False) -> Response:
+    """Show the least policy, and what can be chosen."""
+    return _shown(request, who, unit, get_organisation(unit, who).least_pack or "", saved=saved)
+
+
+@ROUTER.post("/administration/least-policy", **asks(Permission.ADMIN))
+def post_least_policy(
+    request: Request,
+    who: Who,
+    site: AtSite,
+    pack: Annotated[str, Form(max_length=300)] = "",
+) -> Response:
+    """Choose the least policy, or none."""
+    try:
+        with site.unit() as unit:
+            set_least_pack(unit, who, LeastPack(pack=pack or None))
+    except (ServiceError, ValidationError) as error:
+        with site.reading() as unit:
+            return _shown(request, who, unit, pack, error=error)
+    return see("/administration/least-policy?saved=true")
+
+
+def _shown(
+    request: Request,
+    who: Principal,
+    unit: Unit,
+    chosen: str,
+    *,
+    saved: bool = False,
+    error: ServiceError | ValidationError | None = None,
+) -> Response:
+    names = [
+        each.name if each.is_shipped else f"{each.name}@{each.n}" for each in list_packs(unit, who)
+    ]
+    if chosen and chosen not in names and not error:
+        names.append(chosen)  # an older version that was chosen stays until another one is
+    return page(
+        request,
+        "least_policy.html.j2",
+        who,
+        status=status_of(error) if error else 200,
+        options=[NONE, *((name, name) for name in names)],
+        chosen=chosen,
+        saved=saved,
+        refused=refusal(error) if error else "",
+    )

@@ -1,0 +1,100 @@
+"""The page about tables: one's own and shared ones, with whom they are shared, and how they are erased."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Query, Request
+from fastapi.responses import Response
+from pydantic import ValidationError
+
+from service.api._asking import AtSite, Reading, Who, asks, reads
+from service.cases.erasing import erase_files
+from service.cases.tables import erase_table, list_tables, share_table, withdraw_table
+from service.errors import ServiceError
+from service.pages._forms import refusal, see, status_of
+from service.pages._rendering import page
+from service.pages._typed import Typed
+from service.people.permissions import Permission
+from service.people.principal import Principal
+from service.schemas.base import Id, Wanted
+from service.schemas.tables import NewShare
+from service.site import Site, Unit
+
+ROUTER = APIRouter(tags=["pages"])
+SHOWN = 50
+
+
+@ROUTER.get("/tables", **reads(Permission.SUBMIT))
+def get_tables(
+    request: Request,
+    who: Who,
+    unit: Reading,
+    cursor: Annotated[str, Query(max_length=200)] = "",
+) -> Response:
+    """Show tables, newest first."""
+    return _shown(request, who, unit, cursor)
+
+
+@ROUTER.post("/tables/{table_id}/share", **asks(Permission.SUBMIT))
+def post_share(
+    request: Request, who: Who, site: AtSite, table_id: Id, name: Annotated[Typed, Form()] = ""
+) -> Response:
+    """Share a table with somebody."""
+
+    def do(unit: Unit) -> object:
+        return share_table(unit, who, table_id, NewShare(name=name))
+
+    return _done(request, who, site, do)
+
+
+@ROUTER.post("/tables/{table_id}/withdraw", **asks(Permission.SUBMIT))
+def post_withdraw(
+    request: Request, who: Who, site: AtSite, table_id: Id, account_id: Annotated[Id, Form()]
+) -> Response:
+    """Share a table with somebody no more."""
+    return _done(request, who, site, lambda unit: withdraw_table(unit, who, table_id, account_id))
+
+
+@ROUTER.post("/tables/{table_id}/erase", **asks(Permission.SUBMIT))
+def post_erase(request: Request, who: Who, site: AtSite, table_id: Id) -> Response:
+    """Erase a table."""
+
+    def do(unit: Unit) -> None:
+        erased = erase_table(unit, who, table_id)
+        unit.afterwards.append(partial(erase_files, site, erased))
+
+    return _done(request, who, site, do)
+
+
+def _done(request: Request, who: Principal, site: Site, do: Callable[[Unit], object]) -> Response:
+    """Do it in a transaction of its own, and lead back; a refusal undoes all, and is shown."""
+    try:
+        with site.unit() as unit:
+            do(unit)
+    except (ServiceError, ValidationError) as error:
+        with site.reading() as unit:
+            return _shown(request, who, unit, "", error)
+    return see("/tables")
+
+
+def _shown(
+    request: Request,
+    who: Principal,
+    unit: Unit,
+    cursor: str,
+    error: ServiceError | ValidationError | None = None,
+) -> Response:
+    found = list_tables(unit, who, Wanted(cursor=cursor, limit=SHOWN))
+    return page(
+        request,
+        "tables.html.j2",
+        who,
+        status=status_of(error) if error else 200,
+        tables=found.items,
+        next=found.next,
+        is_first=not cursor,
+        refused=refusal(error) if error else "",
+    )
