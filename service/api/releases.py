@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Response
 
@@ -11,15 +11,15 @@ from service.api._once import Once
 from service.cases import gating, releases
 from service.errors import InvalidError
 from service.people.permissions import Permission
-from service.schemas.base import Id, Page, Wanted
+from service.schemas.base import Id, Page
 from service.schemas.releases import (
     GateAnswer,
     NewComment,
     NewRelease,
     NewReview,
     Release,
-    State,
     Tick,
+    WantedReleases,
 )
 
 ROUTER = APIRouter(tags=["releases"], route_class=Once)
@@ -36,13 +36,10 @@ def post_release(who: Who, unit: Writing, new: NewRelease, response: Response) -
 
 @ROUTER.get("/releases", **reads(Permission.READ))
 def get_releases(
-    who: Who,
-    unit: Reading,
-    wanted: Annotated[Wanted, Query()],
-    state: State | Literal[""] = "",
+    who: Who, unit: Reading, wanted: Annotated[WantedReleases, Query()]
 ) -> Page[Release]:
     """Return releases, of one state where it is named."""
-    return releases.list_releases(unit, who, wanted, state)
+    return releases.list_releases(unit, who, wanted, wanted.state)
 
 
 @ROUTER.get("/releases/{release_id}", **reads(Permission.READ))

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from service.schemas.base import Body, Id, Name, Prose, shown_as
+from service.schemas.base import Body, Id, Name, Prose, Wanted, shown_as
 
 State = Literal["open", "changes", "approved", "rejected", "withdrawn", "released"]
 
@@ -26,6 +26,12 @@ class NewRelease(Body):
     audit_id: Id
     title: Name
     purpose: Prose = ""
+
+
+class WantedReleases(Wanted):
+    """Which releases: those of one state where it is named."""
+
+    state: State | Literal[""] = ""
 
 
 class Check(Body):
