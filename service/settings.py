@@ -21,7 +21,8 @@ class Settings(BaseSettings):
 
     ``database`` is a URL (SQLite in the data folder where nothing is said), ``key_file`` holds the key that seals all
     others (made in the data folder where nothing is said; keep it elsewhere), ``table_roots`` are folders below which
-    tables may be referred to by path. Sizes are bytes, times seconds where the name says nothing else.
+    tables may be referred to by path. ``anchor_file`` is what the last digest of each log is written to. Sizes are
+    bytes, times seconds where the name says nothing else.
     """
 
     model_config = SettingsConfigDict(env_prefix="TREEWARDEN_", extra="ignore", frozen=True)
@@ -56,6 +57,7 @@ class Settings(BaseSettings):
     oidc_role: str = "viewer"
 
     webhook_hosts: Words = ()
+    anchor_file: Path | None = None
     otlp_endpoint: str = ""
     metrics_token: SecretStr = SecretStr("")
     log_level: str = "info"

@@ -15,9 +15,9 @@ from service.schemas.policies import (
     Deciding,
     Imported,
     NewWaiver,
-    WantedWaivers,
     Waiver,
     WaiversFile,
+    WantedWaivers,
 )
 
 ROUTER = APIRouter(tags=["waivers"], route_class=Once)

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import Row, Select, select
 
+from service.cases.contradictions import ADVICE, contradiction_of
 from service.cases.gating import lapsed, waivers_by_id
 from service.database.tables import account, audit, comment, model, model_version, release
 from service.database.tables import review as reviews
@@ -54,6 +55,8 @@ def releases_of(who: Principal) -> Select[Any]:
     )
 
 
+AGREES = "agrees"
+AGREEMENT = "Verdict, findings, reports, decisions and log agree with their seals"
 AUTOMATIC: Mapping[str, str] = {
     "audited": "The audit is done",
     "passed": "The audit passed",
@@ -96,8 +99,12 @@ def _ticked(row: Row[Any]) -> Iterator[Check]:
 
 
 def shown(unit: Unit, who: Principal, row: Row[Any]) -> Release:
-    """Return a release as it is shown to somebody."""
-    return all_shown(unit, who, [row])[0]
+    """Return a release as it is shown to somebody, with whether what is written of it agrees."""
+    problem = contradiction_of(unit, row.organisation_id, row.id, row.audit_id)
+    line = Check(id=AGREES, text=AGREEMENT, automatic=True, is_met=not problem, why=problem)
+    found = all_shown(unit, who, [row])[0]
+    told = {"may_review": False, "why_not": f"{problem}; {ADVICE}"} if problem else {}
+    return found.model_copy(update={"checklist": (line, *found.checklist), **told})
 
 
 def all_shown(unit: Unit, who: Principal, rows: Sequence[Row[Any]]) -> tuple[Release, ...]:

@@ -1,4 +1,4 @@
-"""Every query parameter that the service's own description names is taken, alone and with all others, and does what it says."""
+"""Every query parameter of the service's own description is taken, alone and with all others, and does what it says."""
 
 from __future__ import annotations
 

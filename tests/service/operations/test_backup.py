@@ -20,6 +20,7 @@ from service.ledger.log import record
 from service.operations.backup import MOMENTARY, back_up, restore
 from service.operations.checking import check
 from tests.service import sites
+from tests.service.sealing import seal_all
 from tests.service.tables import DATA, add, an_audit, rows
 
 
@@ -53,6 +54,7 @@ def full(site):
                 expires_at=unit.now,
             )
         )
+    seal_all(site)
     return site
 
 
