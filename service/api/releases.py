@@ -8,7 +8,7 @@ from fastapi import APIRouter, Header, Query, Response
 
 from service.api._asking import Reading, Who, Writing, asks, reads
 from service.api._once import Once
-from service.cases import gating, releases
+from service.cases import file_gate, gating, releases
 from service.errors import InvalidError
 from service.people.permissions import Permission
 from service.schemas.base import Id, Page
@@ -19,6 +19,7 @@ from service.schemas.releases import (
     NewReview,
     Release,
     Tick,
+    WantedFile,
     WantedReleases,
 )
 
@@ -52,6 +53,12 @@ def get_release(who: Who, unit: Reading, release_id: Id, response: Response) -> 
 def get_gate(who: Who, unit: Reading, release_id: Id) -> GateAnswer:
     """Return whether a version may be released: the exit code for a pipeline, null while it waits."""
     return gating.gate_answer(unit, who, release_id)
+
+
+@ROUTER.get("/gate", **reads(Permission.GATE))
+def get_file_gate(who: Who, unit: Reading, wanted: Annotated[WantedFile, Query()]) -> GateAnswer:
+    """Return whether a file may be released, by its SHA-256: its newest release decides."""
+    return file_gate.file_answer(unit, who, wanted.sha256)
 
 
 @ROUTER.put("/releases/{release_id}/checklist/{check_id}", **asks(Permission.REVIEW))
