@@ -31,8 +31,8 @@ class Settings(BaseSettings):
     others (made in the data folder where nothing is said; keep it elsewhere), ``table_roots`` are folders below which
     tables may be referred to by path, each of one organisation: ``ORGANISATION=FOLDER``, by its name or its id.
     ``bucket`` keeps the sealed files in an object store instead of the data folder. ``max_waiting``, ``max_tables`` and
-    ``max_stored`` are what one organisation may have at a time. Sizes are bytes, times seconds where the name says
-    nothing else.
+    ``max_stored`` are what one organisation may have at a time. ``anchor_file`` is what the last digest of each log is
+    written to. Sizes are bytes, times seconds where the name says nothing else.
     """
 
     model_config = SettingsConfigDict(env_prefix="TREEWARDEN_", extra="ignore", frozen=True)
@@ -78,6 +78,7 @@ class Settings(BaseSettings):
     oidc_role: str = "viewer"
 
     webhook_hosts: Words = ()
+    anchor_file: Path | None = None
     otlp_endpoint: str = ""
     metrics_token: SecretStr = SecretStr("")
     log_level: str = "info"

@@ -27,27 +27,41 @@ class Site:
     @contextmanager
     def unit(self) -> Iterator[Unit]:
         """Give a transaction that may write: all of it is committed, or nothing; then what was put off is done."""
-        with writing(self.engine) as connection:
-            unit = Unit(connection, now(connection), self)
-            yield unit
-        for each in unit.afterwards:
-            each()
+        in_any_case: list[Callable[[], object]] = []
+        try:
+            with writing(self.engine) as connection:
+                unit = Unit(connection, now(connection), self, in_any_case=in_any_case)
+                yield unit
+            for each in unit.afterwards:
+                each()
+        finally:
+            for each in in_any_case:
+                each()
 
     @contextmanager
     def reading(self) -> Iterator[Unit]:
         """Give one unchanging view; nothing that is written stays."""
-        with reading(self.engine) as connection:
-            yield Unit(connection, now(connection), self)
+        in_any_case: list[Callable[[], object]] = []
+        try:
+            with reading(self.engine) as connection:
+                yield Unit(connection, now(connection), self, in_any_case=in_any_case)
+        finally:
+            for each in in_any_case:
+                each()
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One transaction, and when it began by the database's clock; ``afterwards`` is done once it is committed."""
+    """One transaction, and when it began by the database's clock.
+
+    ``afterwards`` is done once it is committed, ``in_any_case`` once it has ended, undone or not.
+    """
 
     connection: Connection
     now: datetime
     site: Site
     afterwards: list[Callable[[], object]] = field(default_factory=list)
+    in_any_case: list[Callable[[], object]] = field(default_factory=list)
 
 
 def open_site(settings: Settings) -> Site:

@@ -14,7 +14,7 @@ from service.api._once import Once
 from service.cases import audits
 from service.people.permissions import Permission
 from service.people.principal import Principal
-from service.schemas.audits import Audit, Finding, NewAudit, Progress, State, Verdict
+from service.schemas.audits import Audit, Finding, NewAudit, Progress, WantedAudits
 from service.schemas.base import Id, Page, Wanted
 from service.site import Site
 
@@ -38,16 +38,9 @@ def post_audit(who: Who, unit: Writing, new: NewAudit, response: Response) -> Au
 
 
 @ROUTER.get("/audits", **reads(Permission.READ))
-def get_audits(
-    who: Who,
-    unit: Reading,
-    wanted: Annotated[Wanted, Query()],
-    state: State | Literal[""] = "",
-    verdict: Verdict | Literal[""] = "",
-    model_id: Id | Literal[""] = "",
-) -> Page[Audit]:
+def get_audits(who: Who, unit: Reading, wanted: Annotated[WantedAudits, Query()]) -> Page[Audit]:
     """Return audits, of one state, verdict or model where these are named."""
-    return audits.list_audits(unit, who, wanted, state, verdict, model_id)
+    return audits.list_audits(unit, who, wanted, wanted.state, wanted.verdict, wanted.model_id)
 
 
 @ROUTER.get("/audits/{audit_id}", **reads(Permission.READ))

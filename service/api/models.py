@@ -12,7 +12,7 @@ from service.api._once import Once
 from service.cases import comparing, models
 from service.people.permissions import Permission
 from service.schemas.base import Id, Page, Wanted
-from service.schemas.models import Comparison, Model, NewModel, NewVersion, Version
+from service.schemas.models import Comparison, Model, NewModel, NewVersion, Version, WantedModels
 
 ROUTER = APIRouter(tags=["models"], route_class=Once)
 
@@ -26,14 +26,9 @@ def post_model(who: Who, unit: Writing, new: NewModel, response: Response) -> Mo
 
 
 @ROUTER.get("/models", **reads(Permission.READ))
-def get_models(
-    who: Who,
-    unit: Reading,
-    wanted: Annotated[Wanted, Query()],
-    name: Annotated[str, Query(max_length=200)] = "",
-) -> Page[Model]:
+def get_models(who: Who, unit: Reading, wanted: Annotated[WantedModels, Query()]) -> Page[Model]:
     """Return models, those whose name holds a text where one is given."""
-    return models.list_models(unit, who, wanted, name)
+    return models.list_models(unit, who, wanted, wanted.name)
 
 
 @ROUTER.get("/models/{model_id}", **reads(Permission.READ))

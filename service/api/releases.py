@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Response
 
 from service.api._asking import Reading, Who, Writing, asks, reads
 from service.api._once import Once
-from service.cases import gating, releases
+from service.cases import file_gate, gating, releases
 from service.errors import InvalidError
 from service.people.permissions import Permission
-from service.schemas.base import Id, Page, Wanted
+from service.schemas.base import Id, Page
 from service.schemas.releases import (
     GateAnswer,
     NewComment,
     NewRelease,
     NewReview,
     Release,
-    State,
     Tick,
+    WantedFile,
+    WantedReleases,
 )
 
 ROUTER = APIRouter(tags=["releases"], route_class=Once)
@@ -36,13 +37,10 @@ def post_release(who: Who, unit: Writing, new: NewRelease, response: Response) -
 
 @ROUTER.get("/releases", **reads(Permission.READ))
 def get_releases(
-    who: Who,
-    unit: Reading,
-    wanted: Annotated[Wanted, Query()],
-    state: State | Literal[""] = "",
+    who: Who, unit: Reading, wanted: Annotated[WantedReleases, Query()]
 ) -> Page[Release]:
     """Return releases, of one state where it is named."""
-    return releases.list_releases(unit, who, wanted, state)
+    return releases.list_releases(unit, who, wanted, wanted.state)
 
 
 @ROUTER.get("/releases/{release_id}", **reads(Permission.READ))
@@ -55,6 +53,12 @@ def get_release(who: Who, unit: Reading, release_id: Id, response: Response) -> 
 def get_gate(who: Who, unit: Reading, release_id: Id) -> GateAnswer:
     """Return whether a version may be released: the exit code for a pipeline, null while it waits."""
     return gating.gate_answer(unit, who, release_id)
+
+
+@ROUTER.get("/gate", **reads(Permission.GATE))
+def get_file_gate(who: Who, unit: Reading, wanted: Annotated[WantedFile, Query()]) -> GateAnswer:
+    """Return whether a file may be released, by its SHA-256: its newest release decides."""
+    return file_gate.file_answer(unit, who, wanted.sha256)
 
 
 @ROUTER.put("/releases/{release_id}/checklist/{check_id}", **asks(Permission.REVIEW))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
@@ -10,11 +10,17 @@ from service.api._asking import Reading, Who, Writing, asks, reads
 from service.api._once import Once
 from service.cases import waivers
 from service.people.permissions import Permission
-from service.schemas.base import Id, Page, Wanted
-from service.schemas.policies import Deciding, Imported, NewWaiver, Waiver, WaiversFile
+from service.schemas.base import Id, Page
+from service.schemas.policies import (
+    Deciding,
+    Imported,
+    NewWaiver,
+    Waiver,
+    WaiversFile,
+    WantedWaivers,
+)
 
 ROUTER = APIRouter(tags=["waivers"], route_class=Once)
-State = Literal["requested", "approved", "refused", "revoked", ""]
 TOML = "application/toml"
 
 
@@ -25,11 +31,9 @@ def post_waiver(who: Who, unit: Writing, new: NewWaiver) -> Waiver:
 
 
 @ROUTER.get("/waivers", **reads(Permission.READ))
-def get_waivers(
-    who: Who, unit: Reading, wanted: Annotated[Wanted, Query()], state: State = ""
-) -> Page[Waiver]:
+def get_waivers(who: Who, unit: Reading, wanted: Annotated[WantedWaivers, Query()]) -> Page[Waiver]:
     """Return waivers, of one state where it is named."""
-    return waivers.list_waivers(unit, who, wanted, state)
+    return waivers.list_waivers(unit, who, wanted, wanted.state)
 
 
 @ROUTER.get("/waivers.toml", response_class=Response, **reads(Permission.READ))

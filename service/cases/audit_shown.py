@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Row, Select, func, select
+from sqlalchemy import ColumnElement, Row, Select, and_, case, func, select
 
 from service.database.tables import (
     account,
@@ -36,13 +36,6 @@ def audits_of(who: Principal) -> Select[Any]:
         .where(finding.c.audit_id == audit.c.id)
         .scalar_subquery()
     )
-    state = (
-        select(job.c.state)
-        .where(job.c.subject_id == audit.c.id)
-        .order_by(job.c.id.desc())
-        .limit(1)
-        .scalar_subquery()
-    )
     return (
         select(
             *(column for column in audit.c if column not in UNSHOWN),
@@ -53,7 +46,7 @@ def audits_of(who: Principal) -> Select[Any]:
             data_table.c.file_name.label("table_name"),
             data_table.c.erased_at.label("table_erased_at"),
             number.label("findings"),
-            state.label("job_state"),
+            shown_state().label("shown_state"),
         )
         .join(model_version, model_version.c.id == audit.c.model_version_id)
         .join(model, model.c.id == model_version.c.model_id)
@@ -61,6 +54,19 @@ def audits_of(who: Principal) -> Select[Any]:
         .outerjoin(data_table, data_table.c.id == audit.c.data_table_id)
         .where(audit.c.organisation_id == who.organisation_id)
     )
+
+
+def shown_state() -> ColumnElement[str]:
+    """Return the state of an audit as it is shown: one that waits is running while a worker does its newest job."""
+    newest = (
+        select(job.c.state)
+        .where(job.c.subject_id == audit.c.id)
+        .order_by(job.c.id.desc())
+        .limit(1)
+        .scalar_subquery()
+    )
+    is_running = and_(audit.c.state.not_in(ENDED), newest == "running")
+    return case((is_running, "running"), else_=audit.c.state)
 
 
 def shown(unit: Unit, who: Principal, row: Row[Any]) -> Audit:
@@ -75,11 +81,10 @@ def all_shown(unit: Unit, who: Principal, rows: Sequence[Row[Any]]) -> tuple[Aud
 
 
 def _shown(who: Principal, row: Row[Any], reports: tuple[ReportOf, ...]) -> Audit:
-    state = row.job_state if row.state not in ENDED and row.job_state == "running" else row.state
     return Audit(
         id=row.id,
         kind=row.kind,
-        state=state,
+        state=row.shown_state,
         verdict=row.verdict,
         exit_code=row.exit_code,
         headline=row.headline,

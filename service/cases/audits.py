@@ -13,7 +13,13 @@ from audit.adversary.knowledge import read_knowledge
 from ppdm_models.errors import KnowledgeError
 from reports.building.problem import problem_of
 from reports.renderers import names, renderer
-from service.cases.audit_shown import all_shown, audits_of, finding_shown, shown
+from service.cases.audit_shown import (
+    all_shown,
+    audits_of,
+    finding_shown,
+    shown,
+    shown_state,
+)
 from service.cases.erasing import erase_files
 from service.cases.jobs import cancel_job
 from service.cases.models import get_version
@@ -126,7 +132,7 @@ def list_audits(
     """Return audits, of one state, verdict or model where these are named."""
     statement = audits_of(who)
     for column, value in (
-        (audit.c.state, state),
+        (shown_state(), state),
         (audit.c.verdict, verdict),
         (model_version.c.model_id, model_id),
     ):

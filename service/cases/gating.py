@@ -9,16 +9,10 @@ from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Row, exists, or_, select
 
-from service.database.tables import (
-    audit,
-    model,
-    model_version,
-    release,
-    release_party,
-    review,
-    waiver,
-)
+from service.database.tables import audit, model, model_version, release, release_party, review, waiver
+from service.cases.contradictions import ADVICE, contradiction_of
 from service.errors import NotFoundError
+from service.ledger.seals import is_sealed
 from service.people.principal import Principal
 from service.schemas.releases import GateAnswer
 from service.site import Unit
@@ -38,7 +32,8 @@ class Standing:
     """What a gate goes by.
 
     ``has_approval`` is whether the approval of somebody who has no part in it is there, and not only a state that says
-    so; ``lapsed`` says which waiver of the audit holds no more, "" for none.
+    so; ``lapsed`` says which waiver of the audit holds no more, ``contradiction`` what was changed past the service,
+    "" for none.
     """
 
     audit_state: str
@@ -46,6 +41,7 @@ class Standing:
     release_state: str
     has_approval: bool
     lapsed: str = ""
+    contradiction: str = ""
 
 
 def gate_answer(unit: Unit, who: Principal, release_id: str) -> GateAnswer:
@@ -86,6 +82,7 @@ def gate_answer(unit: Unit, who: Principal, release_id: str) -> GateAnswer:
             row.state,
             bool(row.has_approval),
             lapsed(row.waivers, waivers_by_id(unit, row.waivers), unit.now),
+            contradiction_of(unit, who.organisation_id, row.id, row.audit_id),
         )
     )
     return GateAnswer(
@@ -106,6 +103,8 @@ def gate_answer(unit: Unit, who: Principal, release_id: str) -> GateAnswer:
 
 def decided(of: Standing) -> tuple[Outcome, str]:
     """Return the outcome, and why; what is not known to be fine is no pass."""
+    if of.contradiction:
+        return "UNDETERMINED", f"{of.contradiction}; {ADVICE}"
     if of.audit_state in ("error", "cancelled"):
         return "NO AUDIT", "there was no audit; submit a new one, and a new release with it"
     if of.audit_state != "done":
@@ -142,11 +141,11 @@ def _is_own() -> ColumnElement[bool]:
 
 
 def waivers_by_id(unit: Unit, ids: Collection[str]) -> dict[str, Row[Any]]:
-    """Return those of some waivers that there are."""
+    """Return those of some waivers that there are as the service wrote them."""
     if not ids:
         return {}
     rows = unit.connection.execute(select(waiver).where(waiver.c.id.in_(ids)))
-    return {row.id: row for row in rows}
+    return {row.id: row for row in rows if is_sealed(unit.site, "waiver", row._mapping)}
 
 
 def lapsed(ids: Sequence[str], rows: Mapping[str, Row[Any]], now: datetime) -> str:
@@ -154,7 +153,9 @@ def lapsed(ids: Sequence[str], rows: Mapping[str, Row[Any]], now: datetime) -> s
     today = now.date().isoformat()
     for each in ids:
         row = rows.get(each)
-        if row is None or row.state != "approved":
+        if row is None:
+            return f"waiver {each[:12]} is missing, or was changed past the service"
+        if row.state != "approved":
             return f"waiver {each[:12]} was revoked"
         if row.expires < today:
             return f"waiver {each[:12]} of {row.clause!r} held until {row.expires}"

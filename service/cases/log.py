@@ -12,7 +12,7 @@ from sqlalchemy import Row, select
 
 from service.database.tables import log_entry
 from service.errors import InvalidError
-from service.ledger.log import FIRST, digest_of
+from service.ledger.log import FIRST, digest_of, head_problem
 from service.people.permissions import Permission
 from service.people.principal import Principal
 from service.schemas.base import Page, Wanted
@@ -63,7 +63,8 @@ def check_log(unit: Unit, who: Principal | str) -> LogCheck:
         if problem:
             return LogCheck(holds=False, rows=number, problem=problem, head=previous)
         previous = row.hash
-    return LogCheck(holds=True, rows=number, head=previous)
+    problem = head_problem(unit, organisation_id)
+    return LogCheck(holds=not problem, rows=number, problem=problem, head=previous)
 
 
 def exported_json(site: Site, who: Principal) -> Iterator[str]:

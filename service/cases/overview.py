@@ -7,6 +7,7 @@ from datetime import date, timedelta
 from sqlalchemy import func, select
 
 from service.cases.parties import parties_of, why_own
+from service.cases.audit_shown import shown_state
 from service.database.tables import account, audit, model, model_version, release, waiver
 from service.people.principal import Principal
 from service.schemas.overview import Expiring, Failing, Overview, Waiting
@@ -37,14 +38,15 @@ def _models(unit: Unit, who: Principal) -> int:
 
 
 def _audits_by_state(unit: Unit, who: Principal) -> dict[str, int]:
-    wanted = (
-        select(audit.c.state, func.count())
+    waiting = (
+        select(shown_state().label("state"))
         .where(
             audit.c.organisation_id == who.organisation_id,
             audit.c.state.in_(("queued", "running")),
         )
-        .group_by(audit.c.state)
+        .subquery()
     )
+    wanted = select(waiting.c.state, func.count()).group_by(waiting.c.state)
     return {state: int(count) for state, count in unit.connection.execute(wanted)}
 
 

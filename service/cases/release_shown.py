@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import Row, Select, select
 
+from service.cases.contradictions import ADVICE, contradiction_of
 from service.cases.gating import lapsed, waivers_by_id
 from service.cases.parties import deciders_of, parties_of, why_own
 from service.cases.policies import Compared, compare_with_least
@@ -67,6 +68,8 @@ def releases_of(who: Principal) -> Select[Any]:
 
 
 LEAST = "least-policy"
+AGREES = "agrees"
+AGREEMENT = "Verdict, findings, reports, decisions and log agree with their seals"
 AUTOMATIC: Mapping[str, str] = {
     "audited": "The audit is done",
     "passed": "The audit passed",
@@ -127,10 +130,15 @@ def _ticked(row: Row[Any]) -> Iterator[Check]:
 
 
 def shown(unit: Unit, who: Principal, row: Row[Any]) -> Release:
-    """Return a release as it is shown to somebody, with who may decide."""
+    """Return a release as it is shown to somebody, with who may decide, and whether what is written of it agrees."""
     parties = parties_of(unit, [row.id])[row.id]
+    problem = contradiction_of(unit, row.organisation_id, row.id, row.audit_id)
+    line = Check(id=AGREES, text=AGREEMENT, automatic=True, is_met=not problem, why=problem)
+    found = all_shown(unit, who, [row])[0]
+    told: dict[str, Any] = {"may_review": False, "why_not": f"{problem}; {ADVICE}"} if problem else {}
     deciders = deciders_of(unit, who, parties)
-    return all_shown(unit, who, [row])[0].model_copy(update={"deciders": deciders})
+    checklist = (line, *found.checklist)
+    return found.model_copy(update={"checklist": checklist, "deciders": deciders, **told})
 
 
 def all_shown(unit: Unit, who: Principal, rows: Sequence[Row[Any]]) -> tuple[Release, ...]:

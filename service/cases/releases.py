@@ -6,10 +6,12 @@ from typing import Any
 
 from sqlalchemy import Row, insert, select, update
 
+from service.cases.contradictions import ADVICE, contradiction_of
 from service.cases.gating import gate_answer
 from service.cases.paging import paged
 from service.cases.parties import parties_of, why_own
 from service.cases.release_shown import (
+    AGREES,
     AUTOMATIC,
     LEAST,
     UNDECIDED,
@@ -30,6 +32,7 @@ from service.errors import ConflictError, ForbiddenError, NotFoundError, StaleEr
 from service.ids import new_id
 from service.ledger.events import Event, emit
 from service.ledger.log import record
+from service.ledger.seals import seal_of
 from service.people.permissions import Permission
 from service.people.principal import Principal
 from service.schemas.base import Page, Wanted
@@ -90,7 +93,8 @@ def open_release(unit: Unit, who: Principal, new: NewRelease) -> Release:
             revision=1,
         )
     )
-    record(unit, who, "release.opened", "release", made, {"audit": new.audit_id})
+    detail = {"audit": new.audit_id, "seal": _seal(unit, made)}
+    record(unit, who, "release.opened", "release", made, detail)
     _tell(unit, who, Event.RELEASE_OPENED, made, "open")
     return get_release(unit, who, made)
 
@@ -141,8 +145,8 @@ def tick(
         "by": who.name,
         "at": unit.now.isoformat(),
     }
-    _change(unit, row, checklist=lines)
-    detail = {"line": lines[number]["text"], "is_met": is_met}
+    seal = _change(unit, row, checklist=lines)
+    detail = {"line": lines[number]["text"], "is_met": is_met, "seal": seal}
     record(unit, who, "release.ticked", "release", release_id, detail)
     return get_release(unit, who, release_id)
 
@@ -186,22 +190,23 @@ def review(
         if open_lines:
             problem = f"not met: {'; '.join(open_lines)}"
             raise ConflictError("checklist", f"{problem}; an approval needs all lines")
-    unit.connection.execute(
-        insert(reviews).values(
-            id=new_id(),
-            organisation_id=who.organisation_id,
-            release_id=release_id,
-            uploader_id=row.uploader_id,
-            opened_by=row.opened_by,
-            reviewer_id=who.account_id,
-            decision=new.decision,
-            comment=new.comment,
-            at=unit.now,
-        )
-    )
+    made: dict[str, Any] = {
+        "id": new_id(),
+        "organisation_id": who.organisation_id,
+        "release_id": release_id,
+        "uploader_id": row.uploader_id,
+        "opened_by": row.opened_by,
+        "reviewer_id": who.account_id,
+        "decision": new.decision,
+        "comment": new.comment,
+        "at": unit.now,
+    }
+    made["seal"] = seal_of(unit.site, "review", made)
+    unit.connection.execute(insert(reviews).values(made))
     state = AFTER[new.decision]
-    _change(unit, row, state=state, decided_at=None if state == "changes" else unit.now)
-    record(unit, who, f"release.{state}", "release", release_id)
+    seal = _change(unit, row, state=state, decided_at=None if state == "changes" else unit.now)
+    detail = {"review": made["id"], "seal": seal}
+    record(unit, who, f"release.{state}", "release", release_id, detail)
     _tell(unit, who, Event.RELEASE_DECIDED, release_id, state)
     return get_release(unit, who, release_id)
 
@@ -220,8 +225,8 @@ def withdraw(unit: Unit, who: Principal, release_id: str, revision: int | None =
         raise ForbiddenError("release", "only who opened it, or an administrator, takes it back")
     if row.state not in (*UNDECIDED, "approved"):
         raise ConflictError("release", f"is {row.state}; there is nothing to take back")
-    _change(unit, row, state="withdrawn", decided_at=unit.now)
-    record(unit, who, "release.withdrawn", "release", release_id)
+    seal = _change(unit, row, state="withdrawn", decided_at=unit.now)
+    record(unit, who, "release.withdrawn", "release", release_id, {"seal": seal})
     _tell(unit, who, Event.RELEASE_DECIDED, release_id, "withdrawn")
     return get_release(unit, who, release_id)
 
@@ -240,8 +245,8 @@ def release_it(unit: Unit, who: Principal, release_id: str, revision: int | None
     answer = gate_answer(unit, who, release_id)
     if answer.exit_code != 0:
         raise ConflictError("release", answer.why)
-    _change(unit, row, state="released")
-    record(unit, who, "release.released", "release", release_id)
+    seal = _change(unit, row, state="released")
+    record(unit, who, "release.released", "release", release_id, {"seal": seal})
     _tell(unit, who, Event.RELEASE_RELEASED, release_id, "released")
     return get_release(unit, who, release_id)
 
@@ -267,6 +272,9 @@ def _undecided(unit: Unit, who: Principal, release_id: str, revision: int | None
     row = _current(unit, who, release_id, revision)
     if row.state not in UNDECIDED:
         raise ConflictError("release", f"is {row.state} already")
+    problem = contradiction_of(unit, who.organisation_id, row.id, row.audit_id)
+    if problem:  # what is written next would be sealed with it
+        raise ConflictError("release", f"{problem}; {ADVICE}")
     return row
 
 
@@ -276,7 +284,8 @@ def _refuse_own(unit: Unit, row: Row[Any], who: Principal) -> None:
         raise ForbiddenError("release", why)
 
 
-def _change(unit: Unit, row: Row[Any], **values: Any) -> None:  # noqa: ANN401  # columns of the table
+def _change(unit: Unit, row: Row[Any], **values: Any) -> str:  # noqa: ANN401  # columns of the table
+    """Change a release, and return the seal of what it is then."""
     changed = unit.connection.execute(
         update(release)
         .where(release.c.id == row.id, release.c.revision == row.revision)
@@ -284,6 +293,15 @@ def _change(unit: Unit, row: Row[Any], **values: Any) -> None:  # noqa: ANN401  
     )
     if not changed.rowcount:
         raise StaleError("release", "was changed meanwhile; read it again, then decide")
+    return _seal(unit, row.id)
+
+
+def _seal(unit: Unit, release_id: str) -> str:
+    its = release.c.id == release_id
+    row = unit.connection.execute(select(release).where(its)).one()
+    seal = seal_of(unit.site, "release", row._mapping)
+    unit.connection.execute(update(release).where(its).values(seal=seal))
+    return seal
 
 
 def _tell(unit: Unit, who: Principal, event: Event, release_id: str, state: str) -> None:
@@ -294,6 +312,6 @@ def _number(row: Row[Any], check_id: str) -> int:
     for number in range(len(row.checklist)):
         if check_id == f"text-{number + 1}":
             return number
-    if check_id in (*AUTOMATIC, LEAST):
+    if check_id in (*AUTOMATIC, AGREES, LEAST):
         raise ConflictError("checklist", "the service keeps this line by itself")
     raise NotFoundError(f"line {check_id[:40]!r}", "there is none of that id")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import date
+from functools import partial
 from typing import Any
 
 from pydantic import ValidationError
@@ -11,6 +12,7 @@ from sqlalchemy import ColumnElement, Row, and_, insert, or_, select, true, upda
 
 from policies.waiving.waivers import read_waivers
 from ppdm_models.errors import WaiverError
+from service.cases.contradictions import tell
 from service.cases.paging import paged
 from service.cases.parties import is_own_model
 from service.cases.policies import longest_days
@@ -26,6 +28,7 @@ from service.errors import (
 from service.ids import new_id
 from service.ledger.events import Event, emit
 from service.ledger.log import record
+from service.ledger.seals import is_sealed, seal_of
 from service.people.principal import Principal
 from service.schemas.base import Page, Wanted
 from service.schemas.policies import Deciding, Imported, NewWaiver, Waiver
@@ -73,6 +76,7 @@ def request_waiver(unit: Unit, who: Principal, new: NewWaiver) -> Waiver:
             requested_at=unit.now,
         )
     )
+    _seal(unit, made)
     _check_file(_rows(unit, waiver.c.id == made))
     record(unit, who, "waiver.requested", "waiver", made, {"clause": new.clause})
     payload = {"waiver_id": made, "clause": new.clause, "expires": new.expires.isoformat()}
@@ -107,6 +111,11 @@ def approve_waiver(unit: Unit, who: Principal, waiver_id: str, body: Deciding) -
         ConflictError: it is decided already, or over.
     """
     found = _row(unit, who, waiver_id)
+    if not is_sealed(unit.site, "waiver", found._mapping):
+        problem = "was changed past the service; refuse it, and have it asked for again"
+        told = partial(tell, unit.site, who.organisation_id, "waiver", found.id, problem)
+        unit.in_any_case.append(told)
+        raise ConflictError("waiver", problem)
     if date.fromisoformat(found.expires) < unit.now.date():
         raise ConflictError(
             "waiver", f"was to hold until {found.expires}, which is over; refuse it"
@@ -145,6 +154,7 @@ def revoke_waiver(unit: Unit, who: Principal, waiver_id: str, body: Deciding) ->
         .where(waiver.c.id == found.id)
         .values(state="revoked", comment=body.comment or found.comment)
     )
+    _seal(unit, found.id)
     _tell(unit, who, found.id, "revoked")
     return get_waiver(unit, who, waiver_id)
 
@@ -177,7 +187,7 @@ def import_waivers(unit: Unit, who: Principal, data: bytes) -> Imported:
 
 def export_waivers(unit: Unit, who: Principal) -> bytes:
     """Return all waivers that hold today, as a file that ``treewarden audit --waivers`` reads."""
-    return as_file(_rows(unit, *_holding(unit, who.organisation_id)))
+    return as_file(_sealed(unit, *_holding(unit, who.organisation_id)))
 
 
 def in_force(
@@ -189,17 +199,29 @@ def in_force(
     """
     for_model = waiver.c.model_name.is_(None) | (waiver.c.model_name == model_name)
     for_file = (waiver.c.digest == "") | (waiver.c.digest == f"sha256:{digest}")
-    found = _rows(unit, *_holding(unit, organisation_id), for_model, for_file)
+    found = _sealed(unit, *_holding(unit, organisation_id), for_model, for_file)
     return [row.id for row in found if _days(row) <= longest]
 
 
 def waivers_of(unit: Unit, ids: Sequence[str]) -> bytes:
-    """Return those of some waivers that are approved, as a file."""
-    return as_file(_rows(unit, waiver.c.id.in_(ids), waiver.c.state == "approved"))
+    """Return those of some waivers that are approved, as a file; one that was changed past the service is none."""
+    return as_file(_sealed(unit, waiver.c.id.in_(ids), waiver.c.state == "approved"))
 
 
 def _rows(unit: Unit, *those: ColumnElement[bool]) -> Sequence[Row[Any]]:
     return unit.connection.execute(select(waiver).where(*those).order_by(waiver.c.id)).all()
+
+
+def _sealed(unit: Unit, *those: ColumnElement[bool]) -> list[Row[Any]]:
+    """Return waivers as the service wrote them: a finding is accepted by no other."""
+    rows = _rows(unit, *those)
+    return [row for row in rows if is_sealed(unit.site, "waiver", row._mapping)]
+
+
+def _seal(unit: Unit, waiver_id: str) -> None:
+    (row,) = _rows(unit, waiver.c.id == waiver_id)
+    seal = seal_of(unit.site, "waiver", row._mapping)
+    unit.connection.execute(update(waiver).where(waiver.c.id == waiver_id).values(seal=seal))
 
 
 def _holding(unit: Unit, organisation_id: str) -> tuple[ColumnElement[bool], ...]:
@@ -242,6 +264,7 @@ def _decide(
     )
     if not decided.rowcount:
         raise ConflictError("waiver", f"is {found.state} already")
+    _seal(unit, found.id)
     _tell(unit, who, found.id, after)
     return get_waiver(unit, who, found.id)
 

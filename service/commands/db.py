@@ -9,9 +9,11 @@ from typing import TypeVar
 
 import click
 
+from service.cases.anchoring import read_anchors
 from service.database import levels
 from service.operations.backup import back_up, restore
 from service.operations.checking import check
+from service.operations.first_seals import seal_older
 from service.settings import settings_from
 from service.site import Site, open_site
 from treewarden.terminal.exits import FAIL
@@ -42,9 +44,9 @@ def upgrade_command(data_dir: Path | None, database: str | None) -> None:
     """Bring the database to the level that this version needs; make its tables where there are none."""
     with _opened(data_dir, database) as site:
         before, after = levels.upgrade(site.engine)
-    click.echo(
-        f"level {after}" + (", as before" if before == after else f", was {before or 'none'}")
-    )
+        sealed = seal_older(site, before)
+    was = ", as before" if before == after else f", was {before or 'none'}"
+    click.echo(f"level {after}{was}" + (f"; {sealed} audits and releases sealed" if sealed else ""))
 
 
 @db_command.command("backup")
@@ -76,12 +78,21 @@ def restore_command(file: Path, data_dir: Path | None, database: str | None) -> 
 
 @db_command.command("check")
 @_where
+@click.option(
+    "--anchor",
+    "anchors",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="A file of anchors, as TREEWARDEN_ANCHOR_FILE names it: a log must still hold each row that it tells of.",
+)
 @click.pass_context
-def check_command(context: click.Context, data_dir: Path | None, database: str | None) -> None:
-    """Look whether all is there: level, logs, references, and every file of the vault."""
+def check_command(
+    context: click.Context, data_dir: Path | None, database: str | None, anchors: Path | None
+) -> None:
+    """Look whether all is there and agrees: level, logs, verdicts, decisions, references, all files of the vault."""
     wrong = 0
+    known = () if anchors is None else read_anchors(anchors)
     with _opened(data_dir, database) as site:
-        for each in check(site):
+        for each in check(site, known):
             mark, problem = ("wrong", f": {each.problem}") if each.problem else ("ok   ", "")
             click.echo(f"{mark}  {each.what}{problem}")
             wrong += bool(each.problem)

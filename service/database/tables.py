@@ -291,6 +291,7 @@ audit = Table(
     Column("result_attempt", Integer, nullable=True),
     _of("model_version", "repaired_version_id", optional=True),
     _at("finished_at", optional=True),
+    Column("seal", DIGEST, nullable=True),
     CheckConstraint("(state = 'done') = (verdict IS NOT NULL)", name="verdict_when_done"),
     CheckConstraint(
         "verdict IS NULL OR verdict IN ('PASS', 'FAIL', 'UNDETERMINED')", name="a_verdict"
@@ -302,7 +303,8 @@ audit = Table(
     Index(None, "model_version_id", "id"),
 )
 """An audit or a repair. ``state``: queued, running, done, error, cancelled. ``entry`` is what pipelines may see of it;
-``waivers`` are the ids of those that were given along; ``result_attempt`` is the attempt that committed."""
+``waivers`` are the ids of those that were given along; ``result_attempt`` is the attempt that committed. ``seal`` is a
+digest with a key that no database holds (``service/ledger/seals.py``), here and in the tables below."""
 
 job = Table(
     "job",
@@ -385,6 +387,7 @@ report = Table(
     Column("form", WORD, nullable=False),
     _of("blob"),
     _at(),
+    Column("seal", DIGEST, nullable=True),
     UniqueConstraint("audit_id", "kind", "form"),
 )
 """``kind``: internal or public; a public one holds no profile, true value or small count."""
@@ -410,6 +413,7 @@ waiver = Table(
     _of("account", "decided_by", optional=True),
     _at("decided_at", optional=True),
     Column("comment", Text, nullable=False, default=""),
+    Column("seal", DIGEST, nullable=True),
     CheckConstraint("decided_by IS NULL OR decided_by <> requested_by", name="four_eyes"),
     CheckConstraint("state <> 'approved' OR decided_by IS NOT NULL", name="approved_by_somebody"),
     Index(None, "organisation_id", "state"),
@@ -432,6 +436,7 @@ release = Table(
     _at("opened_at"),
     _at("decided_at", optional=True),
     Column("revision", Integer, nullable=False, default=1),
+    Column("seal", DIGEST, nullable=True),
     ForeignKeyConstraint(
         ["model_version_id", "uploader_id"], ["model_version.id", "model_version.uploaded_by"]
     ),
@@ -457,6 +462,7 @@ review = Table(
     Column("decision", WORD, nullable=False),
     Column("comment", Text, nullable=False, default=""),
     _at("at"),
+    Column("seal", DIGEST, nullable=True),
     ForeignKeyConstraint(
         ["release_id", "uploader_id", "opened_by"],
         ["release.id", "release.uploader_id", "release.opened_by"],
@@ -535,8 +541,19 @@ log_entry = Table(
     Column("detail", JSON, nullable=False),
     Column("previous_hash", DIGEST, nullable=False),
     Column("hash", DIGEST, nullable=False),
+    Index(None, "organisation_id", "object_id"),
 )
 """What was done, each row with the digest of the one before; triggers refuse to change or delete one."""
+
+log_head = Table(
+    "log_head",
+    METADATA,
+    Column("organisation_id", ID, ForeignKey("organisation.id"), primary_key=True),
+    Column("seq", BigInteger().with_variant(Integer, "sqlite"), nullable=False),
+    Column("hash", DIGEST, nullable=False),
+    Column("seal", DIGEST, nullable=False),
+)
+"""The last row of each log, sealed: a log that was written anew, or whose end was cut off, ends with another."""
 
 idempotency = Table(
     "idempotency",

@@ -10,6 +10,7 @@ from sqlalchemy import Row, insert, select, update
 
 from reports.document.gate import Entry
 from service.cases.blobs import add_contributors
+from service.cases.contradictions import seal_audit
 from service.cases.erasing import Erased, erase_blob, erase_files, finish_with_table
 from service.cases.jobs import cancel_audit
 from service.cases.queueing import add_event, queue_job
@@ -208,7 +209,9 @@ def say_of_audit(unit: Unit, of: Claim, answer: Answer, kept: Sequence[File]) ->
                 )
             )
     told_of = {"state": state, "verdict": answer.verdict, "attempt": of.attempt}
-    record(unit, of.organisation_id, f"{found.kind}.{state}", "audit", of.subject_id, told_of)
+    seal = {} if answer.problem else {"seal": seal_audit(unit, of.subject_id)}
+    logged = told_of | seal
+    record(unit, of.organisation_id, f"{found.kind}.{state}", "audit", of.subject_id, logged)
     payload = {"audit_id": of.subject_id, "kind": found.kind, **told_of}
     emit(unit, of.organisation_id, Event.AUDIT_FINISHED, payload)
 

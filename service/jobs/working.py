@@ -16,6 +16,7 @@ from sqlalchemy import delete, insert, update
 
 import treewarden
 from ppdm_models.errors import TreewardenError
+from service.cases.anchoring import anchor
 from service.cases.sweeping import sweep
 from service.database.tables import worker
 from service.errors import UnavailableError
@@ -67,8 +68,8 @@ def _slot(site: Site, name: str, context: ForkServerContext, stop: threading.Eve
 
 
 def _chores(site: Site, name: str, slots: int, stop: threading.Event) -> None:
-    """Say that the worker is alive, sweep, and send what webhooks are owed."""
-    own, swept, looked = new_id(), 0.0, 0.0
+    """Say that the worker is alive, sweep, say where logs end, and send what webhooks are owed."""
+    own, swept, looked, anchored = new_id(), 0.0, 0.0, dict[str, int]()
     _seldom(lambda: _enrol(site, own, name, slots))
     while not stop.wait(site.settings.poll_seconds):
         _seldom(lambda: _seen(site, own, name, slots))
@@ -78,6 +79,7 @@ def _chores(site: Site, name: str, slots: int, stop: threading.Event) -> None:
             looks = swept - looked >= site.vault.store.look_seconds
             looked = swept if looks else looked
             _seldom(partial(sweep, site, looks_through=looks))
+            _seldom(lambda: anchor(site, anchored))
     with suppress(TreewardenError), site.unit() as unit:
         unit.connection.execute(delete(worker).where(worker.c.id == own))
 

@@ -22,6 +22,8 @@ class Event(StrEnum):
     RELEASE_OPENED = "release.opened"
     RELEASE_DECIDED = "release.decided"
     RELEASE_RELEASED = "release.released"
+    CONTRADICTION_FOUND = "contradiction.found"
+    LOG_ANCHORED = "log.anchored"
     PING = "ping"
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
-from sqlalchemy import insert, select, text
+from sqlalchemy import Row, insert, select, text, update
 
-from service.database.tables import log_entry
+from service.database.tables import log_entry, log_head
+from service.ledger.seals import canonical, is_sealed, seal_of
 from service.people.principal import Principal
 from service.site import Unit
 
@@ -33,12 +32,7 @@ def record(
     """
     organisation = who.organisation_id if isinstance(who, Principal) else who
     _one_at_a_time(unit, organisation)
-    last = unit.connection.execute(
-        select(log_entry.c.seq, log_entry.c.hash)
-        .where(log_entry.c.organisation_id == organisation)
-        .order_by(log_entry.c.seq.desc())
-        .limit(1)
-    ).first()
+    last, head = _last(unit, organisation), _head(unit, organisation)
     row: dict[str, Any] = {
         "organisation_id": organisation,
         "seq": 1 if last is None else last.seq + 1,
@@ -51,17 +45,63 @@ def record(
         "detail": dict(detail or {}),
         "previous_hash": FIRST if last is None else last.hash,
     }
-    unit.connection.execute(insert(log_entry).values(**row, hash=digest_of(row)))
+    row["hash"] = digest_of(row)
+    unit.connection.execute(insert(log_entry).values(**row))
+    if not _problem(
+        unit, last, head
+    ):  # a head that another end of the log was cut from stays as it is
+        _keep_head(unit, row, is_first=head is None)
+
+
+def head_problem(unit: Unit, organisation_id: str) -> str:
+    """Return why the end of a log is not the one that was sealed, "" where it is."""
+    return _problem(unit, _last(unit, organisation_id), _head(unit, organisation_id))
+
+
+def seal_head(unit: Unit, organisation_id: str) -> None:
+    """Seal the end of a log that was written before logs had a sealed end."""
+    last = _last(unit, organisation_id)
+    if last is not None and _head(unit, organisation_id) is None:
+        _keep_head(unit, last._mapping, is_first=True)
+
+
+def _last(unit: Unit, organisation_id: str) -> Row[Any] | None:
+    return unit.connection.execute(
+        select(log_entry.c.organisation_id, log_entry.c.seq, log_entry.c.hash)
+        .where(log_entry.c.organisation_id == organisation_id)
+        .order_by(log_entry.c.seq.desc())
+        .limit(1)
+    ).first()
+
+
+def _head(unit: Unit, organisation_id: str) -> Row[Any] | None:
+    wanted = select(log_head).where(log_head.c.organisation_id == organisation_id)
+    return unit.connection.execute(wanted).first()
+
+
+def _problem(unit: Unit, last: Row[Any] | None, head: Row[Any] | None) -> str:
+    if last is None and head is None:
+        return ""
+    if head is None or not is_sealed(unit.site, "log_head", head._mapping):
+        return "the seal of its last row is missing or broken"
+    if last is None or (last.seq, last.hash) != (head.seq, head.hash):
+        return f"it does not end with row {head.seq} as that was sealed"
+    return ""
+
+
+def _keep_head(unit: Unit, row: Mapping[str, Any], *, is_first: bool) -> None:
+    head = {name: row[name] for name in ("organisation_id", "seq", "hash")}
+    head["seal"] = seal_of(unit.site, "log_head", head)
+    its = log_head.c.organisation_id == head["organisation_id"]
+    unit.connection.execute(
+        insert(log_head).values(head) if is_first else update(log_head).where(its).values(head)
+    )
 
 
 def digest_of(row: Mapping[str, Any]) -> str:
     """Return the digest of a row: of all its columns but the digest itself, as canonical JSON."""
     told = {key: value for key, value in row.items() if key != "hash"}
-    at = told["at"]
-    assert isinstance(at, datetime)
-    told["at"] = at.isoformat(timespec="microseconds")
-    data = json.dumps(told, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(data.encode()).hexdigest()
+    return hashlib.sha256(canonical(told)).hexdigest()
 
 
 def _one_at_a_time(unit: Unit, organisation: str) -> None:

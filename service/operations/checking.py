@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Row, and_, exists, func, select, text
 
+from service.cases.anchoring import Anchor, anchor_problems
+from service.cases.contradictions import (
+    contradicted_audits,
+    contradicted_releases,
+    contradicted_waivers,
+)
 from service.cases.log import check_log
 from service.database.levels import check_level, head
-from service.database.tables import METADATA, blob, organisation
+from service.database.tables import METADATA, blob, organisation, audit, release
 from service.errors import NotFoundError, SetupError, UnavailableError, GoneError
 from service.site import Site, Unit
 
@@ -25,8 +31,10 @@ class Checked:
     problem: str = ""
 
 
-def check(site: Site) -> Iterator[Checked]:
+def check(site: Site, anchors: Sequence[Anchor] = ()) -> Iterator[Checked]:
     """Look at everything, and yield what was found as it is found; nothing is changed.
+
+    ``anchors`` are what was said elsewhere of the logs before.
 
     Raises:
         SetupError: the database is of another level, so that nothing in it can be told.
@@ -37,6 +45,10 @@ def check(site: Site) -> Iterator[Checked]:
     with site.reading() as unit:
         yield from _file(unit)
         yield from _logs(unit)
+        yield from (Checked("anchor", problem) for problem in anchor_problems(unit, anchors))
+        if anchors:
+            yield Checked(f"{len(anchors)} anchors of logs")
+        yield from _decisions(unit)
         yield from _references(unit)
     yield _store(site)
     yield from _blobs(site)
@@ -61,6 +73,21 @@ def _logs(unit: Unit) -> Iterator[Checked]:
     for row in unit.connection.execute(select(organisation).order_by(organisation.c.id)).all():
         found = check_log(unit, row.id)
         yield Checked(f"log of {row.name!r}, {found.rows} rows", found.problem)
+
+
+def _decisions(unit: Unit) -> Iterator[Checked]:
+    """Compare verdicts, releases and waivers with their seals, with each other and with the log."""
+    number = 0
+    for table, compare in ((audit, contradicted_audits), (release, contradicted_releases)):
+        ids = unit.connection.execute(select(table.c.id).order_by(table.c.id)).scalars().all()
+        for start in range(0, len(ids), AT_ONCE):
+            found = compare(unit, ids[start : start + AT_ONCE])
+            yield from (Checked(table.name, problem) for problem in found.values())
+        number += len(ids)
+    for each in unit.connection.execute(select(organisation.c.id)).scalars().all():
+        for problem in contradicted_waivers(unit, each).values():
+            yield Checked("waiver", problem)
+    yield Checked(f"{number} audits and releases, and all waivers")
 
 
 def _references(unit: Unit) -> Iterator[Checked]:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from service.schemas.base import Body, Id, Name, Prose, shown_as
+from service.schemas.base import Body, Id, Name, Prose, Wanted, shown_as
 
 Kind = Literal["audit", "repair"]
 State = Literal["queued", "running", "done", "error", "cancelled"]
@@ -40,6 +40,14 @@ class NewAudit(Body):
     knowledge: str = Field(default="", max_length=200_000, pattern=r"^[^\x00]*$")
     waivers: bool = True
     purpose: Prose = ""
+
+
+class WantedAudits(Wanted):
+    """Which audits: those of one state, verdict or model where these are named."""
+
+    state: State | Literal[""] = ""
+    verdict: Verdict | Literal[""] = ""
+    model_id: Id | Literal[""] = ""
 
 
 class ReportOf(Body):

@@ -7,7 +7,16 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from service.schemas.base import Body, Digest, FileName, Id, Name, Prose, shown_as
+from service.schemas.base import (
+    Body,
+    Digest,
+    FileName,
+    Id,
+    Name,
+    Prose,
+    Wanted,
+    shown_as,
+)
 
 Reading = Literal["reading", "ready", "refused"]
 
@@ -33,6 +42,12 @@ class NewVersion(Body):
 
     digest: Digest
     file_name: FileName
+
+
+class WantedModels(Wanted):
+    """Which models: those whose name holds a text where one is given."""
+
+    name: str = Field(default="", max_length=200)
 
 
 class Version(Body):

@@ -7,7 +7,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from service.schemas.base import Body, Id, Name, Prose, shown_as
+from service.schemas.base import Body, Id, Name, Prose, Wanted, shown_as
+
+WaiverState = Literal["requested", "approved", "refused", "revoked"]
 
 
 class NewPack(Body):
@@ -75,6 +77,12 @@ class NewWaiver(Body):
     expires: date
 
 
+class WantedWaivers(Wanted):
+    """Which waivers: those of one state where it is named."""
+
+    state: WaiverState | Literal[""] = ""
+
+
 class Waiver(Body):
     """A waiver. ``is_in_force``: approved, and not expired."""
 
@@ -89,7 +97,7 @@ class Waiver(Body):
     ticket: str
     expires: date
     granted: date | None
-    state: Literal["requested", "approved", "refused", "revoked"]
+    state: WaiverState
     is_in_force: bool
     requested_by_id: Id
     requested_by: str

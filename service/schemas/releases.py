@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from service.schemas.base import Body, Id, Name, Prose, shown_as
+from service.schemas.base import Body, Digest, Id, Name, Prose, Wanted, shown_as
 
 State = Literal["open", "changes", "approved", "rejected", "withdrawn", "released"]
 
@@ -26,6 +26,18 @@ class NewRelease(Body):
     audit_id: Id
     title: Name
     purpose: Prose = ""
+
+
+class WantedReleases(Wanted):
+    """Which releases: those of one state where it is named."""
+
+    state: State | Literal[""] = ""
+
+
+class WantedFile(Body):
+    """Which file a gate is asked about: the SHA-256 of its bytes."""
+
+    sha256: Digest
 
 
 class Check(Body):
@@ -139,18 +151,19 @@ class GateAnswer(Body):
     """Whether a version may be released, for a pipeline. ``exit_code`` is null while it is ``pending``.
 
     0: audited, passed, approved by somebody else, and all waivers it rests on still hold; 1: the audit failed, or the
-    release was rejected or withdrawn; 3: undetermined; 4: there was no audit.
+    release was rejected or withdrawn; 3: undetermined; 4: there was no audit. ``digest`` is the SHA-256 of the file.
+    Where a file has no release, ``release_id`` and ``state`` are null.
     """
 
-    release_id: Id
+    release_id: Id | None = None
     outcome: Literal["PASS", "FAIL", "UNDETERMINED", "NO AUDIT", "PENDING"]
     exit_code: Literal[0, 1, 3, 4] | None
     pending: bool
     why: str
-    state: State
-    model: str
-    version: int
+    state: State | None = None
+    model: str = ""
+    version: int = 0
     digest: str
-    audit_id: Id
-    policy: str
+    audit_id: Id | None = None
+    policy: str = ""
     entry: dict[str, Any] | None = None

@@ -58,7 +58,8 @@ def a_service(*answers):
 
 
 def run(server, *more, token=TOKEN):
-    command = ["gate", "--server", server, "--release", RELEASE, *more]
+    what = [] if more and more[0].endswith(".pmml") else ["--sha256", PASSES["digest"]]
+    command = ["gate", "--server", server, "--release", RELEASE, *what, *more]
     return CliRunner(env={"TREEWARDEN_TOKEN": token}).invoke(cli, command)
 
 
@@ -158,16 +159,86 @@ def test_a_token_goes_nowhere_in_clear(server, said):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--server", "https://x.example"], "--server needs --release"),
-        (["--server", "https://x.example", "--release", "1"], "--server needs a token"),
+        (["--server", "https://x.example", "a"], "--server needs a token"),
         (["--release", "1"], "--release goes with --server"),
-        (["--server", "https://x.example", "--release", "1", "--token", "t", "a", "b"], "one file"),
+        (["--sha256", "f" * 64], "--sha256 goes with --server"),
+        (["--server", "https://x.example", "--token", "t"], "the file that is published"),
+        (["--server", "https://x.example", "--token", "t", "a", "b"], "one alone"),
+        (["--server", "https://x.example", "--token", "t", "a", "--sha256", "f" * 64], "one alone"),
+        (["--server", "https://x.example", "--token", "t", "--release", "1"], "is published"),
+        (["--server", "https://x.example", "--token", "t", "--sha256", "F" * 64], "64 letters"),
     ],
 )
 def test_what_is_missing_is_wrong_usage(arguments, said):
     done = CliRunner(env={"TREEWARDEN_TOKEN": ""}).invoke(cli, ["gate", *arguments])
     assert done.exit_code == 2
     assert said in done.stderr
+
+
+DIGEST = PASSES["digest"]
+
+
+def run_by_file(server, *more):
+    env = {"TREEWARDEN_TOKEN": TOKEN}
+    return CliRunner(env=env).invoke(cli, ["gate", "--server", server, *map(str, more)])
+
+
+def test_a_file_is_asked_about_by_its_digest(tmp_path):
+    (tmp_path / "own.pmml").write_bytes(b"model")
+    with a_service(PASSES) as (server, asked):
+        assert run_by_file(server, tmp_path / "own.pmml").exit_code == 0
+        assert run_by_file(server, "--sha256", DIGEST).exit_code == 0
+    assert asked == [(f"/api/v1/gate?sha256={DIGEST}", f"Bearer {TOKEN}")] * 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ({**PASSES, "digest": "1" * 64}, "answered about another file"),
+        ({**PASSES, "release_id": None}, "says PASS without a release"),
+        ({**PASSES, "release_id": 7}, "answered what no gate answers"),
+        ((404, {"detail": "request: not found"}), "answered 404"),
+    ],
+)
+def test_an_answer_about_other_bytes_is_no_pass(answer, said):
+    with a_service(answer) as (server, _):
+        done = run_by_file(server, "--sha256", DIGEST)
+    assert done.exit_code == 4
+    assert said in done.stderr
+
+
+def test_a_file_that_nobody_uploaded_is_no_audit():
+    unknown = {**PASSES, "outcome": "NO AUDIT", "exit_code": 4, "release_id": None, "model": ""}
+    with a_service({**unknown, "version": 0, "why": "no file was uploaded"}) as (server, _):
+        done = run_by_file(server, "--sha256", DIGEST)
+    assert done.exit_code == 4
+    assert done.stdout.startswith("NO AUDIT: the file: no file was uploaded")
+
+
+def test_what_is_waited_for_is_said_whenever_it_is_something_else():
+    audited = {**WAITS, "why": "the audit is not done yet"}
+    said = []
+    with a_service(audited, audited, (503, b""), WAITS, WAITS, PASSES) as (server, _):
+        question = Question(server, TOKEN, sha256=DIGEST)
+        ask(question, 1000, pause=lambda _: None, say=said.append)
+    assert said == [
+        "waiting: the audit is not done yet",
+        "waiting: the service answered 503",
+        "waiting: waits",
+    ]
+
+
+def test_who_gives_up_says_what_was_waited_for_and_how_to_go_on():
+    with a_service(WAITS) as (server, _):
+        done = run_by_file(server, "--sha256", DIGEST, "--wait", "0")
+    assert done.exit_code == 3
+    assert "not decided within 0 seconds (waits)" in done.stdout
+    assert "--wait SECONDS" in done.stdout
+
+
+def test_nothing_is_asked_about_nothing():
+    with pytest.raises(RemoteError, match="name the file"):
+        ask(Question("https://x.example", TOKEN), 0)
 
 
 def test_a_token_with_a_line_break_is_refused():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ from reports.document.words import printable
 from treewarden.terminal.progress import Progress
 
 Command = Callable[..., Any]
-WAIT_SECONDS = 3600.0
+WAIT_SECONDS = 600.0
+DIGEST = re.compile(r"[0-9a-f]{64}")
 REMOTE = "treewarden.jobs.gate.remote"
 """Loaded when a server is asked: no other gate needs what talks to one."""
 
@@ -25,10 +27,17 @@ def remote_options(command: Command) -> Command:
             click.option(
                 "--server",
                 metavar="URL",
-                help="Ask a treewarden service whether a release may go out, and audit nothing here.",
+                help="Ask a treewarden service whether a file may be released, and audit nothing here.",
             ),
             click.option(
-                "--release", metavar="ID", help="The release that --server is asked about."
+                "--sha256",
+                metavar="DIGEST",
+                help="The file's SHA-256, where --server is asked and the file itself is not here.",
+            ),
+            click.option(
+                "--release",
+                metavar="ID",
+                help="One release that --server is asked about.  [default: the newest one of the file]",
             ),
             click.option(
                 "--token",
@@ -42,7 +51,7 @@ def remote_options(command: Command) -> Command:
                 default=WAIT_SECONDS,
                 show_default=True,
                 metavar="SECONDS",
-                help="How long --server is waited for; what is undecided then is undetermined.",
+                help="How long a decision is waited for; what is undecided then is undetermined (exit code 3).",
             ),
         )
     ):
@@ -52,6 +61,7 @@ def remote_options(command: Command) -> Command:
 
 def ask_server(
     server: str,
+    sha256: str | None,
     release: str | None,
     token: str | None,
     wait: float,
@@ -61,18 +71,20 @@ def ask_server(
     """Ask, print the answer, and return the exit code.
 
     Raises:
-        click.UsageError: something is missing, or there is more than one file.
+        click.UsageError: something is missing, or it is not one file that is asked about.
         RemoteError: there is no answer that can be relied on.
     """
-    if not release:
-        raise click.UsageError("--server needs --release ID; its page shows the line to copy")
     if not token:
         raise click.UsageError("--server needs a token: set TREEWARDEN_TOKEN, or say --token TOKEN")
-    if paths[1:]:
-        raise click.UsageError("with --server there is one file at most: the one that is published")
+    if len(paths) + (sha256 is not None) != 1:
+        problem = "--server needs the file that is published, and one alone: name it, or say --sha256 DIGEST"
+        raise click.UsageError(problem)
+    if sha256 is not None and not DIGEST.fullmatch(sha256):
+        raise click.UsageError("--sha256 takes 64 letters 0-9 a-f, as sha256sum prints them")
     file = paths[0] if paths else None
     remote = importlib.import_module(REMOTE)
-    found = remote.ask(remote.Question(server, token, release, file), wait, progress.step)
+    question = remote.Question(server, token, release or None, file, sha256 or "")
+    found = remote.ask(question, wait, progress.step, say=progress.say)
     for line in found.lines:
         click.echo(printable(line))
     code: int = found.exit_code

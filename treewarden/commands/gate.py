@@ -119,6 +119,7 @@ def gate_command(
     no_cache: bool,
     resume: Path | None,
     server: str | None,
+    sha256: str | None,
     release: str | None,
     token: str | None,
     wait: float,
@@ -130,14 +131,16 @@ def gate_command(
     since an earlier gate is not audited again. A form goes into one file for all models (--format sarif=gate.sarif),
     or into a folder with a report of each (--format html=reports/).
 
-    With --server nothing is audited here: a service is asked, and waited for, whether a release may go out. PATHS may
-    then name the file that is about to be published: another one than was audited fails.
+    With --server nothing is audited here: a service is asked whether a file may be released, by its SHA-256, and a
+    decision is waited for. PATHS is then the one file that is about to be published. It passes only where its very
+    bytes were audited, and their newest release was approved.
     """
     progress = Progress(quiet)
     if server is not None:
-        context.exit(ask_server(server, release, token, wait, paths, progress))
-    if release is not None:
-        raise click.UsageError("--release goes with --server: whom to ask about it")
+        context.exit(ask_server(server, sha256, release, token, wait, paths, progress))
+    for name, value in (("--release", release), ("--sha256", sha256)):
+        if value is not None:
+            raise click.UsageError(f"{name} goes with --server: whom to ask about it")
     if bool(attestations) != bool(trust):
         raise click.UsageError(
             "--attestation and --trust go together: whose word is taken for an audit"

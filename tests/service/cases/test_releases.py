@@ -19,6 +19,7 @@ from service.schemas.policies import Deciding, NewWaiver
 from service.schemas.releases import NewComment, NewRelease, NewReview
 from tests.service import sites
 from tests.service.jobs import work_to_do as make
+from tests.service.sealing import seal_all
 
 APPROVE = NewReview(decision="approve")
 
@@ -40,13 +41,7 @@ def bob(site, home):
 
 def audited(site, who, verdict="PASS", waivers=()):
     made = make.an_audit(site, who, make.a_version(site, who), None)
-    with site.unit() as unit:
-        unit.connection.execute(
-            update(audit)
-            .where(audit.c.id == made)
-            .values(state="done", verdict=verdict, exit_code=0, waivers=list(waivers))
-        )
-    return made
+    return make.judged(site, made, verdict, waivers=list(waivers))
 
 
 def opened(site, who, audit_id):
@@ -316,6 +311,7 @@ def test_the_gate_says_of_every_row_what_it_says_of_its_state(site, home, ann, b
                     .values(state=audit_state, verdict=verdict)
                 )
                 unit.connection.execute(update(release).values(state=state))
+            seal_all(site)
             assert exit_code(site, ann, made) == expected(audit_state, verdict, state, waived), (
                 audit_state,
                 verdict,

@@ -2,6 +2,7 @@ import pytest
 from click.testing import CliRunner
 
 from service.database.levels import head
+from service.vault.vault import KEY_FILE
 from tests.service import sites
 from tests.service.tables import add, files
 from treewarden.cli import cli
@@ -42,6 +43,7 @@ def test_a_database_without_tables_is_told_how_to_make_them(empty, tmp_path):
 def test_what_is_backed_up_is_restored_and_checked(site, empty, tmp_path):
     add(site, sites.somebody(site, sites.an_organisation(site), "ann"))
     assert run("backup", tmp_path / "copy", *where(site))[0] == 0
+    (empty[1] / KEY_FILE).write_bytes((site.settings.data_dir / KEY_FILE).read_bytes())
     assert run("restore", tmp_path / "copy", *empty)[0] == 0
     code, said = run("check", *empty)
     assert (code, "wrong" in said) == (

@@ -25,6 +25,7 @@ from service.operations.checking import check
 from service.schemas.releases import NewRelease
 from tests.service import sites
 from tests.service.jobs import work_to_do as make
+from tests.service.sealing import seal_all
 from tests.service.tables import DATA, add, an_audit, rows
 
 
@@ -58,6 +59,7 @@ def full(site):
                 expires_at=unit.now,
             )
         )
+    seal_all(site)
     return site
 
 

@@ -1,4 +1,4 @@
-"""Asks a treewarden service whether a release may go out, and waits until that is decided."""
+"""Asks a treewarden service whether a file may be released, and waits until that is decided."""
 
 from __future__ import annotations
 
@@ -27,18 +27,26 @@ PASSING_TROUBLE = frozenset({429, 500, 502, 503, 504})
 """Answers after which it is worth asking again: the service may be starting anew."""
 
 
+LATER = "run this again once it is, or wait longer with --wait SECONDS"
+
+
 class RemoteError(TreewardenError):
     """The service cannot be reached, does not know who asks, or answers what is not understood."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Which release of which service is asked about, and by whom; ``file`` is what is about to be published."""
+    """What is about to be published, which service is asked about it, and by whom.
+
+    The bytes are those of ``file``, or known by their ``sha256`` alone. ``release`` names one release; without it, the
+    service looks for the newest one of these bytes.
+    """
 
     server: str
     token: str = field(repr=False)
-    release: str
+    release: str | None = None
     file: Path | None = None
+    sha256: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +63,13 @@ class Answered:
     @property
     def lines(self) -> tuple[str, ...]:
         """What is printed."""
-        what = f"{self.model}, version {self.version}" if self.model else "the release"
+        what = f"{self.model}, version {self.version}" if self.model else "the file"
         digest = (f"  sha256 {self.digest}",) if self.digest else ()
         return (f"{self.outcome}: {what}: {self.why}", *digest)
+
+
+def mute(text: str) -> None:
+    """Say nothing of what is waited for."""
 
 
 def ask(
@@ -65,16 +77,19 @@ def ask(
     wait_seconds: float,
     step: Step = silent,
     pause: Callable[[float], object] = time.sleep,
+    say: Callable[[str], object] = mute,
 ) -> Answered:
     """Return what the service says, at the latest after ``wait_seconds``: what is undecided then is no pass.
+
+    ``say`` is told what is waited for, whenever that is something else than before.
 
     Raises:
         RemoteError: there is no answer that can be relied on.
     """
-    address = _address(question)
-    digest = None if question.file is None else _digest(question.file)
-    ends, seconds = time.monotonic() + wait_seconds, FIRST_PAUSE_SECONDS
-    with step(f"waiting for release {question.release}"):
+    digest = question.sha256 or (None if question.file is None else _digest(question.file))
+    address = _address(question, digest)
+    ends, seconds, last = time.monotonic() + wait_seconds, FIRST_PAUSE_SECONDS, ""
+    with step(f"asking {question.server}"):
         while True:
             left = ends - time.monotonic()
             try:
@@ -82,12 +97,17 @@ def ask(
             except _PassingError as error:
                 if left <= 0:
                     raise RemoteError(question.server, error.problem) from error
+                why = f"the service {error.problem}"
             else:
                 if not said["pending"]:
                     return _checked(said, digest, question)
+                why = said["why"]
                 if left <= 0:
-                    why = f"not decided within {wait_seconds:g} seconds ({said['why']})"
-                    return Answered("UNDETERMINED", EXITS["UNDETERMINED"], why)
+                    late = f"not decided within {wait_seconds:g} seconds ({why}); {LATER}"
+                    return Answered("UNDETERMINED", EXITS["UNDETERMINED"], late)
+            if why != last:
+                say(f"waiting: {why}")
+            last = why
             pause(max(0.0, min(seconds, left)))
             seconds = min(seconds * 1.5, LONGEST_PAUSE_SECONDS)
 
@@ -115,8 +135,8 @@ class _StayHere(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def _address(question: Question) -> str:
-    """Return where the gate of the release is.
+def _address(question: Question, digest: str | None) -> str:
+    """Return where the gate of the release, or of the bytes, is.
 
     Raises:
         RemoteError: the server's address is none, or would have the token sent in clear.
@@ -133,8 +153,12 @@ def _address(question: Question) -> str:
         raise RemoteError(where, f"holds a name or a password; {advice}, and the token beside it")
     if found.scheme == "http" and not _is_here(host):
         raise RemoteError(where, "would send the token in clear; give an https address")
-    release = quote(question.release, safe="")
-    return f"{question.server.rstrip('/')}/api/v1/releases/{release}/gate"
+    api = f"{question.server.rstrip('/')}/api/v1"
+    if question.release is not None:
+        return f"{api}/releases/{quote(question.release, safe='')}/gate"
+    if digest is None:
+        raise RemoteError("gate", "nothing to ask about; name the file that is published")
+    return f"{api}/gate?sha256={quote(digest, safe='')}"
 
 
 def _is_here(host: str) -> bool:
@@ -177,7 +201,7 @@ def _understood(data: bytes, address: str) -> Mapping[str, Any]:
     except (ValueError, RecursionError):
         said = None
     wanted = {
-        "release_id": str,
+        "release_id": str | None,
         "pending": bool,
         "why": str,
         "outcome": str,
@@ -196,19 +220,23 @@ def _checked(said: Mapping[str, Any], digest: str | None, question: Question) ->
     """Return an answer that agrees with itself, with what was asked, and with the file.
 
     Raises:
-        RemoteError: it is about another release, or its exit code is not that of its outcome.
+        RemoteError: it is about another release or file, or its exit code is not that of its outcome.
     """
-    if said["release_id"] != question.release:
+    if question.release not in (None, said["release_id"]):
         raise RemoteError(question.server, "answered about another release; that is no answer")
     outcome, code = said["outcome"], said.get("exit_code")
     if EXITS.get(outcome) != code or not isinstance(code, int) or isinstance(code, bool):
         raise RemoteError(
             question.server, f"says {outcome!r} with exit code {code!r}; that is no answer"
         )
+    if code == 0 and said["release_id"] is None:
+        raise RemoteError(question.server, "says PASS without a release; that is no answer")
     found = Answered(outcome, code, said["why"], said["model"], said["version"], said["digest"])
     if digest is None or digest == found.digest:
         return found
-    name = "" if question.file is None else question.file.name
+    if question.release is None:
+        raise RemoteError(question.server, "answered about another file; that is no answer")
+    name = "this" if question.file is None else question.file.name
     why = f"{name} is another file than the one that was audited (its sha256 is {digest})"
     return Answered("FAIL", EXITS["FAIL"], why, found.model, found.version, found.digest)
 

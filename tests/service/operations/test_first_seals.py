@@ -1,0 +1,90 @@
+import pytest
+from sqlalchemy import delete, update
+
+from service.cases import releases
+from service.cases.gating import gate_answer
+from service.cases.waivers import approve_waiver, in_force, request_waiver
+from service.database.tables import audit, log_head, release, review, waiver
+from service.errors import SetupError
+from service.operations.checking import check
+from service.operations.first_seals import FIRST_LEVEL, seal_older
+from service.schemas.policies import Deciding, NewWaiver
+from service.schemas.releases import NewRelease, NewReview
+from service.vault.sealing import new_key
+from service.vault.vault import Vault
+from tests.service import sites
+from tests.service.jobs import work_to_do as make
+
+
+@pytest.fixture
+def ann(site):
+    return sites.somebody(site, sites.an_organisation(site), "ann", "submitter")
+
+
+@pytest.fixture
+def older(site, ann):
+    """A release that was approved before there were seals, and a waiver."""
+    bob = sites.somebody(site, ann.organisation_id, "bob", "reviewer")
+    audited = make.judged(site, make.an_audit(site, ann, make.a_version(site, ann), None))
+    with site.unit() as unit:
+        made = releases.open_release(unit, ann, NewRelease(audit_id=audited, title="Loans")).id
+        releases.tick(unit, bob, made, "text-1", True)
+        releases.review(unit, bob, made, NewReview(decision="approve"))
+        day = unit.now.date().replace(month=12, day=31)
+        new = NewWaiver(
+            clause="k", leaf="1" * 24, reason="known", owner="ann", ticket="T-1", expires=day
+        )
+        approve_waiver(unit, bob, request_waiver(unit, ann, new).id, Deciding())
+    with site.unit() as unit:
+        for table in (audit, release, review, waiver):
+            unit.connection.execute(update(table).values(seal=None))
+        unit.connection.execute(delete(log_head))
+    return made
+
+
+def exit_code(site, who, release_id):
+    with site.reading() as unit:
+        return gate_answer(unit, who, release_id).exit_code
+
+
+def test_what_agrees_with_the_log_is_sealed_when_seals_come(site, ann, older):
+    assert exit_code(site, ann, older) == 3
+    assert seal_older(site, "0001") == 2
+    assert exit_code(site, ann, older) == 0
+    assert [each.problem for each in check(site) if each.problem] == []
+    with site.reading() as unit:
+        assert len(in_force(unit, ann.organisation_id, "f" * 64, "m", 1000)) == 1
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        (audit, {"verdict": "UNDETERMINED"}),
+        (release, {"state": "released"}),
+        (waiver, {"state": "revoked"}),
+    ],
+    ids=lambda values: values[0].name,
+)
+def test_what_the_log_tells_otherwise_is_not_sealed(site, ann, older, values):
+    table, change = values
+    with site.unit() as unit:
+        unit.connection.execute(update(table).values(**change))
+    seal_older(site, "0001")
+    problems = [each for each in check(site) if each.problem]
+    assert [each.what for each in problems] == [table.name]
+    assert exit_code(site, ann, older) == (0 if table is waiver else 3)
+
+
+@pytest.mark.parametrize("before", [None, FIRST_LEVEL])
+def test_nothing_is_sealed_later(site, ann, older, before):
+    assert seal_older(site, before) == 0
+    assert exit_code(site, ann, older) == 3
+
+
+def test_nothing_is_sealed_with_another_key(site, ann, older):
+    other = sites.open_site(site.settings)
+    object.__setattr__(other, "vault", Vault(site.vault.folder, new_key()))
+    with pytest.raises(SetupError, match="does not open"):
+        seal_older(other, "0001")
+    other.engine.dispose()
+    assert exit_code(site, ann, older) == 3
