@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlalchemy import Row, select
 
+from reports.document.words import printable
 from service.database.tables import log_entry
 from service.errors import InvalidError
 from service.ledger.log import FIRST, digest_of
@@ -17,6 +18,7 @@ from service.people.principal import Principal
 from service.schemas.base import Page, Wanted
 from service.schemas.telling import LogCheck, LogEntry
 from service.site import Site, Unit
+from service.unseen import shown_in_json
 
 PART = 500
 COLUMNS = tuple(LogEntry.model_fields)
@@ -64,23 +66,27 @@ def check_log(unit: Unit, who: Principal | str) -> LogCheck:
 
 
 def exported_json(site: Site, who: Principal) -> Iterator[str]:
-    """Yield the whole log as JSON, oldest row first, a part at a time."""
+    """Yield the whole log as JSON, oldest row first, a part at a time; what acts on a terminal is escaped as JSON does."""
     opening = "[\n"
     for part in _parts(site, who.organisation_id):
         for row in part:
-            yield opening + _entry(row).model_dump_json()
+            yield opening + shown_in_json(_entry(row).model_dump_json())
             opening = ",\n"
     yield "[]\n" if opening == "[\n" else "\n]\n"
 
 
 def exported_csv(site: Site, who: Principal) -> Iterator[str]:
-    """Yield the whole log as CSV, oldest row first; no cell begins as a formula of a spreadsheet does."""
+    """Yield the whole log as CSV, oldest row first.
+
+    No cell begins as a formula of a spreadsheet does, and signs that nobody sees are written out; the exact text is in
+    the JSON.
+    """
     yield _line(COLUMNS)
     for part in _parts(site, who.organisation_id):
         for row in part:
             said = json.loads(_entry(row).model_dump_json())
             said["detail"] = json.dumps(said["detail"], sort_keys=True)
-            yield _line([_harmless(str(said[name])) for name in COLUMNS])
+            yield _line([_harmless(printable(str(said[name]))) for name in COLUMNS])
 
 
 def _parts(site: Site, organisation_id: str) -> Iterator[list[Row[Any]]]:
