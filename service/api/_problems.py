@@ -82,6 +82,9 @@ async def _invalid(request: Request, error: Exception) -> Response:
     ]
     names = ", ".join(each["field"] for each in errors[:5])
     detail = f"{names}: cannot be; look at the fields in “errors”"
+    if not request.url.path.startswith("/api/"):
+        last = ", ".join(each["field"].rpartition(".")[2].replace("_", " ") for each in errors[:5])
+        detail = f"{last}: cannot be; go back, and change or leave out what you gave"
     return problem(request.url.path, 422, "Invalid", detail, errors=errors)
 
 

@@ -66,7 +66,7 @@ def check_log(unit: Unit, who: Principal | str) -> LogCheck:
 
 
 def exported_json(site: Site, who: Principal) -> Iterator[str]:
-    """Yield the whole log as JSON, oldest row first, a part at a time; what acts on a terminal is escaped as JSON does."""
+    """Yield the whole log as JSON, oldest row first, a part at a time; signs that nobody sees are escaped."""
     opening = "[\n"
     for part in _parts(site, who.organisation_id):
         for row in part:

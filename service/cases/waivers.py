@@ -43,7 +43,7 @@ def request_waiver(unit: Unit, who: Principal, new: NewWaiver) -> Waiver:
     if new.expires < unit.now.date():
         raise InvalidError("expires", f"{new.expires} is over; give a day to come")
     if not new.leaf and not new.digest:
-        problem = "is missing, and so is digest; say for which leaf it is, or for which model file"
+        problem = "is missing; say for which leaf it is, or give the digest of the model file"
         raise InvalidError("leaf", problem)
     longest = longest_days(unit, who)
     if (new.expires - unit.now.date()).days > longest:

@@ -16,6 +16,7 @@ from markupsafe import Markup, escape
 
 import treewarden
 from service import unseen
+from service.pages._labels import labels_of
 from service.people.principal import Principal
 
 STATIC = resources.files("service.pages") / "static"
@@ -35,7 +36,11 @@ def page(
 
     Signs that nobody sees are written out wherever they stand: a name must not look like another.
     """
-    text = environment().get_template(name).render(here=request.url.path, who=who, **context)
+    text = (
+        environment()
+        .get_template(name)
+        .render(here=request.url.path, who=who, labels=labels_of(name), **context)
+    )
     return HTMLResponse(
         unseen.shown(text), status_code=status, headers={"Cache-Control": "no-store"}
     )

@@ -14,6 +14,7 @@ from service.api._asking import AtSite, Reading, Who, asks, reads
 from service.cases.policies import add_pack, diff_packs, get_pack, list_packs
 from service.errors import ServiceError
 from service.pages._forms import refusal, see, status_of
+from service.pages._labels import PACK
 from service.pages._rendering import page
 from service.pages._typed import Typed
 from service.people.permissions import Permission
@@ -123,5 +124,5 @@ def _new(
         toml=toml,
         note=note,
         begin=begin,
-        refused=refusal(error) if error else "",
+        refused=refusal(error, PACK) if error else "",
     )

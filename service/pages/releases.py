@@ -23,6 +23,7 @@ from service.cases.releases import (
 )
 from service.errors import InvalidError, ServiceError
 from service.pages._forms import refusal, see, status_of
+from service.pages._labels import RELEASE_DECISION
 from service.pages._rendering import page
 from service.pages._typed import Typed
 from service.people.permissions import Permission
@@ -180,5 +181,5 @@ def _shown(
         has_more=findings.next is not None,
         server=unit.site.settings.base_url.rstrip("/") or str(request.base_url).rstrip("/"),
         typed=typed,
-        refused=refusal(error) if error else "",
+        refused=refusal(error, RELEASE_DECISION) if error else "",
     )

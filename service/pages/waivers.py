@@ -22,6 +22,7 @@ from service.cases.waivers import (
 )
 from service.errors import ServiceError
 from service.pages._forms import refusal, see, status_of
+from service.pages._labels import WAIVER, WAIVER_DECISION, WAIVERS_FILE
 from service.pages._rendering import page
 from service.pages._typed import Typed
 from service.people.permissions import Permission
@@ -126,7 +127,7 @@ def post_import(
             who,
             status=status_of(error),
             toml=toml,
-            refused=refusal(error),
+            refused=refusal(error, WAIVERS_FILE),
             taken=None,
         )
     return page(request, "waivers_import.html.j2", who, toml="", refused="", taken=taken)
@@ -199,7 +200,7 @@ def _shown(
         waiver=get_waiver(unit, who, waiver_id),
         today=unit.now.date(),
         comment=comment,
-        refused=refusal(error) if error else "",
+        refused=refusal(error, WAIVER_DECISION) if error else "",
     )
 
 
@@ -216,7 +217,7 @@ def _new(
         status=status_of(error) if error else 200,
         asked=asked,
         wrong=_wrong(error),
-        refused=refusal(error) if error else "",
+        refused=refusal(error, WAIVER) if error else "",
     )
 
 
