@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import Any
 
 from pydantic import ValidationError
-from sqlalchemy import ColumnElement, Row, and_, insert, or_, select, true, update
+from sqlalchemy import ColumnElement, Row, and_, func, insert, or_, select, true, update
 
 from policies.waiving.waivers import read_waivers
 from ppdm_models.errors import WaiverError
-from service.cases.paging import paged
+from service.cases.paging import NEWEST, OLDEST, Order, narrowed, paged
 from service.cases.policies import longest_days
-from service.cases.waiver_shown import as_file, shown, waivers_from
+from service.cases.waiver_shown import ASKED, as_file, shown, waivers_from
 from service.database.tables import waiver
 from service.errors import (
     ConflictError,
@@ -27,9 +27,24 @@ from service.ledger.events import Event, emit
 from service.ledger.log import record
 from service.people.principal import Principal
 from service.schemas.base import Page, Wanted
-from service.schemas.policies import Deciding, Imported, NewWaiver, Waiver
+from service.schemas.policies import Deciding, Imported, NewWaiver, Sort, Waiver
 from service.site import Unit
 
+SEARCHED = (
+    waiver.c.clause,
+    waiver.c.model_name,
+    waiver.c.reason,
+    waiver.c.owner,
+    waiver.c.ticket,
+    ASKED.c.name,
+)
+"""Where the words stand that waivers are looked for by."""
+ORDERS: Mapping[Sort, Order] = {
+    "newest": NEWEST,
+    "oldest": OLDEST,
+    "ends": Order(waiver.c.expires),
+    "clause": Order(func.lower(waiver.c.clause)),
+}
 OWN = "nobody decides about what he asked for himself; let somebody else decide"
 
 
@@ -78,12 +93,20 @@ def request_waiver(unit: Unit, who: Principal, new: NewWaiver) -> Waiver:
     return get_waiver(unit, who, made)
 
 
-def list_waivers(unit: Unit, who: Principal, wanted: Wanted, state: str = "") -> Page[Waiver]:
-    """Return waivers, of one state where it is named."""
-    statement = waivers_from(who.organisation_id)
+def list_waivers(
+    unit: Unit,
+    who: Principal,
+    wanted: Wanted,
+    state: str = "",
+    *,
+    text: str = "",
+    sort: Sort = "newest",
+) -> Page[Waiver]:
+    """Return waivers, of one state where it is named, and with all words of a text."""
+    statement = narrowed(waivers_from(who.organisation_id), text, SEARCHED)
     if state:
         statement = statement.where(waiver.c.state == state)
-    rows, following = paged(unit, statement, waiver.c.id, wanted)
+    rows, following = paged(unit, statement, waiver.c.id, wanted, ORDERS[sort])
     return Page(items=tuple(shown(unit, row) for row in rows), next=following)
 
 

@@ -24,11 +24,11 @@ from service.errors import ServiceError
 from service.pages._forms import refusal, see, status_of
 from service.pages._labels import WAIVER, WAIVER_DECISION, WAIVERS_FILE
 from service.pages._rendering import page
-from service.pages._typed import Typed
+from service.pages._typed import Typed, Words
 from service.people.permissions import Permission
 from service.people.principal import Principal
 from service.schemas.base import Body, Id, Wanted
-from service.schemas.policies import Deciding, NewWaiver
+from service.schemas.policies import Deciding, NewWaiver, Sort
 from service.site import Site, Unit
 
 ROUTER = APIRouter(tags=["pages"])
@@ -65,10 +65,13 @@ def get_waivers(
     who: Who,
     unit: Reading,
     state: Literal["", "requested", "approved", "refused", "revoked"] = "",
+    text: Words = "",
+    sort: Sort = "newest",
     cursor: Annotated[str, Query(max_length=200)] = "",
 ) -> Response:
-    """Show waivers, newest first."""
-    found = list_waivers(unit, who, Wanted(cursor=cursor, limit=50), state=state)
+    """Show waivers, all or those that are like what was asked."""
+    wanted = Wanted(cursor=cursor, limit=50)
+    found = list_waivers(unit, who, wanted, state=state, text=text, sort=sort)
     return page(
         request,
         "waivers.html.j2",
@@ -76,6 +79,8 @@ def get_waivers(
         waivers=found.items,
         next=found.next,
         state=state,
+        text=text,
+        sort=sort,
         states=STATES,
         today=unit.now.date(),
         is_first=not cursor,
