@@ -55,8 +55,8 @@ def test_every_line_is_one_that_a_shell_understands(document):
             "-H",
             "Authorization: Bearer $TREEWARDEN_TOKEN",
         ]
-        address = words[-1].partition("?")[0].removeprefix("$TREEWARDEN_URL")
-        path = re.sub(r"\$\{(\w+):\?\}", lambda found: f"{{{found[1].lower()}}}", address)
+        address = re.sub(r"\$\{(\w+):\?\}", lambda found: f"{{{found[1].lower()}}}", words[-1])
+        path = address.partition("?")[0].removeprefix("$TREEWARDEN_URL")
         assert path == each.path
         if "--json" in words:
             assert json.loads(words[words.index("--json") + 1])
@@ -73,7 +73,8 @@ def test_every_line_is_one_that_a_shell_understands(document):
 def test_what_a_query_needs_is_in_the_line(document):
     lines = {(each.method, each.path): each.curl for each in all_of(described(document))}
     assert (
-        '/compare?from=${FROM:?}&to=${TO:?}"' in lines["GET", f"{PREFIX}/models/{{model_id}}/compare"]
+        '/compare?from=${FROM:?}&to=${TO:?}"'
+        in lines["GET", f"{PREFIX}/models/{{model_id}}/compare"]
     )
     assert '?kind=model"' in lines["PUT", f"{PREFIX}/blobs/{{sha256}}"]
 
