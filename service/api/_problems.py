@@ -29,7 +29,8 @@ PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark"><title>{title} · treewarden</title>
 <link rel="stylesheet" href="/static/style.css"></head>
-<body><main><div class="head"><h1>{title}</h1></div><p>{detail}</p>
+<body><header class="bar"><div class="inner"><a class="brand" href="/">treewarden</a></div></header>
+<main><div class="head"><h1>{title}</h1></div><p>{detail}</p>
 <div class="buttons"><a class="button" href="/">Back to the overview</a></div></main></body></html>
 """
 

@@ -78,11 +78,13 @@ def _newest_verdicts(unit: Unit, who: Principal, version_ids: Sequence[str]) -> 
         )
         .group_by(audit.c.model_version_id)
     )
-    rows = unit.connection.execute(
-        select(audit.c.id, audit.c.model_version_id, audit.c.verdict, audit.c.pack_name).where(
-            audit.c.id.in_(last)
-        )
+    columns: tuple[Any, ...] = (
+        audit.c.id,
+        audit.c.model_version_id,
+        audit.c.verdict,
+        audit.c.pack_name,
     )
+    rows = unit.connection.execute(select(*columns).where(audit.c.id.in_(last)))
     return {row.model_version_id: row for row in rows}
 
 

@@ -16,8 +16,8 @@ UNTOLD = ("HTTPValidationError", "ValidationError")
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
 TOKEN = '-H "Authorization: Bearer $TREEWARDEN_TOKEN"'
 LIMITS = (
-    ("minLength", "at least {} characters"),
-    ("maxLength", "at most {} characters"),
+    ("minLength", "length at least {}"),
+    ("maxLength", "length at most {}"),
     ("minimum", "at least {}"),
     ("maximum", "at most {}"),
     ("minItems", "at least {} of them"),
@@ -43,6 +43,7 @@ class Schema:
     """A body by name: what it is, its fields, or the words that it may be, and an example as JSON."""
 
     name: str
+    title: str
     text: str
     fields: tuple[Value, ...]
     words: tuple[str, ...]
@@ -96,8 +97,9 @@ def _operation(
         _value(each["name"], each["in"], each["schema"], bool(each.get("required")))
         for each in said.get("parameters", ())
     )
-    contents = said.get("requestBody", {}).get("content", {})
-    media, content = next(iter(contents.items()), ("", {}))
+    contents: Mapping[str, Any] = said.get("requestBody", {}).get("content", {})
+    nothing: Mapping[str, Any] = {}
+    media, content = next(iter(contents.items()), ("", nothing))
     body = _named(content.get("schema", {}))
     example = schemas[body].example if body else ""
     answers = tuple(
@@ -159,6 +161,7 @@ def _schema(name: str, said: Mapping[str, Any]) -> Schema:
     examples = said.get("examples", ())
     return Schema(
         name=name,
+        title=said.get("title", name),
         text=said.get("description", "").strip(),
         fields=fields,
         words=tuple(map(str, said.get("enum", ()))),

@@ -23,6 +23,10 @@ HEADS = {
 }
 
 
+BEGINNINGS = ("Broken by", "Needs", "Only for", "Serves", "Source:", "Why:")
+"""With what sentences about a clause begin."""
+
+
 def facts_of(version: Version | None) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Return what a version publishes, as heads with their lines; nothing where it was not read."""
     if version is None or version.summary is None:
@@ -40,7 +44,14 @@ def paragraphs(lines: Iterable[str]) -> tuple[tuple[str, str], ...]:
     found: list[list[str]] = [[]]
     for line in lines:
         if line.strip():
-            found[-1].append(line.strip())
+            text = line.strip()
+            if (
+                len(found[-1]) > 1
+                and text.startswith(BEGINNINGS)
+                and found[-1][-1][-1] not in ".:;"
+            ):
+                found[-1][-1] += "."
+            found[-1].append(text)
         elif found[-1]:
             found.append([])
     return tuple((head, " ".join(rest)) for head, *rest in filter(None, found))

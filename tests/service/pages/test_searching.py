@@ -70,6 +70,7 @@ def test_an_address_that_cannot_be_is_explained(client, path):
     answer = client.get(path)
     assert answer.status_code == 422
     assert "go back" in answer.text
+    assert 'name="viewport"' in answer.text
 
 
 def test_waivers_that_end_soonest_come_first(client):
