@@ -30,9 +30,7 @@ def sent(value: object) -> Markup:
 
 def shown_in_json(text: str) -> str:
     """Return JSON whose unseen signs are escaped, which means the same and acts on no terminal."""
-    return CANDIDATE.sub(
-        lambda sign: json.dumps(sign[0])[1:-1] if _is_unseen(sign[0]) else sign[0], text
-    )
+    return CANDIDATE.sub(lambda sign: _in_json(sign[0]), text)
 
 
 def _is_unseen(sign: str) -> bool:
@@ -41,6 +39,13 @@ def _is_unseen(sign: str) -> bool:
 
 def _written(sign: str) -> str:
     return sign.encode("unicode_escape").decode() if _is_unseen(sign) else sign
+
+
+def _in_json(sign: str) -> str:
+    if not _is_unseen(sign):
+        return sign
+    escaped = json.dumps(sign)[1:-1]
+    return escaped if escaped != sign else f"\\u{ord(sign):04x}"  # JSON may leave DEL as it is
 
 
 def _referred(sign: str) -> str:
