@@ -13,6 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException
 
+from reports.document.words import printable
 from service.errors import NotSignedInError, ServiceError
 
 MEDIA_TYPE = "application/problem+json"
@@ -25,9 +26,12 @@ BOUND = {
 """What an unexpected error is answered with: that answer is made outside of all that guards the others."""
 SAFE_METHODS = ("GET", "HEAD")
 PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{title} – treewarden</title>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark"><title>{title} · treewarden</title>
 <link rel="stylesheet" href="/static/style.css"></head>
-<body><main><h1>{title}</h1><p>{detail}</p><p><a href="/">Back to the overview</a></p></main></body></html>
+<body><header class="bar"><div class="inner"><a class="brand" href="/">treewarden</a></div></header>
+<main><div class="head"><h1>{title}</h1></div><p>{detail}</p>
+<div class="buttons"><a class="button" href="/">Back to the overview</a></div></main></body></html>
 """
 
 
@@ -50,7 +54,7 @@ def problem(
 ) -> Response:
     """Return a refusal of what was asked at ``path``."""
     if not path.startswith("/api/"):
-        told = PAGE.format(title=escape(title), detail=escape(detail))
+        told = PAGE.format(title=escape(title), detail=escape(printable(detail)))
         return HTMLResponse(told, status, headers)
     kind = URN + re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
     body: dict[str, Any] = {"type": kind, "title": title, "status": status}
@@ -79,6 +83,9 @@ async def _invalid(request: Request, error: Exception) -> Response:
     ]
     names = ", ".join(each["field"] for each in errors[:5])
     detail = f"{names}: cannot be; look at the fields in “errors”"
+    if not request.url.path.startswith("/api/"):
+        last = ", ".join(each["field"].rpartition(".")[2].replace("_", " ") for each in errors[:5])
+        detail = f"{last}: cannot be; go back, and change or leave out what you gave"
     return problem(request.url.path, 422, "Invalid", detail, errors=errors)
 
 

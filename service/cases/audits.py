@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -24,18 +24,20 @@ from service.cases.erasing import erase_files
 from service.cases.jobs import cancel_job
 from service.cases.models import get_version
 from service.cases.options import audit_options, check_columns
-from service.cases.paging import paged
+from service.cases.paging import paged, NEWEST, OLDEST, Order, narrowed
 from service.cases.policies import chosen_pack, days_allowed
 from service.cases.queueing import queue_job
 from service.cases.quotas import check_waiting
 from service.cases.tables import claim_table
 from service.cases.waivers import in_force
 from service.database.tables import (
+    account,
     audit,
     blob,
     finding,
     job,
     job_event,
+    model,
     model_version,
     report,
 )
@@ -44,9 +46,24 @@ from service.ids import new_id
 from service.ledger.log import record
 from service.people.permissions import Permission
 from service.people.principal import Principal
-from service.schemas.audits import Audit, Finding, NewAudit, Progress
+from service.schemas.audits import Audit, Finding, NewAudit, Progress, Sort
 from service.schemas.base import Page, Wanted
 from service.site import Unit
+
+SEARCHED = (
+    model.c.name,
+    audit.c.pack_name,
+    audit.c.headline,
+    audit.c.problem,
+    audit.c.purpose,
+    account.c.name,
+)
+"""Where the words stand that audits are looked for by."""
+ORDERS: Mapping[Sort, Order] = {
+    "newest": NEWEST,
+    "oldest": OLDEST,
+    "model": Order(func.lower(model.c.name)),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +145,12 @@ def list_audits(
     state: str = "",
     verdict: str = "",
     model_id: str = "",
+    *,
+    text: str = "",
+    sort: Sort = "newest",
 ) -> Page[Audit]:
-    """Return audits, of one state, verdict or model where these are named."""
-    statement = audits_of(who)
+    """Return audits, of one state, verdict or model where these are named, and with all words of a text."""
+    statement = narrowed(audits_of(who), text, SEARCHED)
     for column, value in (
         (shown_state(), state),
         (audit.c.verdict, verdict),
@@ -138,7 +158,7 @@ def list_audits(
     ):
         if value:
             statement = statement.where(column == value)
-    rows, following = paged(unit, statement, audit.c.id, wanted)
+    rows, following = paged(unit, statement, audit.c.id, wanted, ORDERS[sort])
     return Page(items=all_shown(unit, who, rows), next=following)
 
 

@@ -102,7 +102,11 @@ def _findings(unit: Unit, of: Row[Any] | None) -> dict[str, Difference]:
     )
     return {
         row.result_id: Difference(
-            clause=row.clause, leaf=row.leaf, verdict=row.verdict, message=row.message
+            clause=row.clause,
+            leaf=row.leaf,
+            verdict=row.verdict,
+            message=row.message,
+            path=row.path,
         )
         for row in rows
     }

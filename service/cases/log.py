@@ -6,39 +6,68 @@ import csv
 import io
 import json
 from collections.abc import Iterator
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
-from sqlalchemy import Row, select
+from sqlalchemy import Row, Text, cast, select
 
+from reports.document.words import printable
+from service.cases.paging import narrowed
 from service.database.tables import log_entry
 from service.errors import InvalidError
 from service.ledger.log import FIRST, digest_of, head_problem
 from service.people.permissions import Permission
 from service.people.principal import Principal
 from service.schemas.base import Page, Wanted
-from service.schemas.telling import LogCheck, LogEntry
+from service.schemas.telling import LogCheck, LogEntry, Sort
 from service.site import Site, Unit
+from service.unseen import shown_in_json
 
 PART = 500
 COLUMNS = tuple(LogEntry.model_fields)
 HIDDEN = "for those who may see full reports"
 """What stands for the digest of a table, which confirms whoever guesses the table; the chain is of what was written."""
+SEARCHED = (
+    log_entry.c.actor,
+    log_entry.c.action,
+    log_entry.c.object_kind,
+    log_entry.c.object_id,
+    cast(log_entry.c.detail, Text),
+)
+"""Where the words stand that rows are looked for by."""
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-def list_log(unit: Unit, who: Principal, wanted: Wanted) -> Page[LogEntry]:
-    """Return rows of the organisation's log, newest first; the cursor is a number here.
+def list_log(
+    unit: Unit,
+    who: Principal,
+    wanted: Wanted,
+    *,
+    text: str = "",
+    since: date | None = None,
+    until: date | None = None,
+    sort: Sort = "newest",
+) -> Page[LogEntry]:
+    """Return rows of the organisation's log, those with all words of a text, of some days; the cursor is a number.
 
     Raises:
         InvalidError: the cursor is none that a list gave.
     """
-    statement = _rows(who.organisation_id)
+    statement = narrowed(_rows(who.organisation_id), text, SEARCHED)
+    number = log_entry.c.seq
+    if since is not None:
+        statement = statement.where(log_entry.c.at >= _midnight(since))
+    if until is not None and until < date.max:
+        statement = statement.where(log_entry.c.at < _midnight(until + timedelta(days=1)))
     if wanted.cursor:
         if not (wanted.cursor.isascii() and wanted.cursor.isdigit()):
             raise InvalidError("cursor", "is none of this list; take “next” of the page before")
-        statement = statement.where(log_entry.c.seq < int(wanted.cursor[:18]))
+        last = int(wanted.cursor[:18])
+        statement = statement.where(number < last if sort == "newest" else number > last)
     found = unit.connection.execute(
-        statement.order_by(log_entry.c.seq.desc()).limit(wanted.limit + 1)
+        statement.order_by(number.desc() if sort == "newest" else number.asc()).limit(
+            wanted.limit + 1
+        )
     ).all()
     shown = found[: wanted.limit]
     return Page(
@@ -68,23 +97,27 @@ def check_log(unit: Unit, who: Principal | str) -> LogCheck:
 
 
 def exported_json(site: Site, who: Principal) -> Iterator[str]:
-    """Yield the whole log as JSON, oldest row first, a part at a time."""
+    """Yield the whole log as JSON, oldest row first, a part at a time; signs that nobody sees are escaped."""
     opening = "[\n"
     for part in _parts(site, who.organisation_id):
         for row in part:
-            yield opening + _entry(who, row).model_dump_json()
+            yield opening + shown_in_json(_entry(who, row).model_dump_json())
             opening = ",\n"
     yield "[]\n" if opening == "[\n" else "\n]\n"
 
 
 def exported_csv(site: Site, who: Principal) -> Iterator[str]:
-    """Yield the whole log as CSV, oldest row first; no cell begins as a formula of a spreadsheet does."""
+    """Yield the whole log as CSV, oldest row first.
+
+    No cell begins as a formula of a spreadsheet does, and signs that nobody sees are written out; the exact text is in
+    the JSON.
+    """
     yield _line(COLUMNS)
     for part in _parts(site, who.organisation_id):
         for row in part:
             said = json.loads(_entry(who, row).model_dump_json())
             said["detail"] = json.dumps(said["detail"], sort_keys=True)
-            yield _line([_harmless(str(said[name])) for name in COLUMNS])
+            yield _line([_harmless(printable(str(said[name]))) for name in COLUMNS])
 
 
 def _parts(site: Site, organisation_id: str) -> Iterator[list[Row[Any]]]:
@@ -102,6 +135,10 @@ def _parts(site: Site, organisation_id: str) -> Iterator[list[Row[Any]]]:
             return
         yield list(rows)
         after = rows[-1].seq
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)
 
 
 def _each(unit: Unit, organisation_id: str) -> Iterator[Row[Any]]:

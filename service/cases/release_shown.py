@@ -29,17 +29,17 @@ from service.schemas.releases import Check, Comment, Party, Release, Review
 from service.site import Unit
 
 UNDECIDED = ("open", "changes")
+UPLOADER, OPENER = account.alias("uploader"), account.alias("opener")
 
 
 def releases_of(who: Principal) -> Select[Any]:
     """Return what selects the releases of an organisation, with all that is shown of each."""
-    uploader, opener = account.alias("uploader"), account.alias("opener")
     asker, author = account.alias("asker"), account.alias("author")
     return (
         select(
             release,
-            uploader.c.name.label("uploader_name"),
-            opener.c.name.label("opener_name"),
+            UPLOADER.c.name.label("uploader_name"),
+            OPENER.c.name.label("opener_name"),
             model_version.c.n,
             model_version.c.digest,
             model_version.c.model_id,
@@ -54,8 +54,8 @@ def releases_of(who: Principal) -> Select[Any]:
             author.c.name.label("author_name"),
             organisation.c.least_pack,
         )
-        .join(uploader, uploader.c.id == release.c.uploader_id)
-        .join(opener, opener.c.id == release.c.opened_by)
+        .join(UPLOADER, UPLOADER.c.id == release.c.uploader_id)
+        .join(OPENER, OPENER.c.id == release.c.opened_by)
         .join(model_version, model_version.c.id == release.c.model_version_id)
         .join(model, model.c.id == model_version.c.model_id)
         .join(audit, audit.c.id == release.c.audit_id)

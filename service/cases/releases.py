@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import Row, insert, select, update
+from sqlalchemy import Row, func, insert, select, update
 
 from service.cases.contradictions import ADVICE, contradiction_of
 from service.cases.gating import gate_answer
-from service.cases.paging import paged
+from service.cases.paging import paged, NEWEST, OLDEST, Order, narrowed
 from service.cases.parties import parties_of, why_own
 from service.cases.release_shown import (
     AGREES,
     AUTOMATIC,
     LEAST,
+    OPENER,
     UNDECIDED,
+    UPLOADER,
     all_shown,
     checks,
     releases_of,
@@ -23,6 +26,7 @@ from service.cases.release_shown import (
 from service.database.tables import (
     audit,
     comment,
+    model,
     model_version,
     organisation,
     release,
@@ -41,9 +45,23 @@ from service.schemas.releases import (
     NewRelease,
     NewReview,
     Release,
+    Sort,
 )
 from service.site import Unit
 
+SEARCHED = (
+    release.c.title,
+    release.c.purpose,
+    model.c.name,
+    UPLOADER.c.name,
+    OPENER.c.name,
+)
+"""Where the words stand that releases are looked for by."""
+ORDERS: Mapping[Sort, Order] = {
+    "newest": NEWEST,
+    "oldest": OLDEST,
+    "title": Order(func.lower(release.c.title)),
+}
 AFTER = {"approve": "approved", "reject": "rejected", "changes": "changes"}
 
 
@@ -100,13 +118,19 @@ def open_release(unit: Unit, who: Principal, new: NewRelease) -> Release:
 
 
 def list_releases(
-    unit: Unit, who: Principal, wanted: Wanted, state: str | None = None
+    unit: Unit,
+    who: Principal,
+    wanted: Wanted,
+    state: str | None = None,
+    *,
+    text: str = "",
+    sort: Sort = "newest",
 ) -> Page[Release]:
-    """Return releases, of one state where it is named."""
-    statement = releases_of(who)
+    """Return releases, of one state where it is named, and with all words of a text."""
+    statement = narrowed(releases_of(who), text, SEARCHED)
     if state:
         statement = statement.where(release.c.state == state)
-    rows, following = paged(unit, statement, release.c.id, wanted)
+    rows, following = paged(unit, statement, release.c.id, wanted, ORDERS[sort])
     return Page(items=all_shown(unit, who, rows), next=following)
 
 

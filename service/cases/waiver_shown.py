@@ -13,20 +13,20 @@ from service.database.tables import account, waiver
 from service.schemas.policies import Waiver
 from service.site import Unit
 
+ASKED, DECIDED = account.alias("asked"), account.alias("decided")
 COLUMNS = ("clause", "leaf", "digest", "model", "reason", "owner", "ticket")
 
 
 def waivers_from(organisation_id: str) -> Select[Any]:
     """Return what selects the waivers of an organisation, with who asked and who decided."""
-    asked, decided = account.alias("asked"), account.alias("decided")
     return (
         select(
             waiver,
-            asked.c.name.label("requested_name"),
-            decided.c.name.label("decided_name"),
+            ASKED.c.name.label("requested_name"),
+            DECIDED.c.name.label("decided_name"),
         )
-        .join(asked, asked.c.id == waiver.c.requested_by)
-        .outerjoin(decided, decided.c.id == waiver.c.decided_by)
+        .join(ASKED, ASKED.c.id == waiver.c.requested_by)
+        .outerjoin(DECIDED, DECIDED.c.id == waiver.c.decided_by)
         .where(waiver.c.organisation_id == organisation_id)
     )
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from functools import partial
 from typing import Any
 
 from pydantic import ValidationError
-from sqlalchemy import ColumnElement, Row, and_, insert, or_, select, true, update
+from sqlalchemy import ColumnElement, Row, and_, func, insert, or_, select, true, update
 
 from policies.waiving.waivers import read_waivers
 from ppdm_models.errors import WaiverError
 from service.cases.contradictions import tell
-from service.cases.paging import paged
+from service.cases.paging import paged, NEWEST, OLDEST, Order, narrowed
 from service.cases.parties import is_own_model
 from service.cases.policies import longest_days
-from service.cases.waiver_shown import as_file, shown, waivers_from
+from service.cases.waiver_shown import ASKED, as_file, shown, waivers_from
 from service.database.tables import waiver
 from service.errors import (
     ConflictError,
@@ -31,9 +31,24 @@ from service.ledger.log import record
 from service.ledger.seals import is_sealed, seal_of
 from service.people.principal import Principal
 from service.schemas.base import Page, Wanted
-from service.schemas.policies import Deciding, Imported, NewWaiver, Waiver
+from service.schemas.policies import Deciding, Imported, NewWaiver, Sort, Waiver
 from service.site import Unit
 
+SEARCHED = (
+    waiver.c.clause,
+    waiver.c.model_name,
+    waiver.c.reason,
+    waiver.c.owner,
+    waiver.c.ticket,
+    ASKED.c.name,
+)
+"""Where the words stand that waivers are looked for by."""
+ORDERS: Mapping[Sort, Order] = {
+    "newest": NEWEST,
+    "oldest": OLDEST,
+    "ends": Order(waiver.c.expires),
+    "clause": Order(func.lower(waiver.c.clause)),
+}
 OWN = "nobody decides about what he asked for himself; let somebody else decide"
 OWN_MODEL = "you uploaded or brought a model that it is for; let somebody else decide"
 
@@ -48,7 +63,7 @@ def request_waiver(unit: Unit, who: Principal, new: NewWaiver) -> Waiver:
     if new.expires < unit.now.date():
         raise InvalidError("expires", f"{new.expires} is over; give a day to come")
     if not new.leaf and not new.digest:
-        problem = "is missing, and so is digest; say for which leaf it is, or for which model file"
+        problem = "is missing; say for which leaf it is, or give the digest of the model file"
         raise InvalidError("leaf", problem)
     longest = longest_days(unit, who)
     if (new.expires - unit.now.date()).days > longest:
@@ -84,12 +99,20 @@ def request_waiver(unit: Unit, who: Principal, new: NewWaiver) -> Waiver:
     return get_waiver(unit, who, made)
 
 
-def list_waivers(unit: Unit, who: Principal, wanted: Wanted, state: str = "") -> Page[Waiver]:
-    """Return waivers, of one state where it is named."""
-    statement = waivers_from(who.organisation_id)
+def list_waivers(
+    unit: Unit,
+    who: Principal,
+    wanted: Wanted,
+    state: str = "",
+    *,
+    text: str = "",
+    sort: Sort = "newest",
+) -> Page[Waiver]:
+    """Return waivers, of one state where it is named, and with all words of a text."""
+    statement = narrowed(waivers_from(who.organisation_id), text, SEARCHED)
     if state:
         statement = statement.where(waiver.c.state == state)
-    rows, following = paged(unit, statement, waiver.c.id, wanted)
+    rows, following = paged(unit, statement, waiver.c.id, wanted, ORDERS[sort])
     return Page(items=tuple(shown(unit, row) for row in rows), next=following)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date
 
 from fastapi import Request
@@ -25,15 +26,20 @@ def see(path: str) -> RedirectResponse:
     return RedirectResponse(path, SEE_OTHER)
 
 
-def refusal(error: ServiceError | ValidationError) -> str:
-    """Return why a form was not taken, for whoever filled it; nothing that was typed is repeated."""
+def refusal(error: ServiceError | ValidationError, labels: Mapping[str, str]) -> str:
+    """Return why a form was not taken, for whoever filled it; nothing that was typed is repeated.
+
+    A field is called as the page calls it: ``labels`` is the form's of ``_labels``.
+    """
     if isinstance(error, ServiceError):
-        return str(error)
+        label = labels.get(error.where.removeprefix("options: "))
+        return str(error) if label is None else label + str(error).removeprefix(error.where)
     told = []
     for each in error.errors(include_url=False, include_context=False, include_input=False):
-        name = " ".join(str(part) for part in each["loc"]).replace("_", " ") or "the form"
+        place = [str(part) for part in each["loc"]]
+        name = labels.get(place[0], place[0].replace("_", " ")) if place else "the form"
         told.append(f"{name}: {WORDS.get(each['type'], each['msg'].lower())}")
-    return "; ".join(told)
+    return "; ".join(dict.fromkeys(told))
 
 
 def status_of(error: ServiceError | ValidationError) -> int:

@@ -15,6 +15,8 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 import treewarden
+from service import unseen
+from service.pages._labels import labels_of
 from service.people.principal import Principal
 
 STATIC = resources.files("service.pages") / "static"
@@ -30,9 +32,18 @@ def page(
     status: int = 200,
     **context: Any,  # noqa: ANN401  # what the template shows
 ) -> HTMLResponse:
-    """Return a page: the template ``name`` with ``context``; ``who`` is None where nobody is signed in."""
-    text = environment().get_template(name).render(here=request.url.path, who=who, **context)
-    return HTMLResponse(text, status_code=status, headers={"Cache-Control": "no-store"})
+    """Return a page: the template ``name`` with ``context``; ``who`` is None where nobody is signed in.
+
+    Signs that nobody sees are written out wherever they stand: a name must not look like another.
+    """
+    text = (
+        environment()
+        .get_template(name)
+        .render(here=request.url.path, who=who, labels=labels_of(name), **context)
+    )
+    return HTMLResponse(
+        unseen.shown(text), status_code=status, headers={"Cache-Control": "no-store"}
+    )
 
 
 @cache
@@ -50,7 +61,9 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(moment=moment, day=day, size=size, plural=plural, pair=pair)
+    made.filters.update(
+        moment=moment, day=day, size=size, plural=plural, pair=pair, sent=unseen.sent
+    )
     made.globals.update(
         program=f"treewarden {treewarden.__version__}", static=static, address=address
     )

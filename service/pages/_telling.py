@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from service.schemas.models import Version
@@ -23,6 +23,10 @@ HEADS = {
 }
 
 
+BEGINNINGS = ("Broken by", "Needs", "Only for", "Serves", "Source:", "Why:")
+"""With what sentences about a clause begin."""
+
+
 def facts_of(version: Version | None) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Return what a version publishes, as heads with their lines; nothing where it was not read."""
     if version is None or version.summary is None:
@@ -33,6 +37,24 @@ def facts_of(version: Version | None) -> tuple[tuple[str, tuple[str, ...]], ...]
             found.append((HEADS.get(head, head.capitalize()), []))
         found[-1][1].append(text.removeprefix("- "))
     return tuple((head, tuple(lines)) for head, lines in found)
+
+
+def paragraphs(lines: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """Return a policy in sentences as heads with what follows each; empty lines part them, others are wrapped."""
+    found: list[list[str]] = [[]]
+    for line in lines:
+        if line.strip():
+            text = line.strip()
+            if (
+                len(found[-1]) > 1
+                and text.startswith(BEGINNINGS)
+                and found[-1][-1][-1] not in ".:;"
+            ):
+                found[-1][-1] += "."
+            found[-1].append(text)
+        elif found[-1]:
+            found.append([])
+    return tuple((head, " ".join(rest)) for head, *rest in filter(None, found))
 
 
 def asked_columns(summary: Mapping[str, Any] | None) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from service.cases.signing_in import change_password, has_password
 from service.errors import ServiceError
 from service.pages._cookies import keep_session
 from service.pages._forms import refusal, see, status_of
+from service.pages._labels import PASSWORD
 from service.pages._rendering import page
 from service.people.permissions import Permission
 from service.people.principal import Principal
@@ -58,5 +59,5 @@ def _shown(
         status=status_of(error) if error else 200,
         has_password=has_one,
         changed=changed,
-        refused=refusal(error) if error else "",
+        refused=refusal(error, PASSWORD) if error else "",
     )

@@ -20,6 +20,7 @@ from service.cases.people import (
 from service.cases.workers import list_workers
 from service.errors import ServiceError
 from service.pages._forms import refusal, see, status_of
+from service.pages._labels import PERSON, RETENTION
 from service.pages._rendering import page
 from service.pages._typed import Typed
 from service.people.permissions import Permission, Role
@@ -120,7 +121,7 @@ def post_retention(
             who,
             status=status_of(error),
             typed=typed,
-            refused=refusal(error),
+            refused=refusal(error, RETENTION),
             saved=False,
         )
     return see("/administration/retention?saved=true")
@@ -152,5 +153,5 @@ def _people(
         roles=[(each.value, each.value.replace("_", " ")) for each in Role],
         made=made,
         typed=typed or {},
-        refused=refusal(error) if error else "",
+        refused=refusal(error, PERSON) if error else "",
     )

@@ -17,6 +17,7 @@ from service.cases.policies import list_packs
 from service.cases.tables import get_table
 from service.errors import InvalidError, ServiceError
 from service.pages._forms import is_asked_again, refusal, see, status_of, waited
+from service.pages._labels import AUDIT
 from service.pages._rendering import page
 from service.pages._telling import asked_columns, facts_of, target_of
 from service.people.permissions import Permission
@@ -136,7 +137,7 @@ def _options(asked: Asked, has_table: bool) -> dict[str, Any]:
     if has_table:
         if asked.sensitive in asked.qi:
             problem = f"{asked.sensitive!r} is to be protected; it cannot be known to everybody too"
-            raise InvalidError("columns", problem)
+            raise InvalidError("qi", problem)
         found |= {"sensitive": asked.sensitive} if asked.sensitive else {}
         found |= {"qi": asked.qi} if asked.qi else {}
         found |= {"weights": asked.weights} if asked.weights else {}
@@ -151,7 +152,7 @@ def _options(asked: Asked, has_table: bool) -> dict[str, Any]:
         try:
             found["worlds_budget"] = float(asked.worlds_budget)
         except ValueError:
-            raise InvalidError("seconds", "a number is needed, such as 20") from None
+            raise InvalidError("worlds_budget", "a number is needed, such as 20") from None
     return found
 
 
@@ -162,7 +163,7 @@ def _somebody(asked: Asked) -> dict[str, Any]:
         raise InvalidError("secret", problem)
     knows, bins = _parts(asked.knows), _parts(asked.bins)
     if asked.target_known and not (knows and (asked.secret or asked.knowledge.strip())):
-        problem = "say what that somebody knows, and which other column is to stay secret"
+        problem = "say which columns the neighbour knows, and which other column is to stay secret"
         raise InvalidError("target_known", problem)
     if bins and not asked.secret:
         raise InvalidError("bins", "part the numbers of another secret; choose its column")
@@ -200,5 +201,5 @@ def _shown(
         presets=tuple(PRESETS),
         facts=facts_of(version),
         is_waiting=not _is_read(version, table),
-        refused=refusal(error) if error else "",
+        refused=refusal(error, AUDIT) if error else "",
     )

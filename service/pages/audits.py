@@ -12,8 +12,9 @@ from service.cases.audits import cancel, get_audit, list_audits, list_findings, 
 from service.pages._forms import see
 from service.pages._grouping import grouped
 from service.pages._rendering import page
+from service.pages._typed import Words
 from service.people.permissions import Permission
-from service.schemas.audits import Audit, Progress, State, Verdict
+from service.schemas.audits import Audit, Progress, Sort, State, Verdict
 from service.schemas.base import Id, Wanted
 
 ROUTER = APIRouter(tags=["pages"])
@@ -29,17 +30,21 @@ def get_audits(
     unit: Reading,
     state: State | Literal[""] = "",
     verdict: Verdict | Literal[""] = "",
-    model: Annotated[Id | None, Query()] = None,
+    model: Annotated[Id | Literal[""], Query()] = "",
+    text: Words = "",
+    sort: Sort = "newest",
     cursor: Annotated[str, Query(max_length=200)] = "",
 ) -> Response:
-    """Show audits, newest first: all, or those in a state or with a verdict."""
+    """Show audits, all or those that are like what was asked."""
     found = list_audits(
         unit,
         who,
         Wanted(cursor=cursor, limit=25),
         state=state,
         verdict=verdict,
-        model_id=model or "",
+        model_id=model,
+        text=text,
+        sort=sort,
     )
     return page(
         request,
@@ -51,6 +56,8 @@ def get_audits(
         state=state,
         verdict=verdict,
         model=model,
+        text=text,
+        sort=sort,
     )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from datetime import date
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
@@ -10,8 +11,10 @@ from fastapi.responses import Response
 from service.api._asking import Reading, Who, reads
 from service.cases.log import check_log, list_log
 from service.pages._rendering import page
+from service.pages._typed import Words
 from service.people.permissions import Permission
 from service.schemas.base import Wanted
+from service.schemas.telling import Sort
 
 ROUTER = APIRouter(tags=["pages"])
 PLACES = {
@@ -28,17 +31,33 @@ def get_log(
     request: Request,
     who: Who,
     unit: Reading,
+    text: Words = "",
+    since: date | Literal[""] = "",
+    until: date | Literal[""] = "",
+    sort: Sort = "newest",
     cursor: Annotated[str, Query(max_length=200)] = "",
     check: bool = False,
 ) -> Response:
-    """Show the log, newest first; ``check`` has the chain of digests recomputed."""
-    found = list_log(unit, who, Wanted(cursor=cursor, limit=50))
+    """Show the log; ``check`` has the chain of digests recomputed, of all rows whichever are shown."""
+    found = list_log(
+        unit,
+        who,
+        Wanted(cursor=cursor, limit=50),
+        text=text,
+        since=since or None,
+        until=until or None,
+        sort=sort,
+    )
     return page(
         request,
         "log.html.j2",
         who,
         rows=found.items,
         next=found.next,
+        text=text,
+        since=since,
+        until=until,
+        sort=sort,
         shown_at=PLACES,
         checked=check_log(unit, who) if check else None,
         is_first=not cursor,

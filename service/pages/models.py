@@ -10,7 +10,9 @@ from fastapi.responses import Response
 from service.api._asking import Reading, Who, Writing, asks, reads
 from service.cases.audits import list_audits, newest_audits
 from service.cases.comparing import compare
+from service.cases.history import model_history
 from service.cases.models import get_model, list_models, list_versions
+from service.pages._chart import charted
 from service.pages._forms import is_asked_again, waited
 from service.pages._rendering import page
 from service.pages._telling import facts_of
@@ -59,6 +61,7 @@ def get_one(
     if is_asked_again(request):
         return waited(not any(each.state == "reading" for each in versions.items))
     audits = list_audits(unit, who, Wanted(limit=MOST), model_id=model_id).items
+    history = model_history(unit, who, model_id)
     return page(
         request,
         "model.html.j2",
@@ -68,6 +71,8 @@ def get_one(
         next=versions.next,
         is_first=not cursor,
         audits=audits,
+        history=history,
+        chart=charted(history) if len(history) > 1 else None,
         verdicts=newest_audits(unit, who, [each.id for each in versions.items]),
         facts=facts_of(model.latest),
         is_waiting=any(each.state == "reading" for each in versions.items),

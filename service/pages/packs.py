@@ -14,7 +14,9 @@ from service.api._asking import AtSite, Reading, Who, asks, reads
 from service.cases.policies import add_pack, diff_packs, get_pack, list_packs
 from service.errors import ServiceError
 from service.pages._forms import refusal, see, status_of
+from service.pages._labels import PACK
 from service.pages._rendering import page
+from service.pages._telling import paragraphs
 from service.pages._typed import Typed
 from service.people.permissions import Permission
 from service.people.principal import Principal
@@ -90,7 +92,15 @@ def get_one(request: Request, who: Who, unit: Reading, name: str) -> Response:
     others = (
         [f"{found.name}@{n}" for n in range(found.n - 1, 0, -1)] if not found.is_shipped else []
     )
-    return page(request, "pack.html.j2", who, pack=found, named=_named(found), others=others)
+    return page(
+        request,
+        "pack.html.j2",
+        who,
+        pack=found,
+        told=paragraphs(found.plain),
+        named=_named(found),
+        others=others,
+    )
 
 
 def _options(packs: Iterable[Pack], *more: str) -> list[tuple[str, str]]:
@@ -123,5 +133,5 @@ def _new(
         toml=toml,
         note=note,
         begin=begin,
-        refused=refusal(error) if error else "",
+        refused=refusal(error, PACK) if error else "",
     )

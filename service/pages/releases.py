@@ -23,12 +23,13 @@ from service.cases.releases import (
 )
 from service.errors import InvalidError, ServiceError
 from service.pages._forms import refusal, see, status_of
+from service.pages._labels import RELEASE_DECISION
 from service.pages._rendering import page
-from service.pages._typed import Typed
+from service.pages._typed import Typed, Words
 from service.people.permissions import Permission
 from service.people.principal import Principal
 from service.schemas.base import Id, Wanted
-from service.schemas.releases import NewComment, NewReview, State
+from service.schemas.releases import NewComment, NewReview, Sort, State
 from service.site import Site, Unit
 
 ROUTER = APIRouter(tags=["pages"])
@@ -40,12 +41,21 @@ SHOWN = 25
 
 @ROUTER.get("/releases", **reads(Permission.READ))
 def get_releases(
-    request: Request, who: Who, unit: Reading, state: State | Literal[""] = "", cursor: Cursor = ""
+    request: Request,
+    who: Who,
+    unit: Reading,
+    state: State | Literal[""] = "",
+    text: Words = "",
+    sort: Sort = "newest",
+    cursor: Cursor = "",
 ) -> Response:
-    """Show releases, newest first; those that wait for a decision stand apart, above all others."""
+    """Show releases; those that wait for a decision stand apart, above all others, unless some are looked for."""
     is_first = not cursor
-    waiting = list_releases(unit, who, Wanted(limit=100), state="open").items if is_first else ()
-    found = list_releases(unit, who, Wanted(cursor=cursor, limit=25), state=state or None)
+    waits = is_first and not text
+    waiting = list_releases(unit, who, Wanted(limit=100), state="open").items if waits else ()
+    found = list_releases(
+        unit, who, Wanted(cursor=cursor, limit=25), state=state or None, text=text, sort=sort
+    )
     return page(
         request,
         "releases.html.j2",
@@ -54,6 +64,8 @@ def get_releases(
         releases=found.items,
         next=found.next,
         state=state,
+        text=text,
+        sort=sort,
         is_first=is_first,
     )
 
@@ -180,5 +192,5 @@ def _shown(
         has_more=findings.next is not None,
         server=unit.site.settings.base_url.rstrip("/") or str(request.base_url).rstrip("/"),
         typed=typed,
-        refused=refusal(error) if error else "",
+        refused=refusal(error, RELEASE_DECISION) if error else "",
     )

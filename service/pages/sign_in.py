@@ -13,6 +13,7 @@ from service.cases.signing_in import sign_in, sign_out
 from service.errors import ConflictError, ServiceError
 from service.pages._cookies import drop_session, keep_session
 from service.pages._forms import refusal, see, status_of
+from service.pages._labels import SIGN_IN
 from service.pages._rendering import page
 from service.people.permissions import Permission
 from service.site import Site
@@ -84,5 +85,5 @@ def form(
         name=name,
         asks_new=asks_new,
         has_oidc=bool(site.settings.oidc_issuer),
-        refused=refusal(error) if error and not (asks_new and error.status == 409) else "",
+        refused=refusal(error, SIGN_IN) if error and not (asks_new and error.status == 409) else "",
     )

@@ -20,6 +20,7 @@ from service.cases.table_roots import roots_of
 from service.cases.tables import add_table
 from service.errors import InvalidError, ServiceError
 from service.pages._forms import refusal, see, status_of
+from service.pages._labels import FILES
 from service.pages._rendering import address, page
 from service.people.permissions import Permission
 from service.people.principal import Principal
@@ -110,7 +111,7 @@ def _taken(site: Site, who: Principal, sent: Sent) -> str:
             elif sent.table_digest:
                 new = NewTable(digest=sent.table_digest, file_name=sent.table_name)
             else:
-                raise InvalidError("table", "no file was chosen; choose one, or go on without")
+                raise InvalidError("table_file", "no file was chosen; choose one, or go on without")
             table_id = add_table(unit, who, new).id
     return address(f"/submit/{version_id}", table=table_id)
 
@@ -118,7 +119,7 @@ def _taken(site: Site, who: Principal, sent: Sent) -> str:
 def _new_version(unit: Unit, who: Principal, sent: Sent) -> str:
     if not sent.model_digest:
         raise InvalidError(
-            "model file", "none was chosen; choose the file as it would be published"
+            "model_file", "none was chosen; choose the file as it would be published"
         )
     model_id = sent.model_id
     if not model_id:
@@ -163,5 +164,5 @@ def _shown(
         model=model,
         models=() if model else list_models(unit, who, Wanted(limit=MOST)).items,
         has_roots=bool(roots_of(unit, who.organisation_id)),
-        refused=refusal(error) if error else "",
+        refused=refusal(error, FILES) if error else "",
     )

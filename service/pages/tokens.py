@@ -13,6 +13,7 @@ from service.api._asking import AtSite, Who, asks
 from service.cases.tokens import create_token, list_tokens, revoke_token
 from service.errors import ServiceError
 from service.pages._forms import refusal, see, status_of
+from service.pages._labels import TOKEN
 from service.pages._rendering import page
 from service.pages._typed import Typed
 from service.people.permissions import Permission
@@ -92,5 +93,5 @@ def _shown(
         meanings=[(each, told) for each, told in MEANINGS.items() if who.may(each)],
         made=made,
         typed=typed or {"name": "", "permissions": ("gate",), "days": "90"},
-        refused=refusal(error) if error else "",
+        refused=refusal(error, TOKEN) if error else "",
     )

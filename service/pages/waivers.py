@@ -22,12 +22,13 @@ from service.cases.waivers import (
 )
 from service.errors import ServiceError
 from service.pages._forms import refusal, see, status_of
+from service.pages._labels import WAIVER, WAIVER_DECISION, WAIVERS_FILE
 from service.pages._rendering import page
-from service.pages._typed import Typed
+from service.pages._typed import Typed, Words
 from service.people.permissions import Permission
 from service.people.principal import Principal
 from service.schemas.base import Body, Id, Wanted
-from service.schemas.policies import Deciding, NewWaiver
+from service.schemas.policies import Deciding, NewWaiver, Sort
 from service.site import Site, Unit
 
 ROUTER = APIRouter(tags=["pages"])
@@ -64,10 +65,13 @@ def get_waivers(
     who: Who,
     unit: Reading,
     state: Literal["", "requested", "approved", "refused", "revoked"] = "",
+    text: Words = "",
+    sort: Sort = "newest",
     cursor: Annotated[str, Query(max_length=200)] = "",
 ) -> Response:
-    """Show waivers, newest first."""
-    found = list_waivers(unit, who, Wanted(cursor=cursor, limit=50), state=state)
+    """Show waivers, all or those that are like what was asked."""
+    wanted = Wanted(cursor=cursor, limit=50)
+    found = list_waivers(unit, who, wanted, state=state, text=text, sort=sort)
     return page(
         request,
         "waivers.html.j2",
@@ -75,6 +79,8 @@ def get_waivers(
         waivers=found.items,
         next=found.next,
         state=state,
+        text=text,
+        sort=sort,
         states=STATES,
         today=unit.now.date(),
         is_first=not cursor,
@@ -126,7 +132,7 @@ def post_import(
             who,
             status=status_of(error),
             toml=toml,
-            refused=refusal(error),
+            refused=refusal(error, WAIVERS_FILE),
             taken=None,
         )
     return page(request, "waivers_import.html.j2", who, toml="", refused="", taken=taken)
@@ -199,7 +205,7 @@ def _shown(
         waiver=get_waiver(unit, who, waiver_id),
         today=unit.now.date(),
         comment=comment,
-        refused=refusal(error) if error else "",
+        refused=refusal(error, WAIVER_DECISION) if error else "",
     )
 
 
@@ -216,7 +222,7 @@ def _new(
         status=status_of(error) if error else 200,
         asked=asked,
         wrong=_wrong(error),
-        refused=refusal(error) if error else "",
+        refused=refusal(error, WAIVER) if error else "",
     )
 
 

@@ -22,6 +22,7 @@ from service.cases.webhooks import (
 from service.errors import ServiceError
 from service.ledger.events import Event
 from service.pages._forms import refusal, see, status_of
+from service.pages._labels import WEBHOOK
 from service.pages._rendering import page
 from service.pages._typed import Typed
 from service.people.permissions import Permission
@@ -134,7 +135,7 @@ def _one(
         deliveries=found.items,
         next=found.next,
         is_first=not cursor,
-        refused=refusal(error) if error else "",
+        refused=refusal(error, WEBHOOK) if error else "",
     )
 
 
@@ -158,5 +159,5 @@ def _all(
         events=list(EVENTS.items()),
         made=made,
         typed=typed or {"url": "", "events": tuple(EVENTS)},
-        refused=refusal(error) if error else "",
+        refused=refusal(error, WEBHOOK) if error else "",
     )

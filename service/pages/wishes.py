@@ -16,6 +16,7 @@ from service.cases.releases import open_release
 from service.cases.waivers import request_waiver
 from service.errors import InvalidError, NotFoundError, ServiceError
 from service.pages._forms import day_of, refusal, see, status_of
+from service.pages._labels import RELEASE, WAIVER_OF_FINDING
 from service.pages._rendering import page
 from service.people.permissions import Permission
 from service.people.principal import Principal
@@ -161,7 +162,7 @@ def _waiving(
         finding=finding,
         typed=typed,
         today=unit.now.date().isoformat(),
-        refused=refusal(error) if error else "",
+        refused=refusal(error, WAIVER_OF_FINDING) if error else "",
     )
 
 
@@ -180,5 +181,5 @@ def _releasing(
         status=status_of(error) if error else 200,
         audit=get_audit(unit, who, audit_id),
         typed=typed,
-        refused=refusal(error) if error else "",
+        refused=refusal(error, RELEASE) if error else "",
     )

@@ -12,6 +12,7 @@ from service.schemas.base import Body, Id, Name, Prose, Wanted, shown_as
 Kind = Literal["audit", "repair"]
 State = Literal["queued", "running", "done", "error", "cancelled"]
 Verdict = Literal["PASS", "FAIL", "UNDETERMINED"]
+Sort = Literal["newest", "oldest", "model"]
 
 
 class NewAudit(Body):

@@ -88,6 +88,7 @@ class Difference(Body):
     leaf: str
     verdict: str
     message: str
+    path: str = ""
 
 
 class Comparison(Body):

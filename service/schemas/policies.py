@@ -52,6 +52,10 @@ class PackDifference(Body):
     lines: tuple[str, ...]
 
 
+Sort = Literal["newest", "oldest", "ends", "clause"]
+"""In what order waivers are listed; those that end soonest come first by ``ends``."""
+
+
 class NewWaiver(Body):
     """A wish that a finding be accepted until a day; the fields are those of a waivers file."""
 

@@ -10,6 +10,7 @@ from pydantic import Field
 from service.schemas.base import Body, Digest, Id, Name, Prose, Wanted, shown_as
 
 State = Literal["open", "changes", "approved", "rejected", "withdrawn", "released"]
+Sort = Literal["newest", "oldest", "title"]
 
 
 class NewRelease(Body):

@@ -10,6 +10,8 @@ from pydantic import Field
 from service.ledger.events import Event
 from service.schemas.base import Body, Id, shown_as
 
+Sort = Literal["newest", "oldest"]
+
 
 class NewWebhook(Body):
     """Where events go: an https address, and which events."""

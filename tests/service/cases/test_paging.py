@@ -1,21 +1,22 @@
 """Parts of lists."""
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import func, select
 
-from service.cases.paging import paged
+from service.cases.paging import OLDEST, Order, narrowed, paged
 from service.database.tables import account
 from service.errors import InvalidError
+from service.people.permissions import Role
 from service.schemas.base import Wanted
 from tests.service.sites import an_organisation, somebody
 
 
-def all_pages(site, limit):
+def all_pages(site, limit, **order):
     cursor, seen = "", []
     while True:
         with site.reading() as unit:
             wanted = Wanted(cursor=cursor, limit=limit)
-            rows, cursor = paged(unit, select(account.c.id), account.c.id, wanted)
+            rows, cursor = paged(unit, select(account.c.id), account.c.id, wanted, **order)
         seen.append([row.id for row in rows])
         if cursor is None:
             return seen
@@ -28,6 +29,52 @@ def test_the_pages_hold_everything_once_and_newest_first(site, limit):
     pages = all_pages(site, limit)
     assert [each for page in pages for each in page] == sorted(made, reverse=True)
     assert all(len(page) == limit for page in pages[:-1])
+
+
+def test_the_oldest_may_come_first(site):
+    home = an_organisation(site)
+    made = [somebody(site, home, f"person {n}").account_id for n in range(5)]
+    pages = all_pages(site, 2, order=OLDEST)
+    assert [each for page in pages for each in page] == sorted(made)
+
+
+@pytest.mark.parametrize("is_descending", [False, True])
+@pytest.mark.parametrize("limit", [1, 2, 3])
+def test_the_pages_in_another_order_hold_everything_once(site, limit, is_descending):
+    home, made = an_organisation(site), {}
+    for number, role in enumerate((Role.VIEWER, Role.REVIEWER, Role.VIEWER, Role.ADMINISTRATOR)):
+        made[somebody(site, home, f"person {number}", role).account_id] = role
+    order = Order(func.lower(account.c.role), is_descending=is_descending)
+    found = [each for page in all_pages(site, limit, order=order) for each in page]
+    assert found == sorted(made, key=lambda each: (made[each], each), reverse=is_descending)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("", 3),
+        ("ann", 2),
+        ("AN", 2),
+        ("an  n", 2),
+        ("a%", 0),
+        ("x ann", 0),
+        ("_", 0),
+        ("x " * 9, 0),
+    ],
+)
+def test_a_list_is_narrowed_to_what_holds_all_words(site, text, found):
+    home = an_organisation(site)
+    for name in ("Ann", "Hanna", "Bob"):
+        somebody(site, home, name)
+    with site.reading() as unit:
+        rows = unit.connection.execute(narrowed(select(account), text, [account.c.name])).all()
+    assert len(rows) == found
+
+
+def test_a_cursor_of_a_row_that_is_not_in_the_list_is_refused(site):
+    wanted = Wanted(cursor="0" * 32)
+    with site.reading() as unit, pytest.raises(InvalidError):
+        paged(unit, select(account.c.id), account.c.id, wanted, Order(account.c.name))
 
 
 def test_an_empty_list_is_one_empty_page(site):

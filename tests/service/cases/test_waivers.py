@@ -124,7 +124,7 @@ def test_waivers_of_a_model_are_those_that_hold_for_it(site, ann, bob):
 
 
 def test_what_cannot_be_waived_is_refused(site, ann):
-    with pytest.raises(InvalidError, match="is missing, and so is digest"):
+    with pytest.raises(InvalidError, match="is missing; say for which leaf"):
         asked(site, ann, leaf="")
     with pytest.raises(InvalidError, match="is over"):
         asked(site, ann, expires="2020-01-01")

@@ -17,15 +17,15 @@ SECRET = "\x01secret of a patient"
 def test_a_refusal_never_repeats_what_was_typed():
     with pytest.raises(ValidationError) as found:
         NewModel(name=SECRET, description="\x00" + SECRET)
-    words = refusal(found.value)
+    words = refusal(found.value, {"name": "Its name"})
     assert "secret" not in words
-    assert words.startswith("name: has signs that cannot stand there")
+    assert words.startswith("Its name: has signs that cannot stand there")
     assert status_of(found.value) == 422
 
 
 def test_a_refusal_of_the_service_is_told_as_it_is():
     error = ConflictError("name", "is taken; choose another")
-    assert refusal(error) == "name: is taken; choose another"
+    assert refusal(error, {"name": "Name"}) == "Name: is taken; choose another"
     assert status_of(error) == 409
 
 

@@ -78,7 +78,7 @@ def test_a_model_is_submitted_fails_is_mended_and_released_by_two(site, people, 
         # Ada uploads a model with a leaf of eight people, and it fails.
         hers.goto("/")
         hers.get_by_role("link", name="Audit the first model").click()
-        hers.get_by_label("Name", exact=True).fill("flu <b>risk</b>")
+        hers.get_by_label("Name of the new model").fill("flu <b>risk</b>")
         upload(hers, *files(tmp_path, 1))
         audit(hers, "FAIL")
         finding = hers.get_by_role("article", name="smallest-leaf")

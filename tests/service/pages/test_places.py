@@ -1,0 +1,56 @@
+"""Where a finding is, wherever findings are shown."""
+
+from sqlalchemy import update
+
+from service.api._asking import COOKIE
+from service.cases.queueing import queue_job
+from service.database.tables import finding, release
+from service.pages._rendering import environment
+from service.pages._telling import paragraphs
+from service.schemas.audits import Finding
+from tests.service import sites
+from tests.service.pages.seeds import seeded
+from tests.service.pages.serving import a_session
+
+LEAF, WAY = "b420c41baee4d775ed9c557c", "rating ≤ 2.5 and age ≤ 30"
+
+
+def place(leaf="", path=""):
+    source = '{% import "_macros.html.j2" as show %}{{ show.place(finding) }}'
+    found = Finding(
+        n=1, id="i", clause="c", verdict="FAIL", severity="error", message="m", leaf=leaf, path=path
+    )
+    return " ".join(environment().from_string(source).render(finding=found).split())
+
+
+def test_a_finding_says_the_way_to_its_leaf_and_how_the_leaf_is_called():
+    assert place(LEAF, WAY) == f'{WAY} <span class="leaf">leaf <code>{LEAF[:12]}</code></span>'
+
+
+def test_the_only_leaf_of_a_tree_is_not_the_model_as_a_whole():
+    assert place(LEAF).startswith("All records: the tree asks nothing")
+    assert place() == "The model as a whole"
+
+
+def test_the_pages_of_an_audit_and_of_a_release_say_it(site):
+    people = seeded(site)
+    with site.unit() as unit:
+        unit.connection.execute(update(finding).values(leaf=LEAF, path=WAY))
+        audit = unit.connection.execute(release.select()).one().audit_id
+        queue_job(unit, people.ann.organisation_id, "audit", audit)
+    client = sites.a_client(site)
+    client.cookies.set(COOKIE, a_session(site, people.rita))
+    for path in (f"/audits/{audit}", f"/releases/{people.release}"):
+        text = client.get(path).text
+        assert WAY in text
+        assert LEAF[:12] in text
+
+
+def test_a_policy_in_sentences_is_parted_by_clause():
+    lines = ("standard 1: All", "  What cannot be", "  told.", "", "", "label (error)")
+    lines += ("  Needs all.", "  Why: so", "  Source: own")
+    assert paragraphs(lines) == (
+        ("standard 1: All", "What cannot be told."),
+        ("label (error)", "Needs all. Why: so. Source: own"),
+    )
+    assert paragraphs(()) == ()
