@@ -24,7 +24,7 @@ from service.cases.erasing import erase_files
 from service.cases.jobs import cancel_job
 from service.cases.models import get_version
 from service.cases.options import audit_options, check_columns
-from service.cases.paging import paged, NEWEST, OLDEST, Order, narrowed
+from service.cases.paging import NEWEST, OLDEST, Order, narrowed, paged
 from service.cases.policies import chosen_pack, days_allowed
 from service.cases.queueing import queue_job
 from service.cases.quotas import check_waiting

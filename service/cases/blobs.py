@@ -11,7 +11,7 @@ from anyio.to_thread import run_sync
 from sqlalchemy import ColumnElement, Row, exists, insert, select, true, update
 
 from service.cases.quotas import check_stored, room
-from service.database.tables import blob, data_table, contributor
+from service.database.tables import blob, contributor, data_table
 from service.errors import InvalidError, NotFoundError, TooLargeError
 from service.ledger.log import record
 from service.people.principal import Principal

@@ -9,8 +9,16 @@ from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Row, exists, or_, select
 
-from service.database.tables import audit, model, model_version, release, release_party, review, waiver
 from service.cases.contradictions import ADVICE, contradiction_of
+from service.database.tables import (
+    audit,
+    model,
+    model_version,
+    release,
+    release_party,
+    review,
+    waiver,
+)
 from service.errors import NotFoundError
 from service.ledger.seals import is_sealed
 from service.people.principal import Principal

@@ -6,8 +6,8 @@ from datetime import date, timedelta
 
 from sqlalchemy import func, select
 
-from service.cases.parties import parties_of, why_own
 from service.cases.audit_shown import shown_state
+from service.cases.parties import parties_of, why_own
 from service.database.tables import account, audit, model, model_version, release, waiver
 from service.people.principal import Principal
 from service.schemas.overview import Expiring, Failing, Overview, Waiting

@@ -135,7 +135,9 @@ def shown(unit: Unit, who: Principal, row: Row[Any]) -> Release:
     problem = contradiction_of(unit, row.organisation_id, row.id, row.audit_id)
     line = Check(id=AGREES, text=AGREEMENT, automatic=True, is_met=not problem, why=problem)
     found = all_shown(unit, who, [row])[0]
-    told: dict[str, Any] = {"may_review": False, "why_not": f"{problem}; {ADVICE}"} if problem else {}
+    told: dict[str, Any] = (
+        {"may_review": False, "why_not": f"{problem}; {ADVICE}"} if problem else {}
+    )
     deciders = deciders_of(unit, who, parties)
     checklist = (line, *found.checklist)
     return found.model_copy(update={"checklist": checklist, "deciders": deciders, **told})

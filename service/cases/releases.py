@@ -9,7 +9,7 @@ from sqlalchemy import Row, func, insert, select, update
 
 from service.cases.contradictions import ADVICE, contradiction_of
 from service.cases.gating import gate_answer
-from service.cases.paging import paged, NEWEST, OLDEST, Order, narrowed
+from service.cases.paging import NEWEST, OLDEST, Order, narrowed, paged
 from service.cases.parties import parties_of, why_own
 from service.cases.release_shown import (
     AGREES,

@@ -18,9 +18,9 @@ from service.cases.erasing import Erased, erase_row, locked_table
 from service.cases.jobs import end_with_table, lock_jobs_of, tell_ended
 from service.cases.queueing import queue_job
 from service.cases.quotas import check_tables, check_waiting
-from service.database.tables import account, data_table, table_share
 from service.cases.refusing import was_added
 from service.cases.table_roots import roots_of
+from service.database.tables import account, data_table, table_share
 from service.errors import ConflictError, ForbiddenError, NotFoundError
 from service.ids import new_id
 from service.ledger.log import record

@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Row, and_, func, insert, or_, select, true
 from policies.waiving.waivers import read_waivers
 from ppdm_models.errors import WaiverError
 from service.cases.contradictions import tell
-from service.cases.paging import paged, NEWEST, OLDEST, Order, narrowed
+from service.cases.paging import NEWEST, OLDEST, Order, narrowed, paged
 from service.cases.parties import is_own_model
 from service.cases.policies import longest_days
 from service.cases.waiver_shown import ASKED, as_file, shown, waivers_from

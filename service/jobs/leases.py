@@ -11,7 +11,18 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, and_, exists, func, nulls_first, or_, select, update, true
+from sqlalchemy import (
+    ColumnElement,
+    Row,
+    and_,
+    exists,
+    func,
+    nulls_first,
+    or_,
+    select,
+    true,
+    update,
+)
 
 from service.cases.queueing import add_event
 from service.database.tables import job, organisation

@@ -16,8 +16,8 @@ from service.cases.contradictions import (
 )
 from service.cases.log import check_log
 from service.database.levels import check_level, head
-from service.database.tables import METADATA, blob, organisation, audit, release
-from service.errors import NotFoundError, SetupError, UnavailableError, GoneError
+from service.database.tables import METADATA, audit, blob, organisation, release
+from service.errors import GoneError, SetupError, UnavailableError
 from service.site import Site, Unit
 
 AT_ONCE = 200
