@@ -46,6 +46,8 @@ FILES = {
     "table_file": "Table file",
     "table_path": "Or a file on the server",
 }
+SHARE = {"name": "Name of a person"}
+LEAST_POLICY = {"pack": "Least policy"}
 AUDIT = {
     "sensitive": "To be protected",
     "qi": "Known to the adversary",
@@ -70,11 +72,13 @@ FORMS = {
     "account": PASSWORD,
     "asked": AUDIT,
     "pack_new": PACK,
+    "least_policy": LEAST_POLICY,
     "people": PERSON,
     "release": RELEASE_DECISION,
     "retention": RETENTION,
     "sign_in": SIGN_IN,
     "submit": FILES,
+    "tables": SHARE,
     "tokens": TOKEN,
     "waive": WAIVER_OF_FINDING,
     "waiver": WAIVER_DECISION,

@@ -13,6 +13,7 @@ from service.cases.people import get_organisation, set_least_pack
 from service.cases.policies import list_packs
 from service.errors import ServiceError
 from service.pages._forms import refusal, see, status_of
+from service.pages._labels import LEAST_POLICY
 from service.pages._rendering import page
 from service.people.permissions import Permission
 from service.people.principal import Principal
@@ -68,5 +69,5 @@ def _shown(
         options=[NONE, *((name, name) for name in names)],
         chosen=chosen,
         saved=saved,
-        refused=refusal(error) if error else "",
+        refused=refusal(error, LEAST_POLICY) if error else "",
     )

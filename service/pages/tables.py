@@ -15,6 +15,7 @@ from service.cases.erasing import erase_files
 from service.cases.tables import erase_table, list_tables, share_table, withdraw_table
 from service.errors import ServiceError
 from service.pages._forms import refusal, see, status_of
+from service.pages._labels import SHARE
 from service.pages._rendering import page
 from service.pages._typed import Typed
 from service.people.permissions import Permission
@@ -96,5 +97,5 @@ def _shown(
         tables=found.items,
         next=found.next,
         is_first=not cursor,
-        refused=refusal(error) if error else "",
+        refused=refusal(error, SHARE) if error else "",
     )

@@ -140,7 +140,7 @@ class Vault:
         try:
             kept = self.store.open(blob_id, digest)
         except FileNotFoundError as error:
-            raise _erased(digest) from error
+            raise _erased() from error
         with kept:
             while piece := kept.read(AT_ONCE):
                 progress()
