@@ -29,7 +29,7 @@ def test_a_table_is_shared_withdrawn_and_erased_on_its_page(site, ann, bob):
     assert "people.csv" in mine.get("/tables").text
     assert "people.csv" not in his.get("/tables").text
     assert mine.post(f"/tables/{table}/share", data={"name": "bob"}).status_code == 303
-    assert "Withdraw from bob" in mine.get("/tables").text
+    assert "Withdraw<" in mine.get("/tables").text
     assert "people.csv" in his.get("/tables").text
     assert "Withdraw" not in his.get("/tables").text
     form = {"account_id": bob.account_id}
