@@ -11,6 +11,7 @@ from fastapi import APIRouter, FastAPI
 import service.api
 import service.pages
 import treewarden
+from service.api._forwarding import Forwarded
 from service.api._guarding import Guard
 from service.api._once import GiveBack
 from service.api._problems import tell_problems
@@ -38,6 +39,7 @@ def application(site: Site) -> FastAPI:
     app.add_middleware(Unchanged)
     app.add_middleware(Guard, settings=site.settings)
     app.add_middleware(Watching, metrics=app.state.metrics, prefix=PREFIX)
+    app.add_middleware(Forwarded, settings=site.settings)
     for router in _routers("service.api", service.api.__path__):
         app.include_router(router, prefix=PREFIX)
     for router in _routers("service.pages", service.pages.__path__):

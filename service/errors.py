@@ -88,6 +88,10 @@ class TooManyError(ServiceError):
     status = 429
     title = "Too many requests"
 
+    def __init__(self, where: str, problem: str, retry_seconds: int = 60) -> None:
+        super().__init__(where, problem)
+        self.retry_seconds = retry_seconds
+
 
 class UnavailableError(ServiceError):
     """The database or the vault cannot be reached just now."""

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -48,8 +48,8 @@ def ready_site(settings: Settings) -> Site:
     return site
 
 
-def serve(site: Site) -> None:
-    """Answer until the process is told to stop.
+def serve(site: Site, prepare: Callable[[], None] = lambda: None) -> None:
+    """Answer until the process is told to stop; ``prepare`` is called once folder and port are this server's.
 
     Raises:
         SetupError: another server has the data folder or the port.
@@ -63,13 +63,20 @@ def serve(site: Site) -> None:
         suppress(KeyboardInterrupt),
         _alone(site),
         _listening(site.settings) as listener,
-        _worker(site.settings),
     ):
-        config = uvicorn.Config(
-            app, http="h11", log_config=None, server_header=False, lifespan="off"
-        )
-        config.timeout_graceful_shutdown = int(STOP_SECONDS)
-        uvicorn.Server(config).run(sockets=[listener])
+        prepare()
+        print(f"http://{site.settings.host}:{listener.getsockname()[1]}", flush=True)
+        with _worker(site.settings):
+            config = uvicorn.Config(
+                app,
+                http="h11",
+                log_config=None,
+                server_header=False,
+                lifespan="off",
+                proxy_headers=False,  # the application does that, for the proxies of the settings
+            )
+            config.timeout_graceful_shutdown = int(STOP_SECONDS)
+            uvicorn.Server(config).run(sockets=[listener])
 
 
 @contextmanager
@@ -97,7 +104,6 @@ def _listening(settings: Settings) -> Iterator[socket.socket]:
         problem = f"{where} cannot be listened on ({error.strerror}); choose another --port"
         raise SetupError("--port", problem) from error
     with listener:
-        print(f"http://{settings.host}:{listener.getsockname()[1]}", flush=True)
         yield listener
 
 

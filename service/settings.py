@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -42,6 +43,7 @@ class Settings(BaseSettings):
     host: str = "127.0.0.1"
     port: int = Field(default=8321, ge=0, le=65535)
     base_url: str = ""
+    trusted_proxies: Words = ("127.0.0.1", "::1")
     key_file: Path | None = None
     table_roots: Words = ()
 
@@ -69,6 +71,7 @@ class Settings(BaseSettings):
 
     table_hours: float = Field(default=24.0, gt=0)
     session_hours: float = Field(default=12.0, gt=0)
+    session_idle_minutes: float = Field(default=60.0, ge=2)
     secure_cookies: bool | None = None
 
     oidc_issuer: str = ""
@@ -81,6 +84,7 @@ class Settings(BaseSettings):
     anchor_file: Path | None = None
     otlp_endpoint: str = ""
     metrics_token: SecretStr = SecretStr("")
+    metrics_open: bool = False
     log_level: str = "info"
 
     @model_validator(mode="after")
@@ -92,11 +96,25 @@ class Settings(BaseSettings):
             )
         return self
 
-    @field_validator("table_roots", "webhook_hosts", mode="before")
+    @field_validator("table_roots", "trusted_proxies", "webhook_hosts", mode="before")
     @classmethod
     def _words(cls, value: Any) -> Any:  # noqa: ANN401  # what a variable or a caller gives
         if isinstance(value, str):
             return tuple(word.strip() for word in value.split(",") if word.strip())
+        return value
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _networks(cls, value: Words) -> Words:
+        for each in value:
+            try:
+                network = ip_network(each)
+            except ValueError as error:
+                raise ValueError(
+                    "has to be addresses or networks such as 10.0.0.7,10.1.0.0/16"
+                ) from error
+            if not network.prefixlen:
+                raise ValueError("may not be everybody: name the addresses of your proxies")
         return value
 
     @property

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Engine
 
 from service.database.engine import now, open_engine, reading, writing
 from service.errors import SetupError
+from service.people.hashing import HashingQueue
 from service.settings import Settings
 from service.vault.vault import Vault, open_vault
 
@@ -23,6 +24,7 @@ class Site:
     settings: Settings
     engine: Engine
     vault: Vault
+    hashing: HashingQueue = field(default_factory=HashingQueue)
 
     @contextmanager
     def unit(self) -> Iterator[Unit]:

@@ -9,23 +9,31 @@ from typing import Annotated, Any
 from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
 
-from service.cases.recognising import by_session, by_token, note_use
+from service.cases.recognising import Use, by_session, by_token, note_use
 from service.database.engine import KEPT_CONNECTIONS
 from service.errors import NotSignedInError, UnavailableError
 from service.people.permissions import Permission
 from service.people.principal import Principal
+from service.settings import Settings
 from service.site import Site, Unit
 
 COOKIE = "treewarden_session"
 BEARER = "bearer "
 OPEN = "open"
 """What stands for a permission on a route that everybody may use."""
+HOST = "__Host-"
+"""Before the name of a cookie: browsers take it from this very host by TLS alone, and send it nowhere else."""
 MOST_WRITING = 2
 MOST_READING = KEPT_CONNECTIONS - MOST_WRITING
 """So many requests hold a connection from one step to the next; the others wait for their turn, and keep no thread.
 
 Were there more, those who hold all connections could wait for a thread, and those with all threads for a connection.
 """
+
+
+def cookie_name(settings: Settings, name: str) -> str:
+    """Return what a cookie is called: bound to this host where it goes over TLS alone, else by its plain name."""
+    return f"{HOST}{name}" if settings.is_secure else name
 
 
 def the_site(request: Request) -> Site:
@@ -52,24 +60,23 @@ def _known(request: Request) -> Principal | None:
     return getattr(request.state, "principal", None)
 
 
-def _recognise(request: Request, unit: Unit) -> str | None:
-    """Find out who asks, and return the token whose use has yet to be written down, None for none."""
+def _recognise(request: Request, unit: Unit) -> Use | None:
+    """Find out who asks, and return what use has yet to be written down, None for none."""
     authorization = request.headers.get("authorization", "")
-    used = None
     if authorization:
         if not authorization.lower().startswith(BEARER):
             raise NotSignedInError("authorization", "is no “Bearer TOKEN”")
         found, used = by_token(unit, authorization[len(BEARER) :].strip())
-    elif cookie := request.cookies.get(COOKIE):
-        found = by_session(unit, cookie)
+    elif cookie := request.cookies.get(cookie_name(unit.site.settings, COOKIE)):
+        found, used = by_session(unit, cookie)
     else:
         raise NotSignedInError("authorization", "is missing; send “Authorization: Bearer TOKEN”")
     request.state.principal = found
     return used
 
 
-def _note(request: Request, used: str | None) -> None:
-    """Write down that a token is used, outside of any view that a use case has."""
+def _note(request: Request, used: Use | None) -> None:
+    """Write down that a token or session is used, outside of any view that a use case has."""
     if used is not None:
         with suppress(UnavailableError):  # a database that is busy must not keep anybody out
             note_use(the_site(request), used)

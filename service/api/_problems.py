@@ -14,7 +14,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Resp
 from starlette.exceptions import HTTPException
 
 from reports.document.words import printable
-from service.errors import NotSignedInError, ServiceError
+from service.errors import NotSignedInError, ServiceError, TooManyError
 
 MEDIA_TYPE = "application/problem+json"
 URN = "urn:treewarden:problem:"
@@ -71,6 +71,8 @@ async def _refused(request: Request, error: Exception) -> Response:
         if not path.startswith("/api/") and request.method in SAFE_METHODS:
             return RedirectResponse(f"/sign-in?next={quote(path, safe='/')}", 303)
         headers["WWW-Authenticate"] = "Bearer"
+    if isinstance(error, TooManyError):
+        headers["Retry-After"] = str(error.retry_seconds)
     return problem(path, error.status, error.title, str(error), headers=headers)
 
 

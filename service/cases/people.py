@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from pydantic import ValidationError
-from sqlalchemy import Row, delete, func, insert, select, update
+from sqlalchemy import Row, func, insert, select, update
 
 from service.cases.paging import paged
 from service.cases.policies import chosen_pack
-from service.database.tables import account, organisation, session
+from service.cases.refusing import was_added
+from service.cases.sessions import end_sessions, revoke_tokens
+from service.database.tables import account, organisation
 from service.errors import ConflictError, InvalidError, NotFoundError
 from service.ids import new_id
 from service.ledger.log import record
@@ -44,11 +46,11 @@ def create_administrator(
 
     Raises:
         InvalidError: one of the names cannot be one.
-        ConflictError: the name is taken.
+        ConflictError: somebody of the organisation has the name, or one that looks like it.
     """
     try:
         new = NewAccount(name=name, role=Role.ADMINISTRATOR)
-        NewAccount(name=organisation_name, role=Role.ADMINISTRATOR)
+        organisation_name = NewAccount(name=organisation_name, role=Role.ADMINISTRATOR).name
     except ValidationError as error:
         problem = "cannot be one: empty, too long, or with signs that nobody sees; choose another"
         raise InvalidError("name", problem) from error
@@ -57,7 +59,7 @@ def create_administrator(
     ).scalar()
     home = found or create_organisation(unit, organisation_name)
     made, password = _create(unit, home, new)
-    who = Principal(home, made, name, Role.ADMINISTRATOR, ALLOWED[Role.ADMINISTRATOR])
+    who = Principal(home, made, new.name, Role.ADMINISTRATOR, ALLOWED[Role.ADMINISTRATOR])
     record(unit, who, "account.created", "account", made, {"role": Role.ADMINISTRATOR})
     return who, password
 
@@ -81,7 +83,7 @@ def create_account(unit: Unit, who: Principal, new: NewAccount) -> Made:
     """Make an account with a one-time password.
 
     Raises:
-        ConflictError: the name is taken.
+        ConflictError: somebody of the organisation has the name, or one that looks like it.
     """
     made, password = _create(unit, who.organisation_id, new)
     record(unit, who, "account.created", "account", made, {"role": new.role})
@@ -135,7 +137,7 @@ def change_account(unit: Unit, who: Principal, account_id: str, changed: Changed
 
 
 def new_password(unit: Unit, who: Principal, account_id: str) -> Made:
-    """Give somebody a new one-time password; who was signed in with the old one is no longer.
+    """Give somebody a new one-time password; all sessions end then, and all tokens.
 
     Raises:
         NotFoundError: there is no such account in the organisation.
@@ -145,16 +147,11 @@ def new_password(unit: Unit, who: Principal, account_id: str) -> Made:
     unit.connection.execute(
         update(account)
         .where(account.c.id == account_id)
-        .values(password_hash=passwords.hash_of(password), password_is_temporary=True)
+        .values(password_hash=passwords.random_hash_of(password), password_is_temporary=True)
     )
-    end_sessions(unit, account_id)
-    record(unit, who, "account.password_reset", "account", account_id)
+    ended = {"sessions": end_sessions(unit, account_id), "tokens": revoke_tokens(unit, account_id)}
+    record(unit, who, "account.password_reset", "account", account_id, ended)
     return Made(account=get_account(unit, who, account_id), password=password)
-
-
-def end_sessions(unit: Unit, account_id: str) -> None:
-    """End all sessions of an account."""
-    unit.connection.execute(delete(session).where(session.c.account_id == account_id))
 
 
 def get_organisation(unit: Unit, who: Principal) -> Organisation:
@@ -202,23 +199,33 @@ def set_least_pack(unit: Unit, who: Principal, asked: LeastPack) -> Organisation
     return get_organisation(unit, who)
 
 
-def _create(unit: Unit, organisation_id: str, new: NewAccount) -> tuple[str, str]:
-    taken = select(account.c.id).where(account.c.name == new.name)
-    if unit.connection.execute(taken).first() is not None:
-        raise ConflictError("name", "is taken; choose another")
-    made, password = new_id(), passwords.new_password()
-    unit.connection.execute(
-        insert(account).values(
-            id=made,
-            organisation_id=organisation_id,
-            name=new.name,
-            role=new.role,
-            password_hash=passwords.hash_of(password),
-            password_is_temporary=True,
-            created_at=unit.now,
-        )
+def add_account(unit: Unit, organisation_id: str, new: NewAccount, **values: object) -> str:
+    """Write the row of an account, and return its id; ``values`` say how its owner signs in.
+
+    Raises:
+        ConflictError: somebody of the organisation has the name, or one that looks like it.
+    """
+    made = new_id()
+    row = insert(account).values(
+        id=made,
+        organisation_id=organisation_id,
+        name=new.name,
+        role=new.role,
+        created_at=unit.now,
+        **values,
     )
-    return made, password
+    if not was_added(unit, row):
+        raise ConflictError("name", "is taken, or looks like one that is; choose another")
+    return made
+
+
+def _create(unit: Unit, organisation_id: str, new: NewAccount) -> tuple[str, str]:
+    password = passwords.new_password()
+    kept = {
+        "password_hash": passwords.random_hash_of(password),
+        "password_is_temporary": True,
+    }
+    return add_account(unit, organisation_id, new, **kept), password
 
 
 def _find(unit: Unit, who: Principal, account_id: str) -> Row[Any]:

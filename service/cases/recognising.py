@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal
 
-from sqlalchemy import Row, select, update
+from sqlalchemy import ColumnElement, Row, func, select, update
 
 from service.database.tables import account, session, token
 from service.errors import NotSignedInError
@@ -17,8 +18,16 @@ from service.site import Site, Unit
 NOTED_EVERY = timedelta(minutes=1)
 
 
-def by_token(unit: Unit, secret: str) -> tuple[Principal, str | None]:
-    """Return whose token it is, and the id of the token where its use is yet to be noted: once a minute is enough.
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A token or a session whose use has yet to be written down."""
+
+    what: Literal["token", "session"]
+    id: str
+
+
+def by_token(unit: Unit, secret: str) -> tuple[Principal, Use | None]:
+    """Return whose token it is, and its use where that is yet to be noted: once a minute is enough.
 
     Raises:
         NotSignedInError: it is unknown, has expired or was revoked, or its owner is disabled.
@@ -39,39 +48,45 @@ def by_token(unit: Unit, secret: str) -> tuple[Principal, str | None]:
     allowed = frozenset(map(Permission, found.permissions))
     is_noted = found.used_at is not None and found.used_at > unit.now - NOTED_EVERY
     who = _principal(found, allowed, token_id=found.token_id)
-    return who, None if is_noted else found.token_id
+    return who, None if is_noted else Use("token", found.token_id)
 
 
-def by_session(unit: Unit, secret: str) -> Principal:
-    """Return whose session it is.
+def by_session(unit: Unit, secret: str) -> tuple[Principal, Use | None]:
+    """Return whose session it is, and its use where that is yet to be noted.
 
     Raises:
         NotSignedInError: it is unknown or over, or the account is disabled.
     """
     found = unit.connection.execute(
-        select(account, session.c.id.label("session_id"))
+        select(account, session.c.id.label("session_id"), session.c.seen_at)
         .join(account, account.c.id == session.c.account_id)
         .where(
             session.c.hash == digest_of(secret),
-            session.c.expires_at > unit.now,
+            is_live(unit),
             account.c.disabled_at.is_(None),
         )
     ).first()
     if found is None:
         raise NotSignedInError("session", "is over; sign in again")
-    return _principal(found, frozenset(Permission), session_id=found.session_id)
+    is_noted = found.seen_at is not None and found.seen_at > unit.now - NOTED_EVERY
+    who = _principal(found, frozenset(Permission), session_id=found.session_id)
+    return who, None if is_noted else Use("session", found.session_id)
 
 
-def note_use(site: Site, token_id: str) -> None:
-    """Write down that a token is used; of many at once, one does."""
+def is_live(unit: Unit) -> ColumnElement[bool]:
+    """Return what holds for a session that goes on: it is not too old, and was used not long ago."""
+    idle = timedelta(minutes=unit.site.settings.session_idle_minutes)
+    seen = func.coalesce(session.c.seen_at, session.c.created_at)
+    return (session.c.expires_at > unit.now) & (seen > unit.now - idle)
+
+
+def note_use(site: Site, use: Use) -> None:
+    """Write down that a token or a session is used; of many at once, one does."""
+    table, at = (token, token.c.used_at) if use.what == "token" else (session, session.c.seen_at)
     with site.unit() as unit:
+        is_due = at.is_(None) | (at <= unit.now - NOTED_EVERY)
         unit.connection.execute(
-            update(token)
-            .where(
-                token.c.id == token_id,
-                token.c.used_at.is_(None) | (token.c.used_at <= unit.now - NOTED_EVERY),
-            )
-            .values(used_at=unit.now)
+            update(table).where(table.c.id == use.id, is_due).values({at: unit.now})
         )
 
 

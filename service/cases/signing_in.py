@@ -1,16 +1,28 @@
-"""Sign in with a name and a password, and out again."""
+"""Sign in with an organisation, a name and a password; change the password."""
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
-from datetime import timedelta
+from typing import Any
 
-from sqlalchemy import delete, func, insert, select, text, update
+from sqlalchemy import Row, case, select, update
 
-from service.cases.people import end_sessions
-from service.cases.recognising import by_session
-from service.database.tables import account, session, sign_in_failure
+from service.account_names import name_key, normalize_name
+from service.cases.attempts import (
+    ATTEMPTS_FROM_ADDRESS,
+    ATTEMPTS_FROM_ANYWHERE,
+    FailedAttempt,
+    Limit,
+    count_attempt,
+    forget_attempts,
+    log_failure,
+    network_of,
+    take_back,
+)
+from service.cases.browsers import KnownBrowser
+from service.cases.refusing import is_text
+from service.cases.sessions import SignedIn, begin_session, end_sessions
+from service.database.tables import account, organisation
 from service.errors import (
     ConflictError,
     ForbiddenError,
@@ -18,59 +30,224 @@ from service.errors import (
     NotSignedInError,
     TooManyError,
 )
-from service.ids import new_id
 from service.ledger.log import record
 from service.people import passwords
 from service.people.principal import Principal
-from service.people.tokens import digest_of, new_secret
 from service.site import Site, Unit
-
-ATTEMPTS = 5
-ATTEMPTS_FROM_ANYWHERE = 100
-"""For one name, whatever addresses they come from: behind some proxies whoever asks says himself where he is."""
-WITHIN = timedelta(minutes=15)
 
 
 @dataclass(frozen=True, slots=True)
-class SignedIn:
-    """Who signed in, and the secret of the new session, for the cookie."""
+class Credentials:
+    """What somebody typed to sign in, and where it came from.
 
-    who: Principal
-    secret: str
+    ``organisation`` may be empty where the service has one alone. ``browsers`` are what the cookies of this browser
+    say of accounts that were signed in with it before.
+    """
+
+    name: str
+    password: str
+    address: str
+    organisation: str = ""
+    new_password: str = ""
+    browsers: tuple[KnownBrowser, ...] = ()
 
 
-def sign_in(site: Site, name: str, password: str, address: str, new_password: str = "") -> SignedIn:
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """One attempt as it is counted; ``found`` is the account, ``first`` the limit that success forgets."""
+
+    limits: tuple[Limit, ...]
+    failed: FailedAttempt
+    found: Row[Any] | None
+
+    @property
+    def first(self) -> Limit:
+        return self.limits[0]
+
+
+def sign_in(site: Site, credentials: Credentials) -> SignedIn:
     """Begin a session. A one-time password has to be changed by the same request that uses it.
 
     Each attempt counts before the password is looked at, so that many at once find no more than one after another.
 
     Raises:
-        NotSignedInError: the name or the password is wrong, or the account is disabled.
-        TooManyError: it went wrong too often in the last minutes.
+        NotSignedInError: name, password or organisation is wrong, or the account is disabled: all in the same words.
+        TooManyError: it went wrong too often in the last minutes, or too many sign in just now.
         ConflictError: the password is a one-time one, and ``new_password`` is missing.
         InvalidError: ``new_password`` cannot be taken.
     """
-    key = digest_of(f"{name}\n{address}")
+    browsers = credentials.browsers
+    whose = browsers[0].id if browsers else network_of(credentials.address)
+    with site.hashing.place(whose, is_known=bool(browsers)):
+        with site.reading() as unit:
+            attempt = _attempt(unit, credentials)
+        counted = _counted(site, attempt)
+        found = attempt.found
+        with site.hashing.turn():
+            is_it = passwords.matches(credentials.password, found.password_hash if found else None)
+        if found is None or not is_it or found.disabled_at is not None:
+            log_failure(site, attempt.failed)
+            raise _wrong()
+        try:
+            values = _new_values(site, credentials, found)
+        except (ConflictError, InvalidError):
+            with site.unit() as unit:
+                take_back(unit, counted)
+            raise
+    return _begun(site, credentials, attempt, found, counted, values)
+
+
+def change_password(
+    site: Site, who: Principal, password: str, new_password: str, address: str = ""
+) -> SignedIn:
+    """Change one's own password; all sessions end, and this one goes on as a new one.
+
+    Raises:
+        ForbiddenError: a token asks, or somebody else vouches for who this is.
+        InvalidError: the password is not the one that holds, or the new one cannot be taken.
+        TooManyError: it went wrong too often in the last minutes, or too many sign in just now.
+    """
+    if who.session_id is None:
+        raise ForbiddenError("password", "is changed by who is signed in, not by a token")
+    mine = account.c.id == who.account_id
+    limit = Limit(f"{who.account_id}\npassword")
+    failed = FailedAttempt(
+        limit.what, "password_change.refused", address, who.organisation_id, who.account_id
+    )
+    with site.hashing.place(who.account_id, is_known=True):
+        with site.unit() as unit:
+            counted = count_attempt(unit, (limit,))
+            kept = unit.connection.execute(select(account.c.password_hash).where(mine)).scalar_one()
+        if kept is None:
+            problem = "there is none here; change it where you sign in"
+            raise ForbiddenError("password", problem)
+        with site.hashing.turn():
+            is_it = passwords.matches(password, kept)
+        if not is_it:
+            log_failure(site, failed)
+            raise InvalidError("password", "is not the one that holds; try again")
+        try:
+            passwords.check_new(new_password, password, (who.name,))
+        except InvalidError:
+            with site.unit() as unit:
+                take_back(unit, counted)
+            raise
+        with site.hashing.turn():
+            hashed = passwords.hash_of(new_password)
+    values = {"password_hash": hashed, "password_is_temporary": False}
     with site.unit() as unit:
-        attempts = [
-            _count(unit, key),
-            _count(unit, digest_of(f"{name}\nanywhere"), ATTEMPTS_FROM_ANYWHERE),
-        ]
-    with site.reading() as unit:
-        found = unit.connection.execute(select(account).where(account.c.name == name)).first()
-    is_it = passwords.matches(password, found.password_hash if found else None)
-    if found is None or not is_it or found.disabled_at is not None:
-        raise _wrong()
-    values: dict[str, object] = {}
-    if found.password_is_temporary:
-        if not new_password:
-            _forget(site, attempts)
-            raise ConflictError("password", "is for one time; give a new one with it")
-        passwords.check_new(new_password, password)
-        values = {
-            "password_hash": passwords.hash_of(new_password),
-            "password_is_temporary": False,
-        }
+        if not unit.connection.execute(
+            update(account).where(mine, account.c.password_hash == kept).values(**values)
+        ).rowcount:
+            raise ConflictError("password", "was changed meanwhile; sign in again")
+        end_sessions(unit, who.account_id)
+        forget_attempts(unit, limit)
+        made = begin_session(unit, who.account_id, address)
+        record(unit, made.who, "account.password_changed", "account", who.account_id)
+        return made
+
+
+def has_password(unit: Unit, who: Principal) -> bool:
+    """Return whether who asks signs in by a password."""
+    statement = select(account.c.password_hash).where(account.c.id == who.account_id)
+    return unit.connection.execute(statement).scalar_one() is not None
+
+
+def asks_organisation(unit: Unit) -> bool:
+    """Return whether people have to say their organisation when they sign in: where there are several."""
+    return len(unit.connection.execute(select(organisation.c.id).limit(2)).all()) > 1
+
+
+def _attempt(unit: Unit, credentials: Credentials) -> _Attempt:
+    """Return who it may be, and what the attempt counts for; whoever there is, names are counted alike."""
+    home = _organisation_of(unit, credentials.organisation)
+    is_name = home is not None and is_text(credentials.name)
+    found = _account_of(unit, str(home), credentials.name) if is_name else None
+    where = home or f"unknown {name_key(credentials.organisation)}"
+    subject = f"{where}\n{name_key(credentials.name)}"
+    failed = FailedAttempt(subject, "sign_in.refused", credentials.address)
+    if found is not None:
+        failed = FailedAttempt(
+            subject, "sign_in.refused", credentials.address, found.organisation_id, found.id
+        )
+        for browser in credentials.browsers:
+            if browser.account_id == found.id:
+                return _Attempt((Limit(f"{found.id}\n{browser.id}\nbrowser"),), failed, found)
+    network = network_of(credentials.address)
+    limits = (
+        Limit(f"{subject}\n{network}"),
+        Limit(f"{network}\naddress", ATTEMPTS_FROM_ADDRESS),
+        Limit(f"{subject}\nanywhere", ATTEMPTS_FROM_ANYWHERE),
+    )
+    return _Attempt(limits, failed, found)
+
+
+def _organisation_of(unit: Unit, name: str) -> str | None:
+    """Return the organisation of that name, whatever its case; the only one where none was said."""
+    rows = unit.connection.execute(select(organisation.c.id, organisation.c.name)).all()
+    typed = normalize_name(name.strip())
+    if not typed:
+        return rows[0].id if len(rows) == 1 else None
+    same = [row.id for row in rows if row.name == typed]
+    alike = [row.id for row in rows if row.name.casefold() == typed.casefold()]
+    return next(iter(same or (alike if len(alike) == 1 else ())), None)
+
+
+def _account_of(unit: Unit, organisation_id: str, name: str) -> Row[Any] | None:
+    """Return the account of that name; of accounts that look alike from before they were refused, the very one."""
+    is_same = account.c.name == name
+    return unit.connection.execute(
+        select(account)
+        .where(
+            account.c.organisation_id == organisation_id,
+            is_same | (account.c.name_key == name_key(name)),
+        )
+        .order_by(case((is_same, 0), else_=1))
+        .limit(1)
+    ).first()
+
+
+def _counted(site: Site, attempt: _Attempt) -> tuple[str, ...]:
+    """Count an attempt; where there were too many, the logs say so."""
+    try:
+        with site.unit() as unit:
+            return count_attempt(unit, attempt.limits)
+    except TooManyError:
+        failed = attempt.failed
+        log_failure(
+            site,
+            FailedAttempt(
+                failed.subject,
+                "sign_in.locked",
+                failed.address,
+                failed.organisation_id,
+                failed.account_id,
+            ),
+        )
+        raise
+
+
+def _new_values(site: Site, credentials: Credentials, found: Row[Any]) -> dict[str, object]:
+    """Return what is to be kept of a new password, where the one that was used is for one time."""
+    if not found.password_is_temporary:
+        return {}
+    if not credentials.new_password:
+        raise ConflictError("password", "is for one time; give a new one with it")
+    passwords.check_new(credentials.new_password, credentials.password, (found.name,))
+    with site.hashing.turn():
+        hashed = passwords.hash_of(credentials.new_password)
+    return {"password_hash": hashed, "password_is_temporary": False}
+
+
+def _begun(
+    site: Site,
+    credentials: Credentials,
+    attempt: _Attempt,
+    found: Row[Any],
+    counted: tuple[str, ...],
+    values: dict[str, object],
+) -> SignedIn:
+    """Begin the session of who proved who it is, unless the account was changed meanwhile."""
     with site.unit() as unit:
         unchanged = (
             account.c.id == found.id,
@@ -85,105 +262,14 @@ def sign_in(site: Site, name: str, password: str, address: str, new_password: st
             end_sessions(unit, found.id)
         elif unit.connection.execute(select(account.c.id).where(*unchanged)).first() is None:
             raise _wrong()
-        unit.connection.execute(delete(sign_in_failure).where(sign_in_failure.c.name_hash == key))
-        _take_back(unit, attempts)
-        made = begin_session(unit, found.id)
+        forget_attempts(unit, attempt.first)
+        take_back(unit, counted)
+        made = begin_session(unit, found.id, credentials.address)
         if values:
             record(unit, made.who, "account.password_changed", "account", found.id)
         return made
 
 
-def change_password(site: Site, who: Principal, password: str, new_password: str) -> SignedIn:
-    """Change one's own password; all sessions end, and this one goes on as a new one.
-
-    Raises:
-        ForbiddenError: a token asks, or somebody else vouches for who this is.
-        InvalidError: the password is not the one that holds, or the new one cannot be taken.
-        TooManyError: it went wrong too often in the last minutes.
-    """
-    if who.session_id is None:
-        raise ForbiddenError("password", "is changed by who is signed in, not by a token")
-    mine = account.c.id == who.account_id
-    with site.unit() as unit:
-        key = digest_of(f"{who.account_id}\npassword")
-        _count(unit, key)
-        kept = unit.connection.execute(select(account.c.password_hash).where(mine)).scalar_one()
-    if kept is None:
-        problem = "there is none here; change it where you sign in"
-        raise ForbiddenError("password", problem)
-    if not passwords.matches(password, kept):
-        raise InvalidError("password", "is not the one that holds; try again")
-    passwords.check_new(new_password, password)
-    values = {"password_hash": passwords.hash_of(new_password), "password_is_temporary": False}
-    with site.unit() as unit:
-        if not unit.connection.execute(
-            update(account).where(mine, account.c.password_hash == kept).values(**values)
-        ).rowcount:
-            raise ConflictError("password", "was changed meanwhile; sign in again")
-        end_sessions(unit, who.account_id)
-        unit.connection.execute(delete(sign_in_failure).where(sign_in_failure.c.name_hash == key))
-        made = begin_session(unit, who.account_id)
-        record(unit, made.who, "account.password_changed", "account", who.account_id)
-        return made
-
-
-def has_password(unit: Unit, who: Principal) -> bool:
-    """Return whether who asks signs in by a password."""
-    statement = select(account.c.password_hash).where(account.c.id == who.account_id)
-    return unit.connection.execute(statement).scalar_one() is not None
-
-
-def begin_session(unit: Unit, account_id: str) -> SignedIn:
-    """Begin a session of an account, whoever vouched for who it is."""
-    secret = new_secret()
-    unit.connection.execute(
-        insert(session).values(
-            id=new_id(),
-            hash=digest_of(secret),
-            account_id=account_id,
-            created_at=unit.now,
-            expires_at=unit.now + timedelta(hours=unit.site.settings.session_hours),
-        )
-    )
-    who = by_session(unit, secret)
-    record(unit, who, "session.begun", "account", account_id)
-    return SignedIn(who, secret)
-
-
-def sign_out(unit: Unit, who: Principal) -> None:
-    """End the session of this request."""
-    if who.session_id is not None:
-        unit.connection.execute(delete(session).where(session.c.id == who.session_id))
-        record(unit, who, "session.ended", "account", who.account_id)
-
-
-def _count(unit: Unit, key: str, most: int = ATTEMPTS) -> str:
-    """Write down an attempt, and return its id."""
-    if unit.connection.dialect.name == "postgresql":
-        lock = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], signed=True)
-        unit.connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": lock})
-    so_far = unit.connection.execute(
-        select(func.count()).where(
-            sign_in_failure.c.name_hash == key, sign_in_failure.c.created_at > unit.now - WITHIN
-        )
-    ).scalar_one()
-    if so_far >= most:
-        raise TooManyError("sign-in", "went wrong too often; wait 15 minutes")
-    made = new_id()
-    unit.connection.execute(
-        insert(sign_in_failure).values(id=made, name_hash=key, created_at=unit.now)
-    )
-    return made
-
-
-def _forget(site: Site, attempts: list[str]) -> None:
-    with site.unit() as unit:
-        _take_back(unit, attempts)
-
-
-def _take_back(unit: Unit, attempts: list[str]) -> None:
-    unit.connection.execute(delete(sign_in_failure).where(sign_in_failure.c.id.in_(attempts)))
-
-
 def _wrong() -> NotSignedInError:
-    return NotSignedInError("sign-in", "the name or the password is wrong; try again")
+    problem = "the name, the password or the organisation is wrong; try again"
+    return NotSignedInError("sign-in", problem)

@@ -11,7 +11,9 @@ from datetime import timedelta
 
 from sqlalchemy import Select, delete, exists, select, update
 
+from service.cases.attempts import WITHIN
 from service.cases.erasing import LIVE, Erased, erase_blob, erase_files, erase_row, locked_table
+from service.cases.recognising import is_live
 from service.database.tables import (
     audit,
     blob,
@@ -148,9 +150,10 @@ def _reports(unit: Unit) -> list[Erased]:
 def _people(unit: Unit) -> None:
     """Forget sessions that are over, answers kept for a repeated request, and failures to sign in."""
     day = unit.now - timedelta(days=1)
-    unit.connection.execute(delete(session).where(session.c.expires_at <= unit.now))
+    unit.connection.execute(delete(session).where(~is_live(unit)))
     unit.connection.execute(delete(idempotency).where(idempotency.c.created_at < day))
-    unit.connection.execute(delete(sign_in_failure).where(sign_in_failure.c.created_at < day))
+    counted = unit.now - WITHIN
+    unit.connection.execute(delete(sign_in_failure).where(sign_in_failure.c.created_at < counted))
 
 
 def _files(site: Site) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Row, Select, insert, select, update
 
 from service.cases.paging import paged
+from service.cases.sessions import check_account
 from service.database.tables import account, token
 from service.errors import ForbiddenError, NotFoundError
 from service.ids import new_id
@@ -54,9 +55,19 @@ def create_token(unit: Unit, who: Principal, new: NewToken) -> MadeToken:
     return MadeToken(token=_told(_find(unit, who, made)), secret=secret)
 
 
-def list_tokens(unit: Unit, who: Principal, wanted: Wanted) -> Page[Token]:
-    """Return one's own tokens; administrators see those of all."""
-    rows, following = paged(unit, _seen_by(who), token.c.id, wanted)
+def list_tokens(
+    unit: Unit, who: Principal, wanted: Wanted, account_id: str | None = None
+) -> Page[Token]:
+    """Return one's own tokens; administrators see those of all, or of one account.
+
+    Raises:
+        NotFoundError: there is no such account that who asks can see.
+    """
+    statement = _seen_by(who)
+    if account_id is not None:
+        check_account(unit, who, account_id)
+        statement = statement.where(token.c.account_id == account_id)
+    rows, following = paged(unit, statement, token.c.id, wanted)
     return Page(items=tuple(map(_told, rows)), next=following)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pydantic import ValidationError
-from sqlalchemy import insert, select
+from sqlalchemy import select
 
-from service.cases.signing_in import SignedIn, begin_session
+from service.cases.people import add_account
+from service.cases.sessions import SignedIn, begin_session
 from service.database.tables import account, organisation
 from service.errors import ConflictError, InvalidError, NotSignedInError
-from service.ids import new_id
 from service.ledger.log import record
 from service.people.oidc import Person
 from service.people.permissions import ALLOWED, Role
@@ -17,28 +17,28 @@ from service.schemas.people import NewAccount
 from service.site import Unit
 
 
-def sign_in_vouched(unit: Unit, person: Person) -> SignedIn:
+def sign_in_vouched(unit: Unit, person: Person, address: str = "") -> SignedIn:
     """Begin a session; who was never here gets an account with the role that the settings say.
 
     An account belongs to the subject. A name alone proves nothing: it is never taken over by who has the same one.
 
     Raises:
         NotSignedInError: the account is disabled.
-        ConflictError: the name belongs to an account that another way of signing in made.
+        ConflictError: the name, or one that looks like it, is that of another account in the organisation.
         InvalidError: the name cannot be one.
     """
     found = unit.connection.execute(
         select(account.c.id, account.c.disabled_at).where(account.c.oidc_subject == person.subject)
     ).first()
     if found is None:
-        return begin_session(unit, _new(unit, person))
+        return begin_session(unit, _new(unit, person), address)
     if found.disabled_at is not None:
         raise NotSignedInError("account", "is disabled; ask an administrator")
-    return begin_session(unit, found.id)
+    return begin_session(unit, found.id, address)
 
 
 def _new(unit: Unit, person: Person) -> str:
-    settings, made = unit.site.settings, new_id()
+    settings = unit.site.settings
     role = Role(settings.oidc_role)
     home = unit.connection.execute(
         select(organisation.c.id).where(organisation.c.name == settings.oidc_organisation)
@@ -47,22 +47,17 @@ def _new(unit: Unit, person: Person) -> str:
         problem = "new people belong to an organisation that is not there; ask an administrator"
         raise ConflictError("sign-in", problem)
     try:
-        name = NewAccount(name=person.name, role=role).name
+        new = NewAccount(name=person.name, role=role)
     except ValidationError as error:
         raise InvalidError("name", "cannot be one here; ask an administrator") from error
-    if unit.connection.execute(select(account.c.id).where(account.c.name == name)).first():
-        raise ConflictError("name", "belongs to another account here; ask an administrator")
-    unit.connection.execute(
-        insert(account).values(
-            id=made,
-            organisation_id=home,
-            name=name,
-            role=role,
-            password_is_temporary=False,
-            oidc_subject=person.subject,
-            created_at=unit.now,
+    try:
+        made = add_account(
+            unit, home, new, password_is_temporary=False, oidc_subject=person.subject
         )
-    )
-    who = Principal(home, made, name, role, ALLOWED[role])
+    except ConflictError as error:
+        raise ConflictError(
+            "name", "belongs to another account here; ask an administrator"
+        ) from error
+    who = Principal(home, made, new.name, role, ALLOWED[role])
     record(unit, who, "account.created", "account", made, {"role": role})
     return made

@@ -10,10 +10,12 @@ from typing import TypeVar
 import click
 
 from service.cases.anchoring import read_anchors
+from service.cases.people import DEFAULT, create_administrator
 from service.database import levels
 from service.operations.backup import back_up, restore
 from service.operations.checking import check
 from service.operations.first_seals import seal_older
+from service.running import ready_site
 from service.settings import settings_from
 from service.site import Site, open_site
 from treewarden.terminal.exits import FAIL
@@ -35,7 +37,7 @@ def _where(command: Command) -> Command:
 
 @click.group("db")
 def db_command() -> None:
-    """Upgrade, back up, restore or check the database of a service."""
+    """Upgrade, back up, restore or check the database of a service; make its first administrator."""
 
 
 @db_command.command("upgrade")
@@ -97,6 +99,29 @@ def check_command(
             click.echo(f"{mark}  {each.what}{problem}")
             wrong += bool(each.problem)
     context.exit(FAIL if wrong else 0)
+
+
+@db_command.command("create-admin")
+@click.argument("name")
+@click.option(
+    "--organisation", default=DEFAULT, show_default=True, help="Whose administrator that is."
+)
+@_where
+def create_admin_command(
+    name: str, organisation: str, data_dir: Path | None, database: str | None
+) -> None:
+    """Make an administrator called NAME and print a one-time password, whether the service runs or not.
+
+    The organisation is made where there is none of that name, and so are the tables of a new SQLite database. Run it
+    as the service's user, so that the files are that user's.
+    """
+    site = ready_site(settings_from({"data_dir": data_dir, "database": database}))
+    try:
+        with site.unit() as unit:
+            _, password = create_administrator(unit, name, organisation)
+    finally:
+        site.engine.dispose()
+    click.echo(f"one-time password: {password}")
 
 
 @contextmanager

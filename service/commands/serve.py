@@ -25,12 +25,16 @@ def serve_command(create_admin: str | None, organisation: str, **given: object) 
     """Serve the pages and the API, with a worker beside them."""
     settings = settings_from(given)
     site = ready_site(settings)
-    if create_admin is not None:
+
+    def prepare() -> None:
+        if create_admin is None:
+            return
         with site.unit() as unit:
             who, password = create_administrator(unit, create_admin, organisation)
             made = create_token(unit, who, NewToken(name="first", permissions=tuple(Permission)))
         click.echo(f"one-time password: {password}\ntoken: {made.secret}")
-    serve(site)
+
+    serve(site, prepare)
 
 
 COMMAND = serve_command

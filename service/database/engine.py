@@ -80,6 +80,33 @@ def writing(engine: Engine) -> Iterator[Connection]:
 
 
 @contextmanager
+def rebuilding(engine: Engine) -> Iterator[Connection]:
+    """Give a transaction as ``writing`` does, in which SQLite may make a table anew that others refer to.
+
+    Raises:
+        SetupError: after it, rows would refer to none; nothing is changed then.
+        UnavailableError: as for ``writing``.
+    """
+    if engine.dialect.name != "sqlite":
+        with writing(engine) as connection:
+            yield connection
+        return
+    with _telling(), engine.connect() as connection:
+        driver = connection.connection.cursor()
+        driver.execute("PRAGMA foreign_keys = OFF")  # within a transaction this would do nothing
+        try:
+            with connection.begin():
+                before = _lost_references(connection)
+                yield connection
+                if _lost_references(connection) - before:
+                    problem = "rows would refer to none; nothing was changed: treewarden db check"
+                    raise SetupError("database", problem)
+        finally:
+            driver.execute("PRAGMA foreign_keys = ON")
+            driver.close()
+
+
+@contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
     """Give one unchanging view of the database; nothing that is written in it stays.
 
@@ -114,6 +141,11 @@ def _telling() -> Iterator[None]:
             problem = f"cannot be reached or written ({_first_line(error)}); try again"
             raise UnavailableError("database", problem) from error
         raise
+
+
+def _lost_references(connection: Connection) -> set[tuple[Any, ...]]:
+    found = connection.exec_driver_sql("PRAGMA foreign_key_check").all()
+    return {tuple(row) for row in found}
 
 
 def _first_line(error: DBAPIError) -> str:

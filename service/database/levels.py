@@ -10,7 +10,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, inspect
 
-from service.database.engine import reading, writing
+from service.database.engine import reading, rebuilding
 from service.errors import SetupError
 
 SCRIPTS = Path(__file__).with_name("migrations")
@@ -62,7 +62,7 @@ def upgrade(engine: Engine) -> tuple[str | None, str]:
         SetupError: it was written by a newer version.
         UnavailableError: it cannot be reached or written.
     """
-    with writing(engine) as connection:
+    with rebuilding(engine) as connection:
         found = _level(connection)
         if found is not None and found not in _known():
             problem = NEWER.format(found)

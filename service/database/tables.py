@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 from sqlalchemy import (
@@ -26,6 +27,9 @@ from sqlalchemy import (
     column,
     table,
 )
+from sqlalchemy.engine.default import DefaultExecutionContext
+
+from service.account_names import look_key, name_key
 
 NAMES = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -76,6 +80,15 @@ def _at(name: str = "created_at", *, optional: bool = False) -> Column[datetime]
     return Column(name, Utc, nullable=optional)
 
 
+def _key(name: str, of: Callable[[str], str]) -> Column[str]:
+    """Return a column that is computed from the name in the same row."""
+
+    def computed(context: DefaultExecutionContext) -> str:
+        return of(context.get_current_parameters()["name"])
+
+    return Column(name, DIGEST, nullable=False, default=computed)
+
+
 organisation = Table(
     "organisation",
     METADATA,
@@ -97,14 +110,20 @@ account = Table(
     METADATA,
     _id(),
     _of("organisation", index=True),
-    Column("name", NAME, nullable=False, unique=True),
+    Column("name", NAME, nullable=False),
+    _key("name_key", name_key),
+    _key("look_key", look_key),
     Column("role", WORD, nullable=False),
     Column("password_hash", Text, nullable=True),
     Column("password_is_temporary", Boolean, nullable=False, default=False),
     Column("oidc_subject", Text, nullable=True, unique=True),
     _at(),
     _at("disabled_at", optional=True),
+    UniqueConstraint("organisation_id", "name_key"),
+    UniqueConstraint("organisation_id", "look_key"),
 )
+"""A name belongs to its organisation. Its two keys are those of ``service.account_names``: no two accounts of one
+organisation look alike."""
 
 session = Table(
     "session",
@@ -112,9 +131,12 @@ session = Table(
     _id(),
     Column("hash", DIGEST, nullable=False, unique=True),
     _of("account", index=True),
+    Column("address", String(64), nullable=False, default=""),
     _at(),
+    _at("seen_at", optional=True),
     _at("expires_at"),
 )
+"""``address``: where it was begun; ``seen_at``: its last request, to the minute, None for one that had none yet."""
 
 token = Table(
     "token",

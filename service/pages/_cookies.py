@@ -1,18 +1,65 @@
-"""The cookie of a session: out of reach of scripts, and of other sites but for following a link."""
+"""Cookies: out of reach of scripts, and of other sites but for following a link; bound to this host by https."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fastapi.responses import Response
 
-from service.api._asking import COOKIE
+from service.api._asking import COOKIE, cookie_name
+from service.cases.browsers import SECONDS, KnownBrowser, new_browser, read_browsers, seal_browser
+from service.people.tokens import digest_of
 from service.settings import Settings
+from service.site import Site
+
+BROWSER = "treewarden_browser_"
+"""What the cookies of a browser begin with that somebody signed in with before: one for each account."""
+MOST_BROWSERS = 10
+
+
+def keep_cookie(
+    answer: Response, settings: Settings, name: str, value: str, seconds: int | None = None
+) -> None:
+    """Have a browser keep a cookie, until it is closed where nothing is said; one of that name is replaced."""
+    answer.set_cookie(
+        cookie_name(settings, name),
+        value,
+        max_age=seconds,
+        httponly=True,
+        samesite="lax",
+        secure=settings.is_secure,
+    )
+
+
+def drop_cookie(answer: Response, settings: Settings, name: str) -> None:
+    """Have a browser forget a cookie."""
+    answer.delete_cookie(
+        cookie_name(settings, name), httponly=True, samesite="lax", secure=settings.is_secure
+    )
 
 
 def keep_session(answer: Response, settings: Settings, secret: str) -> None:
     """Have a browser keep a session; one that was there before is replaced."""
-    answer.set_cookie(COOKIE, secret, httponly=True, samesite="lax", secure=settings.is_secure)
+    keep_cookie(answer, settings, COOKIE, secret)
 
 
 def drop_session(answer: Response, settings: Settings) -> None:
     """Have a browser forget a session."""
-    answer.delete_cookie(COOKIE, httponly=True, samesite="lax", secure=settings.is_secure)
+    drop_cookie(answer, settings, COOKIE)
+
+
+def browsers_of(site: Site, cookies: Mapping[str, str]) -> tuple[KnownBrowser, ...]:
+    """Return what the cookies of a browser say of who signed in with it before."""
+    begin = cookie_name(site.settings, BROWSER)
+    values = [value for name, value in cookies.items() if name.startswith(begin)]
+    return read_browsers(site, values[:MOST_BROWSERS])
+
+
+def keep_browser(
+    answer: Response, site: Site, known: tuple[KnownBrowser, ...], account_id: str
+) -> None:
+    """Have a browser keep that an account signed in with it."""
+    mine = next((each for each in known if each.account_id == account_id), None)
+    name = BROWSER + digest_of(account_id)[:12]
+    value = seal_browser(site, mine or new_browser(account_id))
+    keep_cookie(answer, site.settings, name, value, SECONDS)

@@ -9,7 +9,7 @@ from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
 from pydantic import ValidationError
 
-from service.errors import ServiceError
+from service.errors import ServiceError, TooManyError
 
 SEE_OTHER = 303
 WORDS = {
@@ -45,6 +45,13 @@ def refusal(error: ServiceError | ValidationError, labels: Mapping[str, str]) ->
 def status_of(error: ServiceError | ValidationError) -> int:
     """Return the status of a page that shows a refusal."""
     return error.status if isinstance(error, ServiceError) else 422
+
+
+def with_wait(answer: Response, error: ServiceError | ValidationError | None) -> Response:
+    """Return a page that shows a refusal, with when to try again where that is known."""
+    if isinstance(error, TooManyError):
+        answer.headers["Retry-After"] = str(error.retry_seconds)
+    return answer
 
 
 def day_of(text: str) -> date | None:

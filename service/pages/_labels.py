@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 PASSWORD = {"password": "Password", "new_password": "New password"}
-SIGN_IN = {"name": "Name", **PASSWORD}
+SIGN_IN = {"organisation": "Organisation", "name": "Name", **PASSWORD}
 PERSON = {"name": "Name", "role": "Role"}
 TOKEN = {
     "name": "What it is for",

@@ -8,10 +8,11 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 
 from service.api._asking import AtSite, Who, asks
+from service.api._forwarding import address_of
 from service.cases.signing_in import change_password, has_password
 from service.errors import ServiceError
 from service.pages._cookies import keep_session
-from service.pages._forms import refusal, see, status_of
+from service.pages._forms import refusal, see, status_of, with_wait
 from service.pages._labels import PASSWORD
 from service.pages._rendering import page
 from service.people.permissions import Permission
@@ -34,7 +35,7 @@ def post_account(
 ) -> Response:
     """Change the password, and go on with a new session."""
     try:
-        made = change_password(site, who, password, new_password)
+        made = change_password(site, who, password, new_password, address_of(request))
     except ServiceError as error:
         return _shown(request, who, site, error=error)
     answer = see("/account?changed=true")
@@ -52,7 +53,7 @@ def _shown(
 ) -> Response:
     with site.reading() as unit:
         has_one = has_password(unit, who)
-    return page(
+    answer = page(
         request,
         "account.html.j2",
         who,
@@ -61,3 +62,4 @@ def _shown(
         changed=changed,
         refused=refusal(error, PASSWORD) if error else "",
     )
+    return with_wait(answer, error)

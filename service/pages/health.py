@@ -14,6 +14,7 @@ from service.operations.metrics import Metrics
 
 ROUTER = APIRouter(tags=["operations"])
 REFUSED = "authorization: is not the token for metrics; see the setting metrics_token\n"
+CLOSED = "metrics: are closed; set TREEWARDEN_METRICS_TOKEN, or TREEWARDEN_METRICS_OPEN=true\n"
 """Told as it is: what reads figures does not sign in by a page."""
 
 
@@ -34,10 +35,12 @@ def get_readiness(site: AtSite) -> JSONResponse:
 
 @ROUTER.get("/metrics", **is_open())
 def get_metrics(request: Request, site: AtSite) -> Response:
-    """Return the figures of the service, to whoever has the token for them, where one is set."""
+    """Return the figures of the service to whoever has the token for them, to everybody where that is set."""
     token = site.settings.metrics_token.get_secret_value()
     said = request.headers.get("authorization", "")
     if token and not hmac.compare_digest(said.encode(), f"Bearer {token}".encode()):
         return PlainTextResponse(REFUSED, 401, {"WWW-Authenticate": "Bearer"})
+    if not token and not site.settings.metrics_open:
+        return PlainTextResponse(CLOSED, 403)
     metrics: Metrics = request.app.state.metrics
     return Response(metrics.text(), media_type=CONTENT_TYPE_LATEST)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from typing import Annotated
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
 
 from service.api._asking import AtSite, Who, asks, is_open
-from service.cases.signing_in import sign_in, sign_out
+from service.api._forwarding import address_of
+from service.cases.sessions import sign_out
+from service.cases.signing_in import Credentials, asks_organisation, sign_in
 from service.errors import ConflictError, ServiceError
-from service.pages._cookies import drop_session, keep_session
-from service.pages._forms import refusal, see, status_of
+from service.pages._cookies import browsers_of, drop_session, keep_browser, keep_session
+from service.pages._forms import refusal, see, status_of, with_wait
 from service.pages._labels import SIGN_IN
 from service.pages._rendering import page
 from service.people.permissions import Permission
@@ -25,9 +27,14 @@ Short = Annotated[str, Form(max_length=500)]
 
 
 @ROUTER.get("/sign-in", **is_open())
-def get_sign_in(request: Request, site: AtSite, next: str = "/") -> Response:  # noqa: A002  # the name in the address
-    """Show the form."""
-    return form(request, site, next=next)
+def get_sign_in(
+    request: Request,
+    site: AtSite,
+    next: str = "/",  # noqa: A002  # the name in the address
+    organisation: Annotated[str, Query(max_length=200)] = "",
+) -> Response:
+    """Show the form; an address may name the organisation, so that nobody has to type it."""
+    return form(request, site, next=next, organisation=organisation)
 
 
 @ROUTER.post("/sign-in", **is_open())
@@ -37,17 +44,35 @@ def post_sign_in(
     name: Short = "",
     password: Short = "",
     new_password: Short = "",
+    organisation: Short = "",
     next: Short = "/",  # noqa: A002  # the name of the field
 ) -> Response:
     """Begin a session, and lead on; a cookie that was there before is replaced."""
-    address = request.client.host if request.client else ""
+    browsers = browsers_of(site, request.cookies)
+    credentials = Credentials(
+        name=name,
+        password=password,
+        address=address_of(request),
+        organisation=organisation,
+        new_password=new_password,
+        browsers=browsers,
+    )
     try:
-        made = sign_in(site, name, password, address, new_password)
+        made = sign_in(site, credentials)
     except ServiceError as error:
         asks_new = isinstance(error, ConflictError) or bool(new_password)
-        return form(request, site, next=next, name=name, error=error, asks_new=asks_new)
+        return form(
+            request,
+            site,
+            next=next,
+            name=name,
+            organisation=organisation,
+            error=error,
+            asks_new=asks_new,
+        )
     answer = see(safe(next))
     keep_session(answer, site.settings, made.secret)
+    keep_browser(answer, site, browsers, made.who.account_id)
     return answer
 
 
@@ -72,18 +97,24 @@ def form(
     *,
     next: str = "/",  # noqa: A002
     name: str = "",
+    organisation: str = "",
     error: ServiceError | None = None,
     asks_new: bool = False,
 ) -> Response:
-    """Return the page with the form."""
-    return page(
+    """Return the page with the form; it asks for the organisation where the service has several."""
+    with site.reading() as unit:
+        has_several = asks_organisation(unit)
+    answer = page(
         request,
         "sign_in.html.j2",
         None,
         status=status_of(error) if error else 200,
         next=safe(next),
         name=name,
+        organisation=organisation,
+        has_several=has_several,
         asks_new=asks_new,
         has_oidc=bool(site.settings.oidc_issuer),
         refused=refusal(error, SIGN_IN) if error and not (asks_new and error.status == 409) else "",
     )
+    return with_wait(answer, error)

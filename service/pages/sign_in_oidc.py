@@ -11,10 +11,11 @@ from dataclasses import astuple
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
-from service.api._asking import AtSite, is_open
+from service.api._asking import AtSite, cookie_name, is_open
+from service.api._forwarding import address_of
 from service.cases.vouching import sign_in_vouched
 from service.errors import NotFoundError, NotSignedInError, ServiceError
-from service.pages._cookies import keep_session
+from service.pages._cookies import drop_cookie, keep_cookie, keep_session
 from service.pages._forms import SEE_OTHER, see
 from service.pages.sign_in import form, safe
 from service.people.oidc import Begun, begin, finish
@@ -37,15 +38,7 @@ def get_there(request: Request, site: AtSite, next: str = "/") -> Response:  # n
     except ServiceError as error:
         return form(request, site, next=next, error=error)
     answer = RedirectResponse(begun.url, SEE_OTHER)
-    answer.set_cookie(
-        FLOW,
-        _sealed(site, begun, safe(next)),
-        max_age=SECONDS,
-        path=PATH,
-        httponly=True,
-        samesite="lax",
-        secure=site.settings.is_secure,
-    )
+    keep_cookie(answer, site.settings, FLOW, _sealed(site, begun, safe(next)), SECONDS)
     return answer
 
 
@@ -55,21 +48,19 @@ def get_back(request: Request, site: AtSite, code: str = "", state: str = "") ->
     try:
         if not site.settings.oidc_issuer:
             raise NotFoundError("provider", "there is none; sign in by a password")
-        begun, following = _opened(site, request.cookies.get(FLOW, ""))
+        begun, following = _opened(site, request.cookies.get(cookie_name(site.settings, FLOW), ""))
         is_ours = secrets.compare_digest(state.encode(), begun.state.encode())
         if not is_ours or not 0 < len(code) <= LONGEST:
             raise _not_begun()
         person = finish(site.settings, _back(request, site), begun, code)
         with site.unit() as unit:
-            made = sign_in_vouched(unit, person)
+            made = sign_in_vouched(unit, person, address_of(request))
     except ServiceError as error:
         answer = form(request, site, error=error)
     else:
         answer = see(following)
         keep_session(answer, site.settings, made.secret)
-    answer.delete_cookie(
-        FLOW, path=PATH, httponly=True, samesite="lax", secure=site.settings.is_secure
-    )
+    drop_cookie(answer, site.settings, FLOW)
     return answer
 
 

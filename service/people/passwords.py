@@ -1,17 +1,26 @@
-"""Passwords: how they are kept, and the one-time ones that others are given."""
+"""Passwords: how they are kept, which are taken, and the one-time ones that others are given."""
 
 from __future__ import annotations
 
+import hmac
 import secrets
+from collections.abc import Sequence
 from functools import cache
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
+from zxcvbn import zxcvbn
 
 from service.errors import InvalidError
+from service.people.tokens import digest_of
 
 SHORTEST = 12
 LONGEST = 200
+STRENGTH = 3
+"""Of 0 to 4 as zxcvbn counts: to be guessed in no fewer than 10^8 tries."""
+LONGEST_JUDGED = 72
+"""Signs that zxcvbn looks at; more make a password no weaker."""
+RANDOM = "random:"
 _HASHER = PasswordHasher()
 
 
@@ -20,31 +29,45 @@ def new_password() -> str:
     return secrets.token_urlsafe(15)
 
 
+def random_hash_of(password: str) -> str:
+    """Return what is kept of a one-time password; a digest is enough, as nobody can try 120 random bits."""
+    return RANDOM + digest_of(password)
+
+
 def hash_of(password: str) -> str:
-    """Return what is kept of a password."""
+    """Return what is kept of a password that somebody chose; takes a turn of ``service.people.hashing``."""
     return _HASHER.hash(password.encode("utf-8", "surrogatepass"))
 
 
 def matches(password: str, kept: str | None) -> bool:
-    """Return whether a password is the one that is kept; takes as long where none is."""
+    """Return whether a password is the one that is kept; takes as long, and a turn, whatever is kept or nothing."""
+    is_random = kept is not None and kept.startswith(RANDOM)
     try:
-        is_it = _HASHER.verify(kept or _nobodys(), password.encode("utf-8", "surrogatepass"))
+        is_it = _HASHER.verify(
+            _nobodys() if kept is None or is_random else kept,
+            password.encode("utf-8", "surrogatepass"),
+        )
     except (VerificationError, InvalidHashError):
+        is_it = False
+    if kept is None:
         return False
-    return is_it and kept is not None
+    return hmac.compare_digest(random_hash_of(password), kept) if is_random else is_it
 
 
-def check_new(password: str, old: str) -> None:
-    """Check that a password can be taken.
+def check_new(password: str, old: str, words: Sequence[str] = ()) -> None:
+    """Check that a password can be taken; ``words`` are those that anybody would try first, such as the name.
 
     Raises:
-        InvalidError: it is too short, too long, or the old one.
+        InvalidError: it is too short, too long, the old one, or easy to guess.
     """
     if not SHORTEST <= len(password) <= LONGEST:
         problem = f"has to have {SHORTEST} to {LONGEST} signs; choose another"
         raise InvalidError("new password", problem)
     if password == old:
         raise InvalidError("new password", "is the old one; choose another")
+    if zxcvbn(password[:LONGEST_JUDGED], user_inputs=list(words))["score"] < STRENGTH:
+        problem = "is easy to guess (a common word, a name or a pattern); use a few random words"
+        raise InvalidError("new password", problem)
 
 
 @cache

@@ -7,18 +7,26 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from service.account_names import has_mixed_word, normalize_name
 from service.people.permissions import Permission, Role
 from service.schemas.base import Body, Id, Name, shown_as
 
+LONGEST_NAME = 200
 
-def _is_seen(name: str) -> str:
-    if not name.isprintable() or name != name.strip():
+
+def _as_seen(name: str) -> str:
+    plain = normalize_name(name)
+    if not plain.isprintable() or plain != plain.strip():
         raise ValueError("holds signs that nobody sees, or begins or ends with a space")
-    return name
+    if len(plain) > LONGEST_NAME:
+        raise ValueError(f"has more than {LONGEST_NAME} signs")
+    if has_mixed_word(plain):
+        raise ValueError("mixes letters of several scripts in one word")
+    return plain
 
 
-Person = Annotated[Name, AfterValidator(_is_seen)]
-"""The name of somebody: nobody else's looks the same for want of a sign that is not seen."""
+Person = Annotated[Name, AfterValidator(_as_seen)]
+"""The name of somebody in plain signs, each word in one script; the database refuses one that looks like another."""
 
 
 class NewAccount(Body):
@@ -56,6 +64,25 @@ class Changed(Body):
 
     role: Role | None = None
     is_disabled: bool | None = None
+
+
+class Session(Body):
+    """Somebody signed in with a browser; ``is_this`` is the session that asks. ``address``: where it was begun."""
+
+    id: Id
+    owner: str
+    address: str
+    created_at: datetime
+    seen_at: datetime | None
+    expires_at: datetime
+    is_this: bool
+
+
+class EndedAccess(Body):
+    """How many sessions were ended and tokens revoked."""
+
+    sessions: int
+    tokens: int
 
 
 class NewToken(Body):

@@ -3,12 +3,12 @@
 import pytest
 from sqlalchemy import func, insert, select
 
+from service.account_names import name_key
 from service.app import PREFIX
+from service.cases.attempts import ATTEMPTS_FROM_ANYWHERE, Limit
 from service.cases.people import create_administrator
-from service.cases.signing_in import ATTEMPTS_FROM_ANYWHERE
 from service.database.tables import sign_in_failure
 from service.errors import InvalidError
-from service.people.tokens import digest_of
 from tests.service.sites import a_client, an_organisation, somebody
 
 
@@ -72,12 +72,16 @@ def test_the_sixth_wrong_password_is_not_looked_at(site):
     assert found == [401] * 5 + [429]
 
 
+ANYWHERE = Limit(f"unknown {name_key('')}\n{name_key('nobody')}\nanywhere", ATTEMPTS_FROM_ANYWHERE)
+"""Where there is no organisation yet."""
+
+
 def test_whoever_says_himself_where_he_is_does_not_guess_without_end(site):
     client = a_client(site)
     form = {"name": "nobody", "password": "guess"}
     with site.unit() as unit:
         for number in range(ATTEMPTS_FROM_ANYWHERE):
-            key = digest_of("nobody\nanywhere")
+            key = ANYWHERE.key
             row = {"id": f"{number:032d}", "name_hash": key, "created_at": unit.now}
             unit.connection.execute(insert(sign_in_failure).values(**row))
     assert client.post("/sign-in", data=form).status_code == 429
@@ -90,7 +94,7 @@ def test_each_wrong_password_counts_for_the_name_wherever_it_comes_from(site):
         for _ in range(5):
             client.post("/sign-in", data={"name": "nobody", "password": "guess"})
     with site.reading() as unit:
-        of = sign_in_failure.c.name_hash == digest_of("nobody\nanywhere")
+        of = sign_in_failure.c.name_hash == ANYWHERE.key
         found = unit.connection.execute(select(func.count()).where(of)).scalar_one()
     assert found == 10
 

@@ -1,6 +1,7 @@
 """What is of one organisation is not there for another, on every route with an id: generated from the description."""
 
 import re
+from datetime import timedelta
 
 import pytest
 from sqlalchemy import func, insert, select
@@ -54,7 +55,7 @@ def there(tmp_path_factory):
 
 def ids_of(site, seeds):
     """Return what stands in addresses, each of a thing of the first organisation."""
-    pack, table, made_by = new_id(), new_id(), seeds.ann.account_id
+    pack, table, session_id, made_by = new_id(), new_id(), new_id(), seeds.ann.account_id
     organisation = seeds.ann.organisation_id
     with site.unit() as unit:
 
@@ -71,6 +72,15 @@ def ids_of(site, seeds):
             state="ready",
             expires_at=unit.now,
             uploaded_by=made_by,
+        )
+        unit.connection.execute(
+            insert(tables.session).values(
+                id=session_id,
+                hash=DIGEST,
+                account_id=made_by,
+                created_at=unit.now,
+                expires_at=unit.now + timedelta(hours=1),
+            )
         )
         add(tables.pack, id=pack, name="ours", created_by=made_by)
         add(
@@ -98,6 +108,7 @@ def ids_of(site, seeds):
             "name": "ours",
             "release_id": seeds.release,
             "table_id": table,
+            "session_id": session_id,
             "token_id": one(tables.token),
             "version_id": one(tables.model_version),
             "waiver_id": seeds.waiver,

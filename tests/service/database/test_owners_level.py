@@ -12,7 +12,7 @@ from service.database.levels import SCRIPTS, upgrade
 from service.database.tables import contributor
 from tests.service import sites
 
-BEFORE = "0001"
+BEFORE = "0002"
 AT = "2026-01-01 00:00:00"
 
 

@@ -22,8 +22,17 @@ def ann(site):
     return sites.somebody(site, sites.an_organisation(site), "ann", "submitter")
 
 
+OPEN = {"Authorization": "Bearer for-metrics"}
+
+
+@pytest.fixture(params=sites.KINDS)
+def site(request, tmp_path):
+    with sites.opened(request.param, tmp_path, metrics_token="for-metrics") as found:
+        yield found
+
+
 def figures(client):
-    answer = client.get("/metrics")
+    answer = client.get("/metrics", headers=OPEN)
     assert answer.status_code == 200
     return {
         (sample.name, *sorted(sample.labels.values())): sample.value
@@ -102,7 +111,7 @@ def test_requests_are_counted_by_route_and_never_by_address(site, ann):
     client.get("/api/v1/me")
     client.get("/api/v1/tables/" + "0" * 32)
     client.get("/nowhere/canary-7f3?canary-7f3")
-    assert "canary" not in client.get("/metrics").text
+    assert "canary" not in client.get("/metrics", headers=OPEN).text
     found = figures(client)
     assert found["treewarden_requests_total", "/api/v1/me", "200", "GET"] == 1
     assert found["treewarden_requests_total", "/api/v1/tables/{table_id}", "404", "GET"] == 1

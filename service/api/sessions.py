@@ -1,0 +1,56 @@
+"""Sessions of people in a browser, and all that somebody has to come in with."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from service.api._asking import Reading, Who, Writing, asks, reads
+from service.cases.sessions import end_access, end_session, list_sessions
+from service.cases.tokens import list_tokens
+from service.people.permissions import Permission
+from service.schemas.base import Id, Page, Wanted
+from service.schemas.people import EndedAccess, Session, Token
+
+ROUTER = APIRouter(tags=["people"])
+
+
+@ROUTER.get("/sessions", **reads(Permission.READ))
+def get_sessions(who: Who, unit: Reading, wanted: Annotated[Wanted, Query()]) -> Page[Session]:
+    """Return one's own sessions that go on; administrators see those of all."""
+    return list_sessions(unit, who, wanted)
+
+
+@ROUTER.delete("/sessions/{session_id}", **asks(Permission.READ))
+def delete_session(who: Who, unit: Writing, session_id: Id) -> Session:
+    """End a session."""
+    return end_session(unit, who, session_id)
+
+
+@ROUTER.delete("/me/access", **asks(Permission.READ))
+def delete_my_access(who: Who, unit: Writing) -> EndedAccess:
+    """End all one's sessions and revoke all one's tokens, but for the one that asks."""
+    return end_access(unit, who, who.account_id)
+
+
+@ROUTER.get("/accounts/{account_id}/sessions", **reads(Permission.ADMIN))
+def get_account_sessions(
+    who: Who, unit: Reading, account_id: Id, wanted: Annotated[Wanted, Query()]
+) -> Page[Session]:
+    """Return the sessions of an account that go on."""
+    return list_sessions(unit, who, wanted, account_id)
+
+
+@ROUTER.get("/accounts/{account_id}/tokens", **reads(Permission.ADMIN))
+def get_account_tokens(
+    who: Who, unit: Reading, account_id: Id, wanted: Annotated[Wanted, Query()]
+) -> Page[Token]:
+    """Return the tokens of an account."""
+    return list_tokens(unit, who, wanted, account_id)
+
+
+@ROUTER.delete("/accounts/{account_id}/access", **asks(Permission.ADMIN))
+def delete_account_access(who: Who, unit: Writing, account_id: Id) -> EndedAccess:
+    """End all sessions of an account and revoke all its tokens, but for the one that asks."""
+    return end_access(unit, who, account_id)

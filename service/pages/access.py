@@ -1,0 +1,93 @@
+"""Pages about what somebody has to come in with: sessions and tokens, one's own or, for administrators, anybody's."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from service.api._asking import Reading, Who, Writing, asks, reads
+from service.cases.people import get_account
+from service.cases.sessions import end_access, end_session, list_sessions
+from service.cases.tokens import list_tokens, revoke_token
+from service.pages._forms import see
+from service.pages._rendering import page
+from service.people.permissions import Permission
+from service.people.principal import Principal
+from service.schemas.base import Id, Wanted
+from service.schemas.people import Account
+from service.site import Unit
+
+ROUTER = APIRouter(tags=["pages"])
+OWN, ANYBODYS = "/account/access", "/administration/people/{account_id}/access"
+
+
+@ROUTER.get(OWN, **reads(Permission.READ))
+def get_own(request: Request, who: Who, unit: Reading) -> Response:
+    """Show one's own sessions and tokens."""
+    return _shown(request, unit, who, None)
+
+
+@ROUTER.post(OWN, **asks(Permission.READ))
+def post_own(who: Who, unit: Writing) -> Response:
+    """End all of them but this session."""
+    end_access(unit, who, who.account_id)
+    return see(OWN)
+
+
+@ROUTER.post(f"{OWN}/sessions/{{session_id}}", **asks(Permission.READ))
+def post_own_session(who: Who, unit: Writing, session_id: Id) -> Response:
+    """End one session."""
+    end_session(unit, who, session_id)
+    return see(OWN)
+
+
+@ROUTER.post(f"{OWN}/tokens/{{token_id}}", **asks(Permission.READ))
+def post_own_token(who: Who, unit: Writing, token_id: Id) -> Response:
+    """Revoke one token."""
+    revoke_token(unit, who, token_id)
+    return see(OWN)
+
+
+@ROUTER.get(ANYBODYS, **reads(Permission.ADMIN))
+def get_anybodys(request: Request, who: Who, unit: Reading, account_id: Id) -> Response:
+    """Show the sessions and tokens of an account."""
+    return _shown(request, unit, who, get_account(unit, who, account_id))
+
+
+@ROUTER.post(ANYBODYS, **asks(Permission.ADMIN))
+def post_anybodys(who: Who, unit: Writing, account_id: Id) -> Response:
+    """End all of them, but for the session that asks."""
+    end_access(unit, who, account_id)
+    return see(ANYBODYS.format(account_id=account_id))
+
+
+@ROUTER.post(f"{ANYBODYS}/sessions/{{session_id}}", **asks(Permission.ADMIN))
+def post_session(who: Who, unit: Writing, account_id: Id, session_id: Id) -> Response:
+    """End one session."""
+    end_session(unit, who, session_id)
+    return see(ANYBODYS.format(account_id=account_id))
+
+
+@ROUTER.post(f"{ANYBODYS}/tokens/{{token_id}}", **asks(Permission.ADMIN))
+def post_token(who: Who, unit: Writing, account_id: Id, token_id: Id) -> Response:
+    """Revoke one token."""
+    revoke_token(unit, who, token_id)
+    return see(ANYBODYS.format(account_id=account_id))
+
+
+def _shown(request: Request, unit: Unit, who: Principal, somebody: Account | None) -> Response:
+    account_id = who.account_id if somebody is None else somebody.id
+    wanted = Wanted(limit=200)
+    tokens = list_tokens(unit, who, wanted, account_id).items
+    return page(
+        request,
+        "access.html.j2",
+        who,
+        name=None if somebody is None else somebody.name,
+        sessions=list_sessions(unit, who, wanted, account_id).items,
+        tokens=[
+            each
+            for each in tokens
+            if each.revoked_at is None and (each.expires_at is None or each.expires_at > unit.now)
+        ],
+    )
