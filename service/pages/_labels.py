@@ -78,7 +78,6 @@ FORMS = {
     "retention": RETENTION,
     "sign_in": SIGN_IN,
     "submit": FILES,
-    "tables": SHARE,
     "tokens": TOKEN,
     "waive": WAIVER_OF_FINDING,
     "waiver": WAIVER_DECISION,

@@ -23,6 +23,7 @@ from service.schemas.releases import NewRelease, NewReview
 from tests.service import sites
 from tests.service.jobs import work_to_do as make
 from tests.service.jobs.test_fencing import REPAIRED, claimed
+from tests.service.sealing import seal_all
 from tests.service.tables import digest, put
 
 API = "/api/v1"
@@ -57,6 +58,7 @@ def a_release(site, ann, *, version=None, asker=None, pack="accurate", waivers=(
     with site.unit() as unit:
         made = submit(unit, asker or ann, new).id
         unit.connection.execute(update(audit).where(audit.c.id == made).values(**done))
+    seal_all(site)
     with site.unit() as unit:
         return releases.open_release(unit, ann, NewRelease(audit_id=made, title="Loans")).id
 

@@ -101,6 +101,7 @@ def address(filled, path):
         "model_id": filled.model,
         "webhook_id": filled.seeds.webhook,
         "sha256": digest(BODY),
+        "account_id": filled.seeds.ann.account_id,
     }
     return PREFIX + path.format(**ids)
 

@@ -15,6 +15,7 @@ from service.schemas.policies import NewPack
 from service.schemas.releases import NewRelease, NewReview
 from tests.service import sites
 from tests.service.jobs import work_to_do as make
+from tests.service.sealing import seal_all
 
 API = "/api/v1"
 CLAUSE = """
@@ -59,6 +60,7 @@ def a_release(site, ann, pack):
         made = submit(unit, ann, NewAudit(model_version_id=version, pack=pack)).id
         done = {"state": "done", "verdict": "PASS", "exit_code": 0}
         unit.connection.execute(update(audit).where(audit.c.id == made).values(**done))
+    seal_all(site)
     with site.unit() as unit:
         return releases.open_release(unit, ann, NewRelease(audit_id=made, title="Loans")).id
 

@@ -52,8 +52,8 @@ def _rows():
     )
     for name in ("ann", "bob", "cleo"):
         yield (
-            "INSERT INTO account (id, organisation_id, name, role, password_is_temporary, created_at) "
-            f"VALUES ('{name}', 'o', '{name}', 'submitter', '0', :at)"
+            "INSERT INTO account (id, organisation_id, name, name_key, look_key, role, password_is_temporary, "
+            f"created_at) VALUES ('{name}', 'o', '{name}', '{name}', '{name}', 'submitter', '0', :at)"
         )
     for key, by in (("b1", "'ann'"), ("b2", "NULL")):
         yield (

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from sqlalchemy import delete, update
 
@@ -11,7 +13,6 @@ from service.operations.first_seals import FIRST_LEVEL, seal_older
 from service.schemas.policies import Deciding, NewWaiver
 from service.schemas.releases import NewRelease, NewReview
 from service.vault.sealing import new_key
-from service.vault.vault import Vault
 from tests.service import sites
 from tests.service.jobs import work_to_do as make
 
@@ -83,7 +84,7 @@ def test_nothing_is_sealed_later(site, ann, older, before):
 
 def test_nothing_is_sealed_with_another_key(site, ann, older):
     other = sites.open_site(site.settings)
-    object.__setattr__(other, "vault", Vault(site.vault.folder, new_key()))
+    object.__setattr__(other, "vault", replace(site.vault, master=new_key()))
     with pytest.raises(SetupError, match="does not open"):
         seal_older(other, "0001")
     other.engine.dispose()

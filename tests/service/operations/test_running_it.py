@@ -52,7 +52,7 @@ def test_only_the_database_is_without_the_limits_of_a_container():
 
 def test_the_image_is_given_the_service():
     assert "!service" in (places.ROOT / ".dockerignore").read_text("utf-8").splitlines()
-    assert re.search(r"/source\[[a-z,]*\bserve\b", (places.ROOT / "Dockerfile").read_text("utf-8"))
+    assert re.search(r"/source\[[a-z,-]*\bserve\b", (places.ROOT / "Dockerfile").read_text("utf-8"))
 
 
 def test_the_demonstration_is_loaded_by_the_api(tmp_path):

@@ -13,6 +13,7 @@ from service.ledger.log import record
 from service.people.permissions import Role
 from service.people.principal import Principal
 from tests.service import sites
+from tests.service.sealing import seal_all
 
 DIGEST = "ab12" * 16
 NASTY = "<script>document.title = 'taken over'</script>"
@@ -109,6 +110,7 @@ def seeded(site) -> Seeded:
             )
         )
         record(unit, ann, "release.opened", "release", release, {"title": NASTY})
+    seal_all(site)
     sites.a_token(site, ann)
     return Seeded(ann, rita, olga, release, waiver, webhook)
 

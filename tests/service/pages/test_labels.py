@@ -13,7 +13,8 @@ from service.pages._labels import AUDIT, FORMS, WAIVER, labels_of
 from service.schemas.policies import NewWaiver
 
 TEMPLATES = Path(service.pages.__file__).parent / "templates"
-WITHOUT_FIELDS = {"webhook.html.j2"}
+WITHOUT_FIELDS = {"tables.html.j2", "webhook.html.j2"}
+"""What has no field of its own, or one in each row."""
 FIELD = re.compile(r"show\.(?:field|area|choice)\(\"(\w+)\", ([^,)]+)")
 
 

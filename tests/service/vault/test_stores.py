@@ -9,7 +9,7 @@ from random import Random
 import pytest
 from obstore.store import LocalStore, MemoryStore
 
-from service.errors import NotFoundError, SetupError, TooLargeError, UnavailableError
+from service.errors import GoneError, SetupError, TooLargeError, UnavailableError
 from service.settings import Settings
 from service.vault.object_store import ObjectStore
 from service.vault.sealing import CHUNK
@@ -90,7 +90,7 @@ def test_what_was_erased_is_gone(vault):
     vault.erase(stored.id, stored.digest)
     assert not vault.store.holds(stored.id, stored.digest)
     assert ids(vault) == set()
-    with pytest.raises(NotFoundError, match="erased"):
+    with pytest.raises(GoneError, match="erased"):
         vault.read(stored.id, stored.digest, stored.sealed_key)
 
 
