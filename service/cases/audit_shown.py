@@ -95,6 +95,8 @@ def _shown(row: Row[Any], reports: tuple[ReportOf, ...]) -> Audit:
         reports=reports,
         provenance=row.provenance,
         repaired_version_id=row.repaired_version_id,
+        original_audit_id=row.original_audit_id,
+        keeps_table=bool(row.keeps_table),
         created_by=row.by,
         created_at=row.created_at,
         finished_at=row.finished_at,
