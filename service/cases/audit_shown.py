@@ -104,6 +104,8 @@ def _shown(who: Principal, row: Row[Any], reports: tuple[ReportOf, ...]) -> Audi
         reports=reports,
         provenance=_provenance(who, row.provenance),
         repaired_version_id=row.repaired_version_id,
+        original_audit_id=row.original_audit_id,
+        keeps_table=bool(row.keeps_table),
         created_by=row.by,
         created_at=row.created_at,
         finished_at=row.finished_at,

@@ -128,6 +128,7 @@ def submit(unit: Unit, who: Principal, new: NewAudit) -> Audit:
             knowledge=new.knowledge,
             waivers=waivers,
             purpose=new.purpose,
+            keeps_table=new.keeps_table and new.table_id is not None,
             created_by=who.account_id,
             created_at=unit.now,
             state="queued",

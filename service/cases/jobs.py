@@ -34,9 +34,11 @@ def cancel_job(unit: Unit, job_id: str) -> tuple[Erased, ...]:
         add_event(unit, job_id, found.attempt, "cancelled", "cancelled before it began")
         if found.kind not in ("audit", "repair"):
             return ()
-        table_id = unit.connection.execute(
-            select(audit.c.data_table_id).where(audit.c.id == found.subject_id)
-        ).scalar_one()
+        asked = unit.connection.execute(
+            select(audit.c.data_table_id, audit.c.keeps_table).where(audit.c.id == found.subject_id)
+        ).one()
+        stays = asked.keeps_table and found.kind == "repair"
+        table_id = None if stays else asked.data_table_id
         # The table's row is locked before the log is, as everybody does: else two could wait for each other.
         erased = () if table_id is None else finish_with_table(unit, table_id)
         cancel_audit(unit, found.organisation_id, found.subject_id)

@@ -117,13 +117,16 @@ account = Table(
     Column("password_hash", Text, nullable=True),
     Column("password_is_temporary", Boolean, nullable=False, default=False),
     Column("oidc_subject", Text, nullable=True, unique=True),
+    Column("mail_address", Text, nullable=True),
+    Column("mail_events", JSON, nullable=True),
     _at(),
     _at("disabled_at", optional=True),
     UniqueConstraint("organisation_id", "name_key"),
     UniqueConstraint("organisation_id", "look_key"),
 )
 """A name belongs to its organisation. Its two keys are those of ``service.account_names``: no two accounts of one
-organisation look alike."""
+organisation look alike. ``mail_events``: the events that somebody wants to hear of by e-mail; null where nothing was
+said."""
 
 session = Table(
     "session",
@@ -312,6 +315,10 @@ audit = Table(
     Column("provenance", JSON, nullable=True),
     Column("result_attempt", Integer, nullable=True),
     _of("model_version", "repaired_version_id", optional=True),
+    Column("original_audit_id", ID, nullable=True, index=True),
+    Column("keeps_table", Boolean, nullable=True),
+    Column("tries_all", Boolean, nullable=True),
+    Column("repair_summary", JSON, nullable=True),
     _at("finished_at", optional=True),
     Column("seal", DIGEST, nullable=True),
     CheckConstraint("(state = 'done') = (verdict IS NOT NULL)", name="verdict_when_done"),
@@ -325,8 +332,34 @@ audit = Table(
     Index(None, "model_version_id", "id"),
 )
 """An audit or a repair. ``state``: queued, running, done, error, cancelled. ``entry`` is what pipelines may see of it;
-``waivers`` are the ids of those that were given along; ``result_attempt`` is the attempt that committed. ``seal`` is a
-digest with a key that no database holds (``service/ledger/seals.py``), here and in the tables below."""
+``waivers`` are the ids of those that were given along; ``result_attempt`` is the attempt that committed. A repair that
+was asked for from an audit names that as ``original_audit_id``; ``repaired_version_id`` is the proposal of it that was
+taken last, ``repair_summary`` what the search says of itself; ``tries_all``: whether it audits changes too that cost
+more than one that passes. ``keeps_table``: whether the table stays for its hours where this does not pass. ``seal`` is a digest with a key that no
+database holds (``service/ledger/seals.py``), here and in the tables below."""
+
+proposal = Table(
+    "proposal",
+    METADATA,
+    _id(),
+    _of("organisation"),
+    _of("audit"),
+    Column("n", Integer, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("remedies", JSON, nullable=False),
+    Column("verdict", WORD, nullable=False),
+    Column("is_recommended", Boolean, nullable=False),
+    Column("cost", JSON, nullable=False),
+    Column("failing", JSON, nullable=False),
+    Column("problem", Text, nullable=False),
+    Column("file_name", NAME, nullable=False, default=""),
+    _of("blob", optional=True, index=True),
+    _of("model_version", optional=True),
+    UniqueConstraint("audit_id", "n"),
+)
+"""A change that a repair tried, best first. ``blob_id`` is the file that it makes, where it passes and is kept;
+``model_version_id`` the version that it became, where somebody took it."""
 
 job = Table(
     "job",
@@ -548,6 +581,24 @@ delivery = Table(
     Index(None, "state", "next_at"),
 )
 """``state``: pending, done, failed."""
+
+mail = Table(
+    "mail",
+    METADATA,
+    _id(),
+    _of("organisation"),
+    _of("account", index=True),
+    Column("event", WORD, nullable=False),
+    Column("path", Text, nullable=False),
+    Column("state", WORD, nullable=False),
+    Column("attempts", Integer, nullable=False, default=0),
+    Column("next_at", Utc, nullable=True),
+    Column("problem", Text, nullable=False, default=""),
+    _at(),
+    _at("delivered_at", optional=True),
+    Index(None, "state", "next_at"),
+)
+"""A notice to somebody: what happened, and the ``path`` of the page that tells more; ``state`` as of a delivery."""
 
 log_entry = Table(
     "log_entry",

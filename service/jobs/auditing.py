@@ -18,7 +18,7 @@ from policies.judging.reachable import advised
 from policies.pack import read_pack
 from policies.waiving.waivers import read_waivers
 from ppdm_models.errors import OutputError
-from reports.building.build import audit_document, repair_document
+from reports.building.build import audit_document
 from reports.building.entry import entry_of
 from reports.building.redacted import redacted
 from reports.document.document import Document, Provenance
@@ -27,10 +27,10 @@ from reports.renderers import rendered, renderer
 from service.cases.options import audit_options
 from service.jobs.orders import Answer, Kept, Order
 from service.jobs.reading import content, table_of
+from service.jobs.repairing import Repairing, search_repairs
 from treewarden.jobs.accepting import Accepting
 from treewarden.jobs.inputs import ModelBytes
 from treewarden.jobs.provenance import asked_of
-from treewarden.jobs.repairing import repair_file
 from treewarden.jobs.subject import Request, read_subject
 
 PUBLIC_FORMS = ("html", "json")
@@ -48,7 +48,7 @@ VERDICTS: Mapping[str, Literal["PASS", "FAIL", "UNDETERMINED"]] = {
 def audited(
     order: Order, step: Step, say_read: Callable[[], None]
 ) -> tuple[Answer, tuple[bytes, ...]]:
-    """Return the verdict of an order's audit, and its reports; of a repair, of the model that it wrote, if any.
+    """Return the verdict of an order's audit, and its reports; of a repair, the models that pass.
 
     ``say_read`` is called once the model and the table are read.
 
@@ -85,9 +85,8 @@ def audited(
         asked=asked_of(request, subject.knowledge),
     )
     if order.kind == "repair":
-        repaired = repair_file(subject, order.model.name, step=step)
-        document = repair_document(repaired.with_levels(subject, step).repair, told, order.purpose)
-        return _answer(order, document, repaired.file)
+        found = search_repairs(order, subject, told, step)
+        return _answer(order, found.document, found)
     audit = subject.audit(subject.file, step)
     decision = _accepted(given, audit, advised(audit, judge(audit, subject.pack)))
     return _answer(order, audit_document(audit, decision, told, order.purpose), None)
@@ -98,19 +97,21 @@ def _accepted(given: Accepting, audit: Audit, decision: Decision) -> Decision:
 
 
 def _answer(
-    order: Order, document: Document, repaired: bytes | None
+    order: Order, document: Document, repairing: Repairing | None
 ) -> tuple[Answer, tuple[bytes, ...]]:
     assert order.model is not None
     entry = entry_of(document, order.model_name, order.model.name)
     made = list(_reports(order, document))
-    if repaired is not None:
-        made.append((Kept(kind="repaired", form=""), repaired))
+    for number, data in () if repairing is None else repairing.files:
+        made.append((Kept(kind="repaired", form=str(number)), data))
     answer = Answer(
         verdict=VERDICTS[document.verdict],
         headline="; ".join(each for each in (entry.headline, entry.assumed_known) if each),
         entry=json.loads(entry.model_dump_json(by_alias=True)),
         provenance=_provenance(document.provenance),
         kept=tuple(kept for kept, _ in made),
+        proposals=() if repairing is None else repairing.proposals,
+        repair_summary=None if repairing is None else repairing.summary,
     )
     return answer, tuple(data for _, data in made)
 

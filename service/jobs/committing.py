@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Row, insert, select, update
+from sqlalchemy import insert, select, update
 
 from reports.document.gate import Entry
 from service.cases.blobs import add_contributors
 from service.cases.contradictions import seal_audit
 from service.cases.erasing import Erased, erase_blob, erase_files, finish_with_table
 from service.cases.jobs import cancel_audit
-from service.cases.queueing import add_event, queue_job
+from service.cases.queueing import add_event
+from service.cases.sweeping import MOST_DAYS
 from service.database.tables import (
     audit,
     blob,
@@ -21,14 +23,15 @@ from service.database.tables import (
     contributor,
     data_table,
     finding,
-    model,
     model_version,
+    organisation,
+    proposal,
     report,
 )
 from service.errors import UnavailableError
 from service.ids import new_id
 from service.jobs.leases import Claim, end
-from service.jobs.orders import Answer, Kept
+from service.jobs.orders import Answer, Kept, Proposed
 from service.ledger.events import Event, emit
 from service.ledger.log import record
 from service.site import Site, Unit
@@ -65,7 +68,12 @@ def commit(site: Site, of: Claim, answer: Answer, kept: Sequence[File]) -> bool:
     state = "error" if answer.problem else "done"
     try:
         ended = finish(
-            site, of, state, answer.problem, lambda unit: SAYS[of.kind](unit, of, answer, kept)
+            site,
+            of,
+            state,
+            answer.problem,
+            lambda unit: SAYS[of.kind](unit, of, answer, kept),
+            verdict=answer.verdict,
         ) or _is_taken(site, kept)
     except UnavailableError:
         raise
@@ -91,44 +99,44 @@ def _is_taken(site: Site, kept: Sequence[File]) -> bool:
         return unit.connection.execute(found).first() is not None
 
 
-def finish(site: Site, of: Claim, state: str, problem: str, say: Callable[[Unit], None]) -> bool:
+def finish(
+    site: Site,
+    of: Claim,
+    state: str,
+    problem: str,
+    say: Callable[[Unit], None],
+    *,
+    verdict: str | None = None,
+) -> bool:
     """End a job in whatever way, with what is to be said of its subject.
 
-    Its table goes where nobody else needs it; after an error it stays for its hours, so that a slip costs no upload.
+    Its table goes where nobody else needs it, and nobody asked that it stay where the model does not pass. After an
+    error it stays for its hours, so that a slip costs no upload.
     """
     erased: Iterable[Erased] = ()
     with site.unit() as unit:
         if not end(unit, of, state, problem):
             return False
         add_event(unit, of.id, of.attempt, state, problem or state)
-        # Rows are locked before the log is, as everybody does, the model's first: else two could wait for each other.
-        _lock_model(unit, of)
-        erased = () if state == "error" else _table_of(unit, of)
+        # Rows are locked before the log is, as everybody does: else two could wait for each other.
+        is_passed = state != "done" or verdict == "PASS"
+        erased = () if state == "error" else _table_of(unit, of, is_passed=is_passed)
         say(unit)
     erase_files(site, erased)
     return True
 
 
-def _lock_model(unit: Unit, of: Claim) -> None:
-    """Lock the model that a repair may add a version to; numbers are given one at a time."""
-    if of.kind == "repair":
-        asked = (
-            select(model_version.c.model_id)
-            .join(audit, audit.c.model_version_id == model_version.c.id)
-            .where(audit.c.id == of.subject_id)
-        )
-        unit.connection.execute(
-            select(model.c.id).where(model.c.id == asked.scalar_subquery()).with_for_update()
-        )
-
-
-def _table_of(unit: Unit, of: Claim) -> tuple[Erased, ...]:
+def _table_of(unit: Unit, of: Claim, *, is_passed: bool) -> tuple[Erased, ...]:
     if of.kind not in ("audit", "repair"):
         return ()
-    table_id = unit.connection.execute(
-        select(audit.c.data_table_id).where(audit.c.id == of.subject_id)
-    ).scalar_one()
-    return () if table_id is None else finish_with_table(unit, table_id)
+    found = unit.connection.execute(
+        select(audit.c.data_table_id, audit.c.keeps_table).where(audit.c.id == of.subject_id)
+    ).one()
+    # what a repair found is audited next: its table is needed once more, whatever came of it
+    stays = found.keeps_table and (of.kind == "repair" or not is_passed)
+    return (
+        () if found.data_table_id is None or stays else finish_with_table(unit, found.data_table_id)
+    )
 
 
 def say_of_model(unit: Unit, of: Claim, answer: Answer, kept: Sequence[File]) -> None:
@@ -185,6 +193,7 @@ def say_of_audit(unit: Unit, of: Claim, answer: Answer, kept: Sequence[File]) ->
             problem=answer.problem,
             entry=answer.entry,
             provenance=answer.provenance,
+            repair_summary=answer.repair_summary,
             result_attempt=of.attempt,
             finished_at=unit.now,
         )
@@ -192,11 +201,10 @@ def say_of_audit(unit: Unit, of: Claim, answer: Answer, kept: Sequence[File]) ->
     ).one()
     if answer.entry is not None:
         _keep_findings(unit, of, Entry.model_validate(answer.entry))
+    repaired = {told.form: stored.id for told, stored in kept if told.kind == "repaired"}
     for told, stored in kept:
         _keep_blob(unit, of, told, stored)
-        if told.kind == "repaired":
-            _keep_version(unit, found, stored)
-        else:
+        if told.kind != "repaired":
             unit.connection.execute(
                 insert(report).values(
                     id=new_id(),
@@ -208,6 +216,8 @@ def say_of_audit(unit: Unit, of: Claim, answer: Answer, kept: Sequence[File]) ->
                     created_at=unit.now,
                 )
             )
+    _keep_proposals(unit, of, answer.proposals, repaired)
+    _pass_on_contributors(unit, found.model_version_id, repaired.values())
     told_of = {"state": state, "verdict": answer.verdict, "attempt": of.attempt}
     seal = {} if answer.problem else {"seal": seal_audit(unit, of.subject_id)}
     logged = told_of | seal
@@ -247,52 +257,61 @@ def _keep_findings(unit: Unit, of: Claim, entry: Entry) -> None:
 
 
 def _keep_blob(unit: Unit, of: Claim, told: Kept, stored: Stored) -> None:
+    """Write a file down; one that a repair made is kept as long as reports are, unless somebody takes it before."""
+    is_repaired = told.kind == "repaired"
     unit.connection.execute(
         insert(blob).values(
             id=stored.id,
             organisation_id=of.organisation_id,
             digest=stored.digest,
             size=stored.size,
-            kind="model" if told.kind == "repaired" else "report",
+            kind="model" if is_repaired else "report",
             sealed_key=stored.sealed_key,
             created_at=unit.now,
+            expires_at=_report_end(unit, of.organisation_id) if is_repaired else None,
         )
     )
 
 
-def _keep_version(unit: Unit, found: Row[Any], stored: Stored) -> None:
-    """Write the repaired file down as a new version, by whoever asked; who brought the file before brought it too."""
-    given = unit.connection.execute(
-        select(model_version).where(model_version.c.id == found.model_version_id)
-    ).one()
-    same = model_version.c.model_id == given.model_id
-    last = unit.connection.execute(
-        select(model_version.c.n).where(same).order_by(model_version.c.n.desc()).limit(1)
+def _report_end(unit: Unit, organisation_id: str) -> datetime:
+    days = unit.connection.execute(
+        select(organisation.c.report_days).where(organisation.c.id == organisation_id)
     ).scalar_one()
-    made = new_id()
-    unit.connection.execute(
-        insert(model_version).values(
-            id=made,
-            organisation_id=given.organisation_id,
-            model_id=given.model_id,
-            n=last + 1,
-            blob_id=stored.id,
-            digest=stored.digest,
-            size=stored.size,
-            file_name=given.file_name,
-            state="reading",
-            uploaded_by=found.created_by,
-            created_at=unit.now,
+    return unit.now + timedelta(days=min(days, MOST_DAYS))
+
+
+def _keep_proposals(
+    unit: Unit, of: Claim, proposals: Sequence[Proposed], repaired: Mapping[str, str]
+) -> None:
+    """Write down what a repair tried; ``repaired`` are the ids of the files that were kept, by number."""
+    rows = [
+        {
+            **told.model_dump(mode="json"),
+            "id": new_id(),
+            "organisation_id": of.organisation_id,
+            "audit_id": of.subject_id,
+            "n": number,
+            "blob_id": repaired.get(str(number)),
+        }
+        for number, told in enumerate(proposals, start=1)
+    ]
+    if rows:
+        unit.connection.execute(insert(proposal), rows)
+
+
+def _pass_on_contributors(unit: Unit, version_id: str, blob_ids: Iterable[str]) -> None:
+    """Write down of repaired files that who brought the file before brought them too."""
+    given = unit.connection.execute(
+        select(model_version.c.blob_id, model_version.c.uploaded_by).where(
+            model_version.c.id == version_id
         )
-    )
-    unit.connection.execute(
-        update(audit).where(audit.c.id == found.id).values(repaired_version_id=made)
-    )
+    ).one()
     before = unit.connection.execute(
         select(contributor.c.account_id).where(contributor.c.blob_id == given.blob_id)
     ).scalars()
-    add_contributors(unit, stored.id, [*before, given.uploaded_by])
-    queue_job(unit, given.organisation_id, "inspect_model", made)
+    brought_by = [*before, given.uploaded_by]
+    for each in blob_ids:
+        add_contributors(unit, each, brought_by)
 
 
 SAYS: Mapping[str, Say] = {

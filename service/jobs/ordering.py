@@ -24,6 +24,11 @@ from service.jobs.leases import Claim
 from service.jobs.orders import Order, PlainFile, SealedFile
 from service.site import Unit
 
+SEARCH_SHARE = 0.8
+"""Part of the time of a job after which a repair ends its search, so that what it has found is not lost with it."""
+ANOTHER = (
+    "is not the table that the audit was made with; name that one, or submit a repair of its own"
+)
 GONE = "was erased before the audit began; upload it again and submit a new audit"
 
 
@@ -64,6 +69,7 @@ def _audit(unit: Unit, audit_id: str) -> Order:
         .join(organisation, organisation.c.id == audit.c.organisation_id)
         .where(audit.c.id == audit_id)
     ).one()
+    _check_same_table(unit, found)
     return Order(
         kind=found.kind,
         model=_version(unit, found.model_version_id),
@@ -77,7 +83,23 @@ def _audit(unit: Unit, audit_id: str) -> Order:
         purpose=found.purpose,
         today=unit.now.date().isoformat(),
         is_internal=found.keeps_profiles,
+        seconds=unit.site.settings.child_seconds * SEARCH_SHARE,
+        tries_all=bool(found.tries_all),
     )
+
+
+def _check_same_table(unit: Unit, found: Row[Any]) -> None:
+    """Refuse a repair of an audit with another table: what it says would be of other people."""
+    if found.original_audit_id is None or found.data_table_id is None:
+        return
+    rows = unit.connection.execute(
+        select(data_table.c.digest, data_table.c.file_name, audit.c.id)
+        .join(audit, audit.c.data_table_id == data_table.c.id)
+        .where(audit.c.id.in_((found.original_audit_id, found.id)))
+    ).all()
+    if len({row.digest for row in rows}) > 1:
+        name = next(row.file_name for row in rows if row.id == found.id)
+        raise ConflictError(name, ANOTHER)
 
 
 def _version(unit: Unit, version_id: str) -> SealedFile:

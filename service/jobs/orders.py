@@ -36,7 +36,11 @@ class PlainFile(Body):
 
 
 class Order(Body):
-    """One job. ``other`` is the second model of a comparison; ``is_internal``: whether full reports are wanted too."""
+    """One job. ``other`` is the second model of a comparison; ``is_internal``: whether full reports are wanted too.
+
+    A repair ends its search ``seconds`` after it began, and ``tries_all`` changes, also those that cost more than one
+    that passes.
+    """
 
     kind: Literal["inspect_model", "inspect_table", "audit", "repair", "compare"]
     model: SealedFile | None = None
@@ -51,13 +55,29 @@ class Order(Body):
     purpose: str = ""
     today: str = ""
     is_internal: bool = False
+    seconds: float | None = None
+    tries_all: bool = False
 
 
 class Kept(Body):
-    """A report among the files of an answer, in their order."""
+    """A file of an answer, in their order: a report, or the model that the proposal of the number ``form`` makes."""
 
     kind: Literal["internal", "public", "repaired"]
     form: str
+
+
+class Proposed(Body):
+    """A change that a repair tried. ``cost`` is in words, by what is lost; ``file_name`` is what its file is called."""
+
+    name: str
+    title: str
+    remedies: tuple[str, ...]
+    verdict: Literal["PASS", "FAIL", "UNDETERMINED"]
+    is_recommended: bool
+    cost: dict[str, str]
+    failing: tuple[str, ...]
+    problem: str
+    file_name: str = ""
 
 
 class Answer(Body):
@@ -75,3 +95,5 @@ class Answer(Body):
     entry: dict[str, Any] | None = None
     provenance: dict[str, Any] | None = None
     kept: tuple[Kept, ...] = ()
+    proposals: tuple[Proposed, ...] = ()
+    repair_summary: dict[str, Any] | None = None

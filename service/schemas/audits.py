@@ -21,6 +21,7 @@ class NewAudit(Body):
     ``pack`` is a pack that ships, or one of the organisation: ``name``, or ``name@2`` for its second version.
     ``options`` are those of ``treewarden audit`` by name (``sensitive``, ``qi``, ``leaf``, ``worlds_budget``, ...).
     ``knowledge`` is a knowledge file. The organisation's approved waivers hold unless ``waivers`` is false.
+    With ``keeps_table`` the table stays for its hours where the model does not pass, so that it can be repaired.
     """
 
     model_config = shown_as(
@@ -41,6 +42,7 @@ class NewAudit(Body):
     knowledge: str = Field(default="", max_length=200_000, pattern=r"^[^\x00]*$")
     waivers: bool = True
     purpose: Prose = ""
+    keeps_table: bool = False
 
 
 class WantedAudits(Wanted):
@@ -63,7 +65,8 @@ class Audit(Body):
     """An audit. ``verdict`` and ``exit_code`` (0 pass, 1 fail, 3 undetermined, 4 no audit) are null until it has ended.
 
     ``problem`` says why there was no audit. ``provenance`` holds the version of treewarden and all digests, that of the
-    table for those alone who may see full reports.
+    table for those alone who may see full reports. Of a repair, ``original_audit_id`` is the audit that it was asked for
+    from, and ``repaired_version_id`` the proposal that was taken last.
     """
 
     id: Id
@@ -88,6 +91,8 @@ class Audit(Body):
     reports: tuple[ReportOf, ...] = ()
     provenance: dict[str, Any] | None = None
     repaired_version_id: Id | None = None
+    original_audit_id: Id | None = None
+    keeps_table: bool = False
     created_by: str
     created_at: datetime
     finished_at: datetime | None = None

@@ -15,6 +15,8 @@ from tests.service.sites import a_client, an_organisation, opened, somebody
 METHODS = ("get", "put", "post", "patch", "delete")
 BODIES = {
     "patch /accounts/{account_id}": {"role": "viewer"},
+    "post /audits/{audit_id}/proposals/{number}/version": {},
+    "post /audits/{audit_id}/repairs": {},
     "post /models/{model_id}/versions": {"digest": DIGEST, "file_name": "m.pmml"},
     "put /releases/{release_id}/checklist/{check_id}": {"is_met": True},
     "post /tables/{table_id}/shares": {"name": "olga"},
@@ -106,6 +108,7 @@ def ids_of(site, seeds):
             "kind": "public",
             "model_id": one(tables.model),
             "name": "ours",
+            "number": 1,
             "release_id": seeds.release,
             "table_id": table,
             "session_id": session_id,
@@ -130,7 +133,10 @@ def asked(client, method, path, ids):
 
 def test_what_is_of_another_organisation_is_answered_like_what_is_not_there(there):
     site, _, eve, ids = there
-    unknown = {name: value if name in ("form", "kind") else new_id() for name, value in ids.items()}
+    unknown = {
+        name: value if name in ("form", "kind", "number") else new_id()
+        for name, value in ids.items()
+    }
     before = rows(site)
     found = list(routes(eve))
     assert len(found) > 20

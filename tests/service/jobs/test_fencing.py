@@ -11,6 +11,7 @@ from sqlalchemy import create_engine, event, select, text, update
 from sqlalchemy.pool import NullPool
 
 from service.cases.models import add_version
+from service.cases.repairs import take_proposal
 from service.cases.sweeping import sweep
 from service.database.tables import (
     audit,
@@ -21,14 +22,16 @@ from service.database.tables import (
     log_entry,
     model,
     model_version,
+    proposal,
     report,
 )
 from service.errors import UnavailableError
 from service.jobs.committing import commit, store
 from service.jobs.leases import MOST_ATTEMPTS, Lease, claim, renew
-from service.jobs.orders import Answer, Kept
+from service.jobs.orders import Answer, Kept, Proposed
 from service.jobs.supervising import supervise
 from service.schemas.models import NewVersion
+from service.schemas.repairs import Taking
 from tests.service import sites
 from tests.service.jobs import children
 from tests.service.jobs import work_to_do as make
@@ -36,7 +39,23 @@ from tests.service.serving import until
 
 ANSWER = Answer(verdict="PASS", headline="all is well", kept=(Kept(kind="public", form="html"),))
 FILES = (b"<p>all is well</p>",)
-REPAIRED = Answer(verdict="PASS", kept=(Kept(kind="repaired", form=""),))
+REPAIRED = Answer(
+    verdict="PASS",
+    kept=(Kept(kind="repaired", form="1"),),
+    proposals=(
+        Proposed(
+            name="prune",
+            title="prune",
+            remedies=("prune",),
+            verdict="PASS",
+            is_recommended=True,
+            cost={},
+            failing=(),
+            problem="",
+            file_name="illness-repaired.pmml",
+        ),
+    ),
+)
 WORKER = """
 import sys
 from service.jobs.following import stop_at_signals
@@ -250,28 +269,39 @@ def test_a_worker_stopped_while_it_holds_a_job_counts_nothing(site, asked):
     assert (found.state, found.failures, found.attempt) == ("queued", 0, 3)
 
 
-def test_a_repaired_version_waits_for_the_number_of_another(site, ann):
+def test_a_proposal_that_is_taken_waits_for_the_number_of_another_version(site, ann):
     if site.engine.dialect.name != "postgresql":
         pytest.skip("SQLite writes one transaction at a time")
     version, table = make.a_version(site, ann), make.an_upload(site, ann)
     asked = make.an_audit(site, ann, version, table, "repair")
-    held = claimed(site)
+    assert commit(site, claimed(site), REPAIRED, store(site, REPAIRED, [b"<PMML/>"]))
     model_id = make.row(site, model_version, version).model_id
     _, digest = make.put(site, ann, "model", make.a_tree({"north": (6, 6), "south": (3, 9)}))
-    kept = store(site, REPAIRED, [b"<PMML/>"])
+
+    def take():
+        with site.unit() as unit:
+            return take_proposal(unit, ann, asked, 1, Taking(audits=False))
+
     with ThreadPoolExecutor() as pool:
         with site.unit() as unit:
             # as another one does that has begun to add a version, and is not through yet
             locked = select(model.c.id).where(model.c.id == model_id).with_for_update()
             unit.connection.execute(locked)
-            ending = pool.submit(commit, site, held, REPAIRED, kept)
+            taking = pool.submit(take)
             until(lambda: _waits(site))
             add_version(unit, ann, model_id, NewVersion(digest=digest, file_name="other.pmml"))
-        assert ending.result()
-    found = make.row(site, audit, asked)
-    assert (found.state, found.problem) == ("done", "")
-    assert make.row(site, model_version, found.repaired_version_id).n == 3
+        assert taking.result().version.n == 3
     assert gone(site, asked)
+
+
+def test_what_a_fenced_off_repair_proposes_is_not_kept(site, ann):
+    version, table = make.a_version(site, ann), make.an_upload(site, ann)
+    make.an_audit(site, ann, version, table, "repair")
+    before, late = files_of(site), claimed(site, lease=-1.0)
+    assert commit(site, claimed(site), REPAIRED, store(site, REPAIRED, [b"<PMML/>"]))
+    assert not commit(site, late, REPAIRED, store(site, REPAIRED, [b"<PMML>2</PMML>"]))
+    assert len(rows_of(site, proposal)) == 1
+    assert len(files_of(site) - before) == 1
 
 
 def _waits(site):

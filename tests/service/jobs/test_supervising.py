@@ -10,6 +10,7 @@ from service.database.tables import (
     job,
     job_event,
     model_version,
+    proposal,
     report,
 )
 from tests.service import sites
@@ -41,7 +42,7 @@ def test_an_audit_ends_with_a_verdict_and_reports_and_without_its_table(site, an
     assert ("internal", "html") not in forms
 
 
-def test_a_repair_writes_a_new_version_that_is_read_like_any_other(site, ann, tmp_path):
+def test_a_repair_proposes_files_and_makes_none_of_them_a_version(site, ann, tmp_path):
     given = tmp_path / "given"
     given.mkdir()
     files = written_files(given)
@@ -54,10 +55,16 @@ def test_a_repair_writes_a_new_version_that_is_read_like_any_other(site, ann, tm
     assert make.do_next(site)
     found = make.row(site, audit, asked)
     assert (found.problem, found.state, found.verdict) == ("", "done", "PASS")
-    written = make.row(site, model_version, found.repaired_version_id)
-    assert (written.n, written.state) == (2, "reading")
-    assert make.do_next(site)
-    assert make.row(site, model_version, written.id).state == "ready"
+    assert found.repaired_version_id is None
+    with site.reading() as unit:
+        tried = unit.connection.execute(select(proposal).order_by(proposal.c.n)).all()
+    assert (tried[0].verdict, tried[0].file_name) == ("PASS", "flu-repaired.pmml")
+    kept = make.row(site, blob, tried[0].blob_id)
+    assert kept.expires_at is not None
+    written = site.vault.read(kept.id, kept.digest, kept.sealed_key)
+    assert b"<PMML" in written
+    assert written != files.model.read_bytes()
+    assert not make.do_next(site)
 
 
 def test_files_are_read_when_they_arrive(site, ann):
