@@ -152,6 +152,23 @@ def test_the_steps_of_the_action_annotate_sum_up_and_end_with_the_gate_s_code(
     assert ("::error file=models/flu.pmml,line=" in done.stdout) == (code == 1)
 
 
+@needs_bash
+def test_the_action_asks_a_service_about_one_file_where_one_is_named(tmp_path):
+    program = tmp_path / "treewarden" / "bin" / "treewarden"
+    program.parent.mkdir(parents=True)
+    program.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\nexit 3\n', "utf-8")
+    program.chmod(0o700)
+    given = {name: each["default"] for name, each in ACTION["inputs"].items()}
+    given |= {"server": "https://treewarden.example.org", "paths": "loan.pmml"}
+    files = {name: tmp_path / name for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
+    env = environment(tmp_path, RUNNER_TEMP=str(tmp_path))
+    done = subprocess_of(STEPS[1], given, env | {n: str(f) for n, f in files.items()}, tmp_path)()
+    assert done.returncode == 3
+    words = ["gate", "--server", given["server"], "--wait", "600", "--", "loan.pmml"]
+    assert done.stdout.splitlines() == words
+    assert files["GITHUB_OUTPUT"].read_text("utf-8") == "exit-code=3\n"
+
+
 def subprocess_of(step, given, env, folder):
     """Return what runs a step of the action as the runner does: its script in a file, its inputs in the environment."""
     own = {}

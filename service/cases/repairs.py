@@ -12,6 +12,7 @@ from service.cases.audit_shown import all_shown, audits_of
 from service.cases.audits import get_audit, submit
 from service.cases.models import add_version
 from service.cases.queueing import queue_job
+from service.cases.quotas import check_waiting
 from service.cases.tables import claim_table, get_table
 from service.database.tables import audit, blob, data_table, model_version, proposal
 from service.errors import ConflictError, ForbiddenError, NotFoundError, ServiceError
@@ -80,7 +81,9 @@ def start_repair(unit: Unit, who: Principal, audit_id: str, new: NewRepair) -> A
         NotFoundError: the organisation has no such audit or table.
         ForbiddenError: the table is not for who asks.
         ConflictError: nothing is to be repaired, one is being looked for, or the table is erased or another one.
+        TooManyError: the organisation has as many jobs waiting as it may.
     """
+    check_waiting(unit, who)
     unit.connection.execute(  # so that of two who ask at once, one hears of the other
         select(audit.c.id).where(audit.c.id == audit_id).with_for_update()
     )
@@ -95,8 +98,10 @@ def start_repair(unit: Unit, who: Principal, audit_id: str, new: NewRepair) -> A
     if table.digest and table.digest != _digest(unit, found.data_table_id):
         raise ConflictError("table", ANOTHER)
     made = new_id()
-    same = ("model_version_id", "pack_version_id", "pack_name", "pack_digest", "options")
-    same += ("knowledge", "purpose", "keeps_table")
+    same = (
+        *("model_version_id", "pack_version_id", "pack_name", "pack_digest", "options"),
+        *("knowledge", "purpose", "keeps_table"),
+    )
     unit.connection.execute(
         insert(audit).values(
             {name: found._mapping[name] for name in same}

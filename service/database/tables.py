@@ -335,8 +335,8 @@ audit = Table(
 ``waivers`` are the ids of those that were given along; ``result_attempt`` is the attempt that committed. A repair that
 was asked for from an audit names that as ``original_audit_id``; ``repaired_version_id`` is the proposal of it that was
 taken last, ``repair_summary`` what the search says of itself; ``tries_all``: whether it audits changes too that cost
-more than one that passes. ``keeps_table``: whether the table stays for its hours where this does not pass. ``seal`` is a digest with a key that no
-database holds (``service/ledger/seals.py``), here and in the tables below."""
+more than one that passes. ``keeps_table``: whether the table stays for its hours where this does not pass.
+``seal`` is a digest with a key that no database holds (``service/ledger/seals.py``), here and in the tables below."""
 
 proposal = Table(
     "proposal",

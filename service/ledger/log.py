@@ -66,12 +66,13 @@ def seal_head(unit: Unit, organisation_id: str) -> None:
 
 
 def _last(unit: Unit, organisation_id: str) -> Row[Any] | None:
-    return unit.connection.execute(
+    found: Row[Any] | None = unit.connection.execute(
         select(log_entry.c.organisation_id, log_entry.c.seq, log_entry.c.hash)
         .where(log_entry.c.organisation_id == organisation_id)
         .order_by(log_entry.c.seq.desc())
         .limit(1)
     ).first()
+    return found
 
 
 def _head(unit: Unit, organisation_id: str) -> Row[Any] | None:
@@ -98,7 +99,7 @@ def _keep_head(unit: Unit, row: Mapping[str, Any], *, is_first: bool) -> None:
     )
 
 
-def digest_of(row: Mapping[str, Any]) -> str:
+def digest_of(row: Mapping[Any, Any]) -> str:
     """Return the digest of a row: of all its columns but the digest itself, as canonical JSON."""
     told = {key: value for key, value in row.items() if key != "hash"}
     return hashlib.sha256(canonical(told)).hexdigest()

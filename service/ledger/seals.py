@@ -40,14 +40,14 @@ SEALED: Mapping[str, tuple[str, ...]] = {
 """What each seal is of: columns of the table, the digest of an audit's model file, that of a report's bytes."""
 
 
-def seal_of(site: Site, table: str, row: Mapping[str, Any]) -> str:
+def seal_of(site: Site, table: str, row: Mapping[Any, Any]) -> str:
     """Return the seal of a row."""
     told = {name: row[name] for name in SEALED[table]}
     key = hmac.digest(site.vault.master, PURPOSE, "sha256")
     return hmac.new(key, canonical({"table": table, "row": told}), hashlib.sha256).hexdigest()
 
 
-def is_sealed(site: Site, table: str, row: Mapping[str, Any]) -> bool:
+def is_sealed(site: Site, table: str, row: Mapping[Any, Any]) -> bool:
     """Return whether the seal that a row holds is that of the row."""
     seal = row["seal"]
     return seal is not None and hmac.compare_digest(seal, seal_of(site, table, row))

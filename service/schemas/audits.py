@@ -65,8 +65,8 @@ class Audit(Body):
     """An audit. ``verdict`` and ``exit_code`` (0 pass, 1 fail, 3 undetermined, 4 no audit) are null until it has ended.
 
     ``problem`` says why there was no audit. ``provenance`` holds the version of treewarden and all digests, that of the
-    table for those alone who may see full reports. Of a repair, ``original_audit_id`` is the audit that it was asked for
-    from, and ``repaired_version_id`` the proposal that was taken last.
+    table for those alone who may see full reports. Of a repair, ``original_audit_id`` is the audit that it was asked
+    for from, and ``repaired_version_id`` the proposal that was taken last.
     """
 
     id: Id

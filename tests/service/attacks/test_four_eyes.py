@@ -20,6 +20,8 @@ from service.schemas.audits import NewAudit
 from service.schemas.models import NewModel, NewVersion
 from service.schemas.policies import Deciding, NewPack, NewWaiver
 from service.schemas.releases import NewRelease, NewReview
+from service.cases.repairs import take_proposal
+from service.schemas.repairs import Taking
 from tests.service import sites
 from tests.service.jobs import work_to_do as make
 from tests.service.jobs.test_fencing import REPAIRED, claimed
@@ -248,11 +250,11 @@ def test_who_repairs_a_file_does_not_part_it_from_who_brought_it(site, ann, eve)
         unit.connection.execute(text("UPDATE job SET state = 'done'"))
     repaired = make.an_audit(site, ann, version, table, "repair")
     assert commit(site, claimed(site), REPAIRED, store(site, REPAIRED, [b"<PMML/>"]))
-    found = make.row(site, audit, repaired)
-    assert found.repaired_version_id is not None
+    with site.unit() as unit:
+        taken = take_proposal(unit, ann, repaired, 1, Taking(audits=False)).version
     with site.unit() as unit:
         unit.connection.execute(text("UPDATE model_version SET state = 'ready'"))
-    made = a_release(site, ann, version=found.repaired_version_id)
+    made = a_release(site, ann, version=taken.id)
     with pytest.raises(ForbiddenError, match="brought the bytes"), site.unit() as unit:
         releases.review(unit, eve, made, APPROVE)
 
