@@ -69,31 +69,29 @@ def sign_in(site: Site, credentials: Credentials) -> SignedIn:
     """Begin a session. A one-time password has to be changed by the same request that uses it.
 
     Each attempt counts before the password is looked at, so that many at once find no more than one after another.
+    Whoever calls this holds a place of ``site.hashing``.
 
     Raises:
         NotSignedInError: name, password or organisation is wrong, or the account is disabled: all in the same words.
-        TooManyError: it went wrong too often in the last minutes, or too many sign in just now.
+        TooManyError: it went wrong too often in the last minutes.
         ConflictError: the password is a one-time one, and ``new_password`` is missing.
         InvalidError: ``new_password`` cannot be taken.
     """
-    browsers = credentials.browsers
-    whose = browsers[0].id if browsers else network_of(credentials.address)
-    with site.hashing.place(whose, is_known=bool(browsers)):
-        with site.reading() as unit:
-            attempt = _attempt(unit, credentials)
-        counted = _counted(site, attempt)
-        found = attempt.found
-        with site.hashing.turn():
-            is_it = passwords.matches(credentials.password, found.password_hash if found else None)
-        if found is None or not is_it or found.disabled_at is not None:
-            log_failure(site, attempt.failed)
-            raise _wrong()
-        try:
-            values = _new_values(site, credentials, found)
-        except (ConflictError, InvalidError):
-            with site.unit() as unit:
-                take_back(unit, counted)
-            raise
+    with site.reading() as unit:
+        attempt = _attempt(unit, credentials)
+    counted = _counted(site, attempt)
+    found = attempt.found
+    with site.hashing.turn():
+        is_it = passwords.matches(credentials.password, found.password_hash if found else None)
+    if found is None or not is_it or found.disabled_at is not None:
+        log_failure(site, attempt.failed)
+        raise _wrong()
+    try:
+        values = _new_values(site, credentials, found)
+    except (ConflictError, InvalidError):
+        with site.unit() as unit:
+            take_back(unit, counted)
+        raise
     return _begun(site, credentials, attempt, found, counted, values)
 
 
@@ -114,7 +112,7 @@ def change_password(
     failed = FailedAttempt(
         limit.what, "password_change.refused", address, who.organisation_id, who.account_id
     )
-    with site.hashing.place(who.account_id, is_known=True):
+    with site.hashing.take(who.account_id, is_known=True):
         with site.unit() as unit:
             counted = count_attempt(unit, (limit,))
             kept = unit.connection.execute(select(account.c.password_hash).where(mine)).scalar_one()

@@ -72,9 +72,7 @@ def test_the_sixth_wrong_password_is_not_looked_at(site):
     assert found == [401] * 5 + [429]
 
 
-ANYWHERE = Limit(
-    f"unknown {name_key('')}\n{name_key('nobody')}\nanywhere", ATTEMPTS_FROM_ANYWHERE
-)
+ANYWHERE = Limit(f"unknown {name_key('')}\n{name_key('nobody')}\nanywhere", ATTEMPTS_FROM_ANYWHERE)
 """Where there is no organisation yet."""
 
 
