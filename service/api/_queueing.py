@@ -41,7 +41,7 @@ class SignInQueue:
             return
         request = Request(scope)
         browsers = browsers_of(self.site, request.cookies)
-        whose = browsers[0].id if browsers else network_of(address_of(request))
+        whose = browsers[0].account_id if browsers else network_of(address_of(request))
         try:
             place = self.site.hashing.take(whose, is_known=bool(browsers))
         except TooManyError as error:

@@ -17,7 +17,7 @@ AT_ONCE = 1
 PLACES = 8
 """For strangers, and as many again for browsers that signed in before and for people in their session."""
 SHARE = 2
-"""Places that one address, browser or account may have."""
+"""Places that one address or account may have."""
 RETRY_SECONDS = 2
 
 
@@ -31,7 +31,7 @@ class HashingQueue:
         self._shares: Counter[tuple[bool, str]] = Counter()
 
     def take(self, whose: str, *, is_known: bool) -> AbstractContextManager[None]:
-        """Take a place, and return what gives it back; ``whose`` names an address, a browser or an account.
+        """Take a place, and return what gives it back; ``whose`` names an address or an account.
 
         Raises:
             TooManyError: all places are taken, or the share of whoever asks.
