@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Row, case, select, update
@@ -159,15 +159,14 @@ def asks_organisation(unit: Unit) -> bool:
 def _attempt(unit: Unit, credentials: Credentials) -> _Attempt:
     """Return who it may be, and what the attempt counts for; whoever there is, names are counted alike."""
     home = _organisation_of(unit, credentials.organisation)
-    is_name = home is not None and is_text(credentials.name)
-    found = _account_of(unit, str(home), credentials.name) if is_name else None
+    # asked where there is no such organisation too, so that it takes as long
+    is_name = is_text(credentials.name)
+    found = _account_of(unit, home or "", credentials.name) if is_name else None
     where = home or f"unknown {name_key(credentials.organisation)}"
     subject = f"{where}\n{name_key(credentials.name)}"
     failed = FailedAttempt(subject, "sign_in.refused", credentials.address)
     if found is not None:
-        failed = FailedAttempt(
-            subject, "sign_in.refused", credentials.address, found.organisation_id, found.id
-        )
+        failed = replace(failed, organisation_id=found.organisation_id, account_id=found.id)
         for browser in credentials.browsers:
             if browser.account_id == found.id:
                 return _Attempt((Limit(f"{found.id}\n{browser.id}\nbrowser"),), failed, found)
@@ -211,17 +210,7 @@ def _counted(site: Site, attempt: _Attempt) -> tuple[str, ...]:
         with site.unit() as unit:
             return count_attempt(unit, attempt.limits)
     except TooManyError:
-        failed = attempt.failed
-        log_failure(
-            site,
-            FailedAttempt(
-                failed.subject,
-                "sign_in.locked",
-                failed.address,
-                failed.organisation_id,
-                failed.account_id,
-            ),
-        )
+        log_failure(site, replace(attempt.failed, action="sign_in.locked"))
         raise
 
 
