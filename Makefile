@@ -12,7 +12,7 @@ PINS   := pyproject.toml constraints.txt
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help demo test test-all test-rest test-tools mutants check docs docs-shown soundness soundness-worlds soundness-ensembles soundness-partial soundness-doors studies bench bench-worlds \
-	bench-ensembles bench-forests bench-partial bench-formats bench-commands bench-planning bench-scale bench-streams conformance fuzz ipopt clean serve chaos load
+	bench-ensembles bench-forests bench-partial bench-formats bench-commands bench-planning bench-scale bench-streams conformance fuzz ipopt clean serve chaos load sign-ins
 
 help:
 	@echo "make demo    audit, repair and report on a tree grown on real data (installs what it needs into $(VENV))"
@@ -44,6 +44,7 @@ help:
 	@echo "make serve   run the service with the demo's tree and table in it, in build/service; prints the address and passwords"
 	@echo "make chaos   kill and stop workers of the service at random, and count what is lost or done twice (AUDITS=1000 DATABASE=sqlite)"
 	@echo "make load    time the service's pages under 50 clients while two workers audit"
+	@echo "make sign-ins  time them while strangers send 500 sign-ins at once, and measure the memory"
 	@echo "make ipopt   build cyipopt against this machine's IPOPT: the second solver door, optional"
 	@echo "make clean   remove $(VENV), $(TOOLS) and what was generated"
 	@echo
@@ -184,6 +185,9 @@ chaos: $(VENV)/.dev
 
 load: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.service_load
+
+sign-ins: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.service_sign_ins
 
 clean:
 	rm -rf $(VENV) $(TOOLS) demo-report docs/reference/_generated build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,9 +1,9 @@
-"""Strangers send 500 sign-ins at once while others read pages: how much memory the server takes, and how long pages take.
+"""Strangers send 500 sign-ins at once while others read pages: memory of the server, and how long pages take.
 
-Run as ``python -m benchmarks.service_sign_ins [--sign-ins 500] [--addresses 50] [--readers 10]``: a real server process,
-which trusts this machine as its proxy, so that the sign-ins come from as many addresses as are asked for. Pages are read
-before, meanwhile and after; the clients are threads on the same machine, so times are upper bounds. Ends with 1 where the
-server took 150 MiB more, or the slowest hundredth of the pages one second.
+Run as ``python -m benchmarks.service_sign_ins [--sign-ins 500] [--addresses 50] [--readers 10]``: a real server
+process, which trusts this machine as its proxy, so that the sign-ins come from as many addresses as are asked for.
+Pages are read before, meanwhile and after; the clients are threads on the same machine, so times are upper bounds.
+Ends with 1 where the server took 150 MiB more, or the slowest hundredth of the pages one second.
 """
 
 from __future__ import annotations

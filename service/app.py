@@ -15,6 +15,7 @@ from service.api._forwarding import Forwarded
 from service.api._guarding import Guard
 from service.api._once import GiveBack
 from service.api._problems import tell_problems
+from service.api._queueing import SignInQueue
 from service.api._unchanged import Unchanged
 from service.operations.metrics import Metrics
 from service.operations.watching import Watching
@@ -37,6 +38,7 @@ def application(site: Site) -> FastAPI:
     tell_problems(app)
     app.add_middleware(GiveBack, site=site)
     app.add_middleware(Unchanged)
+    app.add_middleware(SignInQueue, site=site)
     app.add_middleware(Guard, settings=site.settings)
     app.add_middleware(Watching, metrics=app.state.metrics, prefix=PREFIX)
     app.add_middleware(Forwarded, settings=site.settings)

@@ -10,7 +10,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.api._asking import COOKIE
-from service.api._problems import problem
+from service.api._problems import problem_of
 from service.errors import (
     ForbiddenError,
     InvalidError,
@@ -63,7 +63,7 @@ class Guard:
         try:
             body = await self._checked(scope, receive)
         except ServiceError as error:
-            answer = problem(scope["path"], error.status, error.title, str(error))
+            answer = problem_of(scope["path"], error)
             await answer(scope, receive, marked)
             return
         if scope["method"] == "HEAD":

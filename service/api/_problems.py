@@ -64,16 +64,23 @@ def problem(
     return JSONResponse(body, status, headers, media_type=MEDIA_TYPE)
 
 
-async def _refused(request: Request, error: Exception) -> Response:
-    assert isinstance(error, ServiceError)
-    path, headers = request.url.path, {}
-    if isinstance(error, NotSignedInError):
-        if not path.startswith("/api/") and request.method in SAFE_METHODS:
-            return RedirectResponse(f"/sign-in?next={quote(path, safe='/')}", 303)
-        headers["WWW-Authenticate"] = "Bearer"
+def problem_of(path: str, error: ServiceError) -> Response:
+    """Return a refusal of the service, with when to try again where that is known."""
+    headers = {}
     if isinstance(error, TooManyError):
         headers["Retry-After"] = str(error.retry_seconds)
+    if isinstance(error, NotSignedInError):
+        headers["WWW-Authenticate"] = "Bearer"
     return problem(path, error.status, error.title, str(error), headers=headers)
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, ServiceError)
+    path = request.url.path
+    is_page = not path.startswith("/api/") and request.method in SAFE_METHODS
+    if isinstance(error, NotSignedInError) and is_page:
+        return RedirectResponse(f"/sign-in?next={quote(path, safe='/')}", 303)
+    return problem_of(path, error)
 
 
 async def _invalid(request: Request, error: Exception) -> Response:

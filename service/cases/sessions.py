@@ -40,6 +40,7 @@ def begin_session(unit: Unit, account_id: str, address: str = "") -> SignedIn:
             account_id=account_id,
             address=address[:64],
             created_at=unit.now,
+            seen_at=unit.now,
             expires_at=unit.now + timedelta(hours=unit.site.settings.session_hours),
         )
     )

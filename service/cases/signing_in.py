@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Row, case, select, update
@@ -69,31 +69,29 @@ def sign_in(site: Site, credentials: Credentials) -> SignedIn:
     """Begin a session. A one-time password has to be changed by the same request that uses it.
 
     Each attempt counts before the password is looked at, so that many at once find no more than one after another.
+    Whoever calls this holds a place of ``site.hashing``.
 
     Raises:
         NotSignedInError: name, password or organisation is wrong, or the account is disabled: all in the same words.
-        TooManyError: it went wrong too often in the last minutes, or too many sign in just now.
+        TooManyError: it went wrong too often in the last minutes.
         ConflictError: the password is a one-time one, and ``new_password`` is missing.
         InvalidError: ``new_password`` cannot be taken.
     """
-    browsers = credentials.browsers
-    whose = browsers[0].id if browsers else network_of(credentials.address)
-    with site.hashing.place(whose, is_known=bool(browsers)):
-        with site.reading() as unit:
-            attempt = _attempt(unit, credentials)
-        counted = _counted(site, attempt)
-        found = attempt.found
-        with site.hashing.turn():
-            is_it = passwords.matches(credentials.password, found.password_hash if found else None)
-        if found is None or not is_it or found.disabled_at is not None:
-            log_failure(site, attempt.failed)
-            raise _wrong()
-        try:
-            values = _new_values(site, credentials, found)
-        except (ConflictError, InvalidError):
-            with site.unit() as unit:
-                take_back(unit, counted)
-            raise
+    with site.reading() as unit:
+        attempt = _attempt(unit, credentials)
+    counted = _counted(site, attempt)
+    found = attempt.found
+    with site.hashing.turn():
+        is_it = passwords.matches(credentials.password, found.password_hash if found else None)
+    if found is None or not is_it or found.disabled_at is not None:
+        log_failure(site, attempt.failed)
+        raise _wrong()
+    try:
+        values = _new_values(site, credentials, found)
+    except (ConflictError, InvalidError):
+        with site.unit() as unit:
+            take_back(unit, counted)
+        raise
     return _begun(site, credentials, attempt, found, counted, values)
 
 
@@ -114,7 +112,7 @@ def change_password(
     failed = FailedAttempt(
         limit.what, "password_change.refused", address, who.organisation_id, who.account_id
     )
-    with site.hashing.place(who.account_id, is_known=True):
+    with site.hashing.take(who.account_id, is_known=True):
         with site.unit() as unit:
             counted = count_attempt(unit, (limit,))
             kept = unit.connection.execute(select(account.c.password_hash).where(mine)).scalar_one()
@@ -161,15 +159,14 @@ def asks_organisation(unit: Unit) -> bool:
 def _attempt(unit: Unit, credentials: Credentials) -> _Attempt:
     """Return who it may be, and what the attempt counts for; whoever there is, names are counted alike."""
     home = _organisation_of(unit, credentials.organisation)
-    is_name = home is not None and is_text(credentials.name)
-    found = _account_of(unit, str(home), credentials.name) if is_name else None
+    # asked where there is no such organisation too, so that it takes as long
+    is_name = is_text(credentials.name)
+    found = _account_of(unit, home or "", credentials.name) if is_name else None
     where = home or f"unknown {name_key(credentials.organisation)}"
     subject = f"{where}\n{name_key(credentials.name)}"
     failed = FailedAttempt(subject, "sign_in.refused", credentials.address)
     if found is not None:
-        failed = FailedAttempt(
-            subject, "sign_in.refused", credentials.address, found.organisation_id, found.id
-        )
+        failed = replace(failed, organisation_id=found.organisation_id, account_id=found.id)
         for browser in credentials.browsers:
             if browser.account_id == found.id:
                 return _Attempt((Limit(f"{found.id}\n{browser.id}\nbrowser"),), failed, found)
@@ -213,17 +210,7 @@ def _counted(site: Site, attempt: _Attempt) -> tuple[str, ...]:
         with site.unit() as unit:
             return count_attempt(unit, attempt.limits)
     except TooManyError:
-        failed = attempt.failed
-        log_failure(
-            site,
-            FailedAttempt(
-                failed.subject,
-                "sign_in.locked",
-                failed.address,
-                failed.organisation_id,
-                failed.account_id,
-            ),
-        )
+        log_failure(site, replace(attempt.failed, action="sign_in.locked"))
         raise
 
 

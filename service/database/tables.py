@@ -84,7 +84,8 @@ def _key(name: str, of: Callable[[str], str]) -> Column[str]:
     """Return a column that is computed from the name in the same row."""
 
     def computed(context: DefaultExecutionContext) -> str:
-        return of(context.get_current_parameters()["name"])
+        row = context.get_current_parameters()  # type: ignore[no-untyped-call]  # as SQLAlchemy has it
+        return of(row["name"])
 
     return Column(name, DIGEST, nullable=False, default=computed)
 

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from fastapi.responses import Response
 
 from service.api._asking import COOKIE, cookie_name
-from service.cases.browsers import SECONDS, KnownBrowser, new_browser, read_browsers, seal_browser
+from service.api._queueing import BROWSER
+from service.cases.browsers import SECONDS, KnownBrowser, new_browser, seal_browser
 from service.people.tokens import digest_of
 from service.settings import Settings
 from service.site import Site
-
-BROWSER = "treewarden_browser_"
-"""What the cookies of a browser begin with that somebody signed in with before: one for each account."""
-MOST_BROWSERS = 10
 
 
 def keep_cookie(
@@ -46,13 +41,6 @@ def keep_session(answer: Response, settings: Settings, secret: str) -> None:
 def drop_session(answer: Response, settings: Settings) -> None:
     """Have a browser forget a session."""
     drop_cookie(answer, settings, COOKIE)
-
-
-def browsers_of(site: Site, cookies: Mapping[str, str]) -> tuple[KnownBrowser, ...]:
-    """Return what the cookies of a browser say of who signed in with it before."""
-    begin = cookie_name(site.settings, BROWSER)
-    values = [value for name, value in cookies.items() if name.startswith(begin)]
-    return read_browsers(site, values[:MOST_BROWSERS])
 
 
 def keep_browser(

@@ -10,10 +10,11 @@ from fastapi.responses import Response
 
 from service.api._asking import AtSite, Who, asks, is_open
 from service.api._forwarding import address_of
+from service.api._queueing import browsers_of
 from service.cases.sessions import sign_out
 from service.cases.signing_in import Credentials, asks_organisation, sign_in
 from service.errors import ConflictError, ServiceError
-from service.pages._cookies import browsers_of, drop_session, keep_browser, keep_session
+from service.pages._cookies import drop_session, keep_browser, keep_session
 from service.pages._forms import refusal, see, status_of, with_wait
 from service.pages._labels import SIGN_IN
 from service.pages._rendering import page

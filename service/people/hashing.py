@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from service.errors import TooManyError
 
@@ -17,7 +17,7 @@ AT_ONCE = 1
 PLACES = 8
 """For strangers, and as many again for browsers that signed in before and for people in their session."""
 SHARE = 2
-"""Places that one address, browser or account may have."""
+"""Places that one address or account may have."""
 RETRY_SECONDS = 2
 
 
@@ -30,9 +30,8 @@ class HashingQueue:
         self._taken: Counter[bool] = Counter()
         self._shares: Counter[tuple[bool, str]] = Counter()
 
-    @contextmanager
-    def place(self, whose: str, *, is_known: bool) -> Iterator[None]:
-        """Hold a place; ``whose`` names an address, a browser or an account.
+    def take(self, whose: str, *, is_known: bool) -> AbstractContextManager[None]:
+        """Take a place, and return what gives it back; ``whose`` names an address or an account.
 
         Raises:
             TooManyError: all places are taken, or the share of whoever asks.
@@ -44,17 +43,21 @@ class HashingQueue:
                 raise TooManyError("sign-in", problem, RETRY_SECONDS)
             self._taken[is_known] += 1
             self._shares[share] += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._taken[is_known] -= 1
-                self._shares[share] -= 1
-                if not self._shares[share]:
-                    del self._shares[share]
+        return self._held(share)
 
     @contextmanager
     def turn(self) -> Iterator[None]:
         """Wait for a turn; hash within it, and nothing else."""
         with self._turns:
             yield
+
+    @contextmanager
+    def _held(self, share: tuple[bool, str]) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._taken[share[0]] -= 1
+                self._shares[share] -= 1
+                if not self._shares[share]:
+                    del self._shares[share]

@@ -41,17 +41,10 @@ def hash_of(password: str) -> str:
 
 def matches(password: str, kept: str | None) -> bool:
     """Return whether a password is the one that is kept; takes as long, and a turn, whatever is kept or nothing."""
-    is_random = kept is not None and kept.startswith(RANDOM)
-    try:
-        is_it = _HASHER.verify(
-            _nobodys() if kept is None or is_random else kept,
-            password.encode("utf-8", "surrogatepass"),
-        )
-    except (VerificationError, InvalidHashError):
-        is_it = False
-    if kept is None:
-        return False
-    return hmac.compare_digest(random_hash_of(password), kept) if is_random else is_it
+    if kept is None or kept.startswith(RANDOM):
+        _verifies(password, _nobodys())
+        return kept is not None and hmac.compare_digest(random_hash_of(password), kept)
+    return _verifies(password, kept)
 
 
 def check_new(password: str, old: str, words: Sequence[str] = ()) -> None:
@@ -68,6 +61,13 @@ def check_new(password: str, old: str, words: Sequence[str] = ()) -> None:
     if zxcvbn(password[:LONGEST_JUDGED], user_inputs=list(words))["score"] < STRENGTH:
         problem = "is easy to guess (a common word, a name or a pattern); use a few random words"
         raise InvalidError("new password", problem)
+
+
+def _verifies(password: str, hashed: str) -> bool:
+    try:
+        return _HASHER.verify(hashed, password.encode("utf-8", "surrogatepass"))
+    except (VerificationError, InvalidHashError):
+        return False
 
 
 @cache

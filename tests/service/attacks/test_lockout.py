@@ -19,7 +19,7 @@ from service.errors import SetupError
 from service.schemas.base import Wanted
 from service.settings import Settings, settings_from
 from tests.service import sites
-from tests.service.attacks.accounts import browser, owner, sign_in
+from tests.service.attacks.accounts import HERE, browser, owner, sign_in
 
 PROXY, STRANGER = "10.0.0.9", "198.51.100.1"
 
@@ -40,7 +40,7 @@ def refusals(site):
     olga = sites.somebody(site, home, "olga")
     with site.reading() as unit:
         rows = list_log(unit, olga, Wanted(limit=200)).items
-    return [each for each in rows if each.action.startswith("sign_in.")]
+    return [each for each in rows if each.action.startswith(("sign_in.", "password_change."))]
 
 
 def test_a_stranger_behind_the_same_proxy_locks_nobody_out(behind_a_proxy):
@@ -109,6 +109,16 @@ def test_failed_sign_ins_are_in_both_logs_without_what_was_typed(site):
     told = [each for each in lines if each["event"] == "sign-in refused"]
     assert 0 < len(told) <= LINES_A_MINUTE
     assert "canary" not in json.dumps(lines, default=str) + str(found)
+
+
+def test_who_guesses_the_password_in_a_session_of_somebody_is_in_the_log(site):
+    client = owner(site)
+    form = {"password": "canary-7f3", "new_password": "another horse battery"}
+    for _ in range(2):
+        assert client.post("/account", data=form, headers=HERE).status_code == 422
+    (found,) = refusals(site)
+    assert found.action == "password_change.refused"
+    assert "canary" not in str(found)
 
 
 def test_strangers_fill_neither_log(site):

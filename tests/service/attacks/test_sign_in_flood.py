@@ -43,7 +43,7 @@ def test_strangers_cannot_take_the_places_of_who_signed_in_before(site):
     client = owner(site)
     with ExitStack() as held:
         for number in range(PLACES):
-            held.enter_context(site.hashing.place(f"198.51.100.{number}", is_known=False))
+            held.enter_context(site.hashing.take(f"198.51.100.{number}", is_known=False))
         assert sign_in(browser(site), "root").status_code == 429
         assert sign_in(client).status_code == 303
 
@@ -53,7 +53,7 @@ def test_one_hash_is_made_at_a_time():
 
     def hashed(number):
         nonlocal running, most
-        with queue.place(str(number), is_known=False), queue.turn():
+        with queue.take(str(number), is_known=False), queue.turn():
             with lock:
                 running += 1
                 most = max(most, running)
@@ -98,7 +98,7 @@ def test_the_account_page_waits_for_a_turn_too(site):
     me = client.get(f"{PREFIX}/me").json()["id"]
     with ExitStack() as held:
         for _ in range(SHARE):
-            held.enter_context(site.hashing.place(me, is_known=True))
+            held.enter_context(site.hashing.take(me, is_known=True))
         form = {"password": "guess", "new_password": "another horse battery"}
         answer = client.post("/account", data=form, headers=HERE)
     assert (answer.status_code, "retry-after" in answer.headers) == (429, True)

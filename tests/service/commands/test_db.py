@@ -61,3 +61,17 @@ def test_a_check_that_finds_something_ends_with_one(site):
     code, said = run("check", *where(site))
     assert code == 1
     assert "wrong  table" in said
+
+
+def test_an_administrator_is_made_without_a_server(empty, site):
+    if "sqlite" not in str(empty[-1]):
+        run("upgrade", *empty)
+    code, said = run("create-admin", "ann", "--organisation", "Hospital", *empty)
+    assert code == 0
+    assert said.startswith("one-time password: ")
+    code, said = run("create-admin", "Ann", "--organisation", "Hospital", *empty)
+    assert code == 4
+    assert "looks like one that is" in said
+    assert run("create-admin", "ann", "--organisation", "Elsewhere", *empty)[0] == 0
+    assert run("check", *empty)[0] == 0
+    assert run("create-admin", "root", *where(site))[0] == 0
