@@ -65,14 +65,13 @@ def seal_head(unit: Unit, organisation_id: str) -> None:
         _keep_head(unit, last._mapping, is_first=True)
 
 
-def _last(unit: Unit, organisation_id: str) -> Row[Any] | None:
-    found: Row[Any] | None = unit.connection.execute(
+def _last(unit: Unit, organisation_id: str) -> Row[Any, Any, Any] | None:
+    return unit.connection.execute(
         select(log_entry.c.organisation_id, log_entry.c.seq, log_entry.c.hash)
         .where(log_entry.c.organisation_id == organisation_id)
         .order_by(log_entry.c.seq.desc())
         .limit(1)
     ).first()
-    return found
 
 
 def _head(unit: Unit, organisation_id: str) -> Row[Any] | None:
@@ -80,7 +79,7 @@ def _head(unit: Unit, organisation_id: str) -> Row[Any] | None:
     return unit.connection.execute(wanted).first()
 
 
-def _problem(unit: Unit, last: Row[Any] | None, head: Row[Any] | None) -> str:
+def _problem(unit: Unit, last: Row[Any, Any, Any] | None, head: Row[Any] | None) -> str:
     if last is None and head is None:
         return ""
     if head is None or not is_sealed(unit.site, "log_head", head._mapping):
@@ -90,7 +89,7 @@ def _problem(unit: Unit, last: Row[Any] | None, head: Row[Any] | None) -> str:
     return ""
 
 
-def _keep_head(unit: Unit, row: Mapping[str, Any], *, is_first: bool) -> None:
+def _keep_head(unit: Unit, row: Mapping[Any, Any], *, is_first: bool) -> None:
     head = {name: row[name] for name in ("organisation_id", "seq", "hash")}
     head["seal"] = seal_of(unit.site, "log_head", head)
     its = log_head.c.organisation_id == head["organisation_id"]

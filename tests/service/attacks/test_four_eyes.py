@@ -11,6 +11,7 @@ from service.cases.audits import submit
 from service.cases.gating import gate_answer
 from service.cases.models import add_version, create_model
 from service.cases.policies import add_pack
+from service.cases.repairs import take_proposal
 from service.cases.waivers import approve_waiver, request_waiver
 from service.database.tables import audit, review
 from service.errors import ForbiddenError
@@ -20,7 +21,6 @@ from service.schemas.audits import NewAudit
 from service.schemas.models import NewModel, NewVersion
 from service.schemas.policies import Deciding, NewPack, NewWaiver
 from service.schemas.releases import NewRelease, NewReview
-from service.cases.repairs import take_proposal
 from service.schemas.repairs import Taking
 from tests.service import sites
 from tests.service.jobs import work_to_do as make
