@@ -32,9 +32,10 @@ SEARCHED = (
     log_entry.c.action,
     log_entry.c.object_kind,
     log_entry.c.object_id,
-    cast(log_entry.c.detail, Text),
 )
 """Where the words stand that rows are looked for by."""
+DETAIL = cast(log_entry.c.detail, Text)
+"""Where they may stand too, for who may see all of it: a digest that is hidden must not be found either."""
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -53,7 +54,8 @@ def list_log(
     Raises:
         InvalidError: the cursor is none that a list gave.
     """
-    statement = narrowed(_rows(who.organisation_id), text, SEARCHED)
+    searched = (*SEARCHED, DETAIL) if who.may(Permission.INTERNAL) else SEARCHED
+    statement = narrowed(_rows(who.organisation_id), text, searched)
     number = log_entry.c.seq
     if since is not None:
         statement = statement.where(log_entry.c.at >= _midnight(since))

@@ -184,8 +184,13 @@ def test_viewers_are_shown_no_digest_of_a_table(site, home, ann, table):
         answer = viewer.get(path)
         assert answer.status_code == 200, path
         assert DIGEST[:12] not in answer.text, path
-    submitter = sites.a_client(site, ann).get(f"{API}/audits/{checked}").json()
-    assert submitter["provenance"]["table"]["sha256"] == DIGEST
+    submitter = sites.a_client(site, ann)
+    assert (
+        submitter.get(f"{API}/audits/{checked}").json()["provenance"]["table"]["sha256"] == DIGEST
+    )
+    # nor do they find rows of the log by it, which would confirm a guess as well
+    assert "table.added" in submitter.get("/log", params={"text": DIGEST}).text
+    assert "table.added" not in viewer.get("/log", params={"text": DIGEST}).text
 
 
 def test_a_table_without_a_name_is_not_called_by_its_digest(site, ann):
