@@ -64,13 +64,16 @@ def measured(kind, site, asked) -> bool:
         f"            memory {before:.0f} MiB before, {peak:.0f} at the peak: {peak - before:+.0f}"
     )
     for name, times in (("before", quiet), ("meanwhile", meanwhile), ("after", after)):
+        if not times:
+            print(f"            no page was answered {name}")
+            continue
         found = sorted(times)
         median, late = (found[min(int(len(found) * s), len(found) - 1)] for s in (0.5, 0.99))
         print(
             f"            {len(found)} pages {name}: median {median:.3f} s, p99 {late:.3f} s, "
             f"slowest {found[-1]:.3f} s"
         )
-    late = sorted(meanwhile)[int(len(meanwhile) * 0.99)]
+    late = sorted(meanwhile)[int(len(meanwhile) * 0.99)] if meanwhile else float("inf")
     return peak - before > MOST_MEBIBYTES or late > MOST_SECONDS
 
 
