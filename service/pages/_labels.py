@@ -53,6 +53,7 @@ AUDIT = {
     "qi": "Known to the adversary",
     "pack": "Policy",
     "kind": "What to do",
+    "keeps_table": "Keep the table if the model does not pass",
     "waivers": "Approved waivers hold",
     "purpose": "What it is published for",
     "leaf": "Of each leaf",

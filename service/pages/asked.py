@@ -69,6 +69,7 @@ class Asked(Body):
     knowledge: str = ""
     purpose: str = ""
     waivers: str = ""
+    keeps_table: str = ""
 
 
 @ROUTER.get("/submit/{version_id}", **reads(Permission.SUBMIT))
@@ -107,6 +108,7 @@ def post_asked(
             knowledge=asked.knowledge.strip(),
             waivers=bool(asked.waivers),
             purpose=asked.purpose.strip(),
+            keeps_table=bool(asked.keeps_table),
         )
         with site.unit() as unit:
             made = submit(unit, who, new)

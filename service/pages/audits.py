@@ -6,19 +6,26 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
+from pydantic import ValidationError
 
 from service.api._asking import Reading, Who, Writing, asks, reads
 from service.cases.audits import cancel, get_audit, list_audits, list_findings, progress
-from service.pages._forms import see
+from service.cases.repairs import list_proposals, list_repairs
+from service.errors import ServiceError
+from service.pages._forms import refusal, see, status_of
 from service.pages._grouping import grouped
 from service.pages._rendering import page
 from service.pages._typed import Words
 from service.people.permissions import Permission
+from service.people.principal import Principal
 from service.schemas.audits import Audit, Progress, Sort, State, Verdict
 from service.schemas.base import Id, Wanted
+from service.site import Unit
 
 ROUTER = APIRouter(tags=["pages"])
 LIVE = ("queued", "running")
+MOST_OTHERS = 50
+"""So many audits, the newest ones, are offered to compare with."""
 MOST = 200
 """So many findings are shown; the report has all."""
 
@@ -70,6 +77,22 @@ def get_one(
     report: Literal["public", "internal"] = "public",
 ) -> Response:
     """Show an audit."""
+    return show_audit(request, who, unit, audit_id, report)
+
+
+def show_audit(
+    request: Request,
+    who: Principal,
+    unit: Unit,
+    audit_id: str,
+    report: Literal["public", "internal"] = "public",
+    error: ServiceError | ValidationError | None = None,
+) -> Response:
+    """Return the page of an audit, with what was refused there, and what can be done next.
+
+    Raises:
+        NotFoundError: the organisation has no such audit.
+    """
     found = get_audit(unit, who, audit_id)
     findings = list_findings(unit, who, audit_id, Wanted(limit=MOST)).items
     kinds = [each.kind for each in found.reports if each.form == "html"]
@@ -80,6 +103,8 @@ def get_one(
         request,
         "audit.html.j2",
         who,
+        status=status_of(error) if error else 200,
+        refused=refusal(error) if error else "",
         audit=found,
         groups=grouped(findings),
         shown=len(findings),
@@ -88,6 +113,10 @@ def get_one(
         is_waiting=found.state in LIVE,
         report=pages[0] if pages and _may_see(who.permissions, report) else None,
         kinds=[kind for kind in kinds if _may_see(who.permissions, kind)],
+        repairs=list_repairs(unit, who, audit_id) if _can_fail(found) else None,
+        proposals=list_proposals(unit, who, audit_id) if _has_tried(found) else None,
+        others=_others(unit, who, found) if found.state == "done" else [],
+        has_roots=bool(unit.site.settings.table_roots),
     )
 
 
@@ -118,6 +147,28 @@ def post_cancel(who: Who, unit: Writing, audit_id: Id) -> Response:
     """Cancel an audit that has not ended."""
     found: Audit = cancel(unit, who, audit_id)
     return see(f"/audits/{found.id}")
+
+
+def _can_fail(audit: Audit) -> bool:
+    return audit.kind == "audit" and audit.verdict in ("FAIL", "UNDETERMINED")
+
+
+def _has_tried(audit: Audit) -> bool:
+    return audit.kind == "repair" and audit.state == "done"
+
+
+def _others(unit: Unit, who: Principal, audit: Audit) -> list[tuple[str, str]]:
+    """Return the audits to compare with, those of the same model first, each with what it is called."""
+    done = list_audits(unit, who, Wanted(limit=MOST_OTHERS), state="done").items
+    own = list_audits(unit, who, Wanted(limit=MOST_OTHERS), "done", model_id=audit.model_id).items
+    every = {each.id: each for each in (*own, *done) if each.id != audit.id}
+    return [
+        (
+            each.id,
+            f"{each.verdict}: {each.model_name}, version {each.version}, {each.created_at:%Y-%m-%d %H:%M}",
+        )
+        for each in every.values()
+    ]
 
 
 def _may_see(permissions: frozenset[Permission], kind: str) -> bool:

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from service.api._asking import AtSite, Reading, Who, asks, reads
 from service.cases.audits import get_audit, list_findings
+from service.cases.compliance import makes_pdf
 from service.cases.gating import gate_answer
 from service.cases.releases import (
     add_comment,
@@ -191,6 +192,7 @@ def _shown(
         findings=findings.items,
         has_more=findings.next is not None,
         server=unit.site.settings.base_url.rstrip("/") or str(request.base_url).rstrip("/"),
+        makes_pdf=makes_pdf(),
         typed=typed,
         refused=refusal(error, RELEASE_DECISION) if error else "",
     )

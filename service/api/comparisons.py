@@ -1,0 +1,23 @@
+"""Two audits side by side."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from service.api._asking import Reading, Who, reads
+from service.cases.audit_comparing import compare_audits
+from service.people.permissions import Permission
+from service.schemas.base import Id
+from service.schemas.comparisons import AuditComparison
+
+ROUTER = APIRouter(tags=["audits"])
+
+
+@ROUTER.get("/audits/{audit_id}/compare", **reads(Permission.READ))
+def get_comparison(
+    who: Who, unit: Reading, audit_id: Id, to: Annotated[Id, Query()]
+) -> AuditComparison:
+    """Return what differs between an audit and another one, of the same model or of another."""
+    return compare_audits(unit, who, audit_id, to)

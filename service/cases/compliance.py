@@ -1,0 +1,43 @@
+"""The compliance report of a release: what a data protection officer files, from the document of its audit."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Literal
+
+from reports.renderers import renderer
+from service.cases.documents import kept_document, kinds_for
+from service.cases.releases import get_release
+from service.errors import NotFoundError
+from service.people.principal import Principal
+from service.site import Unit
+
+Form = Literal["html", "pdf"]
+RENDERERS = {"html": "compliance", "pdf": "pdf"}
+NO_PDF = "no PDF is made here, as typst is not installed; take the page and print it, or pip install 'treewarden[pdf]'"
+NO_REPORT = "no report of its audit is kept that says enough; audit the version again, and ask with that audit"
+
+
+def makes_pdf() -> bool:
+    """Return whether PDFs can be made here."""
+    return find_spec("typst") is not None
+
+
+def compliance_report(unit: Unit, who: Principal, release_id: str, form: Form) -> bytes:
+    """Return the compliance report of a release: the full one for who may see it where it is kept.
+
+    Where the audit named no purpose, that of the release stands in it.
+
+    Raises:
+        NotFoundError: the organisation has no such release, no report of its audit is kept, or no PDF can be made.
+    """
+    release = get_release(unit, who, release_id)
+    if form == "pdf" and not makes_pdf():
+        raise NotFoundError("report", NO_PDF)
+    documents = (kept_document(unit, release.audit_id, kind) for kind in kinds_for(who))
+    document = next((each for each in documents if each is not None), None)
+    if document is None:
+        raise NotFoundError("report", NO_REPORT)
+    if not document.purpose:
+        document = document.model_copy(update={"purpose": release.purpose})
+    return renderer(RENDERERS[form]).render(document)
