@@ -52,7 +52,9 @@ def compare_audits(unit: Unit, who: Principal, from_id: str, to_id: str) -> Audi
 
 
 def _audited(unit: Unit, who: Principal, audit_id: str) -> Row[Any]:
-    found = unit.connection.execute(audits_of(who).where(audit.c.id == audit_id)).first()
+    found = unit.connection.execute(
+        audits_of(who).add_columns(audit.c.knowledge).where(audit.c.id == audit_id)
+    ).first()
     if found is None:
         raise NotFoundError(f"audit {audit_id[:40]!r}", "there is none of that id")
     if found.verdict is None:

@@ -46,6 +46,7 @@ FILES = {
     "table_file": "Table file",
     "table_path": "Or a file on the server",
 }
+COMPARISON = {"to": "Audit"}
 SHARE = {"name": "Name of a person"}
 LEAST_POLICY = {"pack": "Least policy"}
 AUDIT = {
@@ -72,6 +73,7 @@ AUDIT = {
 FORMS = {
     "account": PASSWORD,
     "asked": AUDIT,
+    "audit": COMPARISON,
     "pack_new": PACK,
     "least_policy": LEAST_POLICY,
     "people": PERSON,

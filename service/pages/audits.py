@@ -11,9 +11,11 @@ from pydantic import ValidationError
 from service.api._asking import Reading, Who, Writing, asks, reads
 from service.cases.audits import cancel, get_audit, list_audits, list_findings, progress
 from service.cases.repairs import list_proposals, list_repairs
+from service.cases.table_roots import roots_of
 from service.errors import ServiceError
 from service.pages._forms import refusal, see, status_of
 from service.pages._grouping import grouped
+from service.pages._labels import COMPARISON
 from service.pages._rendering import page
 from service.pages._typed import Words
 from service.people.permissions import Permission
@@ -104,7 +106,7 @@ def show_audit(
         "audit.html.j2",
         who,
         status=status_of(error) if error else 200,
-        refused=refusal(error) if error else "",
+        refused=refusal(error, COMPARISON) if error else "",
         audit=found,
         groups=grouped(findings),
         shown=len(findings),
@@ -116,7 +118,7 @@ def show_audit(
         repairs=list_repairs(unit, who, audit_id) if _can_fail(found) else None,
         proposals=list_proposals(unit, who, audit_id) if _has_tried(found) else None,
         others=_others(unit, who, found) if found.state == "done" else [],
-        has_roots=bool(unit.site.settings.table_roots),
+        has_roots=bool(roots_of(unit, who.organisation_id)),
     )
 
 

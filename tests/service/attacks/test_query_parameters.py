@@ -32,6 +32,7 @@ class Filled:
     model: str
     versions: tuple[str, str]
     audit: str
+    other_audit: str
 
 
 @pytest.fixture
@@ -53,7 +54,7 @@ def filled(site):
     _end_audits(site, audits)
     _add_releases(site, seeds)
     _add_a_revoked_waiver(site, seeds)
-    return Filled(seeds, of_model, (first, second), audits["done"])
+    return Filled(seeds, of_model, (first, second), audits["done"], audits["FAIL"])
 
 
 def _end_audits(site, audits):
@@ -111,6 +112,8 @@ def values_of(filled, path, name):
     if name == "cursor":
         is_numbered = path.endswith(("/findings", "/audit-log"))
         return ("", "1" if is_numbered else "f" * 32)
+    if path == "/audits/{audit_id}/compare":
+        return (filled.other_audit,)
     if name in ("from", "to"):
         first, second = ("standard", "health") if path == "/packs-difference" else filled.versions
         return (first if name == "from" else second,)
