@@ -36,6 +36,12 @@ def test_the_leaf_of_sharkey_with_14_hits_and_6_misses_is_5_3_diverse_in_both_fo
     assert reading.high < 5
 
 
+@pytest.mark.parametrize(("misses", "worst"), [(1, math.inf), (2, 8.0), (3, 8 * 2 / 3)])
+def test_by_hits_and_misses_so_many_misses_are_needed_as_there_are_other_values(misses, worst):
+    evidence = evidence_of(flat_tree([[8, misses, 0]]))
+    assert read("cl_diversity", evidence, l=3.0, basis="published").reading.high == worst
+
+
 def test_the_two_forms_differ_where_the_misses_are_uneven():
     evidence = evidence_of(flat_tree([[14, 6, 0]]))
     assert read("cl_diversity", evidence, l=3.0, basis="published").reading.high < 5
