@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -23,6 +24,19 @@ Words = Annotated[tuple[str, ...], NoDecode]
 def processors_for_jobs() -> int:
     """Return how many jobs are done side by side where nothing is said: one on each processor of this process."""
     return min(processors(), MOST_USUAL_SLOTS)
+
+
+ADDRESS = re.compile(
+    r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*"
+    r"@[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)+"
+)
+"""An e-mail address as browsers take it, without quotes; nothing in it can begin another line or a list."""
+LONGEST_ADDRESS = 254
+
+
+def is_address(text: str) -> bool:
+    """Return whether a text is an e-mail address."""
+    return len(text) <= LONGEST_ADDRESS and ADDRESS.fullmatch(text) is not None
 
 
 class Settings(BaseSettings):
@@ -82,6 +96,15 @@ class Settings(BaseSettings):
 
     webhook_hosts: Words = ()
     anchor_file: Path | None = None
+
+    mail_host: str = ""
+    mail_port: int | None = Field(default=None, gt=0, le=65535)
+    mail_tls: Literal["starttls", "tls", "none"] = "starttls"
+    mail_user: str = ""
+    mail_password_file: Path | None = None
+    mail_from: str = ""
+    mail_domains: Words = ()
+
     otlp_endpoint: str = ""
     metrics_token: SecretStr = SecretStr("")
     metrics_open: bool = False
@@ -96,7 +119,23 @@ class Settings(BaseSettings):
             )
         return self
 
-    @field_validator("table_roots", "trusted_proxies", "webhook_hosts", mode="before")
+    @model_validator(mode="after")
+    def _can_mail(self) -> Self:
+        if not self.mail_host:
+            return self
+        if not self.base_url:
+            raise ValueError("TREEWARDEN_MAIL_HOST needs TREEWARDEN_BASE_URL, as mails hold links")
+        if not is_address(self.mail_from):
+            raise ValueError("TREEWARDEN_MAIL_HOST needs an address in TREEWARDEN_MAIL_FROM")
+        if bool(self.mail_user) != (self.mail_password_file is not None):
+            raise ValueError("give TREEWARDEN_MAIL_USER and TREEWARDEN_MAIL_PASSWORD_FILE, or none")
+        if self.mail_user and self.mail_tls == "none":
+            raise ValueError("TREEWARDEN_MAIL_TLS may be none only without TREEWARDEN_MAIL_USER")
+        return self
+
+    @field_validator(
+        "table_roots", "trusted_proxies", "webhook_hosts", "mail_domains", mode="before"
+    )
     @classmethod
     def _words(cls, value: Any) -> Any:  # noqa: ANN401  # what a variable or a caller gives
         if isinstance(value, str):
@@ -125,6 +164,11 @@ class Settings(BaseSettings):
         if scheme in ("postgres", "postgresql"):
             return f"postgresql+psycopg{separator}{rest}"
         return url
+
+    @property
+    def smtp_port(self) -> int:
+        """The port of the mail server: the usual one of how it is reached, where nothing is said."""
+        return self.mail_port or {"tls": 465, "starttls": 587, "none": 25}[self.mail_tls]
 
     @property
     def is_secure(self) -> bool:

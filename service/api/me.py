@@ -5,9 +5,11 @@ from __future__ import annotations
 from fastapi import APIRouter
 from sqlalchemy import select
 
-from service.api._asking import Reading, Who, reads
+from service.api._asking import Reading, Who, Writing, asks, reads
+from service.cases import notices
 from service.database.tables import organisation
 from service.people.permissions import Permission
+from service.schemas.notices import NewNotices, Notices
 from service.schemas.people import Me
 
 ROUTER = APIRouter(tags=["people"])
@@ -26,3 +28,21 @@ def get_me(who: Who, unit: Reading) -> Me:
         organisation=name,
         permissions=tuple(sorted(who.permissions)),
     )
+
+
+@ROUTER.get("/me/notices", **reads(Permission.READ))
+def get_notices(who: Who, unit: Reading) -> Notices:
+    """Return what you hear of by e-mail, and what became of the newest one."""
+    return notices.get_notices(unit, who)
+
+
+@ROUTER.put("/me/notices", **asks(Permission.READ))
+def put_notices(who: Who, unit: Writing, new: NewNotices) -> Notices:
+    """Change what you hear of by e-mail."""
+    return notices.set_notices(unit, who, new)
+
+
+@ROUTER.post("/me/notices/test", **asks(Permission.READ))
+def post_test(who: Who, unit: Writing) -> Notices:
+    """Send yourself an e-mail that tells of nothing, to see whether it arrives."""
+    return notices.send_test(unit, who)

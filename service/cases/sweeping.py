@@ -20,6 +20,7 @@ from service.database.tables import (
     data_table,
     idempotency,
     job,
+    mail,
     model_version,
     organisation,
     report,
@@ -36,6 +37,8 @@ AT_ONCE = 500
 UNWRITTEN_SECONDS = 3600
 """How old a file without a row has to be: whoever stored it writes the row in the next moment."""
 MOST_DAYS = 36_500
+MAIL_AGE = timedelta(days=30)
+"""How long it is known what became of an e-mail."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,12 +151,14 @@ def _reports(unit: Unit) -> list[Erased]:
 
 
 def _people(unit: Unit) -> None:
-    """Forget sessions that are over, answers kept for a repeated request, and failures to sign in."""
+    """Forget sessions that are over, answers kept for a repeated request, e-mails, and failures to sign in."""
     day = unit.now - timedelta(days=1)
     unit.connection.execute(delete(session).where(~is_live(unit)))
     unit.connection.execute(delete(idempotency).where(idempotency.c.created_at < day))
     counted = unit.now - WITHIN
     unit.connection.execute(delete(sign_in_failure).where(sign_in_failure.c.created_at < counted))
+    sent = (mail.c.state != "pending", mail.c.created_at < unit.now - MAIL_AGE)
+    unit.connection.execute(delete(mail).where(*sent))
 
 
 def _files(site: Site) -> int:

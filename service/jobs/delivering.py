@@ -1,30 +1,30 @@
-"""Sends what webhooks are owed: signed, to an address that was checked, again after a while where it fails."""
+"""Sends what webhooks and people are owed, again after a while where it fails.
+
+A webhook is called signed, at an address that was checked; e-mails are written by ``mailing``.
+"""
 
 from __future__ import annotations
 
 import json
-import socket
 import ssl
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any
 
-from sqlalchemy import Row, select, update
+from sqlalchemy import Row, Select, Table, select, update
 
 import treewarden
-from service.database.tables import delivery, webhook
+from service.database.tables import account, delivery, mail, webhook
 from service.errors import InvalidError
+from service.jobs.mailing import compose, send_mail
+from service.jobs.sending import TIMEOUT_SECONDS, Sent, hung_up_after
 from service.ledger.signing import HEADER, signature
 from service.site import Site
 from service.vault.addresses import Resolve, Target, resolved, target
 
-TIMEOUT_SECONDS = 10.0
-"""How long each may take: to connect, to agree on keys, and all of the request with its answer."""
 ROUND_SECONDS = 10.0
 """After how long no further delivery is begun: whoever calls has other chores."""
 AGAIN = tuple(timedelta(minutes=each) for each in (1, 5, 30, 120, 720))
@@ -35,19 +35,12 @@ MOST = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
-    """What came of one attempt: the status of the answer, or why there was none."""
+class Channel:
+    """A way to deliver: what waits in which table, and one attempt."""
 
-    status: int | None
-    problem: str = ""
-
-    @property
-    def is_done(self) -> bool:
-        """Whether the receiver took it."""
-        return self.status is not None and 200 <= self.status < 300
-
-
-Send = Callable[[Target, bytes, dict[str, str]], Sent]
+    table: Table
+    due: Select[Any]
+    attempt: Callable[[Site, Row[Any]], Sent]
 
 
 def deliver_due(site: Site, resolve: Resolve = resolved) -> int:
@@ -56,41 +49,64 @@ def deliver_due(site: Site, resolve: Resolve = resolved) -> int:
     Raises:
         UnavailableError: the database cannot be reached.
     """
-    tried, ends = 0, time.monotonic() + ROUND_SECONDS
-    while tried < MOST and time.monotonic() < ends:
-        found = _taken(site)
-        if found is None:
-            break
-        tried += 1
-        _write_down(site, found, _attempt(site, found, resolve))
+    channels, tried = _channels(site, resolve), 0
+    ends = time.monotonic() + ROUND_SECONDS
+    while channels and tried < MOST:
+        for channel in tuple(channels):  # in turn, so that none waits for all that another one owes
+            found = _taken(site, channel) if time.monotonic() < ends else None
+            if found is None:
+                channels.remove(channel)
+                continue
+            tried += 1
+            _write_down(site, channel.table, found, channel.attempt(site, found))
     return tried
 
 
-def _taken(site: Site) -> Row[Any] | None:
-    """Take the delivery that is due longest, so that no other worker sends it meanwhile."""
+def _channels(site: Site, resolve: Resolve) -> list[Channel]:
+    """Return the ways to deliver; e-mails wait where none are sent."""
+    hooks = (
+        select(delivery, webhook.c.url, webhook.c.sealed_secret)
+        .join(webhook, webhook.c.id == delivery.c.webhook_id)
+        .where(webhook.c.disabled_at.is_(None))
+    )
+    found = [Channel(delivery, hooks, lambda site, row: _call(site, row, resolve))]
+    if site.settings.mail_host:
+        mails = select(mail, account.c.mail_address, account.c.disabled_at).join(
+            account, account.c.id == mail.c.account_id
+        )
+        found.append(Channel(mail, mails, _mail))
+    return found
+
+
+def _taken(site: Site, channel: Channel) -> Row[Any] | None:
+    """Take what is due longest, so that no other worker sends it meanwhile."""
+    table = channel.table
     with site.unit() as unit:
         found = unit.connection.execute(
-            select(delivery, webhook.c.url, webhook.c.sealed_secret)
-            .join(webhook, webhook.c.id == delivery.c.webhook_id)
-            .where(
-                delivery.c.state == "pending",
-                delivery.c.next_at <= unit.now,
-                webhook.c.disabled_at.is_(None),
-            )
-            .order_by(delivery.c.next_at)
+            channel.due.where(table.c.state == "pending", table.c.next_at <= unit.now)
+            .order_by(table.c.next_at)
             .limit(1)
-            .with_for_update(skip_locked=True, of=delivery)
+            .with_for_update(skip_locked=True, of=table)
         ).first()
         if found is not None:
             unit.connection.execute(
-                update(delivery)
-                .where(delivery.c.id == found.id)
+                update(table)
+                .where(table.c.id == found.id)
                 .values(attempts=found.attempts + 1, next_at=unit.now + TAKEN)
             )
         return found
 
 
-def _attempt(site: Site, found: Row[Any], resolve: Resolve) -> Sent:
+def _mail(site: Site, found: Row[Any]) -> Sent:
+    if found.disabled_at is not None or not found.mail_address:
+        return Sent(None, "nobody hears of it any more", is_final=True)
+    message = compose(
+        site.settings, found.id, found.mail_address, found.event, found.path, found.created_at
+    )
+    return send_mail(site.settings, message)
+
+
+def _call(site: Site, found: Row[Any], resolve: Resolve) -> Sent:
     body = json.dumps(found.payload, sort_keys=True).encode()
     with site.reading() as unit:
         at = int(unit.now.timestamp())
@@ -116,7 +132,7 @@ def post(
     connection = _connection(to, seconds)
     try:
         connection.connect()
-        with _hung_up_after(connection.sock, seconds):
+        with hung_up_after(lambda: connection.sock, seconds):
             connection.request("POST", to.path, body, {**headers, "Host": to.authority})
             status = connection.getresponse().status
     except (OSError, HTTPException) as error:
@@ -126,24 +142,6 @@ def post(
     if 200 <= status < 300:
         return Sent(status)
     return Sent(status, f"answered {status}")
-
-
-@contextmanager
-def _hung_up_after(sock: socket.socket, seconds: float) -> Iterator[None]:
-    """Hang up after a while: a timeout is for each read, so that an answer that drips would never end."""
-    timer = threading.Timer(seconds, _hang_up, (sock,))
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-
-
-def _hang_up(sock: socket.socket) -> None:
-    with suppress(OSError):  # closed already
-        # not the method of a TLS socket: it forgets its keys, and another thread reads with them
-        socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
 
 def _connection(to: Target, seconds: float) -> HTTPConnection:
@@ -164,21 +162,19 @@ class _Checked(HTTPSConnection):
         self.sock = self.context.wrap_socket(self.sock, server_hostname=self.to.host)
 
 
-def _write_down(site: Site, found: Row[Any], sent: Sent) -> None:
+def _write_down(site: Site, table: Table, found: Row[Any], sent: Sent) -> None:
     number = found.attempts + 1
     with site.unit() as unit:
         if sent.is_done:
             values = {"state": "done", "next_at": None, "delivered_at": unit.now}
-        elif number > len(AGAIN):
+        elif sent.is_final or number > len(AGAIN):
             values = {"state": "failed", "next_at": None}
         else:
             values = {"state": "pending", "next_at": unit.now + AGAIN[number - 1]}
+        if "status_code" in table.c:
+            values["status_code"] = sent.status
         unit.connection.execute(
-            update(delivery)
-            .where(
-                delivery.c.id == found.id,
-                delivery.c.attempts == number,
-                delivery.c.state == "pending",
-            )
-            .values(**values, status_code=sent.status, problem=sent.problem)
+            update(table)
+            .where(table.c.id == found.id, table.c.attempts == number, table.c.state == "pending")
+            .values(**values, problem=sent.problem)
         )

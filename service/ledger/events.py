@@ -1,4 +1,4 @@
-"""What webhooks are told: an event is written with what it tells of, in the same transaction, and sent later."""
+"""What webhooks and people are told: an event is written in the transaction of what it tells of, and sent later."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from sqlalchemy import insert, select
 
 from service.database.tables import delivery, webhook
 from service.ids import new_id
+from service.ledger.notices import queue_notices
 from service.site import Unit
 
 
@@ -28,7 +29,7 @@ class Event(StrEnum):
 
 
 def emit(unit: Unit, organisation_id: str, event: Event, payload: Mapping[str, Any]) -> None:
-    """Queue a delivery to each webhook of an organisation that wants to hear of an event.
+    """Queue a delivery to each webhook of an organisation that wants to hear of an event, and e-mails about it.
 
     ``payload`` holds ids, states and verdicts: nothing that a pipeline may not see.
     """
@@ -40,6 +41,7 @@ def emit(unit: Unit, organisation_id: str, event: Event, payload: Mapping[str, A
     for each in wanted.all():
         if event in each.events:
             queue(unit, organisation_id, each.id, event, payload)
+    queue_notices(unit, organisation_id, event, payload)
 
 
 def queue(

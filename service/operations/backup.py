@@ -44,6 +44,7 @@ from service.database.tables import (
     blob,
     data_table,
     idempotency,
+    mail,
     organisation,
     session,
     sign_in_failure,
@@ -54,7 +55,7 @@ from service.ledger.log import record
 from service.site import Site, Unit
 
 FORM = "treewarden backup 1"
-MOMENTARY = (session, sign_in_failure, idempotency, worker)
+MOMENTARY = (session, sign_in_failure, idempotency, mail, worker)
 KEEPING_KEYS = ("model", "report", "file")
 """The kinds of blobs whose keys are copied; what else there is holds records of people."""
 AT_ONCE = 500

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 PASSWORD = {"password": "Password", "new_password": "New password"}
+NOTICES = {"address": "E-mail address"}
 SIGN_IN = {"organisation": "Organisation", "name": "Name", **PASSWORD}
 PERSON = {"name": "Name", "role": "Role"}
 TOKEN = {
@@ -71,7 +72,7 @@ AUDIT = {
     "knowledge": "Knowledge file",
 }
 FORMS = {
-    "account": PASSWORD,
+    "account": {**PASSWORD, **NOTICES},
     "asked": AUDIT,
     "audit": COMPARISON,
     "pack_new": PACK,

@@ -1,4 +1,4 @@
-"""The page about oneself: the password."""
+"""The page about oneself: the password, and what one hears of by e-mail."""
 
 from __future__ import annotations
 
@@ -6,20 +6,33 @@ from typing import Annotated
 
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
+from pydantic import ValidationError
 
 from service.api._asking import AtSite, Who, asks
 from service.api._forwarding import address_of
+from service.cases.notices import get_notices, send_test, set_notices
 from service.cases.signing_in import change_password, has_password
 from service.errors import ServiceError
+from service.ledger.events import Event
 from service.pages._cookies import keep_session
 from service.pages._forms import refusal, see, status_of, with_wait
-from service.pages._labels import PASSWORD
+from service.pages._labels import NOTICES, PASSWORD
 from service.pages._rendering import page
+from service.pages._typed import Typed
 from service.people.permissions import Permission
 from service.people.principal import Principal
+from service.schemas.notices import NewNotices
 from service.site import Site
 
 ROUTER = APIRouter(tags=["pages"])
+EVENTS = {
+    Event.AUDIT_FINISHED: "an audit that you asked for has ended",
+    Event.WAIVER_DECIDED: "a waiver that you asked for was decided",
+    Event.RELEASE_DECIDED: "a release that you asked for was decided",
+    Event.RELEASE_RELEASED: "a release that you asked for went out",
+    Event.WAIVER_REQUESTED: "a waiver waits for your decision",
+    Event.RELEASE_OPENED: "a release waits for your decision",
+}
 Secret = Annotated[str, Form(max_length=500)]
 
 
@@ -43,16 +56,46 @@ def post_account(
     return answer
 
 
+@ROUTER.post("/account/notices", **asks(Permission.READ))
+def post_notices(
+    request: Request,
+    who: Who,
+    site: AtSite,
+    address: Annotated[Typed, Form()] = "",
+    events: Annotated[tuple[str, ...], Form()] = (),
+) -> Response:
+    """Change what somebody hears of by e-mail."""
+    try:
+        new = NewNotices.model_validate({"address": address, "events": events})
+        with site.unit() as unit:
+            set_notices(unit, who, new)
+    except (ServiceError, ValidationError) as error:
+        return _shown(request, who, site, error=error)
+    return see("/account#notices")
+
+
+@ROUTER.post("/account/notices/test", **asks(Permission.READ))
+def post_test(request: Request, who: Who, site: AtSite) -> Response:
+    """Send an e-mail that tells of nothing."""
+    try:
+        with site.unit() as unit:
+            send_test(unit, who)
+    except ServiceError as error:
+        return _shown(request, who, site, error=error)
+    return see("/account#notices")
+
+
 def _shown(
     request: Request,
     who: Principal,
     site: Site,
     *,
     changed: bool = False,
-    error: ServiceError | None = None,
+    error: ServiceError | ValidationError | None = None,
 ) -> Response:
     with site.reading() as unit:
         has_one = has_password(unit, who)
+        notices = get_notices(unit, who) if who.may(Permission.READ) else None
     answer = page(
         request,
         "account.html.j2",
@@ -60,6 +103,8 @@ def _shown(
         status=status_of(error) if error else 200,
         has_password=has_one,
         changed=changed,
-        refused=refusal(error, PASSWORD) if error else "",
+        notices=notices,
+        events=list(EVENTS.items()),
+        refused=refusal(error, {**PASSWORD, **NOTICES}) if error else "",
     )
     return with_wait(answer, error)
