@@ -25,6 +25,17 @@ from service.schemas.repairs import NewRepair, Proposal, Proposals, Repairs, Tak
 from service.site import Unit
 
 LIVE = ("queued", "running")
+SAME = (
+    "model_version_id",
+    "pack_version_id",
+    "pack_name",
+    "pack_digest",
+    "options",
+    "knowledge",
+    "purpose",
+    "keeps_table",
+)
+"""What a repair asks as its audit did."""
 OF_A_REPAIR = "is a repair already; take one of its proposals, or repair the audit of the version that it became"
 NO_VERDICT = (
     "has no verdict, so nothing says what to repair; wait for it, or submit the audit again"
@@ -95,11 +106,9 @@ def start_repair(unit: Unit, who: Principal, audit_id: str, new: NewRepair) -> A
     if table.digest and table.digest != _digest(unit, found.data_table_id):
         raise ConflictError("table", ANOTHER)
     made = new_id()
-    same = ("model_version_id", "pack_version_id", "pack_name", "pack_digest", "options")
-    same += ("knowledge", "purpose", "keeps_table")
     unit.connection.execute(
         insert(audit).values(
-            {name: found._mapping[name] for name in same}
+            {name: found._mapping[name] for name in SAME}
             | {
                 "id": made,
                 "organisation_id": who.organisation_id,

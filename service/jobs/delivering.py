@@ -165,6 +165,7 @@ class _Checked(HTTPSConnection):
 def _write_down(site: Site, table: Table, found: Row[Any], sent: Sent) -> None:
     number = found.attempts + 1
     with site.unit() as unit:
+        values: dict[str, Any]
         if sent.is_done:
             values = {"state": "done", "next_at": None, "delivered_at": unit.now}
         elif sent.is_final or number > len(AGAIN):
