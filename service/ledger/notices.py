@@ -57,7 +57,7 @@ def queue_mail(unit: Unit, organisation_id: str, account_id: str, event: str, pa
     return made
 
 
-def _wishing(unit: Unit, organisation_id: str, event: str) -> list[Row[Any]]:
+def _wishing(unit: Unit, organisation_id: str, event: str) -> list[Row[Any, Any, Any]]:
     rows = unit.connection.execute(
         select(account.c.id, account.c.role, account.c.mail_events).where(
             account.c.organisation_id == organisation_id,
