@@ -10,11 +10,12 @@ from sqlalchemy import Row, insert, select, update
 
 from service.cases.audit_shown import all_shown, audits_of
 from service.cases.audits import get_audit, submit
+from service.cases.erasing import locked_table
 from service.cases.models import add_version
 from service.cases.queueing import queue_job
 from service.cases.quotas import check_waiting
-from service.cases.tables import claim_table, get_table
-from service.database.tables import audit, blob, data_table, model_version, proposal
+from service.cases.tables import add_table, claim_table, get_table
+from service.database.tables import audit, blob, data_table, model, model_version, proposal
 from service.errors import ConflictError, ForbiddenError, NotFoundError, ServiceError
 from service.ids import new_id
 from service.ledger.log import record
@@ -23,9 +24,21 @@ from service.people.principal import Principal
 from service.schemas.audits import Audit, NewAudit
 from service.schemas.models import NewVersion
 from service.schemas.repairs import NewRepair, Proposal, Proposals, Repairs, Taken, Taking
+from service.schemas.tables import NewTable
 from service.site import Unit
 
 LIVE = ("queued", "running")
+SAME = (
+    "model_version_id",
+    "pack_version_id",
+    "pack_name",
+    "pack_digest",
+    "options",
+    "knowledge",
+    "purpose",
+    "keeps_table",
+)
+"""What a repair asks as its audit did."""
 OF_A_REPAIR = "is a repair already; take one of its proposals, or repair the audit of the version that it became"
 NO_VERDICT = (
     "has no verdict, so nothing says what to repair; wait for it, or submit the audit again"
@@ -84,10 +97,7 @@ def start_repair(unit: Unit, who: Principal, audit_id: str, new: NewRepair) -> A
         TooManyError: the organisation has as many jobs waiting as it may.
     """
     check_waiting(unit, who)
-    unit.connection.execute(  # so that of two who ask at once, one hears of the other
-        select(audit.c.id).where(audit.c.id == audit_id).with_for_update()
-    )
-    found = _row(unit, who, audit_id)
+    found = _locked(unit, who, audit_id)  # so that of two who ask at once, one hears of the other
     why = _why_not(unit, found)
     if why:
         raise ConflictError("audit", why)
@@ -98,13 +108,9 @@ def start_repair(unit: Unit, who: Principal, audit_id: str, new: NewRepair) -> A
     if table.digest and table.digest != _digest(unit, found.data_table_id):
         raise ConflictError("table", ANOTHER)
     made = new_id()
-    same = (
-        *("model_version_id", "pack_version_id", "pack_name", "pack_digest", "options"),
-        *("knowledge", "purpose", "keeps_table"),
-    )
     unit.connection.execute(
         insert(audit).values(
-            {name: found._mapping[name] for name in same}
+            {name: found._mapping[name] for name in SAME}
             | {
                 "id": made,
                 "organisation_id": who.organisation_id,
@@ -122,6 +128,21 @@ def start_repair(unit: Unit, who: Principal, audit_id: str, new: NewRepair) -> A
     queue_job(unit, who.organisation_id, "repair", made)
     record(unit, who, "repair.submitted", "audit", made, {"audit": audit_id})
     return get_audit(unit, who, made)
+
+
+def start_repair_with(
+    unit: Unit, who: Principal, audit_id: str, table: NewTable, *, tries_all: bool
+) -> Audit:
+    """Take a table once more, and queue a repair with it.
+
+    Raises:
+        NotFoundError: the organisation has no such audit or upload.
+        InvalidError: the path leads to no file that may be read.
+        ConflictError: nothing is to be repaired, one is being looked for, or the table is another one.
+    """
+    _locked(unit, who, audit_id)  # before a table is logged: rows are always locked before the log
+    new = NewRepair(table_id=add_table(unit, who, table).id, tries_all=tries_all)
+    return start_repair(unit, who, audit_id, new)
 
 
 def list_proposals(unit: Unit, who: Principal, repair_id: str) -> Proposals:
@@ -161,10 +182,14 @@ def take_proposal(unit: Unit, who: Principal, repair_id: str, n: int, taking: Ta
         NotFoundError: there is no such proposal, it has no file, or that was erased.
         ConflictError: it was taken already, or the newest version is the same file.
     """
-    found = _row(unit, who, repair_id)
+    # Rows are locked before the log is, as everybody does, the model's first: else two could wait for each other.
+    found = _locked(unit, who, repair_id)
     of_model = unit.connection.execute(
         select(model_version.c.model_id).where(model_version.c.id == found.model_version_id)
     ).scalar_one()
+    unit.connection.execute(select(model.c.id).where(model.c.id == of_model).with_for_update())
+    if found.data_table_id is not None:
+        locked_table(unit, found.data_table_id)
     kept = _kept_proposal(unit, repair_id, n, is_locked=True)
     if kept.model_version_id is not None:
         raise ConflictError("proposal", "was taken already; audit the version that it became")
@@ -233,6 +258,14 @@ def _is_erased(unit: Unit, table_id: str) -> bool:
 def _digest(unit: Unit, table_id: str) -> str:
     found = select(data_table.c.digest).where(data_table.c.id == table_id)
     return str(unit.connection.execute(found).scalar_one())
+
+
+def _locked(unit: Unit, who: Principal, audit_id: str) -> Row[Any]:
+    """Return the row of an audit, locked until the transaction ends."""
+    _row(unit, who, audit_id)
+    return unit.connection.execute(
+        select(audit).where(audit.c.id == audit_id).with_for_update()
+    ).one()
 
 
 def _row(unit: Unit, who: Principal, audit_id: str) -> Row[Any]:

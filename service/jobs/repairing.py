@@ -28,6 +28,7 @@ NO_FORMAT = (
     "the format {} is only read here, and no format that is written says this model; "
     "train it anew with larger leaves"
 )
+WITHHELD = "could not be audited; the full report says why, where it is kept"
 SAYS_OPTION = re.compile(r"--[a-z]")
 """A piece of advice that names an option of the command line, which is nothing that a page has."""
 
@@ -77,7 +78,12 @@ def search_repairs(order_: Order, subject: Subject, told: Provenance, step: Step
     return Repairing(
         document,
         tuple(
-            _proposed(part, file_name if attempt in passing else "")
+            _proposed(
+                part,
+                file_name if attempt in passing else "",
+                # it may quote the table, as the full report does that is kept only where that is allowed
+                part.problem if order_.is_internal or not part.problem else WITHHELD,
+            )
             for attempt, part in zip(attempts, document.repair.attempts, strict=False)
         ),
         tuple(
@@ -97,7 +103,7 @@ def _repaired_name(name: str, target: str | None) -> str:
     return f"{path.stem}-repaired{SUFFIXES.get(target or '', path.suffix)}"
 
 
-def _proposed(part: AttemptPart, file_name: str) -> Proposed:
+def _proposed(part: AttemptPart, file_name: str, problem: str) -> Proposed:
     loss = part.loss_after
     cost = {
         "leaves": part.leaves_text,
@@ -116,6 +122,6 @@ def _proposed(part: AttemptPart, file_name: str) -> Proposed:
         is_recommended=part.is_recommended,
         cost=cost,
         failing=part.failing,
-        problem=part.problem or part.not_audited,
+        problem=problem or part.not_audited,
         file_name=file_name,
     )

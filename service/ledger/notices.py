@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import Row, Table, insert, select
@@ -57,7 +57,7 @@ def queue_mail(unit: Unit, organisation_id: str, account_id: str, event: str, pa
     return made
 
 
-def _wishing(unit: Unit, organisation_id: str, event: str) -> Iterator[Row[Any, Any, Any]]:
+def _wishing(unit: Unit, organisation_id: str, event: str) -> list[Row[Any, Any, Any]]:
     rows = unit.connection.execute(
         select(account.c.id, account.c.role, account.c.mail_events).where(
             account.c.organisation_id == organisation_id,
@@ -65,4 +65,4 @@ def _wishing(unit: Unit, organisation_id: str, event: str) -> Iterator[Row[Any, 
             account.c.mail_address.is_not(None),
         )
     )
-    return (row for row in rows.all() if event in (row.mail_events or ()))
+    return [row for row in rows.all() if event in (row.mail_events or ())]

@@ -16,8 +16,7 @@ from service.api._uploading import receive_form
 from service.api.repairs import Number
 from service.cases.audit_comparing import compare_audits
 from service.cases.blobs import Kind
-from service.cases.repairs import start_repair, take_proposal
-from service.cases.tables import add_table
+from service.cases.repairs import start_repair, start_repair_with, take_proposal
 from service.errors import InvalidError, ServiceError
 from service.pages._forms import see
 from service.pages._rendering import address, page
@@ -77,10 +76,8 @@ async def post_repair_with_table(
             new = NewTable(digest=file.digest, file_name=file.file_name)
         else:
             raise InvalidError("table", "no file was chosen; choose the one of the audit")
-        asked = NewRepair(
-            table_id=add_table(unit, who, new).id, tries_all=bool(form.fields.get("tries_all"))
-        )
-        return f"/audits/{start_repair(unit, who, audit_id, asked).id}"
+        tries_all = bool(form.fields.get("tries_all"))
+        return f"/audits/{start_repair_with(unit, who, audit_id, new, tries_all=tries_all).id}"
 
     return await to_thread.run_sync(partial(_done, request, who, site, audit_id, do))
 

@@ -51,6 +51,8 @@ def test_a_repair_is_asked_for_with_the_table_once_more_and_a_proposal_is_taken(
     all_done(site)
     shown = client.get(repair).text
     assert "recommended" in shown
+    assert "A CHANGE PASSES" in shown
+    assert "Ask for a release" not in shown
     assert "training accuracy: " in shown
     taken = place(client.post(f"{repair}/proposals/1/version"))
     assert re.fullmatch(r"/submit\?version=[0-9a-f]{32}", taken)
