@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import socket
 import subprocess
@@ -66,15 +67,16 @@ def _accept(listener, port):
     with suppress(OSError):  # closed at the end
         while True:
             outer, _ = listener.accept()
-            inner = socket.create_connection(("127.0.0.1", port))
-            for one, other in ((outer, inner), (inner, outer)):
-                threading.Thread(target=_pass_on, args=(one, other), daemon=True).start()
+            threading.Thread(target=_relay, args=(outer, port), daemon=True).start()
 
 
-def _pass_on(one, other):
-    with suppress(OSError):
-        while data := one.recv(65536):
-            other.sendall(data)
-    for each in (one, other):
-        with suppress(OSError):
-            each.shutdown(socket.SHUT_RDWR)
+def _relay(outer, port):
+    """Pass on what either side says, until one of them ends."""
+    with suppress(OSError), outer, socket.create_connection(("127.0.0.1", port)) as inner:
+        other = {outer: inner, inner: outer}
+        while True:
+            for side in select.select(list(other), [], [])[0]:
+                data = side.recv(65536)
+                if not data:
+                    return
+                other[side].sendall(data)

@@ -241,7 +241,7 @@ STATEMENTS = {
     "the policy": "UPDATE audit SET pack_digest = :digest WHERE id = :audit",
     "the waivers of an audit": "UPDATE audit SET waivers = '[]' WHERE id = :audit",
     "a seal": "UPDATE audit SET seal = NULL WHERE id = :audit",
-    "findings": "INSERT INTO finding SELECT :audit, organisation_id, id, 1, 'r', 'c', 'PASS', 'error', 'm', "
+    "findings": "INSERT INTO finding SELECT id, organisation_id, id, 1, 'r', 'c', 'PASS', 'error', 'm', "
     "'', '', NULL FROM audit WHERE id = :audit",
     "the report": "UPDATE blob SET digest = :digest WHERE id IN (SELECT blob_id FROM report)",
     "the checklist": "UPDATE release SET checklist = '[]' WHERE id = :release",
