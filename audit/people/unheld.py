@@ -28,6 +28,7 @@ MOST_UNCHECKED = 100
 PARTS = re.compile(r"\w+")
 SEPARATED = re.compile(r"[\s\d,;|:=]")
 NO_TABLE = "not held against the table, as none was given (--data)"
+NO_WORDS = "not held against the table, which has numbers there"
 NO_QI = "not held against the table, as the column is no quasi-identifier (--qi)"
 
 
@@ -69,8 +70,9 @@ def unheld_values(model: Model, population: Population) -> Iterator[Leak]:
                 column.categories[code] for code in set(column.codes[column.codes >= 0].tolist())
             }
             yield from _unheld(name, values - held, held)
-        elif column is None:
-            yield from _unchecked(name, values, NO_TABLE if population.is_absent else NO_QI)
+        else:
+            reason = NO_WORDS if column is not None else NO_TABLE if population.is_absent else NO_QI
+            yield from _unchecked(name, values, reason)
 
 
 def _unheld(name: str, values: set[str], held: set[str]) -> Iterator[Leak]:

@@ -11,7 +11,7 @@ from audit.people.said import said_of
 from audit.people.unheld import unheld_values, with_unheld
 from audit.reading import Undetermined
 from audit.run import run
-from ppdm_models.tree.column import CategoricalColumn
+from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from ppdm_models.tree.leaks import LeakKind
 from ppdm_models.tree.predicate import CategoryTest
 from ppdm_models.tree.tree import Feature
@@ -104,6 +104,14 @@ def test_a_column_that_is_no_quasi_identifier_is_not_held_against_the_table(valu
         in leak.what
     )
     assert leaks(having("ulm", "bonn", name="town")) == []
+
+
+def test_words_of_a_column_in_which_the_table_has_numbers_are_left_open():
+    numbers = NumericColumn(np.arange(len(PEOPLE.counts), dtype=float))
+    people = replace(PEOPLE, columns={**PEOPLE.columns, "place": numbers})
+    (leak,) = leaks(having(RECORD), people)
+    assert leak.is_possible
+    assert "'place': not held against the table, which has numbers there" in leak.what
 
 
 def test_numbers_and_files_that_nobody_looked_at_have_none():
