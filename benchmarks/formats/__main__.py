@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.formats.boosted import write_models
-from benchmarks.formats.forest import forest
 from benchmarks.machine import machine
+from tests.kit.large_pmml import forest
 
 NODES, QUICK_NODES = 1_000_000, 4_000
 TREES, QUICK_TREES = 200, 3
