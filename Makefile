@@ -89,8 +89,8 @@ check: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/python -c "$(schema_is_current)"
 
-schema_is_current := import sys; from reports.document.schema import outdated; \
-	sys.exit(bool(outdated()) and f'{outdated()} out of date: python -m reports.document.schema')
+schema_is_current := import sys; from treewarden.reports.document.schema import outdated; \
+	sys.exit(bool(outdated()) and f'{outdated()} out of date: python -m treewarden.reports.document.schema')
 
 # The reference is generated from the code as it stands; links, notebooks and pages that load something from elsewhere are checked.
 
@@ -178,7 +178,7 @@ AUDITS   ?= 1000
 DATABASE ?= sqlite
 
 serve: $(VENV)/.dev
-	@$(BIN)/python -m service.operations.demo build/service
+	@$(BIN)/python -m treewarden.service.operations.demo build/service
 
 chaos: $(VENV)/.dev
 	$(BIN)/python -m tests.judges.run_chaos --audits $(AUDITS) --database $(DATABASE)

@@ -8,35 +8,35 @@ from functools import cached_property
 
 import numpy as np
 
-from audit.adversary.knowledge import Knowledge, resolved
-from audit.estimate.posterior import Posterior, certain
-from audit.estimate.report import SolverReport
-from audit.evidence import NOT_READ, Evidence, Named
-from audit.facts.background_facts import contradicted_facts
-from audit.measures import MeasureCall, Source, measured, measures
-from audit.of_releases import ADVERSARY
-from audit.options import DEFAULT, AuditOptions, Rows
-from audit.partial.allowance import FULL, Effort
-from audit.partial.feature import secret_seen_by
-from audit.partial.forest_secret import secret_seen_in_forest
-from audit.partial.ground import Ground
-from audit.partial.secret import Secret
-from audit.partial.seen import Seen, seen_by
-from audit.partial.who import Adversary
-from audit.partial.whole_records import are_told, with_whole_records
-from audit.people.forest import Forest, forest_of
-from audit.people.merged import merged
-from audit.people.population import Population
-from audit.people.unheld import with_unheld
-from audit.reading import Measurement, Undetermined
-from audit.result import Audit, Exposure, Lacking
-from audit.run import exposure_of, not_run, unsolved
-from audit.stages import Step, silent
-from audit.worlds.clock import clock
-from audit.worlds.result import OUT_OF_TIME, Worlds
-from ppdm_models.tree.ensemble import Model
-from ppdm_models.tree.leaks import Leak
-from ppdm_models.tree.tree import Tree
+from treewarden.audit.adversary.knowledge import Knowledge, resolved
+from treewarden.audit.estimate.posterior import Posterior, certain
+from treewarden.audit.estimate.report import SolverReport
+from treewarden.audit.evidence import NOT_READ, Evidence, Named
+from treewarden.audit.facts.background_facts import contradicted_facts
+from treewarden.audit.measures import MeasureCall, Source, measured, measures
+from treewarden.audit.of_releases import ADVERSARY
+from treewarden.audit.options import DEFAULT, AuditOptions, Rows
+from treewarden.audit.partial.allowance import FULL, Effort
+from treewarden.audit.partial.feature import secret_seen_by
+from treewarden.audit.partial.forest_secret import secret_seen_in_forest
+from treewarden.audit.partial.ground import Ground
+from treewarden.audit.partial.secret import Secret
+from treewarden.audit.partial.seen import Seen, seen_by
+from treewarden.audit.partial.who import Adversary
+from treewarden.audit.partial.whole_records import are_told, with_whole_records
+from treewarden.audit.people.forest import Forest, forest_of
+from treewarden.audit.people.merged import merged
+from treewarden.audit.people.population import Population
+from treewarden.audit.people.unheld import with_unheld
+from treewarden.audit.reading import Measurement, Undetermined
+from treewarden.audit.result import Audit, Exposure, Lacking
+from treewarden.audit.run import exposure_of, not_run, unsolved
+from treewarden.audit.stages import Step, silent
+from treewarden.audit.worlds.clock import clock
+from treewarden.audit.worlds.result import OUT_OF_TIME, Worlds
+from treewarden.ppdm_models.tree.ensemble import Model
+from treewarden.ppdm_models.tree.leaks import Leak
+from treewarden.ppdm_models.tree.tree import Tree
 
 NO_TREE = Undetermined(
     "what somebody learns who knows only some columns is worked out for single trees, not for several together"

@@ -6,20 +6,20 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel
-from audit.evidence import Evidence
-from audit.facts.case import Case
-from audit.facts.kind import Dropped
-from audit.facts.node_impurities import uses_impurities
-from audit.growth_settings import setting_contradictions
-from audit.labels import label_contradictions
-from audit.people.members import members
-from audit.people.population import Population
-from audit.reading import Undetermined
-from audit.system.system import build_system
-from ppdm_models.tree.ensemble import Ensemble
-from ppdm_models.tree.impurity import fits, impurity_of
-from ppdm_models.tree.tree import Tree, count_of
+from treewarden.audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.kind import Dropped
+from treewarden.audit.facts.node_impurities import uses_impurities
+from treewarden.audit.growth_settings import setting_contradictions
+from treewarden.audit.labels import label_contradictions
+from treewarden.audit.people.members import members
+from treewarden.audit.people.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.system.system import build_system
+from treewarden.ppdm_models.tree.ensemble import Ensemble
+from treewarden.ppdm_models.tree.impurity import fits, impurity_of
+from treewarden.ppdm_models.tree.tree import Tree, count_of
 
 PARTLY_USED = (LeafLevel.LABELS, LeafLevel.RATES)
 """The levels under which an audit's own rows leave out numbers that the file may publish."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from audit.partial.size_inference import SizeInference, infer_from_sizes
-from audit.result import Audit, Exposure
-from ppdm_models.tree.paths import path_text
-from ppdm_models.tree.tree import Tree
+from treewarden.audit.partial.size_inference import SizeInference, infer_from_sizes
+from treewarden.audit.result import Audit, Exposure
+from treewarden.ppdm_models.tree.paths import path_text
+from treewarden.ppdm_models.tree.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from audit.estimate.posterior import Posterior
-from audit.reading import Interval
-from ppdm_models.arrays import FloatArray, by_rows
+from treewarden.audit.estimate.posterior import Posterior
+from treewarden.audit.reading import Interval
+from treewarden.ppdm_models.arrays import FloatArray, by_rows
 
 
 def individual_divergences(estimate: Posterior, truth: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from audit.adversary.knowledge import Knowledge
-from audit.estimate.lacking import Without
-from audit.estimate.posterior import Posterior
-from audit.joint.found import Together
-from audit.people.forest import Forest
-from audit.people.leaves import Leaves
-from audit.people.population import Population
-from audit.randomised.result import Randomisation
-from audit.reading import Spot, Undetermined
-from audit.values.found import ValueBounds
-from audit.worlds.result import Worlds
-from ppdm_models.arrays import FloatArray, IndexArray
-from ppdm_models.tree.ensemble import Model
-from ppdm_models.tree.leaks import Leak
-from ppdm_models.tree.tree import Task, Tree
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.estimate.lacking import Without
+from treewarden.audit.estimate.posterior import Posterior
+from treewarden.audit.joint.found import Together
+from treewarden.audit.people.forest import Forest
+from treewarden.audit.people.leaves import Leaves
+from treewarden.audit.people.population import Population
+from treewarden.audit.randomised.result import Randomisation
+from treewarden.audit.reading import Spot, Undetermined
+from treewarden.audit.values.found import ValueBounds
+from treewarden.audit.worlds.result import Worlds
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.ppdm_models.tree.ensemble import Model
+from treewarden.ppdm_models.tree.leaks import Leak
+from treewarden.ppdm_models.tree.tree import Task, Tree
 
 NOT_RUN = Undetermined("exact worlds were not run")
 NOT_READ = Undetermined(

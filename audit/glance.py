@@ -5,21 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from audit.adversary.knowledge import Knowledge, resolved
-from audit.estimate.report import SolverReport
-from audit.evidence import NOT_READ, Evidence
-from audit.labels import label_contradictions
-from audit.measures import LeafMeasure, MeasureCall, Source, call, measured, measures, of_models
-from audit.people.forest import forest_of
-from audit.people.population import Population
-from audit.people.said import NO_TABLE, Said, said_of
-from audit.people.unheld import with_unheld
-from audit.reading import Interval, Measurement, Spot, Undetermined
-from audit.result import KNOWS_ALL, Audit, Exposure
-from audit.spots import MOST_SPOTS
-from ppdm_models.tree.ensemble import Model
-from ppdm_models.tree.leaks import Leak
-from ppdm_models.tree.tree import Tree
+from treewarden.audit.adversary.knowledge import Knowledge, resolved
+from treewarden.audit.estimate.report import SolverReport
+from treewarden.audit.evidence import NOT_READ, Evidence
+from treewarden.audit.labels import label_contradictions
+from treewarden.audit.measures import (
+    LeafMeasure,
+    MeasureCall,
+    Source,
+    call,
+    measured,
+    measures,
+    of_models,
+)
+from treewarden.audit.people.forest import forest_of
+from treewarden.audit.people.population import Population
+from treewarden.audit.people.said import NO_TABLE, Said, said_of
+from treewarden.audit.people.unheld import with_unheld
+from treewarden.audit.reading import Interval, Measurement, Spot, Undetermined
+from treewarden.audit.result import KNOWS_ALL, Audit, Exposure
+from treewarden.audit.spots import MOST_SPOTS
+from treewarden.ppdm_models.tree.ensemble import Model
+from treewarden.ppdm_models.tree.leaks import Leak
+from treewarden.ppdm_models.tree.tree import Tree
 
 NOT_LOOKED_AT = Undetermined("only the leaves and the file were looked at")
 

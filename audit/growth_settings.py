@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from audit.facts.kind import Dropped
-from audit.people.population import Population
-from ppdm_models.tree.node_columns import is_inner, where_of
-from ppdm_models.tree.node_table import parents_of
-from ppdm_models.tree.tree import Tree
+from treewarden.audit.facts.kind import Dropped
+from treewarden.audit.people.population import Population
+from treewarden.ppdm_models.tree.node_columns import is_inner, where_of
+from treewarden.ppdm_models.tree.node_table import parents_of
+from treewarden.ppdm_models.tree.tree import Tree
 
 
 def setting_contradictions(tree: Tree, people: Population) -> Iterator[Dropped]:

@@ -10,16 +10,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from audit.evidence import Evidence
-from audit.facts.impurity import grouped
-from audit.facts.kind import Dropped
-from audit.people.population import Population
-from audit.reading import Undetermined
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from ppdm_models.tree.ensemble import Ensemble, Model
-from ppdm_models.tree.node_columns import codes_of, is_inner, where_of
-from ppdm_models.tree.node_table import parents_of
-from ppdm_models.tree.tree import Quality, Task, Tree
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.facts.impurity import grouped
+from treewarden.audit.facts.kind import Dropped
+from treewarden.audit.people.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
+from treewarden.ppdm_models.tree.node_columns import codes_of, is_inner, where_of
+from treewarden.ppdm_models.tree.node_table import parents_of
+from treewarden.ppdm_models.tree.tree import Quality, Task, Tree
 
 PROBLEM = "another class is more frequent there in this table, and the file names no weights or costs of classes"
 TOLERANCE_SHARE = 1e-9

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel
-from audit.estimate.estimate import estimate
-from audit.evidence import ONE_TREE, Evidence
-from audit.facts.case import Case
-from audit.measures import call, measured
-from audit.options import AuditOptions, Rows
-from audit.people.members import members
-from audit.reading import Undetermined
-from audit.result import Audit, Exposure, Level
-from audit.stages import Step, silent
-from audit.system.system import System, build_system
-from ppdm_models.tree.tree import Tree
+from treewarden.audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel
+from treewarden.audit.estimate.estimate import estimate
+from treewarden.audit.evidence import ONE_TREE, Evidence
+from treewarden.audit.facts.case import Case
+from treewarden.audit.measures import call, measured
+from treewarden.audit.options import AuditOptions, Rows
+from treewarden.audit.people.members import members
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.result import Audit, Exposure, Level
+from treewarden.audit.stages import Step, silent
+from treewarden.audit.system.system import System, build_system
+from treewarden.ppdm_models.tree.tree import Tree
 
 READ = ("guess_accuracy", "disclosure", "kl_overall")
 """The measures that tell the levels apart; each reads the estimate alone."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
-from audit.adversary.knowledge import LeafLevel, RowOrder, SplitLevel
-from ppdm_models.tree.tree import Tool
+from treewarden.audit.adversary.knowledge import LeafLevel, RowOrder, SplitLevel
+from treewarden.ppdm_models.tree.tree import Tool
 
 
 class Rows(StrEnum):

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from audit.adversary.knowledge import Knowledge, SplitLevel
-from audit.evidence import NOT_RUN, SEE_NUMBERS, Enough, Evidence
-from audit.inverters import settings_of
-from audit.joint.profiles import posterior_of, report_of, worlds_of
-from audit.joint.releases import AllReleases, Held, join_releases
-from audit.measures import MeasureCall
-from audit.of_releases import ALONE, WITH_OTHERS, WITH_TABLE
-from audit.options import DEFAULT, AuditOptions
-from audit.people.forest import forest_of
-from audit.people.population import Population
-from audit.people.shared import Shared
-from audit.people.unheld import with_unheld
-from audit.people.unlinked import SameTable, UnlinkedReleases
-from audit.reading import Undetermined
-from audit.result import Audit, Exposure
-from audit.run import (
+from treewarden.audit.adversary.knowledge import Knowledge, SplitLevel
+from treewarden.audit.evidence import NOT_RUN, SEE_NUMBERS, Enough, Evidence
+from treewarden.audit.inverters import settings_of
+from treewarden.audit.joint.profiles import posterior_of, report_of, worlds_of
+from treewarden.audit.joint.releases import AllReleases, Held, join_releases
+from treewarden.audit.measures import MeasureCall
+from treewarden.audit.of_releases import ALONE, WITH_OTHERS, WITH_TABLE
+from treewarden.audit.options import DEFAULT, AuditOptions
+from treewarden.audit.people.forest import forest_of
+from treewarden.audit.people.population import Population
+from treewarden.audit.people.shared import Shared
+from treewarden.audit.people.unheld import with_unheld
+from treewarden.audit.people.unlinked import SameTable, UnlinkedReleases
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.result import Audit, Exposure
+from treewarden.audit.run import (
     ESTIMATE_SECONDS,
     FACTS_NOT_JOINED,
     NOT_JOINED,
@@ -30,15 +30,15 @@ from audit.run import (
     run,
     unsolved,
 )
-from audit.stages import Step, silent
-from audit.values.found import ValueBounds
-from audit.values.releases import AllNumbers, HeldNumbers, join_numbers
-from audit.worlds.clock import clock
-from audit.worlds.result import Worlds
-from ppdm_models.errors import KnowledgeError
-from ppdm_models.tree.ensemble import Model
-from ppdm_models.tree.leaks import Leak
-from ppdm_models.tree.tree import Task, Tree
+from treewarden.audit.stages import Step, silent
+from treewarden.audit.values.found import ValueBounds
+from treewarden.audit.values.releases import AllNumbers, HeldNumbers, join_numbers
+from treewarden.audit.worlds.clock import clock
+from treewarden.audit.worlds.result import Worlds
+from treewarden.ppdm_models.errors import KnowledgeError
+from treewarden.ppdm_models.tree.ensemble import Model
+from treewarden.ppdm_models.tree.leaks import Leak
+from treewarden.ppdm_models.tree.tree import Task, Tree
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +67,7 @@ def run_releases(
     the tables, what all prove is undetermined, and the releases of each table are audited by themselves.
 
     Raises:
-        KnowledgeError, SolverError, TableError: as ``audit.run.run``.
+        KnowledgeError, SolverError, TableError: as ``treewarden.audit.run.run``.
     """
     cases = [
         replace(case, leaks=with_unheld(case.leaks, case.model, case.population)) for case in cases

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from audit.estimate.report import SolverReport
-from audit.evidence import Evidence
-from audit.facts.kind import Dropped
-from audit.measures import MeasureCall, Parameters, call, measures
-from audit.partial.who import Adversary
-from audit.reading import Interval, Measurement, Reading, Undetermined
+from treewarden.audit.estimate.report import SolverReport
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.facts.kind import Dropped
+from treewarden.audit.measures import MeasureCall, Parameters, call, measures
+from treewarden.audit.partial.who import Adversary
+from treewarden.audit.reading import Interval, Measurement, Reading, Undetermined
 
 NOT_MEASURED = Measurement(Undetermined("the audit did not measure it"))
 KNOWS_ALL = "knows all"

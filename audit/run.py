@@ -7,47 +7,53 @@ from dataclasses import replace
 
 import numpy as np
 
-from audit.adversary.knowledge import Knowledge, RowOrder, SplitLevel, resolved
-from audit.agreement import disagreements
-from audit.estimate.estimate import estimate
-from audit.estimate.posterior import Posterior, certain
-from audit.estimate.report import SolverReport
-from audit.estimate.without import without_one
-from audit.evidence import NOT_READ, NOT_RUN, SEE_NUMBERS, Enough, Evidence
-from audit.facts.background_facts import contradicted_facts
-from audit.facts.case import Case
-from audit.facts.grower import check_growth, said_of_missing
-from audit.facts.kind import Dropped
-from audit.facts.unused import unused_warnings
-from audit.joint.profiles import in_trees, only_certain, posterior_of, report_of, worlds_of
-from audit.joint.together import Joined, joined_of
-from audit.labels import why_not_judged
-from audit.levels import levels
-from audit.measures import MeasureCall, Source, call, measured, measures, of_models
-from audit.options import DEFAULT, AuditOptions
-from audit.people.forest import Forest, forest_of
-from audit.people.members import members
-from audit.people.population import Population
-from audit.people.table_counts import UNNAMED_WEIGHTS
-from audit.people.unheld import with_unheld
-from audit.reading import Measurement, Undetermined
-from audit.result import KNOWS_ALL, Audit, Exposure
-from audit.solver.parallel import default_jobs, start_ahead
-from audit.stages import Share, Step, silent
-from audit.system.conflict import conflict
-from audit.system.system import System, build_system, left_out_in_words
-from audit.values.found import ValueBounds
-from audit.values.together import values_of
-from audit.worlds.clock import Clock, clock
-from audit.worlds.doubts import reason_in_doubt
-from audit.worlds.result import Consistency, Worlds
-from audit.worlds.retrain import graded
-from audit.worlds.state import never
-from ppdm_models.arrays import BoolArray
-from ppdm_models.errors import KnowledgeError, TableError
-from ppdm_models.tree.ensemble import Ensemble, Model
-from ppdm_models.tree.leaks import Leak
-from ppdm_models.tree.tree import Task, Tree
+from treewarden.audit.adversary.knowledge import Knowledge, RowOrder, SplitLevel, resolved
+from treewarden.audit.agreement import disagreements
+from treewarden.audit.estimate.estimate import estimate
+from treewarden.audit.estimate.posterior import Posterior, certain
+from treewarden.audit.estimate.report import SolverReport
+from treewarden.audit.estimate.without import without_one
+from treewarden.audit.evidence import NOT_READ, NOT_RUN, SEE_NUMBERS, Enough, Evidence
+from treewarden.audit.facts.background_facts import contradicted_facts
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.grower import check_growth, said_of_missing
+from treewarden.audit.facts.kind import Dropped
+from treewarden.audit.facts.unused import unused_warnings
+from treewarden.audit.joint.profiles import (
+    in_trees,
+    only_certain,
+    posterior_of,
+    report_of,
+    worlds_of,
+)
+from treewarden.audit.joint.together import Joined, joined_of
+from treewarden.audit.labels import why_not_judged
+from treewarden.audit.levels import levels
+from treewarden.audit.measures import MeasureCall, Source, call, measured, measures, of_models
+from treewarden.audit.options import DEFAULT, AuditOptions
+from treewarden.audit.people.forest import Forest, forest_of
+from treewarden.audit.people.members import members
+from treewarden.audit.people.population import Population
+from treewarden.audit.people.table_counts import UNNAMED_WEIGHTS
+from treewarden.audit.people.unheld import with_unheld
+from treewarden.audit.reading import Measurement, Undetermined
+from treewarden.audit.result import KNOWS_ALL, Audit, Exposure
+from treewarden.audit.solver.parallel import default_jobs, start_ahead
+from treewarden.audit.stages import Share, Step, silent
+from treewarden.audit.system.conflict import conflict
+from treewarden.audit.system.system import System, build_system, left_out_in_words
+from treewarden.audit.values.found import ValueBounds
+from treewarden.audit.values.together import values_of
+from treewarden.audit.worlds.clock import Clock, clock
+from treewarden.audit.worlds.doubts import reason_in_doubt
+from treewarden.audit.worlds.result import Consistency, Worlds
+from treewarden.audit.worlds.retrain import graded
+from treewarden.audit.worlds.state import never
+from treewarden.ppdm_models.arrays import BoolArray
+from treewarden.ppdm_models.errors import KnowledgeError, TableError
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
+from treewarden.ppdm_models.tree.leaks import Leak
+from treewarden.ppdm_models.tree.tree import Task, Tree
 
 MANY_CELLS = 20_000
 """Profiles times classes from which on there is likely work for more than one process."""

@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from audit.reading import Spot
-from ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.audit.reading import Spot
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 
 MOST_SPOTS = 1000
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
-from audit.people.population import Population, build_population
-from ppdm_models.codecs.sklearn.fitted import from_sklearn
-from ppdm_models.learn.id3 import grow_id3
-from ppdm_models.records.read_table import read_table, table_of
-from ppdm_models.records.table import Table
-from ppdm_models.tree.column import CategoricalColumn
-from ppdm_models.tree.tree import Criterion, Feature, Tree
+from treewarden.audit.people.population import Population, build_population
+from treewarden.ppdm_models.codecs.sklearn.fitted import from_sklearn
+from treewarden.ppdm_models.learn.id3 import grow_id3
+from treewarden.ppdm_models.records.read_table import read_table, table_of
+from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tree.column import CategoricalColumn
+from treewarden.ppdm_models.tree.tree import Criterion, Feature, Tree
 
 SENSITIVE = "education"
 QUASI_IDENTIFIERS = (

@@ -23,19 +23,19 @@ from functools import partial
 from itertools import count, islice
 from pathlib import Path
 
-from audit.estimate.blocks import blocks
-from audit.estimate.search import BEGINNING, Search
-from audit.options import AuditOptions
-from audit.solver.block_solver import solve_task
-from audit.solver.engines.cluster import on_cluster
-from audit.solver.pool import Pool
-from audit.solver.stream import each_done
-from audit.solver.task import Answer, Task
-from audit.system.system import build_system
 from benchmarks.gate import gate, write_models
 from benchmarks.machine import machine
 from tests.judges.estimate.cases import sample
 from tests.kit.clusters import DaskHere, dask_here
+from treewarden.audit.estimate.blocks import blocks
+from treewarden.audit.estimate.search import BEGINNING, Search
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.solver.block_solver import solve_task
+from treewarden.audit.solver.engines.cluster import on_cluster
+from treewarden.audit.solver.pool import Pool
+from treewarden.audit.solver.stream import each_done
+from treewarden.audit.solver.task import Answer, Task
+from treewarden.audit.system.system import build_system
 
 WORKERS = 2
 GOAL_RATIO = 1.15

@@ -27,8 +27,8 @@ GOAL_START_SECONDS = 0.3
 STARTS = {
     "`treewarden list`": ["-m", "treewarden", "list"],
     "`treewarden --help`": ["-m", "treewarden", "--help"],
-    "`import policies.pack`": ["-c", "import policies.pack"],
-    "`import audit.run`": ["-c", "import audit.run"],
+    "`import treewarden.policies.pack`": ["-c", "import treewarden.policies.pack"],
+    "`import treewarden.audit.run`": ["-c", "import treewarden.audit.run"],
     "`python -c pass`, for comparison": ["-c", "pass"],
 }
 

@@ -22,19 +22,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from audit.joint.cells import cells_of
-from audit.joint.together import joined_of, sums_of
-from audit.people.forest import forest_of
-from audit.people.population import build_population
-from audit.reading import Undetermined
-from audit.worlds.clock import clock
 from benchmarks.machine import machine
 from benchmarks.studies.ensembles_data import LABEL, data_of
 from benchmarks.studies.ensembles_models import LEARNERS
 from benchmarks.tables import table
-from ppdm_models.files.load import open_model
-from ppdm_models.formats import Rewritable
-from ppdm_models.records.read_table import read_table
+from treewarden.audit.joint.cells import cells_of
+from treewarden.audit.joint.together import joined_of, sums_of
+from treewarden.audit.people.forest import forest_of
+from treewarden.audit.people.population import build_population
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.worlds.clock import clock
+from treewarden.ppdm_models.files.load import open_model
+from treewarden.ppdm_models.formats import Rewritable
+from treewarden.ppdm_models.records.read_table import read_table
 
 
 @dataclass(frozen=True)

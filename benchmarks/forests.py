@@ -24,8 +24,8 @@ from pathlib import Path
 from benchmarks.machine import machine
 from benchmarks.studies.ensembles_data import LABEL, Data, data_of
 from benchmarks.tables import table
-from ppdm_models.files.load import read_model
-from ppdm_models.tree.ensemble import trees_of
+from treewarden.ppdm_models.files.load import read_model
+from treewarden.ppdm_models.tree.ensemble import trees_of
 
 SIZES = (60, 300, 1000, 5000)
 DONE = re.compile(r"^(?P<stage>.+): done in (?P<seconds>[\d.]+) s$")

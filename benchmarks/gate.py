@@ -18,13 +18,13 @@ from pathlib import Path
 
 import numpy as np
 
-from audit.solver.pool import default_jobs
 from benchmarks.commands import GOAL_START_SECONDS, took
 from benchmarks.machine import machine
-from ppdm_models.files.load import writers
-from ppdm_models.learn.best_first import BestFirst
-from ppdm_models.learn.response import of_classes
-from ppdm_models.tree.column import CategoricalColumn
+from treewarden.audit.solver.pool import default_jobs
+from treewarden.ppdm_models.files.load import writers
+from treewarden.ppdm_models.learn.best_first import BestFirst
+from treewarden.ppdm_models.learn.response import of_classes
+from treewarden.ppdm_models.tree.column import CategoricalColumn
 
 GOAL_UNCHANGED_SECONDS = 2.0
 GOAL_RATIO = 1.3

@@ -20,15 +20,15 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from scipy import sparse
 
-from audit.joint.counts import counts_of
-from audit.joint.estimate import estimate
-from audit.joint.propagation import by_leaves, propagate
-from audit.joint.reason import reason
-from audit.joint.result import Guess
-from audit.joint.rows import JointRows
-from audit.worlds.clock import clock
 from benchmarks.machine import machine
 from benchmarks.tables import number, table
+from treewarden.audit.joint.counts import counts_of
+from treewarden.audit.joint.estimate import estimate
+from treewarden.audit.joint.propagation import by_leaves, propagate
+from treewarden.audit.joint.reason import reason
+from treewarden.audit.joint.result import Guess
+from treewarden.audit.joint.rows import JointRows
+from treewarden.audit.worlds.clock import clock
 
 
 @dataclass(frozen=True)

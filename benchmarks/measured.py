@@ -21,16 +21,16 @@ from typing import Any
 
 import numpy as np
 
-from audit.adversary.knowledge import Knowledge
-from audit.facts.case import Case
-from audit.people.members import members
-from audit.solver.parallel import default_jobs, start_ahead
-from audit.system.system import build_system
 from benchmarks.adult import NUMBERS, QUASI_IDENTIFIERS, adult, binary, multiway
 from benchmarks.maxent import opti
 from benchmarks.maxent.stages import Stages
 from tests.judges.estimate import direct
 from tests.judges.estimate.product import answer
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.facts.case import Case
+from treewarden.audit.people.members import members
+from treewarden.audit.solver.parallel import default_jobs, start_ahead
+from treewarden.audit.system.system import build_system
 
 REPORTED = (
     "status",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ppdm_models.learn.best_first import BestFirst
-from ppdm_models.learn.response import Response
-from ppdm_models.tpp.splits import rows_of
-from ppdm_models.tree.column import CategoricalColumn, Column, Columns, NumericColumn
+from treewarden.ppdm_models.learn.best_first import BestFirst
+from treewarden.ppdm_models.learn.response import Response
+from treewarden.ppdm_models.tpp.splits import rows_of
+from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, Columns, NumericColumn
 
 
 def mondrian(columns: Columns, response: Response, k: int, groups: int) -> dict[str, Column]:

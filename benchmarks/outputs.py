@@ -6,10 +6,10 @@ import argparse
 import time
 
 from benchmarks.machine import machine
-from reports.building.entry import gate_of
-from reports.document.gate import ClauseOutcome, Entry, Gate, Result, Rule
-from reports.document.naming import finding_id
-from reports.renderers import GateRenderer, names, renderer
+from treewarden.reports.building.entry import gate_of
+from treewarden.reports.document.gate import ClauseOutcome, Entry, Gate, Result, Rule
+from treewarden.reports.document.naming import finding_id
+from treewarden.reports.renderers import GateRenderer, names, renderer
 
 MESSAGE = "Fewest people who share a leaf: not met; the policy asks for at least 10 records"
 RULE = Rule(

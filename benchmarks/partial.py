@@ -18,16 +18,16 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from audit.adversary.knowledge import Knowledge, SplitLevel
-from audit.partial.ground import Ground
-from audit.partial.seen import Seen, seen_by
-from audit.people.population import build_population
-from audit.reading import Undetermined
-from audit.worlds.clock import clock
 from benchmarks.machine import machine
-from ppdm_models.files.load import read_tree
-from ppdm_models.records.read_table import read_table
-from ppdm_models.records.table import Table
+from treewarden.audit.adversary.knowledge import Knowledge, SplitLevel
+from treewarden.audit.partial.ground import Ground
+from treewarden.audit.partial.seen import Seen, seen_by
+from treewarden.audit.people.population import build_population
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.worlds.clock import clock
+from treewarden.ppdm_models.files.load import read_tree
+from treewarden.ppdm_models.records.read_table import read_table
+from treewarden.ppdm_models.records.table import Table
 
 TARGET = "income"
 LEAVES = (20, 500, 2000)

@@ -15,17 +15,17 @@ from pathlib import Path
 
 import numpy as np
 
-from audit.people.population import Population
 from benchmarks.machine import machine
 from benchmarks.tables import number, table
-from policies.pack import read_pack
-from policies.remedies import remedies
-from policies.remedies._pruning import prospect
-from ppdm_models.formats.treewarden_json import FORMAT
-from ppdm_models.pruning.apt import prune
-from ppdm_models.pruning.optimal import prune_optimally
-from ppdm_models.tree.predicate import Always, NumericTest
-from ppdm_models.tree.tree import Feature, Node, Tree
+from treewarden.audit.people.population import Population
+from treewarden.policies.pack import read_pack
+from treewarden.policies.remedies import remedies
+from treewarden.policies.remedies._pruning import prospect
+from treewarden.ppdm_models.formats.treewarden_json import FORMAT
+from treewarden.ppdm_models.pruning.apt import prune
+from treewarden.ppdm_models.pruning.optimal import prune_optimally
+from treewarden.ppdm_models.tree.predicate import Always, NumericTest
+from treewarden.ppdm_models.tree.tree import Feature, Node, Tree
 
 SIZES = (1_000, 10_000, 100_000)
 MOST_REPEATS = 3

@@ -16,9 +16,17 @@ from pathlib import Path
 import structlog
 from sqlalchemy import insert, text
 
-from service.database.tables import audit, blob, finding, job, model, model_version, report
-from service.ids import new_id
 from tests.service import sites
+from treewarden.service.database.tables import (
+    audit,
+    blob,
+    finding,
+    job,
+    model,
+    model_version,
+    report,
+)
+from treewarden.service.ids import new_id
 
 GOAL_MS = 100.0
 ASKED = (

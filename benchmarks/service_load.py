@@ -24,9 +24,9 @@ from pathlib import Path
 
 from sqlalchemy import func, select
 
-from service.database.tables import audit
 from tests.service import serving, sites
 from tests.service.jobs import work_to_do
+from treewarden.service.database.tables import audit
 
 WORKERS = 2
 PAGES = ("/", "/models", "/audits", "/releases", "/waivers", "/packs", "/audits/{audit}")

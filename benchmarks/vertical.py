@@ -23,12 +23,12 @@ from pathlib import Path
 from benchmarks.machine import machine
 from benchmarks.studies.vertical_2008 import Joined, msweb, nursery, session_of
 from benchmarks.tables import table
-from ppdm_models.vertical.certificates import make_certificates
-from ppdm_models.vertical.parties_file import Parties
-from ppdm_models.vertical.plain import plain_id3
-from ppdm_models.vertical.session import Mode, Session, Stops
-from ppdm_models.vertical.simulating import play
 from treewarden.jobs.vertical.checking import checked
+from treewarden.ppdm_models.vertical.certificates import make_certificates
+from treewarden.ppdm_models.vertical.parties_file import Parties
+from treewarden.ppdm_models.vertical.plain import plain_id3
+from treewarden.ppdm_models.vertical.session import Mode, Session, Stops
+from treewarden.ppdm_models.vertical.simulating import play
 
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 """All sides share one machine here; with more threads each, they take the cores from each other."""

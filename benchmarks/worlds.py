@@ -21,20 +21,20 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from audit.adversary.knowledge import Knowledge
-from audit.facts.case import Case
-from audit.people.members import members
-from audit.people.population import build_population
-from audit.reading import Undetermined
-from audit.system.system import build_system
-from audit.worlds.engine import reason
-from audit.worlds.proofs import cpsat
-from audit.worlds.state import Tiers
 from benchmarks.adult import adult, multiway
 from benchmarks.machine import machine
 from benchmarks.tables import number, table
 from benchmarks.worlds_tables import grown
-from ppdm_models.formats.treewarden_json import FORMAT
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.facts.case import Case
+from treewarden.audit.people.members import members
+from treewarden.audit.people.population import build_population
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.system.system import build_system
+from treewarden.audit.worlds.engine import reason
+from treewarden.audit.worlds.proofs import cpsat
+from treewarden.audit.worlds.state import Tiers
+from treewarden.ppdm_models.formats.treewarden_json import FORMAT
 
 LIMIT_SECONDS = 300.0
 Figures = dict[str, Any]

@@ -12,10 +12,10 @@ import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
 from benchmarks.adult import SENSITIVE, adult
-from ppdm_models.codecs.sklearn.fitted import from_sklearn
-from ppdm_models.records.read_table import read_table, table_of
-from ppdm_models.records.table import Table
-from ppdm_models.tree.tree import Tree
+from treewarden.ppdm_models.codecs.sklearn.fitted import from_sklearn
+from treewarden.ppdm_models.records.read_table import read_table, table_of
+from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tree.tree import Tree
 
 ADULT_NAMES = ("workclass", "occupation", "relationship", "race", "sex", "income")
 MISSING = {"", "?", "NA"}

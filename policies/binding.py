@@ -15,7 +15,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel
+from treewarden.audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel
 
 Kind = Literal["tree", "ensemble", "forest", "boosted"]
 TaskName = Literal["classification", "regression"]

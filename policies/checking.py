@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from audit.measures import Measure, Parameter, measures
-from policies.clause import Clause, Part, atomic_parts
-from policies.rules import rules
-from ppdm_models.errors import PolicyError
-from ppdm_models.files.load import formats
+from treewarden.audit.measures import Measure, Parameter, measures
+from treewarden.policies.clause import Clause, Part, atomic_parts
+from treewarden.policies.rules import rules
+from treewarden.ppdm_models.errors import PolicyError
+from treewarden.ppdm_models.files.load import formats
 
 TAKEN = (
     "table-agrees",

@@ -15,9 +15,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 from pydantic_core import PydanticCustomError
 
-from audit.measures import MeasureCall, call
-from policies.binding import Guidance, Section, Text, Under, When
-from policies.severity import Severity, counts
+from treewarden.audit.measures import MeasureCall, call
+from treewarden.policies.binding import Guidance, Section, Text, Under, When
+from treewarden.policies.severity import Severity, counts
 
 DEEPEST = 8
 """How many combinations may stand in each other."""

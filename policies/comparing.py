@@ -20,10 +20,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from audit.measures import LeafMeasure, measures
-from policies.clause import Atom, Clause, Pack, Part, Scope, Waivers
-from policies.rules import rules
-from policies.severity import SEVERITIES
+from treewarden.audit.measures import LeafMeasure, measures
+from treewarden.policies.clause import Atom, Clause, Pack, Part, Scope, Waivers
+from treewarden.policies.rules import rules
+from treewarden.policies.severity import SEVERITIES
 
 BELIEF = "label_disclosure"
 CERTAINTIES = ("confidence", "disclosure")

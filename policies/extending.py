@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from policies.clause import ATOMIC, COMBINING, Clause, Dropped, Pack, Waivers, said_of
-from policies.comparing import Strictness, added, changed, stricter_waivers
-from policies.rules import rules
-from ppdm_models.errors import PolicyError
+from treewarden.policies.clause import ATOMIC, COMBINING, Clause, Dropped, Pack, Waivers, said_of
+from treewarden.policies.comparing import Strictness, added, changed, stricter_waivers
+from treewarden.policies.rules import rules
+from treewarden.ppdm_models.errors import PolicyError
 
 AS_STRICT = (Strictness.EQUAL, Strictness.STRICTER)
 SOURCES = ("source", "guidance")

@@ -11,11 +11,11 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 
-from audit.adversary.toml_words import in_words
-from audit.measures import MeasureCall, call
-from policies.binding import Guidance, Section, Text, Under, When
-from policies.checking import check
-from policies.clause import (
+from treewarden.audit.adversary.toml_words import in_words
+from treewarden.audit.measures import MeasureCall, call
+from treewarden.policies.binding import Guidance, Section, Text, Under, When
+from treewarden.policies.checking import check
+from treewarden.policies.clause import (
     ATOMIC,
     DEEPEST,
     Base,
@@ -24,10 +24,10 @@ from policies.clause import (
     Part,
     Waivers,
 )
-from policies.extending import dropped, merged, refuse_looser, refuse_looser_waivers
-from policies.schema import json_schema
-from policies.shipped import packs_of_tables, shipped_packs
-from ppdm_models.errors import PolicyError
+from treewarden.policies.extending import dropped, merged, refuse_looser, refuse_looser_waivers
+from treewarden.policies.schema import json_schema
+from treewarden.policies.shipped import packs_of_tables, shipped_packs
+from treewarden.ppdm_models.errors import PolicyError
 
 __all__ = [
     "Clause",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from audit.measures import measures
-from policies.clause import COMBINING, Pack
-from policies.rules import rules
+from treewarden.audit.measures import measures
+from treewarden.policies.clause import COMBINING, Pack
+from treewarden.policies.rules import rules
 
 
 def json_schema() -> bytes:

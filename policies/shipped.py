@@ -6,8 +6,6 @@ import tomllib
 from importlib import resources
 from importlib.resources.abc import Traversable
 
-import policies
-
 
 def shipped_packs() -> dict[str, Traversable]:
     """Return the files of the packs about models that ship, by name, in name order."""
@@ -26,6 +24,6 @@ def shipped_titles() -> dict[str, str]:
 
 
 def _files(name: str) -> dict[str, Traversable]:
-    folder = resources.files(policies) / name
+    folder = resources.files("treewarden.policies") / name
     files = sorted(folder.iterdir(), key=lambda file: file.name)
     return {file.name[:-5]: file for file in files if file.name.endswith(".toml")}

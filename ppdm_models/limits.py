@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from ppdm_models.errors import TreewardenError
+from treewarden.ppdm_models.errors import TreewardenError
 
 PREFIX = "TREEWARDEN_LIMIT_"
 

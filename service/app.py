@@ -5,21 +5,21 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Iterator
+from types import ModuleType
 
 from fastapi import APIRouter, FastAPI
 
-import service.api
-import service.pages
 import treewarden
-from service.api._forwarding import Forwarded
-from service.api._guarding import Guard
-from service.api._once import GiveBack
-from service.api._problems import tell_problems
-from service.api._queueing import SignInQueue
-from service.api._unchanged import Unchanged
-from service.operations.metrics import Metrics
-from service.operations.watching import Watching
-from service.site import Site
+from treewarden.service import api, pages
+from treewarden.service.api._forwarding import Forwarded
+from treewarden.service.api._guarding import Guard
+from treewarden.service.api._once import GiveBack
+from treewarden.service.api._problems import tell_problems
+from treewarden.service.api._queueing import SignInQueue
+from treewarden.service.api._unchanged import Unchanged
+from treewarden.service.operations.metrics import Metrics
+from treewarden.service.operations.watching import Watching
+from treewarden.service.site import Site
 
 PREFIX = "/api/v1"
 
@@ -42,15 +42,15 @@ def application(site: Site) -> FastAPI:
     app.add_middleware(Guard, settings=site.settings)
     app.add_middleware(Watching, metrics=app.state.metrics, prefix=PREFIX)
     app.add_middleware(Forwarded, settings=site.settings)
-    for router in _routers("service.api", service.api.__path__):
+    for router in _routers(api):
         app.include_router(router, prefix=PREFIX)
-    for router in _routers("service.pages", service.pages.__path__):
+    for router in _routers(pages):
         app.include_router(router, include_in_schema=False)
     return app
 
 
-def _routers(package: str, path: list[str]) -> Iterator[APIRouter]:
+def _routers(package: ModuleType) -> Iterator[APIRouter]:
     """Yield the router of each module whose name does not begin with ``_``, in the order of their names."""
-    for found in sorted(pkgutil.iter_modules(path), key=lambda each: each.name):
+    for found in sorted(pkgutil.iter_modules(package.__path__), key=lambda each: each.name):
         if not found.name.startswith("_"):
-            yield importlib.import_module(f"{package}.{found.name}").ROUTER
+            yield importlib.import_module(f"{package.__name__}.{found.name}").ROUTER

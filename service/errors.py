@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ppdm_models.errors import TreewardenError
+from treewarden.ppdm_models.errors import TreewardenError
 
 
 class ServiceError(TreewardenError):

@@ -15,16 +15,16 @@ from pathlib import Path
 
 import uvicorn
 
-from service.app import application
-from service.cases.table_roots import check_table_roots
-from service.database.levels import check_level, level, upgrade
-from service.errors import SetupError
-from service.operations.health import check_key
-from service.operations.logging import log_as_json
-from service.operations.telemetry import trace_where_asked
-from service.people.oidc import check_oidc
-from service.settings import Settings
-from service.site import Site, open_site
+from treewarden.service.app import application
+from treewarden.service.cases.table_roots import check_table_roots
+from treewarden.service.database.levels import check_level, level, upgrade
+from treewarden.service.errors import SetupError
+from treewarden.service.operations.health import check_key
+from treewarden.service.operations.logging import log_as_json
+from treewarden.service.operations.telemetry import trace_where_asked
+from treewarden.service.people.oidc import check_oidc
+from treewarden.service.settings import Settings
+from treewarden.service.site import Site, open_site
 
 PAUSE_SECONDS = 2.0
 STOP_SECONDS = 20.0

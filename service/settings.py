@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from audit.solver.pool import processors
-from service.errors import SetupError
+from treewarden.audit.solver.pool import processors
+from treewarden.service.errors import SetupError
 
 MEBIBYTE = 2**20
 MOST_USUAL_SLOTS = 8

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Engine
 
-from service.database.engine import now, open_engine, reading, writing
-from service.errors import SetupError
-from service.people.hashing import HashingQueue
-from service.settings import Settings
-from service.vault.vault import Vault, open_vault
+from treewarden.service.database.engine import now, open_engine, reading, writing
+from treewarden.service.errors import SetupError
+from treewarden.service.people.hashing import HashingQueue
+from treewarden.service.settings import Settings
+from treewarden.service.vault.vault import Vault, open_vault
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from policies.shipped import shipped_packs
-from reports.document.document import Document
 from tests.kit import places
 from treewarden.cli import COMMANDS
+from treewarden.policies.shipped import shipped_packs
+from treewarden.reports.document.document import Document
 from treewarden.terminal.exits import EXITS, MEANINGS
 
 TOP = places.ROOT

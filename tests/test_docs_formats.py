@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from policies.pack import read_pack
 from tests.kit import places
 from tests.kit.run import run_command
+from treewarden.policies.pack import read_pack
 
 TOP = places.ROOT
 PAGE = (TOP / "docs" / "formats.md").read_text(encoding="utf-8")

@@ -8,18 +8,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit import constraints
-from audit.adversary.knowledge import Knowledge
-from audit.constraints import Constraint
-from audit.facts.case import Case
-from audit.people.members import members
-from audit.people.population import Population
-from audit.reading import Undetermined
-from ppdm_models.files.load import formats
-from ppdm_models.plugins import discover
-from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from tests.judges.printed_at_nodes import CORPUS, corpus_trees, made_trees, printed, sample_trees
 from tests.kit import places
+from treewarden.audit import constraints
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.constraints import Constraint
+from treewarden.audit.facts.case import Case
+from treewarden.audit.people.members import members
+from treewarden.audit.people.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.files.load import formats
+from treewarden.ppdm_models.plugins import discover
+from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 
 PAGE = (places.ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
 SECTION = PAGE.split("## What stands at nodes")[1].split("\n## ")[0]

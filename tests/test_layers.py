@@ -163,13 +163,21 @@ PLUGIN_FOLDERS = (
     "treewarden/commands",
     "service/commands",
 )
+
+
+def module_of(path: Path) -> str:
+    """Return the name under which a file is imported: all packages are in ``treewarden``."""
+    name = ".".join(path.with_suffix("").parts).removesuffix(".__init__")
+    return name if path.parts[0] == "treewarden" else f"treewarden.{name}"
+
+
 PACKAGES = tuple(dict.fromkeys(entry.split("/")[0] for entry in ORDER))
 SOURCES = [
     path.relative_to(places.ROOT)
     for package in PACKAGES
     for path in sorted((places.ROOT / package).rglob("*.py"))
 ]
-MODULES = {".".join(path.with_suffix("").parts).removesuffix(".__init__"): path for path in SOURCES}
+MODULES = {module_of(path): path for path in SOURCES}
 
 
 @cache

@@ -62,10 +62,9 @@ def source(tmp_path):
     """A repository of treewarden as it stands here, committed or not."""
     copy = tmp_path / "treewarden"
     copy.mkdir()
-    for name in ("treewarden", "ppdm_models", "audit", "policies", "reports"):
-        shutil.copytree(
-            places.ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__")
-        )
+    for name in ("treewarden", "ppdm_models", "audit", "policies", "reports", "service"):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(places.ROOT / name, copy / name, symlinks=True, ignore=ignored)
     for name in (
         "pyproject.toml",
         "README.md",
@@ -244,5 +243,5 @@ def test_the_steps_of_the_image_install_a_command_that_runs(source, tmp_path):
 def test_what_goes_into_the_image_is_what_is_packaged():
     kept = (places.ROOT / ".dockerignore").read_text("utf-8").splitlines()
     assert kept[0] == "*"
-    for package in ("treewarden", "ppdm_models", "audit", "policies", "reports"):
+    for package in ("treewarden", "ppdm_models", "audit", "policies", "reports", "service"):
         assert f"!{package}" in kept

@@ -8,38 +8,36 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import audit.constraints
-import audit.measures
-import policies.remedies
-import policies.rules
-import ppdm_models.formats
-import reports.renderers
-from audit.constraints import Constraint
-from audit.measures import LeafMeasure, Measure, Source
-from audit.reading import Interval, Undetermined, exactly
-from policies.pack import load_pack
-from policies.remedies import Remedy
-from policies.rules import Rule
-from policies.shipped import shipped_packs
-from policies.verdict import Verdict
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats import Format
-from ppdm_models.plugins import _first_line, discover, summaries
-from reports.renderers import Renderer
+from treewarden.audit import constraints, measures
+from treewarden.audit.constraints import Constraint
+from treewarden.audit.measures import LeafMeasure, Measure, Source
+from treewarden.audit.reading import Interval, Undetermined, exactly
 from treewarden.commands.list import FOLDERS
+from treewarden.policies import remedies, rules
+from treewarden.policies.pack import load_pack
+from treewarden.policies.remedies import Remedy
+from treewarden.policies.rules import Rule
+from treewarden.policies.shipped import shipped_packs
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models import formats
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.formats import Format
+from treewarden.ppdm_models.plugins import _first_line, discover, summaries
+from treewarden.reports import renderers
+from treewarden.reports.renderers import Renderer
 
-FORMATS = discover(ppdm_models.formats, "FORMAT", Format)
-MEASURES = discover(audit.measures, "MEASURE", Measure)
-RULES = discover(policies.rules, "RULE", Rule)
-REMEDIES = discover(policies.remedies, "REMEDY", Remedy)
-RENDERERS = discover(reports.renderers, "RENDERER", Renderer)
+FORMATS = discover(formats, "FORMAT", Format)
+MEASURES = discover(measures, "MEASURE", Measure)
+RULES = discover(rules, "RULE", Rule)
+REMEDIES = discover(remedies, "REMEDY", Remedy)
+RENDERERS = discover(renderers, "RENDERER", Renderer)
 FOUND = {
-    "ppdm_models.formats": FORMATS,
-    "audit.constraints": discover(audit.constraints, "CONSTRAINT", Constraint),
-    "audit.measures": MEASURES,
-    "policies.rules": RULES,
-    "policies.remedies": REMEDIES,
-    "reports.renderers": RENDERERS,
+    "treewarden.ppdm_models.formats": FORMATS,
+    "treewarden.audit.constraints": discover(constraints, "CONSTRAINT", Constraint),
+    "treewarden.audit.measures": MEASURES,
+    "treewarden.policies.rules": RULES,
+    "treewarden.policies.remedies": REMEDIES,
+    "treewarden.reports.renderers": RENDERERS,
 }
 SAID = [(folder, name, said) for folder in FOUND for name, said in summaries(folder).items()]
 

@@ -16,13 +16,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ppdm_models.files.load import read_model
-from ppdm_models.records.matching import matched
-from ppdm_models.records.predict import labels, predict
-from ppdm_models.records.read_table import read_table
-from ppdm_models.tree.tree import Task
 from tests.kit import places
 from tests.kit.run import run_command
+from treewarden.ppdm_models.files.load import read_model
+from treewarden.ppdm_models.records.matching import matched
+from treewarden.ppdm_models.records.predict import labels, predict
+from treewarden.ppdm_models.records.read_table import read_table
+from treewarden.ppdm_models.tree.tree import Task
 
 BLOCK = re.compile(r"^## (?P<title>.+?)\n(?P<text>.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 FENCE = re.compile(

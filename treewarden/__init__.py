@@ -6,6 +6,8 @@ What stands here is stable, and read when it is first asked for: importing this 
 from __future__ import annotations
 
 import importlib
+import sys
+from types import ModuleType
 
 __version__ = "0.1.0"
 
@@ -21,20 +23,31 @@ _PLACES = {
     "VerdictError": "treewarden.api.errors",
     "FailedError": "treewarden.api.errors",
     "UndeterminedError": "treewarden.api.errors",
-    "TreewardenError": "ppdm_models.errors",
-    "TreeFormatError": "ppdm_models.errors",
-    "TableError": "ppdm_models.errors",
-    "TooManyProfilesError": "ppdm_models.errors",
-    "KnowledgeError": "ppdm_models.errors",
-    "PolicyError": "ppdm_models.errors",
-    "SolverError": "ppdm_models.errors",
-    "RemedyError": "ppdm_models.errors",
-    "TaxonomyError": "ppdm_models.errors",
-    "OutputError": "ppdm_models.errors",
+    "TreewardenError": "treewarden.ppdm_models.errors",
+    "TreeFormatError": "treewarden.ppdm_models.errors",
+    "TableError": "treewarden.ppdm_models.errors",
+    "TooManyProfilesError": "treewarden.ppdm_models.errors",
+    "KnowledgeError": "treewarden.ppdm_models.errors",
+    "PolicyError": "treewarden.ppdm_models.errors",
+    "SolverError": "treewarden.ppdm_models.errors",
+    "RemedyError": "treewarden.ppdm_models.errors",
+    "TaxonomyError": "treewarden.ppdm_models.errors",
+    "OutputError": "treewarden.ppdm_models.errors",
 }
 """Where each name lives."""
 
 __all__ = ["__version__", *_PLACES]  # noqa: PLE0604  # all are texts
+
+
+class _Package(ModuleType):
+    """This package, whose name ``audit`` stays the function when the folder of audits is imported."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name not in _PLACES or not isinstance(value, ModuleType):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> object:
@@ -47,4 +60,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

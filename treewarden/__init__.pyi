@@ -1,15 +1,5 @@
 """The names of the package as type checkers see them; ``__init__.py`` reads each when it is first asked for."""
 
-from ppdm_models.errors import KnowledgeError as KnowledgeError
-from ppdm_models.errors import OutputError as OutputError
-from ppdm_models.errors import PolicyError as PolicyError
-from ppdm_models.errors import RemedyError as RemedyError
-from ppdm_models.errors import SolverError as SolverError
-from ppdm_models.errors import TableError as TableError
-from ppdm_models.errors import TaxonomyError as TaxonomyError
-from ppdm_models.errors import TooManyProfilesError as TooManyProfilesError
-from ppdm_models.errors import TreeFormatError as TreeFormatError
-from ppdm_models.errors import TreewardenError as TreewardenError
 from treewarden.api.auditing import audit as audit
 from treewarden.api.errors import ArgumentError as ArgumentError
 from treewarden.api.errors import FailedError as FailedError
@@ -21,6 +11,16 @@ from treewarden.api.repairing import Repair as Repair
 from treewarden.api.repairing import repair as repair
 from treewarden.api.result import Result as Result
 from treewarden.api.verdict import Verdict as Verdict
+from treewarden.ppdm_models.errors import KnowledgeError as KnowledgeError
+from treewarden.ppdm_models.errors import OutputError as OutputError
+from treewarden.ppdm_models.errors import PolicyError as PolicyError
+from treewarden.ppdm_models.errors import RemedyError as RemedyError
+from treewarden.ppdm_models.errors import SolverError as SolverError
+from treewarden.ppdm_models.errors import TableError as TableError
+from treewarden.ppdm_models.errors import TaxonomyError as TaxonomyError
+from treewarden.ppdm_models.errors import TooManyProfilesError as TooManyProfilesError
+from treewarden.ppdm_models.errors import TreeFormatError as TreeFormatError
+from treewarden.ppdm_models.errors import TreewardenError as TreewardenError
 
 __version__: str
 __all__: list[str]

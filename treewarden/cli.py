@@ -12,7 +12,7 @@ from io import TextIOWrapper
 import click
 
 import treewarden
-from ppdm_models import collecting
+from treewarden.ppdm_models import collecting
 from treewarden.terminal.exits import INTERRUPTED, MEANINGS, OF_THE_SERVICE, PIPE_CLOSED, boundary
 
 COMMANDS = {
@@ -55,7 +55,7 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        room = "service" if cmd_name in OF_THE_SERVICE else "treewarden"
+        room = "treewarden.service" if cmd_name in OF_THE_SERVICE else "treewarden"
         with collecting.paused():  # what loading makes stays
             module = importlib.import_module(f"{room}.commands.{cmd_name}")
         command: click.Command = module.COMMAND

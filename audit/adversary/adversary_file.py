@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from audit.adversary.declared import Declared
-from audit.adversary.knowledge import Knowledge, knowledge_of, toml_of
-from audit.adversary.slips import keys_of
-from ppdm_models.errors import KnowledgeError
+from treewarden.audit.adversary.declared import Declared
+from treewarden.audit.adversary.knowledge import Knowledge, knowledge_of, toml_of
+from treewarden.audit.adversary.slips import keys_of
+from treewarden.ppdm_models.errors import KnowledgeError
 
 TOGETHER = {"adversary", "secret"}
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field, FiniteFloat, StrictBool
 
-from audit.adversary.section import Section
+from treewarden.audit.adversary.section import Section
 
 MOST = 50
 """The most adversaries of one audit."""

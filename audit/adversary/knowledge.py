@@ -17,11 +17,11 @@ from pydantic import (
     ValidationError,
 )
 
-from audit.adversary.declared import MOST, Declared, SecretColumn
-from audit.adversary.section import Section
-from audit.adversary.slips import FIELDS, fact_slip, slip
-from ppdm_models.errors import KnowledgeError
-from ppdm_models.tree.tree import Criterion, Node, Task, Tool, Tree
+from treewarden.audit.adversary.declared import MOST, Declared, SecretColumn
+from treewarden.audit.adversary.section import Section
+from treewarden.audit.adversary.slips import FIELDS, fact_slip, slip
+from treewarden.ppdm_models.errors import KnowledgeError
+from treewarden.ppdm_models.tree.tree import Criterion, Node, Task, Tool, Tree
 
 MOST_SEEDS = 1000
 Value = StrictStr | StrictInt | Annotated[FiniteFloat, Field(strict=True)]

@@ -6,9 +6,9 @@ import math
 import re
 from dataclasses import dataclass
 
-from ppdm_models.errors import KnowledgeError
-from ppdm_models.tree.predicate import CategoryTest, NumericTest, Predicate
-from ppdm_models.tree.tree import Feature
+from treewarden.ppdm_models.errors import KnowledgeError
+from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest, Predicate
+from treewarden.ppdm_models.tree.tree import Feature
 
 _WORD = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s,|()=<>!{}"']+(?:[ ]+[^\s,|()=<>!{}"']+)*)"""
 _CLAIM = re.compile(

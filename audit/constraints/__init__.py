@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
-from audit.facts.case import Case
-from audit.facts.rows import LeftOut, Row, WholeRecords
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.rows import LeftOut, Row, WholeRecords
 
 
 class Constraint(ABC):

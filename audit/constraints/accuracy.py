@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from audit.constraints import Constraint
-from audit.facts.case import Case
-from audit.facts.leaf_facts import leaf_facts
-from audit.facts.rows import Linear, Origin, Row
-from audit.facts.weighed_rows import rounding
-from audit.reading import Undetermined
-from ppdm_models.errors import KnowledgeError
+from treewarden.audit.constraints import Constraint
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.leaf_facts import leaf_facts
+from treewarden.audit.facts.rows import Linear, Origin, Row
+from treewarden.audit.facts.weighed_rows import rounding
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.errors import KnowledgeError
 
 
 class Accuracy(Constraint):

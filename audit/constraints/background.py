@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from audit.constraints import Constraint
-from audit.facts.background_facts import fact_row
-from audit.facts.case import Case
-from audit.facts.rows import Row
+from treewarden.audit.constraints import Constraint
+from treewarden.audit.facts.background_facts import fact_row
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.rows import Row
 
 
 class Background(Constraint):

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from audit.constraints import Constraint
-from audit.facts.case import Case
-from audit.facts.grower import grower
-from audit.facts.leaf_facts import leaf_facts
-from audit.facts.rows import LeftOut, Linear, Origin, WholeRecords
-from audit.reading import Undetermined
-from ppdm_models.tree.tree import Tool
+from treewarden.audit.constraints import Constraint
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.grower import grower
+from treewarden.audit.facts.leaf_facts import leaf_facts
+from treewarden.audit.facts.rows import LeftOut, Linear, Origin, WholeRecords
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.tree.tree import Tool
 
 WHY = "that every class that is named occurs, as it is not known how their learner names classes"
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from audit.adversary.knowledge import LeafLevel
-from audit.constraints import Constraint
-from audit.facts.case import Case
-from audit.facts.inner_facts import InnerFacts, inner_facts
-from audit.facts.leaf_facts import are_classes_counted
-from audit.facts.rows import Linear, Origin, Row
-from audit.facts.weighed_rows import class_row, unit
+from treewarden.audit.adversary.knowledge import LeafLevel
+from treewarden.audit.constraints import Constraint
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.inner_facts import InnerFacts, inner_facts
+from treewarden.audit.facts.leaf_facts import are_classes_counted
+from treewarden.audit.facts.rows import Linear, Origin, Row
+from treewarden.audit.facts.weighed_rows import class_row, unit
 
 
 class InnerCounts(Constraint):

@@ -11,17 +11,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.adversary.knowledge import LeafLevel
-from audit.constraints import Constraint
-from audit.facts.case import Case
-from audit.facts.grower import classes_before, incomplete_records
-from audit.facts.inner_facts import InnerFacts, Masses, inner_facts
-from audit.facts.leaf_facts import are_classes_counted, are_unread_weights, leaf_facts
-from audit.facts.open_labels import label_in_doubt
-from audit.facts.rows import LeftOut, Linear, Origin, Row, WholeRecords
-from audit.facts.weighed_rows import rounding
-from audit.reading import Undetermined
-from ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.audit.adversary.knowledge import LeafLevel
+from treewarden.audit.constraints import Constraint
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.grower import classes_before, incomplete_records
+from treewarden.audit.facts.inner_facts import InnerFacts, Masses, inner_facts
+from treewarden.audit.facts.leaf_facts import are_classes_counted, are_unread_weights, leaf_facts
+from treewarden.audit.facts.open_labels import label_in_doubt
+from treewarden.audit.facts.rows import LeftOut, Linear, Origin, Row, WholeRecords
+from treewarden.audit.facts.weighed_rows import rounding
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 
 
 class InnerLabel(Constraint):

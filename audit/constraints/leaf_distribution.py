@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from audit.constraints import Constraint
-from audit.facts.case import Case
-from audit.facts.leaf_facts import LeafFacts, leaf_facts
-from audit.facts.rows import LeftOut, Origin, Row
-from audit.facts.weighed_rows import leaf_row, unit
-from audit.people.table_counts import UNNAMED_WEIGHTS
+from treewarden.audit.constraints import Constraint
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.leaf_facts import LeafFacts, leaf_facts
+from treewarden.audit.facts.rows import LeftOut, Origin, Row
+from treewarden.audit.facts.weighed_rows import leaf_row, unit
+from treewarden.audit.people.table_counts import UNNAMED_WEIGHTS
 
 
 class LeafDistribution(Constraint):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from audit.constraints import Constraint
-from audit.facts.case import Case
-from audit.facts.grower import classes_before, incomplete_records
-from audit.facts.leaf_facts import are_unread_weights, leaf_facts
-from audit.facts.open_labels import label_in_doubt
-from audit.facts.rows import LeftOut, Origin, Plurality, Row
-from audit.facts.weighed_rows import common_weight, lead_rows
+from treewarden.audit.constraints import Constraint
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.grower import classes_before, incomplete_records
+from treewarden.audit.facts.leaf_facts import are_unread_weights, leaf_facts
+from treewarden.audit.facts.open_labels import label_in_doubt
+from treewarden.audit.facts.rows import LeftOut, Origin, Plurality, Row
+from treewarden.audit.facts.weighed_rows import common_weight, lead_rows
 
 
 class LeafLabel(Constraint):

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from audit.constraints import Constraint
-from audit.facts.case import Case
-from audit.facts.rows import Linear, Origin, Row
-from audit.facts.weighed_rows import class_row, unit
-from audit.people.table_counts import has_sums
-from audit.reading import Undetermined
-from ppdm_models.errors import KnowledgeError
+from treewarden.audit.constraints import Constraint
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.rows import Linear, Origin, Row
+from treewarden.audit.facts.weighed_rows import class_row, unit
+from treewarden.audit.people.table_counts import has_sums
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.errors import KnowledgeError
 
 
 class Marginal(Constraint):

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from audit.constraints import Constraint
-from audit.facts.case import Case
-from audit.facts.node_impurities import NodeImpurity, node_impurities
-from audit.facts.rows import LeafMass, Linear, Origin, Row
-from ppdm_models.arrays import BoolArray
+from treewarden.audit.constraints import Constraint
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.node_impurities import NodeImpurity, node_impurities
+from treewarden.audit.facts.rows import LeafMass, Linear, Origin, Row
+from treewarden.ppdm_models.arrays import BoolArray
 
 
 class NodeImpurityRows(Constraint):

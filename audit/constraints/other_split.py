@@ -10,14 +10,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from audit.adversary.knowledge import LeafLevel
-from audit.constraints import Constraint
-from audit.facts.case import Case
-from audit.facts.inner_facts import InnerFacts, inner_facts
-from audit.facts.rows import Linear, Origin, Row
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from ppdm_models.tree.other_split import OtherSplit
-from ppdm_models.tree.predicate import answer, features_of
+from treewarden.audit.adversary.knowledge import LeafLevel
+from treewarden.audit.constraints import Constraint
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.inner_facts import InnerFacts, inner_facts
+from treewarden.audit.facts.rows import Linear, Origin, Row
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.ppdm_models.tree.other_split import OtherSplit
+from treewarden.ppdm_models.tree.predicate import answer, features_of
 
 
 class OtherSplitRows(Constraint):

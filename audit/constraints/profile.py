@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from audit.constraints import Constraint
-from audit.facts.case import Case
-from audit.facts.rows import Origin, ProfileTotals, Row
+from treewarden.audit.constraints import Constraint
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.rows import Origin, ProfileTotals, Row
 
 
 class Profile(Constraint):

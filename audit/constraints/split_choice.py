@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from audit.adversary.knowledge import SplitLevel, published_criterion
-from audit.constraints import Constraint
-from audit.facts.case import Case
-from audit.facts.excesses import excesses
-from audit.facts.grower import Grower, grower
-from audit.facts.kind import TRUTH_TOLERANCE_SHARE
-from audit.facts.node_candidates import (
+from treewarden.audit.adversary.knowledge import SplitLevel, published_criterion
+from treewarden.audit.constraints import Constraint
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.excesses import excesses
+from treewarden.audit.facts.grower import Grower, grower
+from treewarden.audit.facts.kind import TRUTH_TOLERANCE_SHARE
+from treewarden.audit.facts.node_candidates import (
     compared_at,
     left_out,
     left_out_at,
     listing_of,
     tested_columns,
 )
-from audit.facts.rows import LeftOut, Row, SplitFamily
-from audit.facts.weighed_rows import common_weight, whole_units
-from audit.reading import Undetermined
-from ppdm_models.tree.tree import Node
+from treewarden.audit.facts.rows import LeftOut, Row, SplitFamily
+from treewarden.audit.facts.weighed_rows import common_weight, whole_units
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.tree.tree import Node
 
 BEATEN = (
     "how splits were chosen, as others would have been better in the true table: the learner compared part of "

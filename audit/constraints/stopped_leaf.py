@@ -11,13 +11,21 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from audit.adversary.knowledge import SplitLevel
-from audit.constraints import Constraint
-from audit.facts.case import Case
-from audit.facts.kind import TRUTH_TOLERANCE_SHARE
-from audit.facts.leaf_facts import LeafFacts
-from audit.facts.rows import LeafMass, LeftOut, Linear, Origin, Row, SplitFamily, WholeRecords
-from audit.facts.stopped_leaves import (
+from treewarden.audit.adversary.knowledge import SplitLevel
+from treewarden.audit.constraints import Constraint
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.kind import TRUTH_TOLERANCE_SHARE
+from treewarden.audit.facts.leaf_facts import LeafFacts
+from treewarden.audit.facts.rows import (
+    LeafMass,
+    LeftOut,
+    Linear,
+    Origin,
+    Row,
+    SplitFamily,
+    WholeRecords,
+)
+from treewarden.audit.facts.stopped_leaves import (
     Leaves,
     counted_masses,
     decrease,
@@ -26,10 +34,10 @@ from audit.facts.stopped_leaves import (
     most_of_best_first,
     settings_in_force,
 )
-from audit.facts.unsplit_rows import gains_more, unsplit_rows
-from audit.reading import Undetermined
-from ppdm_models.arrays import FloatArray
-from ppdm_models.tree.tree import Criterion, Tool
+from treewarden.audit.facts.unsplit_rows import gains_more, unsplit_rows
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.tree.tree import Criterion, Tool
 
 WHY = "why leaves were not split ({}), which is not modelled here"
 REFUTED = "why leaves were not split, as {} would not have stopped some of them in the true table"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from audit.adversary.knowledge import LeafLevel
-from audit.constraints import Constraint
-from audit.facts.case import Case
-from audit.facts.node_impurities import node_impurities
-from audit.facts.rows import LeftOut
-from audit.facts.unused import unused_kinds
+from treewarden.audit.adversary.knowledge import LeafLevel
+from treewarden.audit.constraints import Constraint
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.node_impurities import node_impurities
+from treewarden.audit.facts.rows import LeftOut
+from treewarden.audit.facts.unused import unused_kinds
 
 
 class UnusedNumbers(Constraint):

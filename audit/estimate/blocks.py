@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.system.system import System
-from ppdm_models.arrays import IndexArray
+from treewarden.audit.system.system import System
+from treewarden.ppdm_models.arrays import IndexArray
 
 
 @dataclass(frozen=True, slots=True)

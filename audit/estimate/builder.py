@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import sparse
 
-from audit.estimate.blocks import Candidate
-from audit.ipopt.program import SMALLEST_MASS, Program
-from ppdm_models.tree.tree import Criterion
+from treewarden.audit.estimate.blocks import Candidate
+from treewarden.audit.ipopt.program import SMALLEST_MASS, Program
+from treewarden.ppdm_models.tree.tree import Criterion
 
 
 @dataclass(slots=True)

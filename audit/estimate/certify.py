@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from audit.estimate.blocks import Block
-from audit.estimate.search import Search
-from audit.estimate.solved import Solved, entropies
-from audit.solver.checks import KKT_ERROR
-from ppdm_models.arrays import FloatArray
+from treewarden.audit.estimate.blocks import Block
+from treewarden.audit.estimate.search import Search
+from treewarden.audit.estimate.solved import Solved, entropies
+from treewarden.audit.solver.checks import KKT_ERROR
+from treewarden.ppdm_models.arrays import FloatArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,25 +9,25 @@ from dataclasses import replace
 
 import numpy as np
 
-from audit.estimate.blocks import Block, Candidate, blocks
-from audit.estimate.certify import certificate
-from audit.estimate.optima import span
-from audit.estimate.posterior import Posterior, entropy
-from audit.estimate.report import SolverReport
-from audit.estimate.search import BEGINNING, Search
-from audit.estimate.solved import Solved
-from audit.estimate.violated import (
+from treewarden.audit.estimate.blocks import Block, Candidate, blocks
+from treewarden.audit.estimate.certify import certificate
+from treewarden.audit.estimate.optima import span
+from treewarden.audit.estimate.posterior import Posterior, entropy
+from treewarden.audit.estimate.report import SolverReport
+from treewarden.audit.estimate.search import BEGINNING, Search
+from treewarden.audit.estimate.solved import Solved
+from treewarden.audit.estimate.violated import (
     VIOLATION_SHARE,
     Violated,
     outside_intervals,
     unseen,
     violated,
 )
-from audit.options import DEFAULT, AuditOptions
-from audit.stages import Share
-from audit.system.system import System, max_violation
-from ppdm_models import collecting
-from ppdm_models.arrays import FloatArray
+from treewarden.audit.options import DEFAULT, AuditOptions
+from treewarden.audit.stages import Share
+from treewarden.audit.system.system import System, max_violation
+from treewarden.ppdm_models import collecting
+from treewarden.ppdm_models.arrays import FloatArray
 
 log = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.arrays import FloatArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.estimate.builder import ProgramBuilder
-from audit.system.leaf_knowledge import LeafKnowledge, complete
-from ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.audit.estimate.builder import ProgramBuilder
+from treewarden.audit.system.leaf_knowledge import LeafKnowledge, complete
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 
 
 @dataclass(frozen=True, slots=True)

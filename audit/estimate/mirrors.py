@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from audit.ipopt.program import Program
-from audit.solver.canonical import Hashes, refined, rounded_program
-from audit.solver.task import SAME_SHARE, SMALL_PROGRAM
-from ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.audit.ipopt.program import Program
+from treewarden.audit.solver.canonical import Hashes, refined, rounded_program
+from treewarden.audit.solver.task import SAME_SHARE, SMALL_PROGRAM
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 
 MOST_EXCHANGES = 40
 """Pairs of variables whose exchange is tried for one point: each takes some milliseconds."""

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.estimate.mirrors import mirror_images
-from audit.estimate.solved import Solved, entropies, shares
-from audit.estimate.violated import VIOLATION_SHARE
-from audit.solver.elastic import is_flat
-from audit.solver.task import AS_GOOD_NATS, SAME_SHARE
-from audit.system.system import System, max_violation
-from ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.audit.estimate.mirrors import mirror_images
+from treewarden.audit.estimate.solved import Solved, entropies, shares
+from treewarden.audit.estimate.violated import VIOLATION_SHARE
+from treewarden.audit.solver.elastic import is_flat
+from treewarden.audit.solver.task import AS_GOOD_NATS, SAME_SHARE
+from treewarden.audit.system.system import System, max_violation
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 
 
 @dataclass(frozen=True, slots=True)

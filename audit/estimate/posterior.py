@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppdm_models.arrays import BoolArray, FloatArray
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,24 +7,25 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from audit.estimate.blocks import Block, Candidate
-from audit.estimate.masses import Cells, Lumping, add_leaf_rows, make_cells
-from audit.estimate.whole_records import WholeRecords
-from audit.facts.impurity import ratio_at
-from audit.facts.rows import Linear, SplitFamily, branch_of_bins
-from audit.ipopt.program import TAU, Program
-from audit.solver.curvature import chains
-from audit.system.leaf_knowledge import LeafKnowledge
-from audit.system.system import System
-from ppdm_models.arrays import FloatArray, IndexArray, alike
-from ppdm_models.tree.tree import Criterion
+from treewarden.audit.estimate.blocks import Block, Candidate
+from treewarden.audit.estimate.masses import Cells, Lumping, add_leaf_rows, make_cells
+from treewarden.audit.estimate.whole_records import WholeRecords
+from treewarden.audit.facts.impurity import ratio_at
+from treewarden.audit.facts.rows import Linear, SplitFamily, branch_of_bins
+from treewarden.audit.ipopt.program import TAU, Program
+from treewarden.audit.solver.curvature import chains
+from treewarden.audit.system.leaf_knowledge import LeafKnowledge
+from treewarden.audit.system.system import System
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray, alike
+from treewarden.ppdm_models.tree.tree import Criterion
 
 
 @dataclass(frozen=True, slots=True)
 class Reduced:
     """A block's program, and how its masses map back: ``cell`` (K, m) is the mass variable of each profile and class.
 
-    ``chains`` (terms, masses) is what `audit.solver.curvature` says of the program; ``members`` (variables, masses)
+    ``chains`` (terms, masses) is what `treewarden.audit.solver.curvature` says of the program; ``members``
+    (variables, masses)
     which masses each variable sums; ``kappa`` (masses,) and ``kappa_of_class`` (m,) how many classes share a pool.
 
     ``alike`` are the classes that no row of the block tells apart, ``lumps`` how many kinds of profiles its rows do.

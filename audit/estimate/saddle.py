@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, eigh
 
-from audit.estimate.reduce import Reduced
-from audit.estimate.solved import Solved
-from audit.solver.elastic import is_convex_at
-from audit.solver.task import EPS
-from ppdm_models.arrays import FloatArray
-from ppdm_models.tree.tree import Criterion
+from treewarden.audit.estimate.reduce import Reduced
+from treewarden.audit.estimate.solved import Solved
+from treewarden.audit.solver.elastic import is_convex_at
+from treewarden.audit.solver.task import EPS
+from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.tree.tree import Criterion
 
 SADDLE_EIGENVALUE = 1e-2
 """How negative the second-order form must be, relative to the entropy's own curvature, to count."""

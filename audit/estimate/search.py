@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from audit.estimate.blocks import Block
-from audit.estimate.reduce import Reduced, reduce_block
-from audit.estimate.saddle import saddle, shifted
-from audit.estimate.solved import Solved, proved_bound
-from audit.estimate.whole_records import whole_records
-from audit.ipopt.doors import door
-from audit.ipopt.program import Program
-from audit.options import AuditOptions, Rows
-from audit.solver.parallel import default_jobs, solve_all
-from audit.solver.task import (
+from treewarden.audit.estimate.blocks import Block
+from treewarden.audit.estimate.reduce import Reduced, reduce_block
+from treewarden.audit.estimate.saddle import saddle, shifted
+from treewarden.audit.estimate.solved import Solved, proved_bound
+from treewarden.audit.estimate.whole_records import whole_records
+from treewarden.audit.ipopt.doors import door
+from treewarden.audit.ipopt.program import Program
+from treewarden.audit.options import AuditOptions, Rows
+from treewarden.audit.solver.parallel import default_jobs, solve_all
+from treewarden.audit.solver.task import (
     BESIDE_TRIES,
     CONVEX_TRIES,
     SMALL_PROGRAM,
@@ -28,10 +28,10 @@ from audit.solver.task import (
     Steps,
     Task,
 )
-from audit.stages import Share
-from audit.system.leaf_knowledge import closed_form, leaf_knowledge
-from audit.system.system import System
-from ppdm_models.arrays import FloatArray
+from treewarden.audit.stages import Share
+from treewarden.audit.system.leaf_knowledge import closed_form, leaf_knowledge
+from treewarden.audit.system.system import System
+from treewarden.ppdm_models.arrays import FloatArray
 
 PERTURBED_STARTS = 4
 """Starts, with seeds 0, 1, ..., where the symmetric solution of pooled classes cannot satisfy the rows."""

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from audit.estimate.reduce import Reduced
-from audit.solver.task import SEARCHED_PROGRAM, WORTH_A_RESTART, Answer
-from ppdm_models.arrays import FloatArray, by_rows
+from treewarden.audit.estimate.reduce import Reduced
+from treewarden.audit.solver.task import SEARCHED_PROGRAM, WORTH_A_RESTART, Answer
+from treewarden.ppdm_models.arrays import FloatArray, by_rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.estimate.blocks import Block, Candidate
-from audit.estimate.reduce import sides
-from audit.estimate.search import Search
-from audit.estimate.solved import Solved
-from audit.estimate.whole_records import WholeRecords, interval_excess
-from audit.facts.excesses import excesses
-from audit.system.system import System
-from ppdm_models.arrays import FloatArray, by_rows
+from treewarden.audit.estimate.blocks import Block, Candidate
+from treewarden.audit.estimate.reduce import sides
+from treewarden.audit.estimate.search import Search
+from treewarden.audit.estimate.solved import Solved
+from treewarden.audit.estimate.whole_records import WholeRecords, interval_excess
+from treewarden.audit.facts.excesses import excesses
+from treewarden.audit.system.system import System
+from treewarden.ppdm_models.arrays import FloatArray, by_rows
 
 VIOLATION_SHARE = 1e-6
 """A split row joins when it is violated by more than this share of its node's records; the re-check's limit too."""

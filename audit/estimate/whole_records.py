@@ -11,16 +11,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.facts.case import Case
-from audit.facts.impurity import by_bin, candidate_branches
-from audit.facts.rows import SplitFamily
-from audit.people.members import members
-from audit.people.population import Population
-from audit.reading import Undetermined
-from audit.system.system import System, build_system
-from audit.worlds.proofs.bounds import ContradictionError
-from audit.worlds.proofs.fixed import FixedCells, fixed_cells
-from ppdm_models.arrays import FloatArray, IndexArray, alike
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.impurity import by_bin, candidate_branches
+from treewarden.audit.facts.rows import SplitFamily
+from treewarden.audit.people.members import members
+from treewarden.audit.people.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.system.system import System, build_system
+from treewarden.audit.worlds.proofs.bounds import ContradictionError
+from treewarden.audit.worlds.proofs.fixed import FixedCells, fixed_cells
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray, alike
 
 MOST_INCIDENCES = 30_000_000
 """Candidates times the profiles they touch, above which the real rows are kept: propagation would take minutes. A limit

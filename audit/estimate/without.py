@@ -10,16 +10,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from audit.estimate.estimate import estimate
-from audit.estimate.lacking import Without
-from audit.estimate.posterior import Posterior
-from audit.facts.case import Case
-from audit.options import AuditOptions
-from audit.people.members import members
-from audit.reading import Undetermined
-from audit.system.leaf_knowledge import leaf_knowledge
-from audit.system.system import System, build_system
-from ppdm_models.tree.tree import Node
+from treewarden.audit.estimate.estimate import estimate
+from treewarden.audit.estimate.lacking import Without
+from treewarden.audit.estimate.posterior import Posterior
+from treewarden.audit.facts.case import Case
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.people.members import members
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.system.leaf_knowledge import leaf_knowledge
+from treewarden.audit.system.system import System, build_system
+from treewarden.ppdm_models.tree.tree import Node
 
 MOST_ASKED = 20
 """For how many kinds of people the estimate is made again: a limit on work and not on time, so that readings repeat."""

@@ -6,19 +6,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from audit.adversary.knowledge import FACT, Knowledge, KnownRecord, Statement
-from audit.adversary.statement import Condition, predicate, read_claim
-from audit.facts.kind import TRUTH_TOLERANCE_SHARE, Dropped
-from audit.facts.kinds import NOT_TRUE, outside
-from audit.facts.rows import Linear, Origin
-from audit.people.population import Population
-from audit.reading import Undetermined
-from ppdm_models.arrays import BoolArray, IndexArray
-from ppdm_models.errors import KnowledgeError
-from ppdm_models.records.table import listed, near_text
-from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn, number_text
-from ppdm_models.tree.predicate import answer
-from ppdm_models.tree.tree import Feature
+from treewarden.audit.adversary.knowledge import FACT, Knowledge, KnownRecord, Statement
+from treewarden.audit.adversary.statement import Condition, predicate, read_claim
+from treewarden.audit.facts.kind import TRUTH_TOLERANCE_SHARE, Dropped
+from treewarden.audit.facts.kinds import NOT_TRUE, outside
+from treewarden.audit.facts.rows import Linear, Origin
+from treewarden.audit.people.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import BoolArray, IndexArray
+from treewarden.ppdm_models.errors import KnowledgeError
+from treewarden.ppdm_models.records.table import listed, near_text
+from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn, number_text
+from treewarden.ppdm_models.tree.predicate import answer
+from treewarden.ppdm_models.tree.tree import Feature
 
 Fact = Statement | KnownRecord
 NO_RECORD = "no record of the table meets its conditions"

@@ -21,9 +21,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from audit.facts.grower import Grower, lacking
-from audit.facts.rows import Grouping, LeftOut, SplitFamily, branch_of_bins
-from audit.facts.split_families import (
+from treewarden.audit.facts.grower import Grower, lacking
+from treewarden.audit.facts.rows import Grouping, LeftOut, SplitFamily, branch_of_bins
+from treewarden.audit.facts.split_families import (
     MISSING,
     MOST_BINS_FOR_SUBSETS,
     WEIGHT_SLACK,
@@ -37,8 +37,8 @@ from audit.facts.split_families import (
     grouping_at,
     takes_one_by_one,
 )
-from ppdm_models.arrays import BoolArray, IntArray
-from ppdm_models.tree.tree import Tool
+from treewarden.ppdm_models.arrays import BoolArray, IntArray
+from treewarden.ppdm_models.tree.tree import Tool
 
 CLEAR_GAP_SHARE = 1e-5
 """Numbers that differ by more, relative to them (or to 1), are different to every program that is known here."""

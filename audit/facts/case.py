@@ -8,11 +8,11 @@ from functools import wraps
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
-from audit.adversary.knowledge import Knowledge
-from audit.people.members import Members
-from audit.people.population import Population
-from ppdm_models.arrays import FloatArray
-from ppdm_models.tree.tree import Tree
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.people.members import Members
+from treewarden.audit.people.population import Population
+from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.tree.tree import Tree
 
 Fact = TypeVar("Fact")
 

@@ -1,6 +1,6 @@
 """How far candidate splits beat the chosen ones, of many families at once: those of one node share nearly all work.
 
-The arithmetic is that of ``audit.facts.impurity.excess``, over an array with one more axis.
+The arithmetic is that of ``treewarden.audit.facts.impurity.excess``, over an array with one more axis.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.facts.impurity import branch_impurity, excess, grouped, split_information
-from audit.facts.rows import Grouping, SplitFamily
-from ppdm_models.arrays import FloatArray
-from ppdm_models.tree.tree import Criterion
+from treewarden.audit.facts.impurity import branch_impurity, excess, grouped, split_information
+from treewarden.audit.facts.rows import Grouping, SplitFamily
+from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.tree.tree import Criterion
 
 MOST_CELLS = 2**20
 """The most bins times classes, or families times their profiles, that are looked at together."""

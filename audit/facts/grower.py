@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.adversary.knowledge import SplitLevel
-from audit.facts.case import Case
-from audit.people.table_counts import has_sums
-from ppdm_models.arrays import FloatArray
-from ppdm_models.errors import KnowledgeError
-from ppdm_models.tree.tree import Missing, Tool, count_of
+from treewarden.audit.adversary.knowledge import SplitLevel
+from treewarden.audit.facts.case import Case
+from treewarden.audit.people.table_counts import has_sums
+from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.errors import KnowledgeError
+from treewarden.ppdm_models.tree.tree import Missing, Tool, count_of
 
 STOP_AT_PURE = (Tool.RPART, Tool.SCIKIT_LEARN, Tool.SPARK, Tool.TREEWARDEN, Tool.WEKA)
 """Programs that never split a node whose records all have one class; pruning and raised subtrees only add records."""

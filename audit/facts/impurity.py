@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from audit.facts.rows import Grouping, SplitFamily
-from ppdm_models.arrays import FloatArray, IndexArray, ShortArray
-from ppdm_models.tree.tree import Criterion
+from treewarden.audit.facts.rows import Grouping, SplitFamily
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray, ShortArray
+from treewarden.ppdm_models.tree.tree import Criterion
 
 FEW_CLASSES = 4
 """Up to so many, classes are quicker summed one after the other."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from audit.facts.case import Case, once
-from audit.facts.leaf_facts import Printing, leaf_facts, published_below
-from ppdm_models.arrays import IndexArray
-from ppdm_models.tree.tree import Node
+from treewarden.audit.facts.case import Case, once
+from treewarden.audit.facts.leaf_facts import Printing, leaf_facts, published_below
+from treewarden.ppdm_models.arrays import IndexArray
+from treewarden.ppdm_models.tree.tree import Node
 
 Masses = tuple[float | None, ...]
 

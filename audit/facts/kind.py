@@ -9,9 +9,9 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from audit.facts.case import Case
-from audit.facts.rows import LeafMass, Linear, Plurality, Row, SplitFamily
-from ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.rows import LeafMass, Linear, Plurality, Row, SplitFamily
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 
 TRUTH_TOLERANCE_SHARE = 1e-9
 """How far, as a share of the records a row speaks of, the true table may miss it: what floating point needs."""

@@ -1,4 +1,4 @@
-"""The kinds of rows there are, one entry each. A new kind is a record in ``audit.facts.rows`` and an entry here."""
+"""The kinds of rows there are, one entry each; a new kind is a record in `facts/rows.py` and an entry here."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from audit.facts.case import Case
-from audit.facts.impurity import excess
-from audit.facts.kind import (
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.impurity import excess
+from treewarden.audit.facts.kind import (
     COUNT_TOLERANCE_RECORDS,
     TRUTH_TOLERANCE_SHARE,
     Dropped,
@@ -17,8 +17,15 @@ from audit.facts.kind import (
     R,
     Said,
 )
-from audit.facts.rows import LeafMass, Linear, Origin, Plurality, ProfileTotals, SplitFamily
-from ppdm_models.arrays import BoolArray, FloatArray, by_rows
+from treewarden.audit.facts.rows import (
+    LeafMass,
+    Linear,
+    Origin,
+    Plurality,
+    ProfileTotals,
+    SplitFamily,
+)
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, by_rows
 
 OTHER_LABEL = "the learner weighed classes by cost or prior, broke a tie, or the label was changed"
 OTHER_TABLE = "the file speaks of another table, of weighted records, or was changed"

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.adversary.knowledge import LeafLevel
-from audit.facts.case import Case, once
-from audit.facts.impurity import grouped
-from audit.people.table_counts import half_unit, has_sums, printed_half
-from audit.reading import Undetermined
-from ppdm_models.arrays import FloatArray
-from ppdm_models.errors import KnowledgeError
-from ppdm_models.tree.tree import Band, Node, completed
+from treewarden.audit.adversary.knowledge import LeafLevel
+from treewarden.audit.facts.case import Case, once
+from treewarden.audit.facts.impurity import grouped
+from treewarden.audit.people.table_counts import half_unit, has_sums, printed_half
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.errors import KnowledgeError
+from treewarden.ppdm_models.tree.tree import Band, Node, completed
 
 ROUNDING_SHARE = 1e-6
 """How far a published share may be from the whole record it stands for: what printing it loses."""

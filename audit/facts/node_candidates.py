@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from audit.facts.candidates import compared
-from audit.facts.case import Case
-from audit.facts.grower import Grower, incomplete_records, lacking
-from audit.facts.rows import Grouping, LeftOut, Origin, SplitFamily
-from audit.facts.split_families import MISSING, Attribute, Levels
-from audit.people.table_counts import UNNAMED_WEIGHTS
-from ppdm_models.arrays import FloatArray, IndexArray, ShortArray
-from ppdm_models.tree.column import CategoricalColumn, number_text
-from ppdm_models.tree.predicate import CategoryTest, NumericTest, Predicate, features_of
-from ppdm_models.tree.tree import Criterion, Feature, Node, Tool, Tree
+from treewarden.audit.facts.candidates import compared
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.grower import Grower, incomplete_records, lacking
+from treewarden.audit.facts.rows import Grouping, LeftOut, Origin, SplitFamily
+from treewarden.audit.facts.split_families import MISSING, Attribute, Levels
+from treewarden.audit.people.table_counts import UNNAMED_WEIGHTS
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray, ShortArray
+from treewarden.ppdm_models.tree.column import CategoricalColumn, number_text
+from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest, Predicate, features_of
+from treewarden.ppdm_models.tree.tree import Criterion, Feature, Node, Tool, Tree
 
 UNLISTED = "splits on {}, which the file does not list: its learner may have compared them"
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.adversary.knowledge import LeafLevel
-from audit.facts.case import Case
-from audit.facts.inner_facts import Masses, inner_facts
-from audit.facts.leaf_facts import leaf_facts
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from ppdm_models.tree.impurity import FLOAT_SLACK, Criterion, Impurity
-from ppdm_models.tree.tree import Node, Quality, Tree
+from treewarden.audit.adversary.knowledge import LeafLevel
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.inner_facts import Masses, inner_facts
+from treewarden.audit.facts.leaf_facts import leaf_facts
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.ppdm_models.tree.impurity import FLOAT_SLACK, Criterion, Impurity
+from treewarden.ppdm_models.tree.tree import Node, Quality, Tree
 
 OF_PEOPLE = (Quality.EXACT, Quality.DERIVED, Quality.NORMALISED, Quality.ABSENT)
 """What impurities are read for; weights make others of them than counts do."""

@@ -6,9 +6,9 @@ from collections.abc import Collection
 
 import numpy as np
 
-from audit.facts.case import Case
-from audit.facts.rows import LeftOut, Linear, Origin
-from ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.rows import LeftOut, Linear, Origin
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 
 WHY = "labels, as records there lack values, which the learner may have left out"
 

@@ -10,8 +10,8 @@ from enum import StrEnum
 
 import numpy as np
 
-from ppdm_models.arrays import FloatArray, IndexArray, IntArray, ShortArray
-from ppdm_models.tree.tree import Criterion
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray, ShortArray
+from treewarden.ppdm_models.tree.tree import Criterion
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ from itertools import compress
 
 import numpy as np
 
-from audit.facts.grower import Grower
-from audit.facts.rows import Grouping, Origin, SplitFamily, branch_of_bins
-from ppdm_models.arrays import FloatArray, IndexArray, IntArray, ShortArray
-from ppdm_models.learn.attributes import ANY, MOST_SET_VALUES
-from ppdm_models.tree.column import number_text
-from ppdm_models.tree.tree import Criterion, Tool
+from treewarden.audit.facts.grower import Grower
+from treewarden.audit.facts.rows import Grouping, Origin, SplitFamily, branch_of_bins
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray, ShortArray
+from treewarden.ppdm_models.learn.attributes import ANY, MOST_SET_VALUES
+from treewarden.ppdm_models.tree.column import number_text
+from treewarden.ppdm_models.tree.tree import Criterion, Tool
 
 SKLEARN_GAP = np.float32(1e-7)
 """scikit-learn does not cut between 32-bit numbers that differ by this or less."""

@@ -13,15 +13,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from audit.facts.case import Case
-from audit.facts.grower import Grower, grower, incomplete_records
-from audit.facts.impurity import branch_impurity
-from audit.facts.leaf_facts import LeafFacts, leaf_facts
-from audit.facts.node_candidates import Listing, compared_at, listing_of
-from audit.facts.rows import LeftOut, SplitFamily
-from ppdm_models.arrays import FloatArray, IntArray
-from ppdm_models.tree.node_table import parents_of
-from ppdm_models.tree.tree import Criterion, Node, Stopping, Tool
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.grower import Grower, grower, incomplete_records
+from treewarden.audit.facts.impurity import branch_impurity
+from treewarden.audit.facts.leaf_facts import LeafFacts, leaf_facts
+from treewarden.audit.facts.node_candidates import Listing, compared_at, listing_of
+from treewarden.audit.facts.rows import LeftOut, SplitFamily
+from treewarden.ppdm_models.arrays import FloatArray, IntArray
+from treewarden.ppdm_models.tree.node_table import parents_of
+from treewarden.ppdm_models.tree.tree import Criterion, Node, Stopping, Tool
 
 BITS = math.log(2)
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.facts.case import Case
-from audit.facts.impurity import by_bin, candidate_branches
-from audit.facts.rows import (
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.impurity import by_bin, candidate_branches
+from treewarden.audit.facts.rows import (
     Grouping,
     LeftOut,
     Linear,
@@ -22,10 +22,10 @@ from audit.facts.rows import (
     WholeRecords,
     branch_of_bins,
 )
-from audit.facts.stopped_leaves import decrease
-from audit.reading import Undetermined
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from ppdm_models.tree.tree import Node
+from treewarden.audit.facts.stopped_leaves import decrease
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.ppdm_models.tree.tree import Node
 
 MOST_CELLS = 200_000
 """The most cells of rows, or counts that are tried, at one leaf; beyond that all is left open there."""

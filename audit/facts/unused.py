@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from audit.adversary.knowledge import LeafLevel
-from audit.facts.case import Case
-from audit.facts.node_impurities import uses_impurities
+from treewarden.audit.adversary.knowledge import LeafLevel
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.node_impurities import uses_impurities
 
 
 def unused_kinds(case: Case) -> tuple[str, ...]:

@@ -11,10 +11,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from audit.facts.case import Case
-from audit.facts.rows import LeafMass, Linear, Origin
-from audit.reading import Undetermined
-from ppdm_models.arrays import FloatArray, IndexArray, IntArray
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.rows import LeafMass, Linear, Origin
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
 
 PRINTING_SHARE = 1e-6
 """How far a printed sum may be from the true one, as a share of the people it is about: six digits."""

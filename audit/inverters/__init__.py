@@ -8,6 +8,7 @@ library's own arithmetic, is carried as an interval, so that what comes out is p
 from __future__ import annotations
 
 import math
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,14 +17,13 @@ from typing import ClassVar
 
 import numpy as np
 
-import audit.inverters as here
-from audit.inverters._bounds import rounded_by
-from audit.reading import Undetermined
-from ppdm_models.arrays import FloatArray, IndexArray, IntArray
-from ppdm_models.plugins import discover
-from ppdm_models.tree.ensemble import Ensemble, Model, trees_of
-from ppdm_models.tree.growth import Fact, Growth, Source
-from ppdm_models.tree.tree import Tree
+from treewarden.audit.inverters._bounds import rounded_by
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
+from treewarden.ppdm_models.plugins import discover
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, trees_of
+from treewarden.ppdm_models.tree.growth import Fact, Growth, Source
+from treewarden.ppdm_models.tree.tree import Tree
 
 CUT = (
     "leaf values were cut to few digits, and what else in such a file gives these back is not known"
@@ -222,7 +222,7 @@ class Inverter(ABC):
 @cache
 def inverters() -> dict[str, Inverter]:
     """Return the inverters by the library's name."""
-    return discover(here, "INVERTER", Inverter)
+    return discover(sys.modules[__name__], "INVERTER", Inverter)
 
 
 def facts_of(model: Model, people: float | None = None) -> Mapping[str, Fact]:

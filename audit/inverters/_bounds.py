@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 
 TINY = 2.0**-48
 """Relative rounding of our own sums and products of doubles, with room to spare."""

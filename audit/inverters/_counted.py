@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from audit.inverters._bounds import Bounds
-from audit.inverters._rounds import Leafs
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.audit.inverters._bounds import Bounds
+from treewarden.audit.inverters._rounds import Leafs
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 
 ROOM = 2.0**-40
 """Relative rounding of our own sums over all people."""

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.inverters import GrownCase
-from audit.inverters._bounds import MOST_ROUNDED, Bounds, before_rounding, rounded_by
-from audit.inverters._lightgbm_rates import Rates
-from audit.inverters._lightgbm_start import averaged
-from audit.inverters._rounds import DOUBLE
-from audit.reading import Undetermined
-from ppdm_models.arrays import BoolArray, FloatArray
-from ppdm_models.tree.growth import Growth
+from treewarden.audit.inverters import GrownCase
+from treewarden.audit.inverters._bounds import MOST_ROUNDED, Bounds, before_rounding, rounded_by
+from treewarden.audit.inverters._lightgbm_rates import Rates
+from treewarden.audit.inverters._lightgbm_start import averaged
+from treewarden.audit.inverters._rounds import DOUBLE
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray
+from treewarden.ppdm_models.tree.growth import Growth
 
 TOLD = (
     "leaf values were cut to few digits, but the sums of second derivatives, gains, values of inner nodes or "

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from audit.inverters import GrownCase
-from ppdm_models.arrays import IntArray
-from ppdm_models.tree.growth import Growth
+from treewarden.audit.inverters import GrownCase
+from treewarden.ppdm_models.arrays import IntArray
+from treewarden.ppdm_models.tree.growth import Growth
 
 BLOCK = 1024
 FACTOR, STEP = np.uint64(214013), np.uint64(2531011)

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.inverters import GrownCase
-from audit.inverters._bounds import Bounds, exactly, logistic, softmax, variance
-from audit.inverters._rounds import DOUBLE, SINGLE, Leafs, whole_between
-from audit.reading import Undetermined
-from ppdm_models.arrays import FloatArray
-from ppdm_models.tree.growth import Fact, derived, known
-from ppdm_models.tree.predicate import CategoryTest
+from treewarden.audit.inverters import GrownCase
+from treewarden.audit.inverters._bounds import Bounds, exactly, logistic, softmax, variance
+from treewarden.audit.inverters._rounds import DOUBLE, SINGLE, Leafs, whole_between
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.tree.growth import Fact, derived, known
+from treewarden.ppdm_models.tree.predicate import CategoryTest
 
 LOGISTIC, SOFTMAX = ("binary", "multiclassova"), ("multiclass",)
 PRINTED = 6

@@ -17,16 +17,16 @@ from itertools import islice, product
 
 import numpy as np
 
-from audit.inverters import GrownCase
-from audit.inverters._bounds import Bounds, exactly
-from audit.inverters._lightgbm_rates import NO_SETTINGS, Rates, printed
-from audit.inverters._lightgbm_start import averaged, leaf_values, possible_counts
-from audit.inverters._rounds import SINGLE, Leafs, differing, leaves_in, rounding, rounds
-from audit.reading import Undetermined
-from ppdm_models.arrays import FloatArray, IndexArray
-from ppdm_models.tree.growth import derived
-from ppdm_models.tree.predicate import CategoryTest
-from ppdm_models.tree.tree import Node
+from treewarden.audit.inverters import GrownCase
+from treewarden.audit.inverters._bounds import Bounds, exactly
+from treewarden.audit.inverters._lightgbm_rates import NO_SETTINGS, Rates, printed
+from treewarden.audit.inverters._lightgbm_start import averaged, leaf_values, possible_counts
+from treewarden.audit.inverters._rounds import SINGLE, Leafs, differing, leaves_in, rounding, rounds
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.ppdm_models.tree.growth import derived
+from treewarden.ppdm_models.tree.predicate import CategoryTest
+from treewarden.ppdm_models.tree.tree import Node
 
 MOST_TRIED = 16
 FEWEST_NODES = 6

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from audit.inverters import GrownCase
-from audit.inverters._bounds import Bounds, exactly
-from audit.inverters._lightgbm_rates import Rates, either, printed
-from audit.inverters._rounds import (
+from treewarden.audit.inverters import GrownCase
+from treewarden.audit.inverters._bounds import Bounds, exactly
+from treewarden.audit.inverters._lightgbm_rates import Rates, either, printed
+from treewarden.audit.inverters._rounds import (
     SINGLE,
     Leafs,
     differing,
@@ -23,8 +23,8 @@ from audit.inverters._rounds import (
     value_bounds,
     whole_between,
 )
-from audit.reading import Undetermined
-from ppdm_models.arrays import BoolArray, FloatArray
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray
 
 UNCLEAR = (
     "the file does not tell whether its first trees start from the average (boost_from_average)"

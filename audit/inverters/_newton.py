@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from audit.inverters import GrownCase, LeafSums
-from audit.inverters._bounds import Bounds, exactly, logistic, softmax, variance
-from audit.inverters._rounds import (
+from treewarden.audit.inverters import GrownCase, LeafSums
+from treewarden.audit.inverters._bounds import Bounds, exactly, logistic, softmax, variance
+from treewarden.audit.inverters._rounds import (
     DOUBLE,
     SINGLE,
     Gathered,
@@ -19,15 +19,15 @@ from audit.inverters._rounds import (
     rounds,
     value_bounds,
 )
-from audit.inverters._samples import (
+from treewarden.audit.inverters._samples import (
     NO_COUNTS,
     NOT_FROM_HERE,
     add_sampled,
     extremes,
     is_from_sample,
 )
-from audit.inverters._totals import Totals, unreached
-from audit.reading import Undetermined
+from treewarden.audit.inverters._totals import Totals, unreached
+from treewarden.audit.reading import Undetermined
 
 ROOM = 2.0**-48
 """How far the library's own probability, in 64 bits, may be off."""

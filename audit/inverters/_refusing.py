@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from audit.reading import Undetermined
+from treewarden.audit.reading import Undetermined
 
 FAMILIES: tuple[tuple[tuple[str, ...], str], ...] = (
     (

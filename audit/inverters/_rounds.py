@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from audit.inverters import Added, GrownCase, LeafSums
-from audit.inverters._bounds import Bounds, before_rounding
-from audit.reading import Undetermined
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
-from ppdm_models.tree.growth import Fact
+from treewarden.audit.inverters import Added, GrownCase, LeafSums
+from treewarden.audit.inverters._bounds import Bounds, before_rounding
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
+from treewarden.ppdm_models.tree.growth import Fact
 
 SINGLE, DOUBLE = 2.0**-24, 2.0**-53
 """How far a number may be off, relatively, where it is kept in 32 or in 64 bits."""

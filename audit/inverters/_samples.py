@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.inverters import GrownCase
-from audit.inverters._bounds import TINY, Bounds
-from audit.inverters._rounds import Gathered, Leafs
-from audit.reading import Undetermined
-from ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.audit.inverters import GrownCase
+from treewarden.audit.inverters._bounds import TINY, Bounds
+from treewarden.audit.inverters._rounds import Gathered, Leafs
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 
 NOT_FROM_HERE = (
     "no sample of this table's people gives its numbers: the model was grown on another table, with weights or with "

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from audit.inverters._bounds import Bounds, exactly, variance
-from audit.inverters._rounds import DOUBLE, SINGLE, Leafs, column
-from ppdm_models.arrays import FloatArray
+from treewarden.audit.inverters._bounds import Bounds, exactly, variance
+from treewarden.audit.inverters._rounds import DOUBLE, SINGLE, Leafs, column
+from treewarden.ppdm_models.arrays import FloatArray
 
 
 def newton_step(

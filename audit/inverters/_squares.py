@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.inverters import GrownCase, ValueSums
-from audit.inverters._bounds import TINY, Bounds, exactly
-from audit.inverters._rounds import DOUBLE, SINGLE, Leafs, differing, rounds
-from audit.inverters._totals import unreached
-from audit.reading import Undetermined
-from ppdm_models.arrays import FloatArray
-from ppdm_models.tree.growth import Fact, GrownTree
+from treewarden.audit.inverters import GrownCase, ValueSums
+from treewarden.audit.inverters._bounds import TINY, Bounds, exactly
+from treewarden.audit.inverters._rounds import DOUBLE, SINGLE, Leafs, differing, rounds
+from treewarden.audit.inverters._totals import unreached
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.tree.growth import Fact, GrownTree
 
 NO_SPLIT = "none of its trees has a split, so its leaves tell nobody apart"
 

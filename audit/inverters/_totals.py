@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from audit.inverters import GrownCase
-from audit.inverters._bounds import Bounds
-from audit.inverters._rounds import Leafs
-from audit.reading import Undetermined
+from treewarden.audit.inverters import GrownCase
+from treewarden.audit.inverters._bounds import Bounds
+from treewarden.audit.inverters._rounds import Leafs
+from treewarden.audit.reading import Undetermined
 
 DIFFERENT = (
     "the trees do not agree on how many of the people have a class: the model was grown on another table, on a sample, "

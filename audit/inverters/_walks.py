@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.inverters._bounds import TINY, Bounds, exactly, logistic, variance
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.audit.inverters._bounds import TINY, Bounds, exactly, logistic, variance
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 
 MOST_PAIRS = 2_000_000
 """So many scores times ranges are looked at together; where there are more, the ranges that are left stay."""

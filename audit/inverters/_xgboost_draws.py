@@ -13,9 +13,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from audit.inverters import Draws, GrownCase
-from ppdm_models.arrays import FloatArray
-from ppdm_models.tree.growth import Growth, derived
+from treewarden.audit.inverters import Draws, GrownCase
+from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.tree.growth import Growth, derived
 
 FACTOR = np.uint64(16807)
 BELOW = np.uint64(2**63 - 1)

@@ -19,12 +19,12 @@ from itertools import product
 
 import numpy as np
 
-from audit.inverters._bounds import rounded_by
-from audit.reading import Undetermined
-from ppdm_models.arrays import BoolArray, FloatArray
-from ppdm_models.tree.growth import Fact, Growth, derived
-from ppdm_models.tree.node_table import NodeTable
-from ppdm_models.tree.tree import Tree
+from treewarden.audit.inverters._bounds import rounded_by
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray
+from treewarden.ppdm_models.tree.growth import Fact, Growth, derived
+from treewarden.ppdm_models.tree.node_table import NodeTable
+from treewarden.ppdm_models.tree.tree import Tree
 
 NAMES = ("eta", "lambda", "alpha", "max_delta_step")
 ROUNDING = 2.0**-20

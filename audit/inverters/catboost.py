@@ -12,16 +12,31 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.inverters import GrownCase, Inverter, LeafSums, ValueSums
-from audit.inverters._bounds import Bounds, exactly, logistic, softmax, variance
-from audit.inverters._refusing import not_turned_back
-from audit.inverters._rounds import DOUBLE, SINGLE, Gathered, Leafs, column, differing, rounds
-from audit.inverters._softmax_steps import gradient_step, newton_step
-from audit.inverters._squares import Squares, square_sums
-from audit.inverters._totals import Totals, unreached
-from audit.inverters._walks import MOST_SCORE, Leaves, Rule, backtracked, fitting, whole_sums
-from audit.reading import Undetermined
-from ppdm_models.tree.growth import Fact
+from treewarden.audit.inverters import GrownCase, Inverter, LeafSums, ValueSums
+from treewarden.audit.inverters._bounds import Bounds, exactly, logistic, softmax, variance
+from treewarden.audit.inverters._refusing import not_turned_back
+from treewarden.audit.inverters._rounds import (
+    DOUBLE,
+    SINGLE,
+    Gathered,
+    Leafs,
+    column,
+    differing,
+    rounds,
+)
+from treewarden.audit.inverters._softmax_steps import gradient_step, newton_step
+from treewarden.audit.inverters._squares import Squares, square_sums
+from treewarden.audit.inverters._totals import Totals, unreached
+from treewarden.audit.inverters._walks import (
+    MOST_SCORE,
+    Leaves,
+    Rule,
+    backtracked,
+    fitting,
+    whole_sums,
+)
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.tree.growth import Fact
 
 ROOM = 2.0**-42
 """How far off the library's own exponential may be, relatively: one is taken in each round, and all are multiplied."""

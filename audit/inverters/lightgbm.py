@@ -11,11 +11,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from audit.inverters import Draws, GrownCase, Inverter, LeafSums, ValueSums
-from audit.inverters._bounds import Bounds, exactly
-from audit.inverters._lightgbm_cut import cut_of, is_cut
-from audit.inverters._lightgbm_draws import SHARES, bagged, is_bagged
-from audit.inverters._lightgbm_rates import (
+from treewarden.audit.inverters import Draws, GrownCase, Inverter, LeafSums, ValueSums
+from treewarden.audit.inverters._bounds import Bounds, exactly
+from treewarden.audit.inverters._lightgbm_cut import cut_of, is_cut
+from treewarden.audit.inverters._lightgbm_draws import SHARES, bagged, is_bagged
+from treewarden.audit.inverters._lightgbm_rates import (
     LOGISTIC,
     NO_SETTINGS,
     SOFTMAX,
@@ -24,10 +24,10 @@ from audit.inverters._lightgbm_rates import (
     printed,
     rates_of,
 )
-from audit.inverters._lightgbm_ridge import with_ridge
-from audit.inverters._lightgbm_start import averaged, beside_steps, leaf_values, started
-from audit.inverters._refusing import not_turned_back
-from audit.inverters._rounds import (
+from treewarden.audit.inverters._lightgbm_ridge import with_ridge
+from treewarden.audit.inverters._lightgbm_start import averaged, beside_steps, leaf_values, started
+from treewarden.audit.inverters._refusing import not_turned_back
+from treewarden.audit.inverters._rounds import (
     DOUBLE,
     SINGLE,
     Gathered,
@@ -38,18 +38,18 @@ from audit.inverters._rounds import (
     rounding,
     rounds,
 )
-from audit.inverters._samples import (
+from treewarden.audit.inverters._samples import (
     NO_COUNTS,
     NOT_FROM_HERE,
     add_sampled,
     extremes,
     is_from_sample,
 )
-from audit.inverters._squares import Squares, square_sums
-from audit.inverters._totals import Totals, unreached
-from audit.reading import Undetermined
-from ppdm_models.arrays import FloatArray
-from ppdm_models.tree.growth import Growth
+from treewarden.audit.inverters._squares import Squares, square_sums
+from treewarden.audit.inverters._totals import Totals, unreached
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.tree.growth import Growth
 
 NO_HESSIANS = (
     "steps were limited (lambda_l1, max_delta_step) and the sums of second derivatives are withheld, so nothing shows "

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from audit.inverters import GrownCase, Inverter, LeafSums, ValueSums
-from audit.inverters._bounds import Bounds, exactly
-from audit.inverters._newton import Steps, newton_sums
-from audit.inverters._refusing import not_turned_back
-from audit.inverters._rounds import DOUBLE, Leafs
-from audit.inverters._squares import Squares, square_sums
-from audit.reading import Undetermined
-from ppdm_models.tree.growth import Growth
+from treewarden.audit.inverters import GrownCase, Inverter, LeafSums, ValueSums
+from treewarden.audit.inverters._bounds import Bounds, exactly
+from treewarden.audit.inverters._newton import Steps, newton_sums
+from treewarden.audit.inverters._refusing import not_turned_back
+from treewarden.audit.inverters._rounds import DOUBLE, Leafs
+from treewarden.audit.inverters._squares import Squares, square_sums
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.tree.growth import Growth
 
 
 class SklearnHist(Inverter):

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from audit.inverters import GrownCase, Inverter, LeafSums, ValueSums
-from audit.inverters._bounds import Bounds, exactly, logistic, rounded_by
-from audit.inverters._refusing import not_turned_back
-from audit.inverters._rounds import DOUBLE, Gathered, Leafs, differing, rounds
-from audit.inverters._squares import Squares, square_sums
-from audit.inverters._totals import Totals, unreached
-from audit.reading import Undetermined
-from ppdm_models.arrays import FloatArray
-from ppdm_models.tree.growth import GrownTree
+from treewarden.audit.inverters import GrownCase, Inverter, LeafSums, ValueSums
+from treewarden.audit.inverters._bounds import Bounds, exactly, logistic, rounded_by
+from treewarden.audit.inverters._refusing import not_turned_back
+from treewarden.audit.inverters._rounds import DOUBLE, Gathered, Leafs, differing, rounds
+from treewarden.audit.inverters._squares import Squares, square_sums
+from treewarden.audit.inverters._totals import Totals, unreached
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.tree.growth import GrownTree
 
 ROOM = 2.0**-46
 """How far the library's own probability, in 64 bits, may be off."""

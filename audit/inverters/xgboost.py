@@ -10,11 +10,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from audit.inverters import Draws, GrownCase, Inverter, LeafSums, ValueSums
-from audit.inverters._bounds import Bounds, exactly, logistic, rounded_by, softmax, variance
-from audit.inverters._counted import numbers_that_add
-from audit.inverters._refusing import not_turned_back
-from audit.inverters._rounds import (
+from treewarden.audit.inverters import Draws, GrownCase, Inverter, LeafSums, ValueSums
+from treewarden.audit.inverters._bounds import (
+    Bounds,
+    exactly,
+    logistic,
+    rounded_by,
+    softmax,
+    variance,
+)
+from treewarden.audit.inverters._counted import numbers_that_add
+from treewarden.audit.inverters._refusing import not_turned_back
+from treewarden.audit.inverters._rounds import (
     DOUBLE,
     SINGLE,
     Gathered,
@@ -24,14 +31,14 @@ from audit.inverters._rounds import (
     rounds,
     value_bounds,
 )
-from audit.inverters._samples import NO_COUNTS, NOT_FROM_HERE, extremes
-from audit.inverters._squares import Squares, square_sums
-from audit.inverters._xgboost_draws import drawn, drawn_first
-from audit.inverters._xgboost_rates import Rates, may_be, rates_of
-from audit.reading import Undetermined
-from ppdm_models.arrays import FloatArray
-from ppdm_models.tree.growth import Fact, Growth, Source
-from ppdm_models.tree.tree import Tree
+from treewarden.audit.inverters._samples import NO_COUNTS, NOT_FROM_HERE, extremes
+from treewarden.audit.inverters._squares import Squares, square_sums
+from treewarden.audit.inverters._xgboost_draws import drawn, drawn_first
+from treewarden.audit.inverters._xgboost_rates import Rates, may_be, rates_of
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.tree.growth import Fact, Growth, Source
+from treewarden.ppdm_models.tree.tree import Tree
 
 LOGISTIC, SOFTMAX = ("binary:logistic",), ("multi:softprob", "multi:softmax")
 SQUARED = ("reg:squarederror", "reg:linear")

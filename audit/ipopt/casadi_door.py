@@ -15,11 +15,11 @@ from typing import Any
 
 import casadi
 
-from audit.ipopt.door import Door, Raw, Solver
-from audit.ipopt.loaded import Loaded, flat
-from audit.ipopt.status import STATUS_NAMES
-from ppdm_models.arrays import FloatArray
-from ppdm_models.errors import SolverError
+from treewarden.audit.ipopt.door import Door, Raw, Solver
+from treewarden.audit.ipopt.loaded import Loaded, flat
+from treewarden.audit.ipopt.status import STATUS_NAMES
+from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.errors import SolverError
 
 _DERIVATIVES = {"grad_f": "nlp_grad_f", "jac_g": "nlp_jac_g", "hess_lag": "nlp_hess_l"}
 _NO_SENSITIVITIES = {"calc_lam_p": False, "no_nlp_grad": True}

@@ -11,10 +11,10 @@ from typing import Any
 import casadi
 import numpy as np
 
-from audit.ipopt.door import Door, Raw, Solver
-from audit.ipopt.loaded import Loaded, flat
-from ppdm_models.arrays import FloatArray
-from ppdm_models.errors import SolverError
+from treewarden.audit.ipopt.door import Door, Raw, Solver
+from treewarden.audit.ipopt.loaded import Loaded, flat
+from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.errors import SolverError
 
 
 class CyipoptDoor(Door):

@@ -8,9 +8,9 @@ import casadi
 import numpy as np
 from scipy import sparse
 
-from audit.ipopt.program import Program
-from ppdm_models.arrays import FloatArray, IndexArray
-from ppdm_models.tree.tree import Criterion
+from treewarden.audit.ipopt.program import Program
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.ppdm_models.tree.tree import Criterion
 
 Expression = Any
 """What CasADi makes of numbers and variables; it has no types."""

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.ipopt.loaded import Loaded, load_model
-from audit.ipopt.modelling import pyo
-from audit.ipopt.status import STATUS, STATUS_NAMES, Status
-from ppdm_models.arrays import FloatArray
-from ppdm_models.errors import SolverError
+from treewarden.audit.ipopt.loaded import Loaded, load_model
+from treewarden.audit.ipopt.modelling import pyo
+from treewarden.audit.ipopt.status import STATUS, STATUS_NAMES, Status
+from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.errors import SolverError
 
 IPOPT_OPTIONS: Mapping[str, str | int | float] = {
     "tol": 1e-8,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from audit.ipopt.casadi_door import CasadiDoor
-from audit.ipopt.cyipopt_door import CyipoptDoor
-from audit.ipopt.door import Door
-from ppdm_models.errors import SolverError
+from treewarden.audit.ipopt.casadi_door import CasadiDoor
+from treewarden.audit.ipopt.cyipopt_door import CyipoptDoor
+from treewarden.audit.ipopt.door import Door
+from treewarden.ppdm_models.errors import SolverError
 
 
 def doors() -> dict[str, Door]:

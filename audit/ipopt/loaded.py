@@ -14,12 +14,12 @@ from typing import Any
 import casadi
 import numpy as np
 
-from audit.ipopt.derivatives import derivatives
-from audit.ipopt.model import build_model
-from audit.ipopt.modelling import NLWriter, pyo
-from audit.ipopt.program import Program
-from ppdm_models import collecting
-from ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.audit.ipopt.derivatives import derivatives
+from treewarden.audit.ipopt.model import build_model
+from treewarden.audit.ipopt.modelling import NLWriter, pyo
+from treewarden.audit.ipopt.program import Program
+from treewarden.ppdm_models import collecting
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 
 
 @dataclass(frozen=True, slots=True)

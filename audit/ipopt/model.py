@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from audit.ipopt.modelling import LinearExpression, pyo
-from audit.ipopt.program import Program
-from ppdm_models.tree.tree import Criterion
+from treewarden.audit.ipopt.modelling import LinearExpression, pyo
+from treewarden.audit.ipopt.program import Program
+from treewarden.ppdm_models.tree.tree import Criterion
 
 
 def build_model(program: Program) -> pyo.ConcreteModel:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from ppdm_models.arrays import FloatArray, IndexArray
-from ppdm_models.tree.tree import Criterion
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.ppdm_models.tree.tree import Criterion
 
 SMALLEST_MASS = 1e-12
 TAU = 1e-7
@@ -27,9 +27,10 @@ class Program:
 
     Split rows: term t of row ``term_row[t]`` is ``term_coefficient[t] * phi(z[term_variable[t]], term_scale[t])``;
     a row's terms plus ``split_constant`` must not exceed ``split_limit`` (tau * records of the node). In terms of the
-    chosen split, the variable is at least ``term_known`` and at most ``term_most``, see `audit.estimate.masses.Cells`.
+    chosen split, the variable is at least ``term_known`` and at most ``term_most``, see
+    `treewarden.audit.estimate.masses.Cells`.
     ``cost`` is added to the objective and ``split_linear`` to the split rows: both are zero but in the form of
-    `audit.solver.elastic`.
+    `treewarden.audit.solver.elastic`.
     ``is_impossible``: a row is broken whatever the variables are.
     """
 

@@ -9,11 +9,11 @@ from itertools import permutations, product
 import numpy as np
 from scipy import sparse
 
-from audit.inverters import LeafSums
-from audit.joint.rows import JointRows
-from audit.joint.scaled import scaled_of
-from audit.reading import Undetermined
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
+from treewarden.audit.inverters import LeafSums
+from treewarden.audit.joint.rows import JointRows
+from treewarden.audit.joint.scaled import scaled_of
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 
 ALL_PEOPLE = -1
 """The tree of a row that is about everybody of a release; its node is the number of the release."""

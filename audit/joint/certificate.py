@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from audit.joint.counts import Counts
-from audit.worlds.proofs.bounds import ContradictionError
-from ppdm_models.arrays import FloatArray, IntArray
+from treewarden.audit.joint.counts import Counts
+from treewarden.audit.worlds.proofs.bounds import ContradictionError
+from treewarden.ppdm_models.arrays import FloatArray, IntArray
 
 SCALE = 10**9
 """What the largest weight is rounded to."""

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from audit.inverters import LeafSums
-from audit.joint.drawn import (
+from treewarden.audit.inverters import LeafSums
+from treewarden.audit.joint.drawn import (
     NOT_COUNTED,
     STOPS_EARLY,
     Ends,
@@ -17,13 +17,13 @@ from audit.joint.drawn import (
     ends_of,
     sums_of,
 )
-from audit.joint.units import by_profile
-from audit.people.forest import Forest, sample_in_words
-from audit.people.population import Population
-from audit.people.table_counts import UNNAMED_WEIGHTS, has_unnamed_weights
-from audit.reading import Undetermined
-from ppdm_models.tree.ensemble import Ensemble
-from ppdm_models.tree.tree import Node, Tree, completed, count_of
+from treewarden.audit.joint.units import by_profile
+from treewarden.audit.people.forest import Forest, sample_in_words
+from treewarden.audit.people.population import Population
+from treewarden.audit.people.table_counts import UNNAMED_WEIGHTS, has_unnamed_weights
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.tree.ensemble import Ensemble
+from treewarden.ppdm_models.tree.tree import Node, Tree, completed, count_of
 
 MORE_ABOVE = (
     "counts of some leaves are withheld, and those above them, which may tell these, are not used of "

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from audit.joint.rows import JointRows
-from audit.joint.scaled import Scaled
-from audit.worlds.proofs.bounds import ContradictionError
-from ppdm_models.arrays import IndexArray, IntArray
+from treewarden.audit.joint.rows import JointRows
+from treewarden.audit.joint.scaled import Scaled
+from treewarden.audit.worlds.proofs.bounds import ContradictionError
+from treewarden.ppdm_models.arrays import IndexArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)

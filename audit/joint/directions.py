@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from audit.joint.dual import Dual, TwoClasses, scaled, square
-from audit.worlds.clock import Clock
-from ppdm_models.arrays import FloatArray
+from treewarden.audit.joint.dual import Dual, TwoClasses, scaled, square
+from treewarden.audit.worlds.clock import Clock
+from treewarden.ppdm_models.arrays import FloatArray
 
 EDGES = (1e-1, 1e-3)
 """A cell is near an end where the product of its two shares is smaller."""

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from audit.inverters import LeafSums
-from audit.joint.units import Units
-from audit.people.forest import Forest
-from audit.reading import Undetermined
-from ppdm_models.arrays import FloatArray, IndexArray
-from ppdm_models.tree.node_columns import class_counts_of, is_inner
-from ppdm_models.tree.tree import Tree
+from treewarden.audit.inverters import LeafSums
+from treewarden.audit.joint.units import Units
+from treewarden.audit.people.forest import Forest
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.ppdm_models.tree.node_columns import class_counts_of, is_inner
+from treewarden.ppdm_models.tree.tree import Tree
 
 NOT_COUNTED = Undetermined(
     "the file does not say how its trees were grown, nor how many people of each class are in a leaf"

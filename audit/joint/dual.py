@@ -14,9 +14,9 @@ import numpy as np
 from scipy import sparse
 from scipy.special import entr, expit, xlogy
 
-from audit.joint.counts import Counts, Open
-from audit.worlds.clock import Clock
-from ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.audit.joint.counts import Counts, Open
+from treewarden.audit.worlds.clock import Clock
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 
 SLAB = 256
 """Rows of the curvature that are made at a time: bounds the memory."""

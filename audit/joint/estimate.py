@@ -8,16 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import entr
 
-from audit.joint.certificate import tightened, whole
-from audit.joint.counts import Counts, Open, opened
-from audit.joint.directions import keeping_still
-from audit.joint.dual import Dual, dual_of
-from audit.joint.newton import Step, steps
-from audit.joint.propagation import Propagated, propagate
-from audit.joint.result import Guess
-from audit.reading import Undetermined
-from audit.worlds.clock import Clock, OutOfTimeError
-from ppdm_models.arrays import FloatArray
+from treewarden.audit.joint.certificate import tightened, whole
+from treewarden.audit.joint.counts import Counts, Open, opened
+from treewarden.audit.joint.directions import keeping_still
+from treewarden.audit.joint.dual import Dual, dual_of
+from treewarden.audit.joint.newton import Step, steps
+from treewarden.audit.joint.propagation import Propagated, propagate
+from treewarden.audit.joint.result import Guess
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.worlds.clock import Clock, OutOfTimeError
+from treewarden.ppdm_models.arrays import FloatArray
 
 GOOD_ENOUGH = 1e-3
 """The estimate is done when no row is missed by more people than this."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from audit.inverters import LeafSums
-from audit.joint.cells import Cells
-from audit.joint.counts import by_class, counts_of
-from audit.joint.propagation import by_leaves, propagate
-from audit.joint.rows import JointRows
-from audit.worlds.clock import Clock
-from ppdm_models.arrays import IndexArray, IntArray
+from treewarden.audit.inverters import LeafSums
+from treewarden.audit.joint.cells import Cells
+from treewarden.audit.joint.counts import by_class, counts_of
+from treewarden.audit.joint.propagation import by_leaves, propagate
+from treewarden.audit.joint.rows import JointRows
+from treewarden.audit.worlds.clock import Clock
+from treewarden.ppdm_models.arrays import IndexArray, IntArray
 
 MOST_ROUNDS = 30
 """So often leaves are read again with what one-row reasoning proves of them."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ppdm_models.arrays import BoolArray
-from ppdm_models.tree.growth import Fact
+from treewarden.ppdm_models.arrays import BoolArray
+from treewarden.ppdm_models.tree.growth import Fact
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from audit.joint.counts import Counts, Open
-from audit.worlds.clock import Clock
-from audit.worlds.proofs.cpsat import solver_module
-from ppdm_models.arrays import IndexArray, IntArray
+from treewarden.audit.joint.counts import Counts, Open
+from treewarden.audit.worlds.clock import Clock
+from treewarden.audit.worlds.proofs.cpsat import solver_module
+from treewarden.ppdm_models.arrays import IndexArray, IntArray
 
 PATIENCE = 0.05
 """Seconds between looks at whether the user wants to stop."""

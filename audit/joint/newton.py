@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from audit.joint.dual import Dual
-from audit.worlds.clock import Clock, OutOfTimeError
-from ppdm_models.arrays import FloatArray
+from treewarden.audit.joint.dual import Dual
+from treewarden.audit.worlds.clock import Clock, OutOfTimeError
+from treewarden.ppdm_models.arrays import FloatArray
 
 RIDGE = 1e-7
 """Added to the curvature: rows are often linear in each other, since those of each tree add up to all people."""

@@ -7,17 +7,24 @@ from dataclasses import replace
 
 import numpy as np
 
-from audit.joint.cells import Cells, Release, cells_of, class_by_leaf, first_trees, rows_of
-from audit.joint.found import Prefix
-from audit.joint.reason import reason
-from audit.joint.result import Joint
-from audit.joint.rows import JointRows
-from audit.joint.units import Units
-from audit.people.population import Population
-from audit.reading import Undetermined
-from audit.worlds.clock import Clock
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from ppdm_models.tree.growth import Growth
+from treewarden.audit.joint.cells import (
+    Cells,
+    Release,
+    cells_of,
+    class_by_leaf,
+    first_trees,
+    rows_of,
+)
+from treewarden.audit.joint.found import Prefix
+from treewarden.audit.joint.reason import reason
+from treewarden.audit.joint.result import Joint
+from treewarden.audit.joint.rows import JointRows
+from treewarden.audit.joint.units import Units
+from treewarden.audit.people.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.worlds.clock import Clock
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.ppdm_models.tree.growth import Growth
 
 STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 """Of so many trees, as far as there are."""

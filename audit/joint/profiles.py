@@ -10,16 +10,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from audit.estimate.posterior import Posterior, entropy
-from audit.estimate.report import SolverReport
-from audit.joint.cells import ALL_PEOPLE
-from audit.joint.result import How
-from audit.joint.together import Joined
-from audit.people.population import Population
-from audit.reading import Undetermined
-from audit.worlds.result import Consistency, Worlds
-from ppdm_models.arrays import BoolArray, IndexArray, IntArray
-from ppdm_models.tree.tree import Tree
+from treewarden.audit.estimate.posterior import Posterior, entropy
+from treewarden.audit.estimate.report import SolverReport
+from treewarden.audit.joint.cells import ALL_PEOPLE
+from treewarden.audit.joint.result import How
+from treewarden.audit.joint.together import Joined
+from treewarden.audit.people.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.worlds.result import Consistency, Worlds
+from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
+from treewarden.ppdm_models.tree.tree import Tree
 
 NOT_COUNTED = Undetermined("the tables that fit all trees are not counted")
 NO_SPLITS = Undetermined("the choice of splits is not used of several trees")

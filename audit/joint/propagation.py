@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.joint.counts import Counts, entries, settled_class, weighed_entries
-from audit.worlds.clock import FOREVER, Clock
-from audit.worlds.proofs.bounds import ContradictionError
-from ppdm_models.arrays import IndexArray, IntArray
+from treewarden.audit.joint.counts import Counts, entries, settled_class, weighed_entries
+from treewarden.audit.worlds.clock import FOREVER, Clock
+from treewarden.audit.worlds.proofs.bounds import ContradictionError
+from treewarden.ppdm_models.arrays import IndexArray, IntArray
 
 NO_ROW = -1
 

@@ -7,16 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from audit.joint.counts import Counts, by_class, counts_of
-from audit.joint.estimate import estimate
-from audit.joint.propagation import NO_ROW, Propagated, by_leaves, propagate, settled
-from audit.joint.result import Guess, How, Joint
-from audit.joint.rows import JointRows
-from audit.joint.search import search
-from audit.reading import Undetermined
-from audit.worlds.clock import Clock
-from audit.worlds.proofs.bounds import ContradictionError
-from ppdm_models.arrays import IntArray
+from treewarden.audit.joint.counts import Counts, by_class, counts_of
+from treewarden.audit.joint.estimate import estimate
+from treewarden.audit.joint.propagation import NO_ROW, Propagated, by_leaves, propagate, settled
+from treewarden.audit.joint.result import Guess, How, Joint
+from treewarden.audit.joint.rows import JointRows
+from treewarden.audit.joint.search import search
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.worlds.clock import Clock
+from treewarden.audit.worlds.proofs.bounds import ContradictionError
+from treewarden.ppdm_models.arrays import IntArray
 
 Enough = Callable[[IntArray], bool]
 """Asked of the class that each cell certainly has by now, (C,), -1 for none: whether nobody wants to know more."""

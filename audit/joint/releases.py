@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from audit.inverters import Added, LeafSums
-from audit.joint.cells import (
+from treewarden.audit.inverters import Added, LeafSums
+from treewarden.audit.joint.cells import (
     ALL_PEOPLE,
     NEW_PEOPLE,
     Cells,
@@ -17,12 +17,12 @@ from audit.joint.cells import (
     certain_by_leaf,
     rows_of,
 )
-from audit.joint.found import Released, Together
-from audit.joint.profiles import Where
-from audit.joint.reason import reason
-from audit.joint.result import Guess
-from audit.joint.rows import JointRows
-from audit.joint.together import (
+from treewarden.audit.joint.found import Released, Together
+from treewarden.audit.joint.profiles import Where
+from treewarden.audit.joint.reason import reason
+from treewarden.audit.joint.result import Guess
+from treewarden.audit.joint.rows import JointRows
+from treewarden.audit.joint.together import (
     MOST_ENTRIES,
     NOT_ALL_OF_SAMPLES,
     Joined,
@@ -31,16 +31,16 @@ from audit.joint.together import (
     recovered_leaves,
     sums_of,
 )
-from audit.joint.units import Units
-from audit.of_releases import of_release
-from audit.people.forest import Forest
-from audit.people.population import Population
-from audit.people.shared import Shared
-from audit.reading import Undetermined
-from audit.stages import Step, silent
-from audit.worlds.clock import Clock
-from audit.worlds.result import Worlds
-from ppdm_models.arrays import BoolArray, IndexArray
+from treewarden.audit.joint.units import Units
+from treewarden.audit.of_releases import of_release
+from treewarden.audit.people.forest import Forest
+from treewarden.audit.people.population import Population
+from treewarden.audit.people.shared import Shared
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.stages import Step, silent
+from treewarden.audit.worlds.clock import Clock
+from treewarden.audit.worlds.result import Worlds
+from treewarden.ppdm_models.arrays import BoolArray, IndexArray
 
 ADDS_SHARE = 0.3
 """Of the time for each of both parts, so much is for what each release adds; the rest is for all of them together."""

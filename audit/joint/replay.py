@@ -12,16 +12,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from audit.inverters import GrownCase, LeafSums, inverters, leaf_sums
-from audit.joint.drawn import drawn_sums
-from audit.joint.units import Units, by_record
-from audit.people.forest import Forest
-from audit.people.population import Population
-from audit.reading import Undetermined
-from ppdm_models.arrays import IntArray
-from ppdm_models.tree.ensemble import Ensemble
-from ppdm_models.tree.growth import Growth, derived
-from ppdm_models.tree.tree import count_of
+from treewarden.audit.inverters import GrownCase, LeafSums, inverters, leaf_sums
+from treewarden.audit.joint.drawn import drawn_sums
+from treewarden.audit.joint.units import Units, by_record
+from treewarden.audit.people.forest import Forest
+from treewarden.audit.people.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import IntArray
+from treewarden.ppdm_models.tree.ensemble import Ensemble
+from treewarden.ppdm_models.tree.growth import Growth, derived
+from treewarden.ppdm_models.tree.tree import count_of
 
 MOST_PLACES = 12_000_000
 """Trees times records: more draws are not kept in memory."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from audit.reading import Undetermined
-from ppdm_models.arrays import FloatArray, IndexArray, IntArray
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
 
 
 class How(StrEnum):

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from audit.joint.scaled import Scaled
-from ppdm_models.arrays import IndexArray, IntArray
+from treewarden.audit.joint.scaled import Scaled
+from treewarden.ppdm_models.arrays import IndexArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from audit.inverters import Added
-from ppdm_models.arrays import IndexArray, IntArray
+from treewarden.audit.inverters import Added
+from treewarden.ppdm_models.arrays import IndexArray, IntArray
 
 DIGITS, MOST_DIGITS = 34, 60
 """Binary digits that are kept of coefficients, and that sums may have in all."""

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.joint.counts import Counts, Open, opened
-from audit.joint.model import Model
-from audit.joint.propagation import Propagated, propagate
-from audit.worlds.clock import Clock, OutOfTimeError
-from audit.worlds.proofs.bounds import ContradictionError
-from audit.worlds.result import OUT_OF_TIME
-from ppdm_models.arrays import BoolArray, IndexArray, IntArray
+from treewarden.audit.joint.counts import Counts, Open, opened
+from treewarden.audit.joint.model import Model
+from treewarden.audit.joint.propagation import Propagated, propagate
+from treewarden.audit.worlds.clock import Clock, OutOfTimeError
+from treewarden.audit.worlds.proofs.bounds import ContradictionError
+from treewarden.audit.worlds.result import OUT_OF_TIME
+from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 
 MOST_ENTRIES = 400_000
 """Entries of the rows that are left: of more the solver does not even see the first table in time."""

@@ -8,8 +8,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from audit.inverters import GrownCase, LeafSums, doubting, inverters, knowing, leaf_sums
-from audit.joint.cells import (
+from treewarden.audit.inverters import GrownCase, LeafSums, doubting, inverters, knowing, leaf_sums
+from treewarden.audit.joint.cells import (
     Cells,
     Release,
     breaking,
@@ -18,25 +18,31 @@ from audit.joint.cells import (
     first_trees,
     rows_of,
 )
-from audit.joint.counted import counted_sums
-from audit.joint.feedback import MOST_PASSES, MOST_ROUNDS, STILL_MOVING, narrower, proved_by_rows
-from audit.joint.found import Together
-from audit.joint.prefixes import predicted, prefixes, told
-from audit.joint.reason import never, reason
-from audit.joint.replay import replays
-from audit.joint.result import Joint
-from audit.joint.rows import JointRows
-from audit.joint.units import Units, by_profile
-from audit.people.forest import Forest
-from audit.people.population import Population
-from audit.reading import Undetermined
-from audit.stages import Step, silent
-from audit.worlds.clock import Clock, clock
-from audit.worlds.proofs.bounds import ContradictionError
-from ppdm_models.arrays import BoolArray, IntArray
-from ppdm_models.tree.ensemble import Ensemble
-from ppdm_models.tree.growth import Growth, Source
-from ppdm_models.tree.tree import Task
+from treewarden.audit.joint.counted import counted_sums
+from treewarden.audit.joint.feedback import (
+    MOST_PASSES,
+    MOST_ROUNDS,
+    STILL_MOVING,
+    narrower,
+    proved_by_rows,
+)
+from treewarden.audit.joint.found import Together
+from treewarden.audit.joint.prefixes import predicted, prefixes, told
+from treewarden.audit.joint.reason import never, reason
+from treewarden.audit.joint.replay import replays
+from treewarden.audit.joint.result import Joint
+from treewarden.audit.joint.rows import JointRows
+from treewarden.audit.joint.units import Units, by_profile
+from treewarden.audit.people.forest import Forest
+from treewarden.audit.people.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.stages import Step, silent
+from treewarden.audit.worlds.clock import Clock, clock
+from treewarden.audit.worlds.proofs.bounds import ContradictionError
+from treewarden.ppdm_models.arrays import BoolArray, IntArray
+from treewarden.ppdm_models.tree.ensemble import Ensemble
+from treewarden.ppdm_models.tree.growth import Growth, Source
+from treewarden.ppdm_models.tree.tree import Task
 
 OVER_TREES_SECONDS = 20.0
 """What the first trees tell is a picture for readers, and worked out as far as that suffices."""

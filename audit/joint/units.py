@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.people.population import Population
-from audit.reading import Undetermined
-from ppdm_models.arrays import FloatArray, IndexArray, IntArray
+from treewarden.audit.people.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)

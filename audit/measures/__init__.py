@@ -12,13 +12,13 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from audit.evidence import Evidence
-from audit.people.leaves import Leaves
-from audit.randomised.result import Randomisation
-from audit.reading import Interval, Measurement, Undetermined, exactly
-from audit.spots import people, worst_spots
-from ppdm_models.arrays import FloatArray, IndexArray
-from ppdm_models.plugins import discover
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.people.leaves import Leaves
+from treewarden.audit.randomised.result import Randomisation
+from treewarden.audit.reading import Interval, Measurement, Undetermined, exactly
+from treewarden.audit.spots import people, worst_spots
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.ppdm_models.plugins import discover
 
 Parameters = Mapping[str, float | str]
 NO_MODEL = Undetermined("it is about a model, and a table of noisy records is judged here")

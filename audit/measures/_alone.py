@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.evidence import Evidence
-from audit.people.target import label_of
-from audit.reading import Undetermined
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Shrinkage
-from ppdm_models.tree.tree import Node, Task, Tree
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.people.target import label_of
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Shrinkage
+from treewarden.ppdm_models.tree.tree import Node, Task, Tree
 
 SUMS = (Combination.SUM, Combination.WEIGHTED_SUM)
 SINGLE_PRECISION = 2e-6

@@ -5,10 +5,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import ClassVar
 
-from audit.measures import NoiseMeasure, Parameters
-from audit.randomised.result import HiddenColumn, Randomisation
-from audit.reading import Measurement, Spot, Undetermined, exactly
-from ppdm_models.randomised.moments import MOST_CLASSES
+from treewarden.audit.measures import NoiseMeasure, Parameters
+from treewarden.audit.randomised.result import HiddenColumn, Randomisation
+from treewarden.audit.reading import Measurement, Spot, Undetermined, exactly
+from treewarden.ppdm_models.randomised.moments import MOST_CLASSES
 
 TOO_MANY_CLASSES = Undetermined(
     f"the class in clear has more than {MOST_CLASSES} values, and what they tell of hidden columns is not reckoned "

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from audit.evidence import Evidence
-from audit.reading import Undetermined
-from audit.spots import people
-from audit.values.found import ValueBounds
-from ppdm_models.tree.column import brief
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.spots import people
+from treewarden.audit.values.found import ValueBounds
+from treewarden.ppdm_models.tree.column import brief
 
 NOBODY = Undetermined("the table has no records")
 

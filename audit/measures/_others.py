@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.evidence import Evidence
-from audit.facts.case import Case
-from audit.facts.leaf_facts import LeafFacts, leaf_facts
-from audit.people.members import members
-from audit.reading import Undetermined
-from audit.system.leaf_knowledge import LeafKnowledge, closed_form, complete
-from ppdm_models.arrays import FloatArray, IndexArray
-from ppdm_models.tree.tree import Tree
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.leaf_facts import LeafFacts, leaf_facts
+from treewarden.audit.people.members import members
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.system.leaf_knowledge import LeafKnowledge, closed_form, complete
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.ppdm_models.tree.tree import Tree
 
 ONE_TREE = Undetermined("told of one tree only: what several trees add up to is not computed")
 NO_LEAVES = Undetermined("where people stop in the tree is not known")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from audit.evidence import Evidence
-from audit.reading import Undetermined
-from audit.worlds.result import Worlds
-from ppdm_models.arrays import BoolArray
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.worlds.result import Worlds
+from treewarden.ppdm_models.arrays import BoolArray
 
 
 def known_worlds(evidence: Evidence) -> Worlds | Undetermined:

@@ -13,10 +13,10 @@ import math
 
 import numpy as np
 
-from audit.measures import LeafMeasure, Parameters
-from audit.people.leaves import Leaves
-from audit.reading import Undetermined
-from ppdm_models.arrays import FloatArray
+from treewarden.audit.measures import LeafMeasure, Parameters
+from treewarden.audit.people.leaves import Leaves
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import FloatArray
 
 
 class AbsentValues(LeafMeasure):

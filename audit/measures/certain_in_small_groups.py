@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from audit.evidence import Evidence
-from audit.measures import Measure, Parameter, Parameters, Source
-from audit.measures._worlds import known_worlds
-from audit.reading import Interval, Measurement, Undetermined
-from audit.spots import people, worst_spots
-from audit.worlds.result import Worlds
-from ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.measures import Measure, Parameter, Parameters, Source
+from treewarden.audit.measures._worlds import known_worlds
+from treewarden.audit.reading import Interval, Measurement, Undetermined
+from treewarden.audit.spots import people, worst_spots
+from treewarden.audit.worlds.result import Worlds
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 
 
 class CertainInSmallGroups(Measure):

@@ -13,11 +13,11 @@ import math
 
 import numpy as np
 
-from audit.measures import LeafMeasure, Parameter, Parameters
-from audit.people.leaves import Leaves
-from audit.reading import Undetermined
-from ppdm_models.arrays import FloatArray
-from ppdm_models.records.diversity import crowding, ranked
+from treewarden.audit.measures import LeafMeasure, Parameter, Parameters
+from treewarden.audit.people.leaves import Leaves
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.records.diversity import crowding, ranked
 
 
 class RecursiveDiversity(LeafMeasure):

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from audit.evidence import Evidence
-from audit.measures import Measure, Parameters, PerPlace, Source
-from audit.reading import Interval, Measurement, Undetermined
-from audit.spots import worst_spots
-from ppdm_models.arrays import by_rows
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.measures import Measure, Parameters, PerPlace, Source
+from treewarden.audit.reading import Interval, Measurement, Undetermined
+from treewarden.audit.spots import worst_spots
+from treewarden.ppdm_models.arrays import by_rows
 
 
 class Confidence(Measure):

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from audit.evidence import Evidence
-from audit.measures import Measure, Parameters, Source, call, measured
-from audit.people.leaves import Leaves
-from audit.reading import Interval, Measurement, Reading, Undetermined, exactly
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.measures import Measure, Parameters, Source, call, measured
+from treewarden.audit.people.leaves import Leaves
+from treewarden.audit.reading import Interval, Measurement, Reading, Undetermined, exactly
 
 EXACT = 12
 """Decimals: a difference of two shares of the same people is a share of them, whatever their sums were rounded to."""

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from audit.evidence import Evidence
-from audit.measures import Measure, Parameter, Parameters, PerPlace, Source
-from audit.measures._worlds import known_worlds
-from audit.reading import Interval, Measurement, Undetermined
-from audit.spots import people, worst_spots
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.measures import Measure, Parameter, Parameters, PerPlace, Source
+from treewarden.audit.measures._worlds import known_worlds
+from treewarden.audit.reading import Interval, Measurement, Undetermined
+from treewarden.audit.spots import people, worst_spots
 
 
 class ExcludedValues(Measure):

@@ -17,13 +17,13 @@ from __future__ import annotations
 
 import math
 
-from audit.evidence import Evidence
-from audit.measures import Measure, Parameters, Source
-from audit.measures._alone import Alone, alone
-from audit.reading import Interval, Measurement, Spot, Undetermined
-from audit.spots import MOST_SPOTS
-from ppdm_models.tree.leaks import LeakKind
-from ppdm_models.tree.tree import Task
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.measures import Measure, Parameters, Source
+from treewarden.audit.measures._alone import Alone, alone
+from treewarden.audit.reading import Interval, Measurement, Spot, Undetermined
+from treewarden.audit.spots import MOST_SPOTS
+from treewarden.ppdm_models.tree.leaks import LeakKind
+from treewarden.ppdm_models.tree.tree import Task
 
 TOLD = "one record, and the leaf says its value"
 OPEN = "one record; reading its value off needs what the file does not say"

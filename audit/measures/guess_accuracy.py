@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from audit.estimate.posterior import Posterior
-from audit.evidence import Evidence
-from audit.measures import Measure, Parameter, Parameters, Source
-from audit.reading import Interval, Measurement, Undetermined
-from ppdm_models.arrays import FloatArray, by_rows
+from treewarden.audit.estimate.posterior import Posterior
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.measures import Measure, Parameter, Parameters, Source
+from treewarden.audit.reading import Interval, Measurement, Undetermined
+from treewarden.ppdm_models.arrays import FloatArray, by_rows
 
 # Two probabilities closer than this are a tie: the estimate is checked to 1e-6.
 TIE = 1e-6

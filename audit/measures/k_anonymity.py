@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 
-from audit.measures import LeafMeasure, Parameters, Source
-from audit.people.leaves import Leaves
-from ppdm_models.arrays import FloatArray
+from treewarden.audit.measures import LeafMeasure, Parameters, Source
+from treewarden.audit.people.leaves import Leaves
+from treewarden.ppdm_models.arrays import FloatArray
 
 
 class SmallestLeaf(LeafMeasure):

@@ -11,11 +11,11 @@ import math
 
 import numpy as np
 
-from audit.divergence import individual_divergences
-from audit.evidence import Evidence
-from audit.measures import Measure, Parameters, PerPlace, Source
-from audit.reading import Interval, Measurement, Undetermined
-from audit.spots import people, worst_spots
+from treewarden.audit.divergence import individual_divergences
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.measures import Measure, Parameters, PerPlace, Source
+from treewarden.audit.reading import Interval, Measurement, Undetermined
+from treewarden.audit.spots import people, worst_spots
 
 
 class SmallestDivergence(Measure):

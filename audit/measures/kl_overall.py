@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 
-from audit.divergence import overall_divergence
-from audit.evidence import Evidence
-from audit.measures import Measure, Parameters, Source
-from audit.reading import Measurement, Undetermined
+from treewarden.audit.divergence import overall_divergence
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.measures import Measure, Parameters, Source
+from treewarden.audit.reading import Measurement, Undetermined
 
 
 class OverallDivergence(Measure):

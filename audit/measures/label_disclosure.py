@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from audit.evidence import Evidence
-from audit.measures import LeafMeasure, Parameters
-from audit.people.leaves import Leaves
-from audit.reading import Undetermined
-from ppdm_models.arrays import FloatArray
-from ppdm_models.tree.tree import Task
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.measures import LeafMeasure, Parameters
+from treewarden.audit.people.leaves import Leaves
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.tree.tree import Task
 
 
 class LabelDisclosure(LeafMeasure):

@@ -29,14 +29,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.evidence import Evidence
-from audit.measures import Measure, Parameter, Parameters, PerPlace, Source
-from audit.measures._others import Ends, others
-from audit.measures._worlds import known_worlds
-from audit.reading import Interval, Measurement, Undetermined
-from audit.spots import people, worst_spots
-from audit.worlds.result import Worlds
-from ppdm_models.arrays import FloatArray
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.measures import Measure, Parameter, Parameters, PerPlace, Source
+from treewarden.audit.measures._others import Ends, others
+from treewarden.audit.measures._worlds import known_worlds
+from treewarden.audit.reading import Interval, Measurement, Undetermined
+from treewarden.audit.spots import people, worst_spots
+from treewarden.audit.worlds.result import Worlds
+from treewarden.ppdm_models.arrays import FloatArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ what, and is smaller where values are few or far apart.
 
 from __future__ import annotations
 
-from audit.measures import Parameters
-from audit.measures._columns import ColumnMeasure
-from audit.randomised.result import HiddenColumn
-from audit.reading import Undetermined
+from treewarden.audit.measures import Parameters
+from treewarden.audit.measures._columns import ColumnMeasure
+from treewarden.audit.randomised.result import HiddenColumn
+from treewarden.audit.reading import Undetermined
 
 TOO_FEW = Undetermined(
     "too few records have a value in every hidden column, so that no attack could be tried; "

@@ -7,10 +7,10 @@ The reading is the share of people with such a noisy value; of the column where 
 
 from __future__ import annotations
 
-from audit.measures import Parameter, Parameters
-from audit.measures._columns import ColumnMeasure
-from audit.randomised.result import HiddenColumn
-from audit.reading import Undetermined
+from treewarden.audit.measures import Parameter, Parameters
+from treewarden.audit.measures._columns import ColumnMeasure
+from treewarden.audit.randomised.result import HiddenColumn
+from treewarden.audit.reading import Undetermined
 
 
 class RandomisationBreach(ColumnMeasure):

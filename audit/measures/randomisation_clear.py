@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 
-from audit.measures import NoiseMeasure, Parameters
-from audit.randomised.result import Randomisation
-from audit.reading import Interval, Measurement, Spot
+from treewarden.audit.measures import NoiseMeasure, Parameters
+from treewarden.audit.randomised.result import Randomisation
+from treewarden.audit.reading import Interval, Measurement, Spot
 
 
 class RandomisationClear(NoiseMeasure):

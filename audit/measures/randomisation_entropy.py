@@ -8,9 +8,9 @@ for a domain of n of them: 0 where they are known.
 
 from __future__ import annotations
 
-from audit.measures import Parameters
-from audit.measures._columns import ColumnMeasure
-from audit.randomised.result import HiddenColumn
+from treewarden.audit.measures import Parameters
+from treewarden.audit.measures._columns import ColumnMeasure
+from treewarden.audit.randomised.result import HiddenColumn
 
 
 class RandomisationEntropy(ColumnMeasure):

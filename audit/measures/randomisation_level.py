@@ -7,9 +7,9 @@ the distribution and the other columns are known is read by ``randomisation_widt
 
 from __future__ import annotations
 
-from audit.measures import Parameters
-from audit.measures._columns import ColumnMeasure
-from audit.randomised.result import HiddenColumn
+from treewarden.audit.measures import Parameters
+from treewarden.audit.measures._columns import ColumnMeasure
+from treewarden.audit.randomised.result import HiddenColumn
 
 
 class RandomisationLevel(ColumnMeasure):

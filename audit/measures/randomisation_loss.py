@@ -7,9 +7,9 @@ exceed 1 - 2^-H(X), half for two that are equally likely: of few values, hold a 
 
 from __future__ import annotations
 
-from audit.measures import Parameters
-from audit.measures._columns import ColumnMeasure
-from audit.randomised.result import HiddenColumn
+from treewarden.audit.measures import Parameters
+from treewarden.audit.measures._columns import ColumnMeasure
+from treewarden.audit.randomised.result import HiddenColumn
 
 
 class RandomisationLoss(ColumnMeasure):

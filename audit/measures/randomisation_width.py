@@ -8,9 +8,9 @@ numbers are points: of two, one that is known with 95 % leaves a width of 0. It 
 
 from __future__ import annotations
 
-from audit.measures import Parameters
-from audit.measures._columns import ColumnMeasure
-from audit.randomised.result import HiddenColumn
+from treewarden.audit.measures import Parameters
+from treewarden.audit.measures._columns import ColumnMeasure
+from treewarden.audit.randomised.result import HiddenColumn
 
 
 class RandomisationWidth(ColumnMeasure):

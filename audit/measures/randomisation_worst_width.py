@@ -7,9 +7,9 @@ value with 95 %, as a share of the domain's width; of the column where it is sma
 
 from __future__ import annotations
 
-from audit.measures import Parameters
-from audit.measures._columns import ColumnMeasure
-from audit.randomised.result import HiddenColumn
+from treewarden.audit.measures import Parameters
+from treewarden.audit.measures._columns import ColumnMeasure
+from treewarden.audit.randomised.result import HiddenColumn
 
 
 class RandomisationWorstWidth(ColumnMeasure):

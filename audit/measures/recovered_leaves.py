@@ -10,11 +10,11 @@ the leaf values cannot be turned back, and then nobody may conclude that they ar
 
 from __future__ import annotations
 
-from audit.evidence import Evidence
-from audit.measures import Measure, Parameters, Source
-from audit.people.table_counts import UNNAMED_WEIGHTS
-from audit.reading import Interval, Measurement, Reading, Undetermined, exactly
-from ppdm_models.tree.tree import Quality, completed
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.measures import Measure, Parameters, Source
+from treewarden.audit.people.table_counts import UNNAMED_WEIGHTS
+from treewarden.audit.reading import Interval, Measurement, Reading, Undetermined, exactly
+from treewarden.ppdm_models.tree.tree import Quality, completed
 
 
 class RecoveredLeaves(Measure):

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import math
 
-from audit.evidence import Evidence
-from audit.measures import Measure, Parameters, Source
-from audit.reading import Measurement, Undetermined, exactly
-from ppdm_models.tree.ensemble import Ensemble
-from ppdm_models.tree.node_columns import is_inner
-from ppdm_models.tree.tree import Task, Tree
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.measures import Measure, Parameters, Source
+from treewarden.audit.reading import Measurement, Undetermined, exactly
+from treewarden.ppdm_models.tree.ensemble import Ensemble
+from treewarden.ppdm_models.tree.node_columns import is_inner
+from treewarden.ppdm_models.tree.tree import Task, Tree
 
 NOT_TREES = Undetermined(
     "the model has parts that are no trees, and what was fitted in them is not counted"

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import math
 
-from audit.evidence import Evidence
-from audit.measures import Measure, Parameter, Parameters, Source
-from audit.reading import Interval, Measurement, Spot, Undetermined
-from audit.spots import MOST_SPOTS
-from ppdm_models.tree.leaks import Leak, LeakGroup, LeakKind
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.measures import Measure, Parameter, Parameters, Source
+from treewarden.audit.reading import Interval, Measurement, Spot, Undetermined
+from treewarden.audit.spots import MOST_SPOTS
+from treewarden.ppdm_models.tree.leaks import Leak, LeakGroup, LeakKind
 
 ANY = "any"
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 
-from audit.evidence import Evidence
-from audit.measures import Measure, Parameters, Source
-from audit.measures._worlds import known_worlds
-from audit.reading import Measurement, Undetermined
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.measures import Measure, Parameters, Source
+from treewarden.audit.measures._worlds import known_worlds
+from treewarden.audit.reading import Measurement, Undetermined
 
 
 class SplitBits(Measure):

@@ -18,13 +18,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from audit.evidence import Evidence
-from audit.measures import Measure, Parameter, Parameters, PerPlace, Source
-from audit.measures._numbers import interval_note, known_numbers
-from audit.reading import Interval, Measurement, Undetermined
-from audit.spots import worst_spots
-from audit.values.found import ValueBounds
-from ppdm_models.arrays import BoolArray
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.measures import Measure, Parameter, Parameters, PerPlace, Source
+from treewarden.audit.measures._numbers import interval_note, known_numbers
+from treewarden.audit.reading import Interval, Measurement, Undetermined
+from treewarden.audit.spots import worst_spots
+from treewarden.audit.values.found import ValueBounds
+from treewarden.ppdm_models.arrays import BoolArray
 
 FEWEST_VALUES = 10
 """A target with fewer possible values is a class in all but name."""

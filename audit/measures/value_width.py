@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from audit.evidence import Evidence
-from audit.measures import Measure, Parameters, PerPlace, Source
-from audit.measures._numbers import interval_note, known_numbers
-from audit.reading import Interval, Measurement, Undetermined
-from audit.spots import worst_spots
-from audit.values.found import ValueBounds
-from ppdm_models.arrays import FloatArray
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.measures import Measure, Parameters, PerPlace, Source
+from treewarden.audit.measures._numbers import interval_note, known_numbers
+from treewarden.audit.reading import Interval, Measurement, Undetermined
+from treewarden.audit.spots import worst_spots
+from treewarden.audit.values.found import ValueBounds
+from treewarden.ppdm_models.arrays import FloatArray
 
 
 class ValueWidth(Measure):

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from audit.evidence import Evidence
-from audit.measures import Measure, Parameters, PerPlace, Source
-from audit.measures._worlds import known_worlds, true_values
-from audit.reading import Interval, Measurement, Undetermined
-from audit.spots import worst_spots
-from audit.worlds.result import Worlds
-from ppdm_models.arrays import FloatArray
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.measures import Measure, Parameters, PerPlace, Source
+from treewarden.audit.measures._worlds import known_worlds, true_values
+from treewarden.audit.reading import Interval, Measurement, Undetermined
+from treewarden.audit.spots import worst_spots
+from treewarden.audit.worlds.result import Worlds
+from treewarden.ppdm_models.arrays import FloatArray
 
 
 class WorldBounds(Measure):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from audit.ipopt.doors import door
-from audit.options import AuditOptions
-from audit.partial.flows import WORK
-from audit.worlds.clock import FOREVER, Clock, clock
+from treewarden.audit.ipopt.doors import door
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.partial.flows import WORK
+from treewarden.audit.worlds.clock import FOREVER, Clock, clock
 
 
 @dataclass(frozen=True, slots=True)

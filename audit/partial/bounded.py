@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.partial.flows import Ends
-from audit.partial.learned import Proofs
-from audit.people.population import Population
-from audit.reading import Undetermined
-from audit.worlds.result import Consistency, Worlds
-from ppdm_models.arrays import BoolArray, IndexArray, IntArray
+from treewarden.audit.partial.flows import Ends
+from treewarden.audit.partial.learned import Proofs
+from treewarden.audit.people.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.worlds.result import Consistency, Worlds
+from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 
 NOT_COUNTED = Undetermined("the tables that fit are not counted for who knows only some columns")
 

@@ -12,14 +12,14 @@ import time
 import numpy as np
 from scipy import optimize, sparse
 
-from audit.ipopt.program import SMALLEST_MASS, Program
-from audit.partial.allowance import Allowance
-from audit.partial.rows import Cells, Rows
-from audit.solver.block_solver import solve_task
-from audit.solver.interior import interior
-from audit.solver.task import CONVEX_TRIES, Task
-from ppdm_models.arrays import FloatArray
-from ppdm_models.tree.impurity import Criterion
+from treewarden.audit.ipopt.program import SMALLEST_MASS, Program
+from treewarden.audit.partial.allowance import Allowance
+from treewarden.audit.partial.rows import Cells, Rows
+from treewarden.audit.solver.block_solver import solve_task
+from treewarden.audit.solver.interior import interior
+from treewarden.audit.solver.task import CONVEX_TRIES, Task
+from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.tree.impurity import Criterion
 
 MOST_VARIABLES = 3_000
 """Cells of a table up to which IPOPT is asked: some seconds."""

@@ -14,18 +14,18 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from audit.estimate.violated import VIOLATION_SHARE
-from audit.partial.allowance import Allowance
-from audit.partial.classed import Classed
-from audit.partial.leaf_table import LeafTable
-from audit.partial.margins import HELD, MOST_GAP, ROUNDS, Held, Margins
-from audit.partial.network import Network
-from audit.partial.rows import Slopes
-from audit.reading import Undetermined
-from audit.system.leaf_knowledge import leaf_knowledge
-from audit.system.system import System, max_violation
-from audit.worlds.clock import Clock
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.audit.estimate.violated import VIOLATION_SHARE
+from treewarden.audit.partial.allowance import Allowance
+from treewarden.audit.partial.classed import Classed
+from treewarden.audit.partial.leaf_table import LeafTable
+from treewarden.audit.partial.margins import HELD, MOST_GAP, ROUNDS, Held, Margins
+from treewarden.audit.partial.network import Network
+from treewarden.audit.partial.rows import Slopes
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.system.leaf_knowledge import leaf_knowledge
+from treewarden.audit.system.system import System, max_violation
+from treewarden.audit.worlds.clock import Clock
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 
 NOT_SOLVED = Undetermined(
     "no estimate: what the file says of the classes in its leaves was not solved together with everybody's class"

@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from audit.partial.leaf_table import LeafTable
-from audit.partial.open_values import Arcs
-from audit.partial.saying import OPEN
-from audit.partial.splits import Held
-from audit.people.population import Population
-from audit.reading import Undetermined
-from ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.audit.partial.leaf_table import LeafTable
+from treewarden.audit.partial.open_values import Arcs
+from treewarden.audit.partial.saying import OPEN
+from treewarden.audit.partial.splits import Held
+from treewarden.audit.people.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 
 
 @dataclass(frozen=True, slots=True)

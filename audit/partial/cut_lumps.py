@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from audit.partial.cuts import Cut, Problem, Some
-from audit.partial.margins import Margins
-from audit.partial.rows import Slopes
-from audit.partial.splits import Held
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray, alike
+from treewarden.audit.partial.cuts import Cut, Problem, Some
+from treewarden.audit.partial.margins import Margins
+from treewarden.audit.partial.rows import Slopes
+from treewarden.audit.partial.splits import Held
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, alike
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,12 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from audit.partial.flows import MOST_PEOPLE
-from audit.partial.margins import HELD, SPARE
-from audit.partial.network import Network
-from audit.partial.splits import Beside, Choice, Held, besides
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from ppdm_models.tree.impurity import Criterion
+from treewarden.audit.partial.flows import MOST_PEOPLE
+from treewarden.audit.partial.margins import HELD, SPARE
+from treewarden.audit.partial.network import Network
+from treewarden.audit.partial.splits import Beside, Choice, Held, besides
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.ppdm_models.tree.impurity import Criterion
 
 
 @dataclass(frozen=True, slots=True)

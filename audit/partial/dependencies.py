@@ -12,11 +12,11 @@ from functools import cached_property
 
 import numpy as np
 
-from audit.adversary.declared import words_of
-from audit.partial.walk import Guess
-from audit.people.population import Population
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
+from treewarden.audit.adversary.declared import words_of
+from treewarden.audit.partial.walk import Guess
+from treewarden.audit.people.population import Population
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 
 SURPRISE = np.log(1e4)
 """People who agree in a hidden value do so by chance once in ten thousand times: -sum of ln(share of the value)."""

@@ -8,11 +8,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from ppdm_models.records.routing import prepared
-from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
-from ppdm_models.tree.predicate import CategoryTest, MissingTest, NumericTest, answer, atoms
-from ppdm_models.tree.tree import Feature, Tree
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.ppdm_models.records.routing import prepared
+from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
+from treewarden.ppdm_models.tree.predicate import (
+    CategoryTest,
+    MissingTest,
+    NumericTest,
+    answer,
+    atoms,
+)
+from treewarden.ppdm_models.tree.tree import Feature, Tree
 
 
 @dataclass(frozen=True, slots=True)

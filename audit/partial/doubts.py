@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from audit.adversary.knowledge import Knowledge, SplitLevel
-from audit.facts.stopped_leaves import is_known_learner, settings_in_force
-from audit.partial.leaf_table import LeafTable
-from audit.partial.splits import Choice, Held, compared
-from audit.partial.walk import Branches
-from audit.reading import Undetermined
-from ppdm_models.tree.tree import Tool
+from treewarden.audit.adversary.knowledge import Knowledge, SplitLevel
+from treewarden.audit.facts.stopped_leaves import is_known_learner, settings_in_force
+from treewarden.audit.partial.leaf_table import LeafTable
+from treewarden.audit.partial.splits import Choice, Held, compared
+from treewarden.audit.partial.walk import Branches
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.tree.tree import Tool
 
 ONLY_CLASSES = Undetermined(
     "what somebody learns who knows only some columns is worked out for trees that predict a class"

@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from audit.estimate.posterior import Posterior
-from audit.partial.allowance import Allowance
-from audit.partial.cut_lumps import Lumps, apart, lumps_of, slopes, together
-from audit.partial.cuts import Cut, Problem, broken
-from audit.partial.margins import MOST_GAP, ROUNDS, off_by
-from audit.partial.splits import Held
-from ppdm_models.arrays import FloatArray
+from treewarden.audit.estimate.posterior import Posterior
+from treewarden.audit.partial.allowance import Allowance
+from treewarden.audit.partial.cut_lumps import Lumps, apart, lumps_of, slopes, together
+from treewarden.audit.partial.cuts import Cut, Problem, broken
+from treewarden.audit.partial.margins import MOST_GAP, ROUNDS, off_by
+from treewarden.audit.partial.splits import Held
+from treewarden.ppdm_models.arrays import FloatArray
 
 SMALLEST = 1e-300
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.partial.domains import asked_by, domain_of, told_apart
-from audit.partial.secret import Secret
-from audit.people.population import Population
-from ppdm_models.arrays import BoolArray, IndexArray
-from ppdm_models.records.routing import Router
-from ppdm_models.tree.tree import Tree
+from treewarden.audit.partial.domains import asked_by, domain_of, told_apart
+from treewarden.audit.partial.secret import Secret
+from treewarden.audit.people.population import Population
+from treewarden.ppdm_models.arrays import BoolArray, IndexArray
+from treewarden.ppdm_models.records.routing import Router
+from treewarden.ppdm_models.tree.tree import Tree
 
 MOST_STOPS = 20_000_000
 """Trees times profiles times values up to which it is looked where people stop with each value."""

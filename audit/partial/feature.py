@@ -13,16 +13,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from audit.adversary.declared import words_of
-from audit.adversary.knowledge import SplitLevel
-from audit.estimate.posterior import certain
-from audit.options import DEFAULT, AuditOptions
-from audit.partial.allowance import FULL, Effort
-from audit.partial.bounded import Ranges, bounded
-from audit.partial.class_rows import NOT_USED as CLASSES_NOT_USED
-from audit.partial.class_rows import uncounted_places
-from audit.partial.dependencies import Closed, Codes, closed, guess_of
-from audit.partial.doubts import (
+from treewarden.audit.adversary.declared import words_of
+from treewarden.audit.adversary.knowledge import SplitLevel
+from treewarden.audit.estimate.posterior import certain
+from treewarden.audit.options import DEFAULT, AuditOptions
+from treewarden.audit.partial.allowance import FULL, Effort
+from treewarden.audit.partial.bounded import Ranges, bounded
+from treewarden.audit.partial.class_rows import NOT_USED as CLASSES_NOT_USED
+from treewarden.audit.partial.class_rows import uncounted_places
+from treewarden.audit.partial.dependencies import Closed, Codes, closed, guess_of
+from treewarden.audit.partial.doubts import (
     NO_SIZES,
     NOT_WHOLE,
     ONLY_CLASSES,
@@ -31,31 +31,31 @@ from audit.partial.doubts import (
     WITH_AND_WITHOUT,
     doubts_of,
 )
-from audit.partial.ground import Ground
-from audit.partial.leaf_table import are_sizes_published
-from audit.partial.learned import Proofs
-from audit.partial.open_values import secret_domain
-from audit.partial.outcome import NOT_USED as OUTCOME_NOT_USED
-from audit.partial.outcome import SPANNING as OUTCOME_SPANNING
-from audit.partial.outcome import Outcome, outcome_said, target_of
-from audit.partial.outlook import Look, Outlook
-from audit.partial.saying import Said, excluding, said_of
-from audit.partial.secret import Secret, of_one_attribute
-from audit.partial.secret_part import Part
-from audit.partial.seen import Seen
-from audit.partial.spanning import shown_by_both, spanning
-from audit.partial.sure_splits import choice_of
-from audit.partial.unsized import are_told_apart
-from audit.partial.unsized_secret import ALL_DECIDE, Unsized
-from audit.partial.walk import knower
-from audit.people.merged import merged
-from audit.people.population import Population
-from audit.reading import Undetermined
-from audit.worlds.clock import Clock
-from audit.worlds.result import Worlds
-from ppdm_models.arrays import FloatArray, IndexArray
-from ppdm_models.tree.column import CategoricalColumn
-from ppdm_models.tree.tree import Task, Tree
+from treewarden.audit.partial.ground import Ground
+from treewarden.audit.partial.leaf_table import are_sizes_published
+from treewarden.audit.partial.learned import Proofs
+from treewarden.audit.partial.open_values import secret_domain
+from treewarden.audit.partial.outcome import NOT_USED as OUTCOME_NOT_USED
+from treewarden.audit.partial.outcome import SPANNING as OUTCOME_SPANNING
+from treewarden.audit.partial.outcome import Outcome, outcome_said, target_of
+from treewarden.audit.partial.outlook import Look, Outlook
+from treewarden.audit.partial.saying import Said, excluding, said_of
+from treewarden.audit.partial.secret import Secret, of_one_attribute
+from treewarden.audit.partial.secret_part import Part
+from treewarden.audit.partial.seen import Seen
+from treewarden.audit.partial.spanning import shown_by_both, spanning
+from treewarden.audit.partial.sure_splits import choice_of
+from treewarden.audit.partial.unsized import are_told_apart
+from treewarden.audit.partial.unsized_secret import ALL_DECIDE, Unsized
+from treewarden.audit.partial.walk import knower
+from treewarden.audit.people.merged import merged
+from treewarden.audit.people.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.worlds.clock import Clock
+from treewarden.audit.worlds.result import Worlds
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.ppdm_models.tree.column import CategoricalColumn
+from treewarden.ppdm_models.tree.tree import Task, Tree
 
 NOT_TESTED = (
     "the tree does not ask about {name}: what is left is how common its values are in the table"

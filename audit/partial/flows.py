@@ -15,8 +15,8 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from audit.partial.network import Network
-from ppdm_models.arrays import BoolArray, IndexArray, IntArray
+from treewarden.audit.partial.network import Network
+from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 
 WORK = 2_000_000
 """Arcs to be looked at in all flows of an adversary, about half a second: the same on every machine."""

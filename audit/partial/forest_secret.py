@@ -12,27 +12,27 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from audit.adversary.knowledge import Knowledge, SplitLevel, resolved
-from audit.options import DEFAULT, AuditOptions
-from audit.partial.allowance import FULL, Effort
-from audit.partial.dependencies import Codes, closed
-from audit.partial.domains import told_apart
-from audit.partial.exchanges import Cells, exchangeable
-from audit.partial.feature import secret_seen_by
-from audit.partial.ground import Ground
-from audit.partial.leaf_table import are_sizes_published
-from audit.partial.secret import Secret
-from audit.partial.seen import Seen
-from audit.partial.size_secret import secret_seen_by_sizes
-from audit.people.forest import Forest
-from audit.people.merged import merged
-from audit.people.population import Population
-from audit.reading import Undetermined
-from audit.worlds.clock import Clock
-from audit.worlds.result import OUT_OF_TIME, Worlds
-from ppdm_models.arrays import IndexArray
-from ppdm_models.tree.ensemble import Ensemble
-from ppdm_models.tree.tree import Quality, Task, Tree
+from treewarden.audit.adversary.knowledge import Knowledge, SplitLevel, resolved
+from treewarden.audit.options import DEFAULT, AuditOptions
+from treewarden.audit.partial.allowance import FULL, Effort
+from treewarden.audit.partial.dependencies import Codes, closed
+from treewarden.audit.partial.domains import told_apart
+from treewarden.audit.partial.exchanges import Cells, exchangeable
+from treewarden.audit.partial.feature import secret_seen_by
+from treewarden.audit.partial.ground import Ground
+from treewarden.audit.partial.leaf_table import are_sizes_published
+from treewarden.audit.partial.secret import Secret
+from treewarden.audit.partial.seen import Seen
+from treewarden.audit.partial.size_secret import secret_seen_by_sizes
+from treewarden.audit.people.forest import Forest
+from treewarden.audit.people.merged import merged
+from treewarden.audit.people.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.worlds.clock import Clock
+from treewarden.audit.worlds.result import OUT_OF_TIME, Worlds
+from treewarden.ppdm_models.arrays import IndexArray
+from treewarden.ppdm_models.tree.ensemble import Ensemble
+from treewarden.ppdm_models.tree.tree import Quality, Task, Tree
 
 NOT_TOGETHER = "what several trees prove together of a column is not worked out: it may be more than each proves alone"
 NOT_ALL_TREES = "{:,} of {:,} trees do not publish how many people of each class their leaves hold: they may prove more"

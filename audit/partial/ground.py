@@ -6,13 +6,13 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from audit.adversary.knowledge import Knowledge
-from audit.partial.dependencies import Codes
-from audit.partial.domains import Domain, Test, asked_by, domain_of, told_apart
-from audit.partial.leaf_table import LeafTable, leaf_table
-from audit.partial.walk import Branches, branches
-from audit.people.population import Population
-from ppdm_models.tree.tree import Tree
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.partial.dependencies import Codes
+from treewarden.audit.partial.domains import Domain, Test, asked_by, domain_of, told_apart
+from treewarden.audit.partial.leaf_table import LeafTable, leaf_table
+from treewarden.audit.partial.walk import Branches, branches
+from treewarden.audit.people.population import Population
+from treewarden.ppdm_models.tree.tree import Tree
 
 
 @dataclass(frozen=True, eq=False)

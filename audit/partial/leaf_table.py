@@ -11,23 +11,23 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from audit.adversary.knowledge import Knowledge, SplitLevel
-from audit.estimate.estimate import estimate
-from audit.estimate.posterior import Posterior, certain
-from audit.facts.case import Case
-from audit.facts.grower import incomplete_records
-from audit.facts.leaf_facts import leaf_facts
-from audit.options import DEFAULT, AuditOptions
-from audit.people.members import members
-from audit.people.population import Population
-from audit.reading import Undetermined
-from audit.system.system import System, build_system
-from audit.worlds.clock import Clock
-from audit.worlds.doubts import reason_in_doubt
-from audit.worlds.result import Consistency, Worlds
-from ppdm_models.arrays import FloatArray, IndexArray, IntArray
-from ppdm_models.tree.column import CategoricalColumn
-from ppdm_models.tree.tree import Tree, count_of
+from treewarden.audit.adversary.knowledge import Knowledge, SplitLevel
+from treewarden.audit.estimate.estimate import estimate
+from treewarden.audit.estimate.posterior import Posterior, certain
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.grower import incomplete_records
+from treewarden.audit.facts.leaf_facts import leaf_facts
+from treewarden.audit.options import DEFAULT, AuditOptions
+from treewarden.audit.people.members import members
+from treewarden.audit.people.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.system.system import System, build_system
+from treewarden.audit.worlds.clock import Clock
+from treewarden.audit.worlds.doubts import reason_in_doubt
+from treewarden.audit.worlds.result import Consistency, Worlds
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
+from treewarden.ppdm_models.tree.column import CategoricalColumn
+from treewarden.ppdm_models.tree.tree import Tree, count_of
 
 LEAF = "leaf"
 NOT_ASKED = Undetermined("there is one table of these leaves alone")

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from audit.partial.network import Network
-from audit.partial.scaling import GAP, Spread
-from ppdm_models.arrays import BoolArray, FloatArray
+from treewarden.audit.partial.network import Network
+from treewarden.audit.partial.scaling import GAP, Spread
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from audit.partial.allowance import Allowance
-from audit.partial.by_ipopt import by_ipopt
-from audit.partial.multipliers import multipliers
-from audit.partial.rows import Cells, Rows, Slopes, cells_of, rows_over
-from audit.partial.scaling import weighed
-from ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.audit.partial.allowance import Allowance
+from treewarden.audit.partial.by_ipopt import by_ipopt
+from treewarden.audit.partial.multipliers import multipliers
+from treewarden.audit.partial.rows import Cells, Rows, Slopes, cells_of, rows_over
+from treewarden.audit.partial.scaling import weighed
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 
 HELD = 1e-7
 """A row holds where it is broken by less, for each person it speaks of."""

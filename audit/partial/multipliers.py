@@ -15,9 +15,9 @@ import numpy as np
 from scipy import linalg, optimize, sparse
 from threadpoolctl import ThreadpoolController
 
-from audit.partial.allowance import Allowance
-from audit.partial.rows import Cells, Rows
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.audit.partial.allowance import Allowance
+from treewarden.audit.partial.rows import Cells, Rows
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 
 STEPS = 200
 FEWEST_STEPS = 5

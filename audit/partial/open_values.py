@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.partial.domains import Domain, domain_of
-from audit.partial.ground import Ground
-from audit.partial.saying import OPEN, Said
-from audit.partial.secret import Secret
-from audit.partial.walk import Knower, places
-from audit.people.population import Population
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
+from treewarden.audit.partial.domains import Domain, domain_of
+from treewarden.audit.partial.ground import Ground
+from treewarden.audit.partial.saying import OPEN, Said
+from treewarden.audit.partial.secret import Secret
+from treewarden.audit.partial.walk import Knower, places
+from treewarden.audit.people.population import Population
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)

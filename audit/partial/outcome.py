@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from audit.adversary.declared import words_of
-from audit.partial.dependencies import given_away, gives_all
-from audit.partial.saying import OPEN
-from audit.people.population import Population
-from audit.reading import Undetermined
-from ppdm_models.arrays import BoolArray, IndexArray
-from ppdm_models.tree.column import CategoricalColumn
-from ppdm_models.tree.tree import Tree
+from treewarden.audit.adversary.declared import words_of
+from treewarden.audit.partial.dependencies import given_away, gives_all
+from treewarden.audit.partial.saying import OPEN
+from treewarden.audit.people.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import BoolArray, IndexArray
+from treewarden.ppdm_models.tree.column import CategoricalColumn
+from treewarden.ppdm_models.tree.tree import Tree
 
 TARGET = ""
 """What the target is called among the people's columns here: no column is called that."""

@@ -7,32 +7,32 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from audit.estimate.posterior import Posterior
-from audit.options import AuditOptions
-from audit.partial.allowance import Allowance, allowed
-from audit.partial.bounded import Ranges
-from audit.partial.class_rows import NOT_SOLVED, under_rows
-from audit.partial.classed import Classed, classed
-from audit.partial.cuts import Problem, Some
-from audit.partial.doubts import (
+from treewarden.audit.estimate.posterior import Posterior
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.partial.allowance import Allowance, allowed
+from treewarden.audit.partial.bounded import Ranges
+from treewarden.audit.partial.class_rows import NOT_SOLVED, under_rows
+from treewarden.audit.partial.classed import Classed, classed
+from treewarden.audit.partial.cuts import Problem, Some
+from treewarden.audit.partial.doubts import (
     NOT_COMPARED,
     why_broken,
 )
-from audit.partial.enforced import spread_under
-from audit.partial.leaf_table import LeafTable
-from audit.partial.learned import Proofs
-from audit.partial.margins import off_by
-from audit.partial.open_values import Arcs, arcs_of, joined
-from audit.partial.saying import OPEN, Said
-from audit.partial.scaling import GAP
-from audit.partial.secret import Secret
-from audit.partial.secret_part import Part, in_order, part_of
-from audit.partial.spanning import spanning
-from audit.partial.splits import Choice, Held
-from audit.partial.walk import Knower
-from audit.people.population import Population
-from audit.reading import Undetermined
-from ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.audit.partial.enforced import spread_under
+from treewarden.audit.partial.leaf_table import LeafTable
+from treewarden.audit.partial.learned import Proofs
+from treewarden.audit.partial.margins import off_by
+from treewarden.audit.partial.open_values import Arcs, arcs_of, joined
+from treewarden.audit.partial.saying import OPEN, Said
+from treewarden.audit.partial.scaling import GAP
+from treewarden.audit.partial.secret import Secret
+from treewarden.audit.partial.secret_part import Part, in_order, part_of
+from treewarden.audit.partial.spanning import spanning
+from treewarden.audit.partial.splits import Choice, Held
+from treewarden.audit.partial.walk import Knower
+from treewarden.audit.people.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from ppdm_models.records.branching import Branching
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.ppdm_models.records.branching import Branching
 
 MOST_CELLS = 5_000_000
 """Nodes times columns of a tree up to which it is done so."""

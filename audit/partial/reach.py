@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from audit.partial.walk import Knower, places
-from ppdm_models.arrays import BoolArray, IndexArray
+from treewarden.audit.partial.walk import Knower, places
+from treewarden.ppdm_models.arrays import BoolArray, IndexArray
 
 MOST_KEPT = 4_000_000
 """Profiles at places that are kept at a time."""

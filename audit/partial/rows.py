@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 
 MOST_SPOKEN = 25_000_000
 """What cells count in all rows together, up to which rows are put in: 600 MB, by rows and by cells."""

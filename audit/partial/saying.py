@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from audit.partial.dependencies import SURPRISE, Codes, given_away
-from audit.partial.domains import Domain
-from audit.partial.secret import Secret, telling
-from audit.partial.walk import Masks
-from audit.people.population import Population
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from treewarden.audit.partial.dependencies import SURPRISE, Codes, given_away
+from treewarden.audit.partial.domains import Domain
+from treewarden.audit.partial.secret import Secret, telling
+from treewarden.audit.partial.walk import Masks
+from treewarden.audit.people.population import Population
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 
 SECRET = ""
 """What the secret is called among the people's columns, by its values or bins: no column is called that."""

@@ -16,8 +16,8 @@ from scipy import linalg, sparse
 from scipy.sparse import csgraph
 from scipy.sparse.linalg import splu
 
-from audit.partial.network import Network
-from ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.audit.partial.network import Network
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 
 SWEEPS = 30
 STEPS = 60

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.partial.dependencies import Codes, given_away, with_given
-from audit.people.population import Population
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from ppdm_models.errors import KnowledgeError
-from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn, number_text
+from treewarden.audit.partial.dependencies import Codes, given_away, with_given
+from treewarden.audit.people.population import Population
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.ppdm_models.errors import KnowledgeError
+from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn, number_text
 
 MOST_VALUES = 10
 """So many different numbers are values by themselves; more need bins."""

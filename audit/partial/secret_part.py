@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from audit.partial.bounded import Ranges, ranges
-from audit.partial.flows import Rooms, ends
-from audit.partial.leaf_table import LeafTable
-from audit.partial.learned import Proofs
-from audit.partial.network import Network, network
-from audit.partial.open_values import Arcs
-from audit.partial.scaling import GAP, Spread, spread
-from audit.partial.splits import Held, held
-from audit.people.population import Population
-from ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.audit.partial.bounded import Ranges, ranges
+from treewarden.audit.partial.flows import Rooms, ends
+from treewarden.audit.partial.leaf_table import LeafTable
+from treewarden.audit.partial.learned import Proofs
+from treewarden.audit.partial.network import Network, network
+from treewarden.audit.partial.open_values import Arcs
+from treewarden.audit.partial.scaling import GAP, Spread, spread
+from treewarden.audit.partial.splits import Held, held
+from treewarden.audit.people.population import Population
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 
 
 @dataclass(frozen=True, slots=True)

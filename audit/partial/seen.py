@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from audit.adversary.knowledge import Knowledge, SplitLevel
-from audit.estimate.posterior import Posterior
-from audit.estimate.report import SolverReport
-from audit.options import DEFAULT, AuditOptions
-from audit.partial.allowance import FULL, Effort, allowed
-from audit.partial.bounded import Ranges, bounded, ranges
-from audit.partial.cuts import Problem, Some
-from audit.partial.dependencies import closed, guess_of
-from audit.partial.doubts import (
+from treewarden.audit.adversary.knowledge import Knowledge, SplitLevel
+from treewarden.audit.estimate.posterior import Posterior
+from treewarden.audit.estimate.report import SolverReport
+from treewarden.audit.options import DEFAULT, AuditOptions
+from treewarden.audit.partial.allowance import FULL, Effort, allowed
+from treewarden.audit.partial.bounded import Ranges, bounded, ranges
+from treewarden.audit.partial.cuts import Problem, Some
+from treewarden.audit.partial.dependencies import closed, guess_of
+from treewarden.audit.partial.doubts import (
     NO_SIZES,
     NOT_COMPARED,
     NOT_WHOLE,
@@ -27,21 +27,21 @@ from audit.partial.doubts import (
     doubts_of,
     why_broken,
 )
-from audit.partial.enforced import enforced
-from audit.partial.flows import Rooms, ends
-from audit.partial.ground import Ground
-from audit.partial.leaf_table import LeafTable, are_sizes_published
-from audit.partial.learned import Proofs, proofs, shares
-from audit.partial.network import Network, network
-from audit.partial.outcome import NOT_USED, SPANNING, outcome_said, target_of
-from audit.partial.reach import Reach, reach
-from audit.partial.saying import OPEN
-from audit.partial.scaling import GAP, Spread, spread
-from audit.partial.shown import shown
-from audit.partial.spanning import shown_by_both, spanning
-from audit.partial.splits import Choice, held
-from audit.partial.sure_splits import choice_of
-from audit.partial.unsized import (
+from treewarden.audit.partial.enforced import enforced
+from treewarden.audit.partial.flows import Rooms, ends
+from treewarden.audit.partial.ground import Ground
+from treewarden.audit.partial.leaf_table import LeafTable, are_sizes_published
+from treewarden.audit.partial.learned import Proofs, proofs, shares
+from treewarden.audit.partial.network import Network, network
+from treewarden.audit.partial.outcome import NOT_USED, SPANNING, outcome_said, target_of
+from treewarden.audit.partial.reach import Reach, reach
+from treewarden.audit.partial.saying import OPEN
+from treewarden.audit.partial.scaling import GAP, Spread, spread
+from treewarden.audit.partial.shown import shown
+from treewarden.audit.partial.spanning import shown_by_both, spanning
+from treewarden.audit.partial.splits import Choice, held
+from treewarden.audit.partial.sure_splits import choice_of
+from treewarden.audit.partial.unsized import (
     SIZES_UNKNOWN,
     are_told_apart,
     can_hold,
@@ -49,15 +49,15 @@ from audit.partial.unsized import (
     unsized_proofs,
     unsized_worlds,
 )
-from audit.partial.walk import Knower, knower
-from audit.partial.with_outcome import with_outcome
-from audit.people.merged import merged
-from audit.people.population import Population
-from audit.reading import Undetermined
-from audit.worlds.clock import Clock
-from audit.worlds.result import Witness, Worlds
-from ppdm_models.arrays import FloatArray, IndexArray, IntArray
-from ppdm_models.tree.tree import Task
+from treewarden.audit.partial.walk import Knower, knower
+from treewarden.audit.partial.with_outcome import with_outcome
+from treewarden.audit.people.merged import merged
+from treewarden.audit.people.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.worlds.clock import Clock
+from treewarden.audit.worlds.result import Witness, Worlds
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
+from treewarden.ppdm_models.tree.tree import Task
 
 IN_ALL_LEAVES = "every leaf that can hold such a person holds this value alone"
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from audit.partial.flows import filled, table_of
-from audit.partial.network import Network
-from audit.people.population import Population
-from audit.worlds.result import Witness, Worlds
-from ppdm_models.arrays import IndexArray, IntArray
+from treewarden.audit.partial.flows import filled, table_of
+from treewarden.audit.partial.network import Network
+from treewarden.audit.people.population import Population
+from treewarden.audit.worlds.result import Witness, Worlds
+from treewarden.ppdm_models.arrays import IndexArray, IntArray
 
 MOST_SHOWN = 3
 """Profiles of which a table is shown, those of most people first."""

@@ -12,18 +12,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from audit.partial.domains import Domain, asked_by, domain_of
-from audit.partial.plain_sizes import covered, held_at, plain_tree, settled
-from audit.partial.walk import Branches, branches
-from audit.people.forest import Forest
-from audit.people.population import Population
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from ppdm_models.records.branching import Matrix, branching
-from ppdm_models.records.routing import SEVERAL, prepared
-from ppdm_models.tree.column import Column, Columns, NumericColumn
-from ppdm_models.tree.node_columns import totals_of
-from ppdm_models.tree.predicate import answer
-from ppdm_models.tree.tree import Missing, Tree
+from treewarden.audit.partial.domains import Domain, asked_by, domain_of
+from treewarden.audit.partial.plain_sizes import covered, held_at, plain_tree, settled
+from treewarden.audit.partial.walk import Branches, branches
+from treewarden.audit.people.forest import Forest
+from treewarden.audit.people.population import Population
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.ppdm_models.records.branching import Matrix, branching
+from treewarden.ppdm_models.records.routing import SEVERAL, prepared
+from treewarden.ppdm_models.tree.column import Column, Columns, NumericColumn
+from treewarden.ppdm_models.tree.node_columns import totals_of
+from treewarden.ppdm_models.tree.predicate import answer
+from treewarden.ppdm_models.tree.tree import Missing, Tree
 
 MOST_VISITS = 20_000_000
 """Pairs of a profile and a node that are looked at in all trees together: two seconds at most."""

@@ -11,17 +11,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from audit.partial.bounded import bounded
-from audit.partial.learned import Proofs
-from audit.partial.secret import MISSING, Secret
-from audit.partial.seen import Seen
-from audit.partial.size_inference import SizeClaim, claims_of
-from audit.people.forest import Forest
-from audit.people.merged import merged
-from audit.people.population import Population
-from audit.reading import Undetermined
-from ppdm_models.arrays import BoolArray
-from ppdm_models.tree.column import NumericColumn
+from treewarden.audit.partial.bounded import bounded
+from treewarden.audit.partial.learned import Proofs
+from treewarden.audit.partial.secret import MISSING, Secret
+from treewarden.audit.partial.seen import Seen
+from treewarden.audit.partial.size_inference import SizeClaim, claims_of
+from treewarden.audit.people.forest import Forest
+from treewarden.audit.people.merged import merged
+from treewarden.audit.people.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import BoolArray
+from treewarden.ppdm_models.tree.column import NumericColumn
 
 ONLY_SIZES = (
     "the model publishes how many people its nodes hold, and no counts of classes there: what sizes prove is told, "

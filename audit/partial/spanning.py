@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from audit.estimate.posterior import Posterior
-from audit.reading import Undetermined
-from audit.worlds.result import Worlds
+from treewarden.audit.estimate.posterior import Posterior
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.worlds.result import Worlds
 
 SAYING_NOT_USED = "what other columns say of the secret is not used of tables that fit"
 

@@ -15,13 +15,13 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from audit.partial.network import Network
-from audit.partial.scaling import Spread
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from ppdm_models.tree.column import Column, NumericColumn
-from ppdm_models.tree.impurity import Criterion
-from ppdm_models.tree.node_table import parents_of
-from ppdm_models.tree.tree import Tree
+from treewarden.audit.partial.network import Network
+from treewarden.audit.partial.scaling import Spread
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.ppdm_models.tree.column import Column, NumericColumn
+from treewarden.ppdm_models.tree.impurity import Criterion
+from treewarden.ppdm_models.tree.node_table import parents_of
+from treewarden.ppdm_models.tree.tree import Tree
 
 BROKEN = (
     "no estimate: {broken:,} of {rows:,} other splits on known columns would be better than the chosen ones at the "

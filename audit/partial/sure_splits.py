@@ -6,28 +6,28 @@ from dataclasses import replace
 
 import numpy as np
 
-from audit.adversary.knowledge import Knowledge
-from audit.facts.case import Case
-from audit.facts.grower import grower
-from audit.facts.kind import TRUTH_TOLERANCE_SHARE
-from audit.facts.node_candidates import (
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.grower import grower
+from treewarden.audit.facts.kind import TRUTH_TOLERANCE_SHARE
+from treewarden.audit.facts.node_candidates import (
     grouping_of_categories,
     is_used_above,
     left_out,
     left_out_at,
     of_everybody,
 )
-from audit.facts.rows import Grouping, SplitFamily
-from audit.partial.doubts import SPLITS_NOT_USED
-from audit.partial.leaf_table import LeafTable
-from audit.partial.splits import Choice, SureSplits, left_of
-from audit.people.members import members
-from audit.people.population import Population
-from audit.reading import Undetermined
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from ppdm_models.tree.column import Column, NumericColumn
-from ppdm_models.tree.impurity import Criterion
-from ppdm_models.tree.tree import Tree
+from treewarden.audit.facts.rows import Grouping, SplitFamily
+from treewarden.audit.partial.doubts import SPLITS_NOT_USED
+from treewarden.audit.partial.leaf_table import LeafTable
+from treewarden.audit.partial.splits import Choice, SureSplits, left_of
+from treewarden.audit.people.members import members
+from treewarden.audit.people.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.ppdm_models.tree.column import Column, NumericColumn
+from treewarden.ppdm_models.tree.impurity import Criterion
+from treewarden.ppdm_models.tree.tree import Tree
 
 
 def choice_of(

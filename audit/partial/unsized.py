@@ -15,19 +15,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from audit.estimate.posterior import Posterior
-from audit.facts.leaf_facts import leaf_facts
-from audit.options import DEFAULT, AuditOptions
-from audit.partial.bounded import bounded
-from audit.partial.leaf_table import LeafTable
-from audit.partial.learned import Proofs
-from audit.partial.reach import Reach
-from audit.partial.walk import Knower, Place, places
-from audit.people.population import Population
-from audit.reading import Undetermined
-from audit.worlds.result import Worlds
-from ppdm_models.arrays import BoolArray, FloatArray
-from ppdm_models.tree.tree import Node
+from treewarden.audit.estimate.posterior import Posterior
+from treewarden.audit.facts.leaf_facts import leaf_facts
+from treewarden.audit.options import DEFAULT, AuditOptions
+from treewarden.audit.partial.bounded import bounded
+from treewarden.audit.partial.leaf_table import LeafTable
+from treewarden.audit.partial.learned import Proofs
+from treewarden.audit.partial.reach import Reach
+from treewarden.audit.partial.walk import Knower, Place, places
+from treewarden.audit.people.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.worlds.result import Worlds
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray
+from treewarden.ppdm_models.tree.tree import Node
 
 SIZES_UNKNOWN = (
     "the file does not say how many people are in each leaf: the estimate spans what the shares of hidden values among "

@@ -13,20 +13,26 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from audit.estimate.posterior import Posterior
-from audit.options import AuditOptions
-from audit.partial.domains import Domain
-from audit.partial.leaf_table import LeafTable
-from audit.partial.learned import Proofs
-from audit.partial.open_values import Arcs, values_of
-from audit.partial.secret import Secret
-from audit.partial.secret_part import summed
-from audit.partial.seen import Seen
-from audit.partial.unsized import SIZES_UNKNOWN, averaged, between, can_hold, unsized_worlds
-from audit.partial.walk import Knower, Place
-from audit.people.population import Population
-from audit.reading import Undetermined
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.audit.estimate.posterior import Posterior
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.partial.domains import Domain
+from treewarden.audit.partial.leaf_table import LeafTable
+from treewarden.audit.partial.learned import Proofs
+from treewarden.audit.partial.open_values import Arcs, values_of
+from treewarden.audit.partial.secret import Secret
+from treewarden.audit.partial.secret_part import summed
+from treewarden.audit.partial.seen import Seen
+from treewarden.audit.partial.unsized import (
+    SIZES_UNKNOWN,
+    averaged,
+    between,
+    can_hold,
+    unsized_worlds,
+)
+from treewarden.audit.partial.walk import Knower, Place
+from treewarden.audit.people.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 
 ALL_DECIDE = "every leaf that can hold such a person leaves this value alone"
 

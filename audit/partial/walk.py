@@ -12,11 +12,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from audit.partial.domains import Domain
-from ppdm_models.arrays import BoolArray, IndexArray
-from ppdm_models.records.routing import prepared
-from ppdm_models.tree.column import Column, Columns
-from ppdm_models.tree.predicate import (
+from treewarden.audit.partial.domains import Domain
+from treewarden.ppdm_models.arrays import BoolArray, IndexArray
+from treewarden.ppdm_models.records.routing import prepared
+from treewarden.ppdm_models.tree.column import Column, Columns
+from treewarden.ppdm_models.tree.predicate import (
     Answer,
     Predicate,
     answer,
@@ -25,7 +25,7 @@ from ppdm_models.tree.predicate import (
     refusals,
     refused_by,
 )
-from ppdm_models.tree.tree import Missing, NoTrueChild, Tree
+from treewarden.ppdm_models.tree.tree import Missing, NoTrueChild, Tree
 
 Masks = Mapping[str, BoolArray]
 """By hidden column, which values of its domain a path leaves open; a column that no test asked about is not there."""

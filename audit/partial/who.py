@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 
-from audit.adversary.declared import Declared, words_of
-from audit.adversary.presets import ALL, PRESETS, USUAL
-from ppdm_models.errors import KnowledgeError
-from ppdm_models.records.matching import are_alike
-from ppdm_models.records.table import listed, near_text
+from treewarden.audit.adversary.declared import Declared, words_of
+from treewarden.audit.adversary.presets import ALL, PRESETS, USUAL
+from treewarden.ppdm_models.errors import KnowledgeError
+from treewarden.ppdm_models.records.matching import are_alike
+from treewarden.ppdm_models.records.table import listed, near_text
 
 WORDS = (ALL, *PRESETS)
 """What can stand for a list of columns."""

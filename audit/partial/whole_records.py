@@ -10,20 +10,20 @@ from dataclasses import replace
 
 import numpy as np
 
-from audit.estimate.estimate import estimate
-from audit.facts.case import Case
-from audit.facts.grower import incomplete_records
-from audit.options import AuditOptions
-from audit.partial.ground import Ground
-from audit.partial.seen import Seen
-from audit.partial.spanning import spanning
-from audit.people.members import members
-from audit.people.merged import merged
-from audit.reading import Undetermined
-from audit.system.system import build_system
-from audit.worlds.clock import Clock
-from audit.worlds.doubts import reason_in_doubt
-from audit.worlds.result import Consistency
+from treewarden.audit.estimate.estimate import estimate
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.grower import incomplete_records
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.partial.ground import Ground
+from treewarden.audit.partial.seen import Seen
+from treewarden.audit.partial.spanning import spanning
+from treewarden.audit.people.members import members
+from treewarden.audit.people.merged import merged
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.system.system import build_system
+from treewarden.audit.worlds.clock import Clock
+from treewarden.audit.worlds.doubts import reason_in_doubt
+from treewarden.audit.worlds.result import Consistency
 
 
 def are_told(ground: Ground, known: Collection[str]) -> bool:

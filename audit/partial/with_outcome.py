@@ -5,24 +5,24 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from audit.estimate.posterior import Posterior
-from audit.partial.allowance import Allowance
-from audit.partial.bounded import bounded, ranges
-from audit.partial.classed import classed
-from audit.partial.cuts import Problem, Some
-from audit.partial.doubts import NOT_COMPARED, why_broken
-from audit.partial.enforced import enforced
-from audit.partial.flows import Rooms, ends
-from audit.partial.leaf_table import LeafTable
-from audit.partial.learned import Proofs, proofs, shares
-from audit.partial.network import network
-from audit.partial.reach import Reach
-from audit.partial.scaling import GAP, spread
-from audit.partial.splits import Choice, held
-from audit.people.population import Population
-from audit.reading import Undetermined
-from audit.worlds.result import Worlds
-from ppdm_models.arrays import IndexArray
+from treewarden.audit.estimate.posterior import Posterior
+from treewarden.audit.partial.allowance import Allowance
+from treewarden.audit.partial.bounded import bounded, ranges
+from treewarden.audit.partial.classed import classed
+from treewarden.audit.partial.cuts import Problem, Some
+from treewarden.audit.partial.doubts import NOT_COMPARED, why_broken
+from treewarden.audit.partial.enforced import enforced
+from treewarden.audit.partial.flows import Rooms, ends
+from treewarden.audit.partial.leaf_table import LeafTable
+from treewarden.audit.partial.learned import Proofs, proofs, shares
+from treewarden.audit.partial.network import network
+from treewarden.audit.partial.reach import Reach
+from treewarden.audit.partial.scaling import GAP, spread
+from treewarden.audit.partial.splits import Choice, held
+from treewarden.audit.people.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.worlds.result import Worlds
+from treewarden.ppdm_models.arrays import IndexArray
 
 
 def with_outcome(

@@ -9,21 +9,21 @@ from typing import TypeVar
 
 import numpy as np
 
-from audit.people.leaves import Leaves, leaves_at, leaves_of, whole_of
-from audit.people.population import Population
-from audit.people.sending import refused_profiles, sent
-from audit.people.standing import Standing
-from audit.people.table_counts import check_counts, count_gaps, has_sums
-from audit.reading import Reading, Undetermined, exactly
-from audit.stages import Share
-from ppdm_models.arrays import FloatArray, IndexArray
-from ppdm_models.errors import TableError
-from ppdm_models.records.predict import labels, predict
-from ppdm_models.records.routing import NOWHERE
-from ppdm_models.tree.column import Columns
-from ppdm_models.tree.ensemble import Ensemble, Model
-from ppdm_models.tree.node_columns import is_inner, totals_of, where_of
-from ppdm_models.tree.tree import Quality, Task, Tree
+from treewarden.audit.people.leaves import Leaves, leaves_at, leaves_of, whole_of
+from treewarden.audit.people.population import Population
+from treewarden.audit.people.sending import refused_profiles, sent
+from treewarden.audit.people.standing import Standing
+from treewarden.audit.people.table_counts import check_counts, count_gaps, has_sums
+from treewarden.audit.reading import Reading, Undetermined, exactly
+from treewarden.audit.stages import Share
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.records.predict import labels, predict
+from treewarden.ppdm_models.records.routing import NOWHERE
+from treewarden.ppdm_models.tree.column import Columns
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
+from treewarden.ppdm_models.tree.node_columns import is_inner, totals_of, where_of
+from treewarden.ppdm_models.tree.tree import Quality, Task, Tree
 
 DRAWS = (
     "the counts in the file are of a random sample: they count draws, and who was drawn twice counts twice, so no "

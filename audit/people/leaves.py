@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from audit.people.population import Population
-from audit.people.standing import Standing, crowd_of
-from audit.people.target import label_of
-from audit.reading import Undetermined
-from ppdm_models.arrays import FloatArray, IndexArray
-from ppdm_models.tree.node_columns import class_counts_of, labels_of, totals_of, where_of
-from ppdm_models.tree.node_table import NodeTable
-from ppdm_models.tree.tree import Node, Task, Tree, completed, count_of
+from treewarden.audit.people.population import Population
+from treewarden.audit.people.standing import Standing, crowd_of
+from treewarden.audit.people.target import label_of
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.ppdm_models.tree.node_columns import class_counts_of, labels_of, totals_of, where_of
+from treewarden.ppdm_models.tree.node_table import NodeTable
+from treewarden.ppdm_models.tree.tree import Node, Task, Tree, completed, count_of
 
 SUMS_OF_WEIGHTS = Undetermined(
     "the numbers in the file are sums of sampling weights, not of people"

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppdm_models.arrays import IndexArray
-from ppdm_models.tree.tree import Tree
+from treewarden.ppdm_models.arrays import IndexArray
+from treewarden.ppdm_models.tree.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from audit.people.population import Population, distinct
-from audit.reading import Undetermined
-from ppdm_models.arrays import IndexArray
-from ppdm_models.records.routing import NOWHERE
+from treewarden.audit.people.population import Population, distinct
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import IndexArray
+from treewarden.ppdm_models.records.routing import NOWHERE
 
 NO_NUMBERS = Undetermined("numbers are told of whoever knows all quasi-identifiers")
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 
 MOST_DECIMALS = 9
 MOST_STEPS = 2**30

@@ -7,25 +7,25 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from audit.people.numbers import Numbers, numbers_of
-from audit.people.table_counts import (
+from treewarden.audit.people.numbers import Numbers, numbers_of
+from treewarden.audit.people.table_counts import (
     check_counts,
     count_gaps,
     fitting_column,
     has_sums,
     has_unnamed_weights,
 )
-from audit.people.target import check_target, rival
-from audit.people.weights import Weights, weighing
-from audit.reading import Undetermined
-from ppdm_models.arrays import FloatArray, IndexArray, alike, ranks
-from ppdm_models.errors import TableError
-from ppdm_models.records.matching import matched, target_in
-from ppdm_models.records.routing import NOWHERE, SEVERAL, route
-from ppdm_models.records.table import Table
-from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn, number_text
-from ppdm_models.tree.ensemble import Model, trees_of
-from ppdm_models.tree.tree import Feature, Task, Tree
+from treewarden.audit.people.target import check_target, rival
+from treewarden.audit.people.weights import Weights, weighing
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray, alike, ranks
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.records.matching import matched, target_in
+from treewarden.ppdm_models.records.routing import NOWHERE, SEVERAL, route
+from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn, number_text
+from treewarden.ppdm_models.tree.ensemble import Model, trees_of
+from treewarden.ppdm_models.tree.tree import Feature, Task, Tree
 
 NEARLY_UNIQUE_SHARE = 0.9
 MOST_LISTED = 6

@@ -9,9 +9,9 @@ from itertools import combinations
 
 import numpy as np
 
-from ppdm_models.arrays import IndexArray
-from ppdm_models.errors import TableError, TreewardenError
-from ppdm_models.records.table import Table
+from treewarden.ppdm_models.arrays import IndexArray
+from treewarden.ppdm_models.errors import TableError, TreewardenError
+from treewarden.ppdm_models.records.table import Table
 
 NO_ID_SHARED = (
     "no {!r} of it is in {} as well; write ids in the same way in all tables, or give the tables "

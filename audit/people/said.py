@@ -16,16 +16,16 @@ from operator import itemgetter
 
 import numpy as np
 
-from audit.people.forest import DRAWS, Forest, joined, sample_in_words
-from audit.people.leaves import Leaves, described
-from audit.people.population import Population
-from audit.reading import Undetermined
-from ppdm_models.arrays import FloatArray, IndexArray
-from ppdm_models.meaning.consistency import is_whole
-from ppdm_models.meaning.support import REASONS
-from ppdm_models.records.routing import NOWHERE
-from ppdm_models.tree.ensemble import Ensemble, Model, trees_of
-from ppdm_models.tree.tree import Node, Quality, Tree, completed, count_of
+from treewarden.audit.people.forest import DRAWS, Forest, joined, sample_in_words
+from treewarden.audit.people.leaves import Leaves, described
+from treewarden.audit.people.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.ppdm_models.meaning.consistency import is_whole
+from treewarden.ppdm_models.meaning.support import REASONS
+from treewarden.ppdm_models.records.routing import NOWHERE
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, trees_of
+from treewarden.ppdm_models.tree.tree import Node, Quality, Tree, completed, count_of
 
 NO_TABLE = "no table was given, so nothing is known of the people but what the file says"
 ROWS_BESIDE_WEIGHTS = frozenset({"sklearn", "scikit-learn", "skops_file", "rpart_json"})

@@ -12,19 +12,19 @@ from typing import cast
 
 import numpy as np
 
-from audit.people.population import Population
-from audit.people.standing import Crowd, Standing, crowd_of
-from audit.solver.parcel import Common
-from audit.solver.pool import WORKERS, Pool
-from audit.solver.processes import Call
-from audit.stages import Share
-from ppdm_models.arrays import BoolArray, IndexArray
-from ppdm_models.errors import TableError
-from ppdm_models.records.routing import NOWHERE, Router, prepared
-from ppdm_models.tree.ensemble import Ensemble
-from ppdm_models.tree.node_table import NodeTable
-from ppdm_models.tree.predicate import Always, answer, refusals
-from ppdm_models.tree.tree import Tree
+from treewarden.audit.people.population import Population
+from treewarden.audit.people.standing import Crowd, Standing, crowd_of
+from treewarden.audit.solver.parcel import Common
+from treewarden.audit.solver.pool import WORKERS, Pool
+from treewarden.audit.solver.processes import Call
+from treewarden.audit.stages import Share
+from treewarden.ppdm_models.arrays import BoolArray, IndexArray
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.records.routing import NOWHERE, Router, prepared
+from treewarden.ppdm_models.tree.ensemble import Ensemble
+from treewarden.ppdm_models.tree.node_table import NodeTable
+from treewarden.ppdm_models.tree.predicate import Always, answer, refusals
+from treewarden.ppdm_models.tree.tree import Tree
 
 MOST_STOPS = 400_000_000
 """The most places, trees times profiles, that are kept in memory: 1.6 GB, as each is a number of 32 bits."""

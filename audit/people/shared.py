@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from audit.people.numbers import Numbers, numbers_of
-from audit.people.population import Population
-from audit.people.record_linkage import link_records, lookalike_warnings
-from audit.reading import Undetermined
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from ppdm_models.errors import TableError, TreewardenError
-from ppdm_models.records.table import Table
-from ppdm_models.tree.column import CategoricalColumn, Column, Columns, NumericColumn
-from ppdm_models.tree.ensemble import Model
+from treewarden.audit.people.numbers import Numbers, numbers_of
+from treewarden.audit.people.population import Population
+from treewarden.audit.people.record_linkage import link_records, lookalike_warnings
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.ppdm_models.errors import TableError, TreewardenError
+from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, Columns, NumericColumn
+from treewarden.ppdm_models.tree.ensemble import Model
 
 MEMBERSHIP = ("no", "yes")
 

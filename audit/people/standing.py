@@ -8,11 +8,11 @@ from functools import cached_property
 
 import numpy as np
 
-from audit.people.population import Population
-from audit.reading import Undetermined
-from ppdm_models.arrays import FloatArray, IndexArray
-from ppdm_models.records.routing import SEVERAL, Router
-from ppdm_models.tree.column import Column
+from treewarden.audit.people.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.ppdm_models.records.routing import SEVERAL, Router
+from treewarden.ppdm_models.tree.column import Column
 
 
 @dataclass(frozen=True, slots=True, eq=False)

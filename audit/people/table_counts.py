@@ -7,12 +7,12 @@ from decimal import Decimal
 
 import numpy as np
 
-from audit.people.weights import Weights
-from ppdm_models.arrays import FloatArray, IndexArray
-from ppdm_models.errors import ColumnNotCountedError, TableError
-from ppdm_models.records.table import Table
-from ppdm_models.tree.node_columns import is_inner, totals_of
-from ppdm_models.tree.tree import Node, Quality, Tree
+from treewarden.audit.people.weights import Weights
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.ppdm_models.errors import ColumnNotCountedError, TableError
+from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tree.node_columns import is_inner, totals_of
+from treewarden.ppdm_models.tree.tree import Node, Quality, Tree
 
 COUNT_TOLERANCE_SHARE = 1e-6
 OPTIONS = (

@@ -6,12 +6,12 @@ from collections.abc import Collection
 
 import numpy as np
 
-from ppdm_models.arrays import FloatArray, IndexArray
-from ppdm_models.errors import TableError
-from ppdm_models.records.matching import target_in
-from ppdm_models.records.table import Table, near_text
-from ppdm_models.tree.ensemble import Model
-from ppdm_models.tree.tree import Node, Tree
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.records.matching import target_in
+from treewarden.ppdm_models.records.table import Table, near_text
+from treewarden.ppdm_models.tree.ensemble import Model
+from treewarden.ppdm_models.tree.tree import Node, Tree
 
 
 def check_target(model: Model, table: Table, sensitive: str) -> None:

@@ -10,16 +10,16 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from audit.people.population import Population
-from audit.reading import Undetermined
-from ppdm_models.codecs.common.origin import LONGEST_LABEL, is_class_name
-from ppdm_models.tree.column import CategoricalColumn
-from ppdm_models.tree.cuts import Cuts
-from ppdm_models.tree.ensemble import Model, trees_of
-from ppdm_models.tree.leaks import Leak, LeakKind
-from ppdm_models.tree.node_table import NodeTable
-from ppdm_models.tree.predicate import CategoryTest, atoms
-from ppdm_models.tree.tree import Tree
+from treewarden.audit.people.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.codecs.common.origin import LONGEST_LABEL, is_class_name
+from treewarden.ppdm_models.tree.column import CategoricalColumn
+from treewarden.ppdm_models.tree.cuts import Cuts
+from treewarden.ppdm_models.tree.ensemble import Model, trees_of
+from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.tree.node_table import NodeTable
+from treewarden.ppdm_models.tree.predicate import CategoryTest, atoms
+from treewarden.ppdm_models.tree.tree import Tree
 
 MOST_UNHELD = 20
 """So many short values may be nobody's; more are a list, where they are also more than the values that people have."""

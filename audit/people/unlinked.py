@@ -6,12 +6,12 @@ import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from audit.of_releases import NOT_LINKED
-from audit.people.population import Population
-from audit.people.record_linkage import id_candidates, is_one_table
-from audit.people.shared import Shared, check_joinable, release_labels, shared_people
-from ppdm_models.records.table import Table
-from ppdm_models.tree.ensemble import Model
+from treewarden.audit.of_releases import NOT_LINKED
+from treewarden.audit.people.population import Population
+from treewarden.audit.people.record_linkage import id_candidates, is_one_table
+from treewarden.audit.people.shared import Shared, check_joinable, release_labels, shared_people
+from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tree.ensemble import Model
 
 REASON = f"{NOT_LINKED}, as no column was named that says who is who ({{}})"
 GAP = "{}: somebody may have left while a look-alike joined, so what the releases prove together is not known"

@@ -7,9 +7,9 @@ from enum import StrEnum
 
 import numpy as np
 
-from ppdm_models.arrays import FloatArray
-from ppdm_models.errors import TableError
-from ppdm_models.records.table import Table
+from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.records.table import Table
 
 
 class Weights(StrEnum):

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.randomised.result import HiddenColumn, Randomisation, Recovered, Related
-from ppdm_models.randomised.attacks import (
+from treewarden.audit.randomised.result import HiddenColumn, Randomisation, Recovered, Related
+from treewarden.ppdm_models.randomised.attacks import (
     BEST_LINEAR,
     WIDTH_95,
     Attack,
@@ -18,11 +18,11 @@ from ppdm_models.randomised.attacks import (
     linear_bayes,
     spectral,
 )
-from ppdm_models.randomised.intervals import Intervals
-from ppdm_models.randomised.left import left, seen
-from ppdm_models.randomised.manifest import Hidden, Manifest
-from ppdm_models.randomised.moments import Moments
-from ppdm_models.randomised.noise import Classes, Gaussian
+from treewarden.ppdm_models.randomised.intervals import Intervals
+from treewarden.ppdm_models.randomised.left import left, seen
+from treewarden.ppdm_models.randomised.manifest import Hidden, Manifest
+from treewarden.ppdm_models.randomised.moments import Moments
+from treewarden.ppdm_models.randomised.noise import Classes, Gaussian
 
 Numbers = NDArray[np.float64]
 GO_TOGETHER = 0.5

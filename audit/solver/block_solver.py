@@ -13,17 +13,17 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
-from audit.ipopt.door import Solution
-from audit.ipopt.doors import doors
-from audit.ipopt.loaded import load
-from audit.ipopt.program import Program
-from audit.ipopt.status import Status
-from audit.solver.canonical import canonical, restored
-from audit.solver.checks import KKT_ERROR, holds
-from audit.solver.elastic import elastic, floor, is_flat, is_overloaded
-from audit.solver.interior import interior, is_inside
-from audit.solver.tape import Asking
-from audit.solver.task import (
+from treewarden.audit.ipopt.door import Solution
+from treewarden.audit.ipopt.doors import doors
+from treewarden.audit.ipopt.loaded import load
+from treewarden.audit.ipopt.program import Program
+from treewarden.audit.ipopt.status import Status
+from treewarden.audit.solver.canonical import canonical, restored
+from treewarden.audit.solver.checks import KKT_ERROR, holds
+from treewarden.audit.solver.elastic import elastic, floor, is_flat, is_overloaded
+from treewarden.audit.solver.interior import interior, is_inside
+from treewarden.audit.solver.tape import Asking
+from treewarden.audit.solver.task import (
     AS_GOOD_NATS,
     BOLD,
     ELASTIC_TRIES,
@@ -38,8 +38,8 @@ from audit.solver.task import (
     Task,
     no_answer,
 )
-from ppdm_models.arrays import FloatArray
-from ppdm_models.tree.tree import Criterion
+from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.tree.tree import Criterion
 
 SIGMAS = (0.3, 1.0)
 """Standard deviations of the logarithms of the factors that move a start, in turn."""

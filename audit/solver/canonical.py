@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from audit.ipopt.program import Program
-from ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.audit.ipopt.program import Program
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 
 ROUNDS = 3
 """How often variables and rows are told apart by their neighbours: far enough to see a whole small block."""
@@ -46,7 +46,7 @@ class Canonical:
         return _rounded(start[self.variables], BEGIN_BITS)
 
     def chains(self, chains: sparse.csr_matrix) -> sparse.csr_matrix:
-        """Return chains (terms, masses) of `audit.solver.curvature` for the program in this order."""
+        """Return chains (terms, masses) of `treewarden.audit.solver.curvature` for the program in this order."""
         return sparse.csr_matrix(chains[self.terms][:, self.variables[: chains.shape[1]]])
 
 

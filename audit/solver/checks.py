@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from audit.ipopt.program import TAU, Program
-from ppdm_models.arrays import FloatArray
+from treewarden.audit.ipopt.program import TAU, Program
+from treewarden.ppdm_models.arrays import FloatArray
 
 KKT_ERROR = 1e-6
 LINEAR_ERROR_RECORDS = 1e-6

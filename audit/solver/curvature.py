@@ -17,9 +17,9 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from audit.ipopt.program import SMALLEST_MASS, Program
-from ppdm_models.arrays import FloatArray
-from ppdm_models.tree.tree import Criterion
+from treewarden.audit.ipopt.program import SMALLEST_MASS, Program
+from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.tree.tree import Criterion
 
 NEAR_SHARE = 1e-3
 """Totals nearer to their most than this share of it get the weight of all points: the other's digits would cancel."""

@@ -1,6 +1,7 @@
 """The elastic form of a program: every split row may be broken at a price, so that its optimum bounds all others.
 
-The price is 1 per unit and chain, weighted as `audit.solver.curvature` says, seen from the program's start. So the
+The price is 1 per unit and chain, weighted as `treewarden.audit.solver.curvature` says, seen from the program's
+start. So the
 multipliers at its optimum are about as large as they may be for the Lagrangian to lie above its tangent there, and no
 point of the program has a lower objective than the tangent has. What is proved does not rest on IPOPT, or on where it
 started: `floor` holds for any point and multipliers.
@@ -13,10 +14,10 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
-from audit.ipopt.program import Program
-from audit.solver.canonical import NOTHING_RECORDS, NUMBER_BITS
-from audit.solver.curvature import weights
-from ppdm_models.arrays import FloatArray
+from treewarden.audit.ipopt.program import Program
+from treewarden.audit.solver.canonical import NOTHING_RECORDS, NUMBER_BITS
+from treewarden.audit.solver.curvature import weights
+from treewarden.ppdm_models.arrays import FloatArray
 
 ROUNDING_SHARE = 1e-7
 """What rounding may cost a floor, as a share of the masses' scales, beyond which it proves nothing."""
@@ -102,7 +103,7 @@ def _rounding(
     """Return how far floating point may put a floor too high (Higham 2002, section 3.1).
 
     Rows that leave no interior have multipliers of 1e13 and more, which cancel each other. The program's own numbers
-    may have been rounded, see `audit.solver.canonical`.
+    may have been rounded, see `treewarden.audit.solver.canonical`.
     """
     rows, huge = abs(program.rows), np.abs(duals)
     slope = np.abs(program.gradient(z, 0.0)) + rows.T @ huge

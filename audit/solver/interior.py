@@ -14,9 +14,9 @@ from scipy import sparse
 from scipy.linalg import qr
 from scipy.optimize import linprog
 
-from audit.ipopt.program import SMALLEST_MASS, Program
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from ppdm_models.tree.tree import Criterion
+from treewarden.audit.ipopt.program import SMALLEST_MASS, Program
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.ppdm_models.tree.tree import Criterion
 
 MOST_DENSE_ROWS = 2000
 """With more equalities than this that share all their variables with others, ones that others imply are left in."""
@@ -54,7 +54,7 @@ class Interior:
         return whole
 
     def chains(self, whole: Program, chains: sparse.csr_matrix) -> sparse.csr_matrix:
-        """Return chains (terms, masses) of `audit.solver.curvature` for what remains of the whole program."""
+        """Return chains (terms, masses) of `treewarden.audit.solver.curvature` for what remains of the program."""
         kept = chains[self.free[whole.term_variable]]
         return sparse.csr_matrix(kept[:, self.free[: len(whole.scale)]])
 

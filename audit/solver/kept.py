@@ -1,6 +1,7 @@
 """Keeps what solvers said of tasks in a folder, so that a run that was cut short can be taken up again.
 
-What is kept of a task is what a solver said of it (``audit.solver.tape``), under a digest of all that it depends on:
+What is kept of a task is what a solver said of it (``treewarden.audit.solver.tape``), under a digest of all that it
+depends on:
 the task's numbers, the way it is solved, and the versions of what solves it. No name and no value of a table is among
 that; the numbers are as confidential as the report. Nothing in the folder is trusted: files are no pickles, each holds
 the key that it is asked for by and a digest of itself, and what it says is re-checked like the word of a solver.
@@ -25,12 +26,12 @@ from typing import Generic, TypeVar
 import numpy as np
 from scipy import sparse
 
-from audit.ipopt.door import Solution
-from audit.ipopt.doors import doors
-from audit.ipopt.status import Status
-from audit.solver.tape import Tape
-from audit.solver.task import Answer, Outcome, Task
-from ppdm_models.files.private import own_bytes, own_folder, write_own
+from treewarden.audit.ipopt.door import Solution
+from treewarden.audit.ipopt.doors import doors
+from treewarden.audit.ipopt.status import Status
+from treewarden.audit.solver.tape import Tape
+from treewarden.audit.solver.task import Answer, Outcome, Task
+from treewarden.ppdm_models.files.private import own_bytes, own_folder, write_own
 
 Result = TypeVar("Result")
 

@@ -9,14 +9,16 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
-from audit.solver.block_solver import joined, solve_task
-from audit.solver.kept import KEPT
-from audit.solver.pool import WORKERS, Pool
-from audit.solver.pool import default_jobs as default_jobs  # where those who solve ask for it
-from audit.solver.processes import Call
-from audit.solver.task import Answer, Outcome, Task, no_answer
-from audit.stages import Share
-from ppdm_models.errors import TreewardenError
+from treewarden.audit.solver.block_solver import joined, solve_task
+from treewarden.audit.solver.kept import KEPT
+from treewarden.audit.solver.pool import WORKERS, Pool
+from treewarden.audit.solver.pool import (
+    default_jobs as default_jobs,  # where those who solve ask for it
+)
+from treewarden.audit.solver.processes import Call
+from treewarden.audit.solver.task import Answer, Outcome, Task, no_answer
+from treewarden.audit.stages import Share
+from treewarden.ppdm_models.errors import TreewardenError
 
 WORTH_A_WORKER = 1500
 """Variables in all tasks together below which one process is faster than two, of which one must start."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
-from ppdm_models.errors import TreewardenError
+from treewarden.ppdm_models.errors import TreewardenError
 
 Data = TypeVar("Data")
 Result = TypeVar("Result")

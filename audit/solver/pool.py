@@ -17,7 +17,7 @@ import threading
 from collections.abc import Callable, Collection
 from typing import Any, Protocol
 
-from audit.solver.parcel import Parcel, packed
+from treewarden.audit.solver.parcel import Parcel, packed
 
 READY = b"\n"
 """What a worker writes once it can take jobs."""
@@ -72,7 +72,7 @@ class Worker:
         environment |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "audit.solver.worker"],
+            [sys.executable, "-m", "treewarden.audit.solver.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=environment,

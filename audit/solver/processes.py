@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
-from audit.solver.parcel import done
-from audit.solver.pool import Pool, Slot
-from ppdm_models.errors import TreewardenError
+from treewarden.audit.solver.parcel import done
+from treewarden.audit.solver.pool import Pool, Slot
+from treewarden.ppdm_models.errors import TreewardenError
 
 Result = TypeVar("Result")
 

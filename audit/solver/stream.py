@@ -6,9 +6,9 @@ import queue
 from collections.abc import Callable, Generator, Iterable
 from typing import TypeVar
 
-from audit.solver.pool import WORKERS, Pool
-from audit.solver.processes import Call
-from ppdm_models.errors import TreewardenError
+from treewarden.audit.solver.pool import WORKERS, Pool
+from treewarden.audit.solver.processes import Call
+from treewarden.ppdm_models.errors import TreewardenError
 
 Result = TypeVar("Result")
 

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from audit.ipopt.door import Solution, Solver
-from audit.ipopt.program import Program
-from audit.ipopt.status import Status
-from audit.solver.checks import KKT_ERROR, holds
-from ppdm_models.arrays import FloatArray
+from treewarden.audit.ipopt.door import Solution, Solver
+from treewarden.audit.ipopt.program import Program
+from treewarden.audit.ipopt.status import Status
+from treewarden.audit.solver.checks import KKT_ERROR, holds
+from treewarden.ppdm_models.arrays import FloatArray
 
 GAP_SHARE = 1e-6
 """What multipliers times slacks may add up to, as a share of the masses' scales: a solver leaves about 1e-8."""

@@ -10,9 +10,9 @@ from enum import StrEnum
 import numpy as np
 from scipy import sparse
 
-from audit.ipopt.program import Program
-from audit.solver.tape import Tape
-from ppdm_models.arrays import FloatArray
+from treewarden.audit.ipopt.program import Program
+from treewarden.audit.solver.tape import Tape
+from treewarden.ppdm_models.arrays import FloatArray
 
 EPS = 1e-4
 """Weight of the term that singles out one optimum where it is flat. Part of the definition of the estimate."""
@@ -83,7 +83,7 @@ class Task:
 
     With ``perturbed``, the last start stands for that many points around it, drawn with seeds 0, 1, ... No more starts
     are tried once the best optimum was met `ENOUGH` times for each optimum that was seen; where there is a bound, only
-    the first one unless that fails. With ``chains`` (terms, masses) of `audit.solver.curvature`, the answer
+    the first one unless that fails. With ``chains`` (terms, masses) of `treewarden.audit.solver.curvature`, the answer
     comes with a bound. ``deadline`` is a reading of the monotonic clock, infinite for none. ``share`` is its part of
     all that is asked for at once, as far as known. On the ``tape`` stands what a solver says of it, where that is kept.
     """

@@ -10,9 +10,9 @@ import sys
 import threading
 import time
 
-from audit.solver import block_solver  # noqa: F401  # nearly all jobs need it: so it is there before they come
-from audit.solver.parcel import done, unpacked
-from audit.solver.pool import READY
+from treewarden.audit.solver import block_solver  # noqa: F401  # nearly all jobs need it: so it is there before they come
+from treewarden.audit.solver.parcel import done, unpacked
+from treewarden.audit.solver.pool import READY
 
 LOOK_SECONDS = 1.0
 """How often to look whether the parent is still there while a job runs."""

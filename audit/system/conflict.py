@@ -12,10 +12,10 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
-from audit.facts.kind import as_lines
-from audit.facts.rows import Linear, Origin
-from audit.system.system import System
-from ppdm_models.arrays import FloatArray, IndexArray, alike
+from treewarden.audit.facts.kind import as_lines
+from treewarden.audit.facts.rows import Linear, Origin
+from treewarden.audit.system.system import System
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray, alike
 
 SLACK_RECORDS = 1e-6
 """How far, in records, rows may be apart and still count as agreeing."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.system.system import System
-from ppdm_models.arrays import BoolArray, FloatArray
+from treewarden.audit.system.system import System
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray
 
 
 @dataclass(frozen=True, slots=True)

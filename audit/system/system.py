@@ -8,12 +8,12 @@ from functools import cached_property
 
 import numpy as np
 
-from audit import constraints
-from audit.constraints import Constraint
-from audit.facts.case import Case
-from audit.facts.excesses import excesses
-from audit.facts.impurity import grouped
-from audit.facts.kind import (
+from treewarden.audit import constraints
+from treewarden.audit.constraints import Constraint
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.excesses import excesses
+from treewarden.audit.facts.impurity import grouped
+from treewarden.audit.facts.kind import (
     COUNT_TOLERANCE_RECORDS,
     TRUTH_TOLERANCE_SHARE,
     Dropped,
@@ -22,8 +22,8 @@ from audit.facts.kind import (
     Said,
     kind_of,
 )
-from audit.facts.kinds import KINDS
-from audit.facts.rows import (
+from treewarden.audit.facts.kinds import KINDS
+from treewarden.audit.facts.rows import (
     LeafMass,
     LeftOut,
     Linear,
@@ -32,9 +32,9 @@ from audit.facts.rows import (
     SplitFamily,
     WholeRecords,
 )
-from audit.reading import Undetermined
-from ppdm_models.arrays import FloatArray
-from ppdm_models.plugins import discover
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.plugins import discover
 
 Fact = Row | LeftOut | WholeRecords
 
@@ -214,8 +214,8 @@ def max_violation(
 ) -> float:
     """Return the largest relative violation over all rows, re-computed from their definitions.
 
-    ``over`` is what ``audit.facts.impurity.excess`` says of families at this very mass, by their numbers, where that
-    is known.
+    ``over`` is what ``treewarden.audit.facts.impurity.excess`` says of families at this very mass, by their numbers,
+    where that is known.
     """
     rows = {id(row): number for number, row in enumerate(system.rows)}
     families = [family for family in system.families if id(family) in rows]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from audit.values.rows import ROUNDING, ValueRows
-from ppdm_models.arrays import FloatArray
+from treewarden.audit.values.rows import ROUNDING, ValueRows
+from treewarden.ppdm_models.arrays import FloatArray
 
 MOST_ROUNDS = 200
 MOVED = 1e-6

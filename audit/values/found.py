@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from audit.joint.found import Released
-from audit.reading import Interval
-from ppdm_models.arrays import BoolArray, FloatArray
-from ppdm_models.tree.growth import Fact
+from treewarden.audit.joint.found import Released
+from treewarden.audit.reading import Interval
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray
+from treewarden.ppdm_models.tree.growth import Fact
 
 EXACT_SHARE = 1e-6
 """A value is determined exactly where its interval is at most this share of the range: it is rounding that is left."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from audit.inverters import ValueSums
-from audit.people.forest import Forest, sample_in_words
-from audit.people.population import Population
-from audit.reading import Undetermined
-from ppdm_models.arrays import FloatArray, IndexArray
-from ppdm_models.tree.ensemble import Combination, Ensemble
-from ppdm_models.tree.tree import Quality, Tree
+from treewarden.audit.inverters import ValueSums
+from treewarden.audit.people.forest import Forest, sample_in_words
+from treewarden.audit.people.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble
+from treewarden.ppdm_models.tree.tree import Quality, Tree
 
 SINGLE, DOUBLE = 2.0**-24, 2.0**-53
 FULL_DIGITS = 15

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import optimize, sparse
 
-from audit.values.rows import ValueRows
-from audit.values.solved import Solved, proved
-from audit.worlds.clock import Clock
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.audit.values.rows import ValueRows
+from treewarden.audit.values.solved import Solved, proved
+from treewarden.audit.worlds.clock import Clock
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 
 AIMS = 40
 """In so many directions, each of all cells at once, tables are looked for before single cells are moved."""

@@ -8,21 +8,30 @@ from itertools import permutations
 
 import numpy as np
 
-from audit.inverters import ValueSums
-from audit.joint.cells import Cells, cells_of
-from audit.joint.found import Released
-from audit.of_releases import of_release
-from audit.people.forest import Forest
-from audit.people.numbers import Numbers
-from audit.people.population import Population
-from audit.people.shared import Shared
-from audit.reading import Undetermined
-from audit.stages import Step, silent
-from audit.values.found import EXACT_SHARE, ValueBounds
-from audit.values.rows import ROUNDING, Range, Scale, ValueRows, rows_of, scale_of, together, told
-from audit.values.together import MOST_ENTRIES, bounds_of, problem_with, sums_with_rows
-from audit.worlds.clock import Clock, clock
-from ppdm_models.arrays import BoolArray, IndexArray
+from treewarden.audit.inverters import ValueSums
+from treewarden.audit.joint.cells import Cells, cells_of
+from treewarden.audit.joint.found import Released
+from treewarden.audit.of_releases import of_release
+from treewarden.audit.people.forest import Forest
+from treewarden.audit.people.numbers import Numbers
+from treewarden.audit.people.population import Population
+from treewarden.audit.people.shared import Shared
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.stages import Step, silent
+from treewarden.audit.values.found import EXACT_SHARE, ValueBounds
+from treewarden.audit.values.rows import (
+    ROUNDING,
+    Range,
+    Scale,
+    ValueRows,
+    rows_of,
+    scale_of,
+    together,
+    told,
+)
+from treewarden.audit.values.together import MOST_ENTRIES, bounds_of, problem_with, sums_with_rows
+from treewarden.audit.worlds.clock import Clock, clock
+from treewarden.ppdm_models.arrays import BoolArray, IndexArray
 
 TOO_LARGE = "all trees of all releases would take too much memory"
 OTHER_STEPS = (

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from audit.inverters import ValueSums
-from audit.joint.cells import Cells
-from audit.people.numbers import Numbers
-from audit.values.found import EXACT_SHARE
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.audit.inverters import ValueSums
+from treewarden.audit.joint.cells import Cells
+from treewarden.audit.people.numbers import Numbers
+from treewarden.audit.values.found import EXACT_SHARE
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 
 ROUNDING = 2.0**-48
 """Relative rounding of our own sums and products of doubles, with room to spare."""

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
-from audit.values.rows import ROUNDING, ValueRows
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.audit.values.rows import ROUNDING, ValueRows
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 
 MOST_CELLS = 2000
 """So many open cells are solved for at once: as many numbers squared are kept, and their time goes with the cube."""

@@ -8,23 +8,30 @@ from types import MappingProxyType
 
 import numpy as np
 
-from audit.inverters import GrownCase, ValueSums, doubting, inverters, knowing, value_sums
-from audit.joint.cells import Cells, cells_of
-from audit.people.forest import Forest
-from audit.people.numbers import Numbers
-from audit.people.population import Population
-from audit.reading import Interval, Undetermined
-from audit.stages import Step, silent
-from audit.values import boxes
-from audit.values.found import ValueBounds
-from audit.values.means import mean_sums
-from audit.values.reached import Reached, by_programs, reached_from
-from audit.values.rows import ROUNDING, ValueRows, rows_of, scale_of
-from audit.values.solved import MOST_CELLS, determined, solved
-from audit.worlds.clock import Clock
-from ppdm_models.arrays import BoolArray, FloatArray
-from ppdm_models.tree.ensemble import Ensemble
-from ppdm_models.tree.growth import Source
+from treewarden.audit.inverters import (
+    GrownCase,
+    ValueSums,
+    doubting,
+    inverters,
+    knowing,
+    value_sums,
+)
+from treewarden.audit.joint.cells import Cells, cells_of
+from treewarden.audit.people.forest import Forest
+from treewarden.audit.people.numbers import Numbers
+from treewarden.audit.people.population import Population
+from treewarden.audit.reading import Interval, Undetermined
+from treewarden.audit.stages import Step, silent
+from treewarden.audit.values import boxes
+from treewarden.audit.values.found import ValueBounds
+from treewarden.audit.values.means import mean_sums
+from treewarden.audit.values.reached import Reached, by_programs, reached_from
+from treewarden.audit.values.rows import ROUNDING, ValueRows, rows_of, scale_of
+from treewarden.audit.values.solved import MOST_CELLS, determined, solved
+from treewarden.audit.worlds.clock import Clock
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray
+from treewarden.ppdm_models.tree.ensemble import Ensemble
+from treewarden.ppdm_models.tree.growth import Source
 
 MOST_ENTRIES = 12_000_000
 """So many places of people in leaves are joined, 8 bytes each with as much again of what is worked out of them."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from audit.worlds.facts.facts import Facts
-from audit.worlds.portions import Cell
-from audit.worlds.queries import has_rows, is_large
+from treewarden.audit.worlds.facts.facts import Facts
+from treewarden.audit.worlds.portions import Cell
+from treewarden.audit.worlds.queries import has_rows, is_large
 
 
 class Above:

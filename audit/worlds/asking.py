@@ -16,19 +16,19 @@ from functools import cached_property
 
 import numpy as np
 
-from audit.solver.parcel import Common
-from audit.worlds.clock import Clock
-from audit.worlds.facts.facts import Facts, lowest_above
-from audit.worlds.found.check import path_holds, scope_holds
-from audit.worlds.found.pool import Pool
-from audit.worlds.found.swap_check import swaps_hold
-from audit.worlds.helpers import Answers, Helpers, done_here
-from audit.worlds.portions import Ask, Cell, News, Portion, World
-from audit.worlds.proofs.bounds import Bounds, ContradictionError, draw_in
-from audit.worlds.proofs.learned import Ref
-from audit.worlds.queries import Question
-from audit.worlds.snapshot import Start, start_of
-from ppdm_models.arrays import BoolArray, IntArray
+from treewarden.audit.solver.parcel import Common
+from treewarden.audit.worlds.clock import Clock
+from treewarden.audit.worlds.facts.facts import Facts, lowest_above
+from treewarden.audit.worlds.found.check import path_holds, scope_holds
+from treewarden.audit.worlds.found.pool import Pool
+from treewarden.audit.worlds.found.swap_check import swaps_hold
+from treewarden.audit.worlds.helpers import Answers, Helpers, done_here
+from treewarden.audit.worlds.portions import Ask, Cell, News, Portion, World
+from treewarden.audit.worlds.proofs.bounds import Bounds, ContradictionError, draw_in
+from treewarden.audit.worlds.proofs.learned import Ref
+from treewarden.audit.worlds.queries import Question
+from treewarden.audit.worlds.snapshot import Start, start_of
+from treewarden.ppdm_models.arrays import BoolArray, IntArray
 
 Wanted = Callable[[Facts, Bounds, Pool], BoolArray]
 MOST_TRAVELLING = 20_000_000

@@ -7,16 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from audit.worlds.above import Above
-from audit.worlds.asking import Asking
-from audit.worlds.facts.facts import Facts
-from audit.worlds.found.check import first_broken
-from audit.worlds.found.open import may_be_certain, not_moved
-from audit.worlds.portions import Cell, OneByOne, Together
-from audit.worlds.proofs import cpsat
-from audit.worlds.proofs.bounds import ContradictionError
-from audit.worlds.queries import Asker, Effort
-from ppdm_models.arrays import BoolArray
+from treewarden.audit.worlds.above import Above
+from treewarden.audit.worlds.asking import Asking
+from treewarden.audit.worlds.facts.facts import Facts
+from treewarden.audit.worlds.found.check import first_broken
+from treewarden.audit.worlds.found.open import may_be_certain, not_moved
+from treewarden.audit.worlds.portions import Cell, OneByOne, Together
+from treewarden.audit.worlds.proofs import cpsat
+from treewarden.audit.worlds.proofs.bounds import ContradictionError
+from treewarden.audit.worlds.queries import Asker, Effort
+from treewarden.ppdm_models.arrays import BoolArray
 
 MOST_FIRST_BRANCHES = 10_000
 FIRST_UNITS = 5.0

@@ -1,7 +1,7 @@
 """What whole records prove where something may hold that is not known to: proofs do without it, witnesses obey it.
 
 A cell is certain only by what is known. That it can be otherwise is shown only by a table that obeys whatever may hold
-too (``audit.facts.rows.LeftOut``), so that it would be possible either way. What is neither is not decided.
+too (``treewarden.audit.facts.rows.LeftOut``), so that it would be possible either way. What is neither is not decided.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from functools import partial
 
 import numpy as np
 
-from audit.facts.rows import Linear, Origin
-from audit.reading import Undetermined
-from audit.system.system import System, doubled
-from audit.worlds.clock import Clock, clock
-from audit.worlds.engine import reason
-from audit.worlds.outcome import with_what_is_open
-from audit.worlds.result import Consistency, Worlds
-from audit.worlds.state import ALL_TIERS, Enough, Tiers, never
-from ppdm_models.arrays import FloatArray, IndexArray, distinct
+from treewarden.audit.facts.rows import Linear, Origin
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.system.system import System, doubled
+from treewarden.audit.worlds.clock import Clock, clock
+from treewarden.audit.worlds.engine import reason
+from treewarden.audit.worlds.outcome import with_what_is_open
+from treewarden.audit.worlds.result import Consistency, Worlds
+from treewarden.audit.worlds.state import ALL_TIERS, Enough, Tiers, never
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray, distinct
 
 PROOFS_SHARE = 0.6
 """Of the budget; the rest is for tables that obey whatever may hold."""

@@ -21,32 +21,32 @@ from dataclasses import replace
 
 import numpy as np
 
-from audit.reading import Undetermined
-from audit.system.system import System
-from audit.worlds.asking import Asking
-from audit.worlds.clock import Clock, OutOfTimeError, clock
-from audit.worlds.decide import decide_certain, decide_rest, first_world
-from audit.worlds.enough import DECIDED, Watch
-from audit.worlds.facts.facts import Facts, with_splits, without_splits
-from audit.worlds.facts.intervals import with_intervals
-from audit.worlds.found.changes import change_many
-from audit.worlds.found.check import without_false_places, without_false_splits
-from audit.worlds.found.mend import mend_stuck
-from audit.worlds.found.open import may_be_certain
-from audit.worlds.found.pool import Pool
-from audit.worlds.found.swaps import swap_stuck, swap_worst
-from audit.worlds.helpers import Helpers
-from audit.worlds.listing import list_worlds
-from audit.worlds.outcome import inconsistent, outcome
-from audit.worlds.proofs.bounds import ContradictionError, closed_form, spread
-from audit.worlds.proofs.propagate import propagate
-from audit.worlds.queries import Asker
-from audit.worlds.result import OUT_OF_TIME, Worlds
-from audit.worlds.sampling import draw_worlds, estimate
-from audit.worlds.sharpen import sharpen
-from audit.worlds.state import ALL_TIERS, Enough, Run, Tiers, never
-from audit.worlds.witness import MOST_WITNESSES
-from ppdm_models.arrays import BoolArray, IntArray
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.system.system import System
+from treewarden.audit.worlds.asking import Asking
+from treewarden.audit.worlds.clock import Clock, OutOfTimeError, clock
+from treewarden.audit.worlds.decide import decide_certain, decide_rest, first_world
+from treewarden.audit.worlds.enough import DECIDED, Watch
+from treewarden.audit.worlds.facts.facts import Facts, with_splits, without_splits
+from treewarden.audit.worlds.facts.intervals import with_intervals
+from treewarden.audit.worlds.found.changes import change_many
+from treewarden.audit.worlds.found.check import without_false_places, without_false_splits
+from treewarden.audit.worlds.found.mend import mend_stuck
+from treewarden.audit.worlds.found.open import may_be_certain
+from treewarden.audit.worlds.found.pool import Pool
+from treewarden.audit.worlds.found.swaps import swap_stuck, swap_worst
+from treewarden.audit.worlds.helpers import Helpers
+from treewarden.audit.worlds.listing import list_worlds
+from treewarden.audit.worlds.outcome import inconsistent, outcome
+from treewarden.audit.worlds.proofs.bounds import ContradictionError, closed_form, spread
+from treewarden.audit.worlds.proofs.propagate import propagate
+from treewarden.audit.worlds.queries import Asker
+from treewarden.audit.worlds.result import OUT_OF_TIME, Worlds
+from treewarden.audit.worlds.sampling import draw_worlds, estimate
+from treewarden.audit.worlds.sharpen import sharpen
+from treewarden.audit.worlds.state import ALL_TIERS, Enough, Run, Tiers, never
+from treewarden.audit.worlds.witness import MOST_WITNESSES
+from treewarden.ppdm_models.arrays import BoolArray, IntArray
 
 log = logging.getLogger(__name__)
 WITNESS_SHARE = 0.1

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from audit.worlds.outcome import so_far
-from audit.worlds.state import Enough, Run
+from treewarden.audit.worlds.outcome import so_far
+from treewarden.audit.worlds.state import Enough, Run
 
 DECIDED = "the policy's verdict was decided without it"
 

@@ -11,11 +11,11 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 
-from audit.solver.pool import WORKERS, Pool
-from audit.solver.stream import each_done
-from audit.worlds.clock import Clock
-from audit.worlds.portions import News, Portion
-from ppdm_models.errors import TreewardenError
+from treewarden.audit.solver.pool import WORKERS, Pool
+from treewarden.audit.solver.stream import each_done
+from treewarden.audit.worlds.clock import Clock
+from treewarden.audit.worlds.portions import News, Portion
+from treewarden.ppdm_models.errors import TreewardenError
 
 Answers = Generator[Callable[[], News | None], None, None]
 """For each portion in turn what returns its news when called: None where three processes died over it."""

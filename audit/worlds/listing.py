@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from audit.reading import Undetermined, exactly
-from audit.worlds.found.enumerate import Limits, data_sets, enumerated, place_tables
-from audit.worlds.found.exact_posterior import Counted
-from audit.worlds.found.posterior import counted_posterior
-from audit.worlds.found.why import Reasons
-from audit.worlds.proofs.bounds import ContradictionError
-from audit.worlds.state import Run
-from ppdm_models.arrays import IntArray
+from treewarden.audit.reading import Undetermined, exactly
+from treewarden.audit.worlds.found.enumerate import Limits, data_sets, enumerated, place_tables
+from treewarden.audit.worlds.found.exact_posterior import Counted
+from treewarden.audit.worlds.found.posterior import counted_posterior
+from treewarden.audit.worlds.found.why import Reasons
+from treewarden.audit.worlds.proofs.bounds import ContradictionError
+from treewarden.audit.worlds.state import Run
+from treewarden.ppdm_models.arrays import IntArray
 
 
 def list_worlds(run: Run, limits: Limits) -> bool:

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from audit.reading import Undetermined
-from audit.worlds.clock import Clock
-from audit.worlds.facts.facts import Facts
-from audit.worlds.found.exact_posterior import Counted, ExactPosterior
-from audit.worlds.result import Consistency, Worlds
-from audit.worlds.state import Run
-from audit.worlds.witness import MOST_WITNESSES, witnesses
-from ppdm_models.arrays import IntArray
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.worlds.clock import Clock
+from treewarden.audit.worlds.facts.facts import Facts
+from treewarden.audit.worlds.found.exact_posterior import Counted, ExactPosterior
+from treewarden.audit.worlds.result import Consistency, Worlds
+from treewarden.audit.worlds.state import Run
+from treewarden.audit.worlds.witness import MOST_WITNESSES, witnesses
+from treewarden.ppdm_models.arrays import IntArray
 
 BY_LEAF = "the counts of its leaf"
 

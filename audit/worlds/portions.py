@@ -12,15 +12,15 @@ from typing import Protocol
 
 import numpy as np
 
-from audit.solver.parcel import Common
-from audit.worlds.clock import Clock, OutOfTimeError
-from audit.worlds.facts.facts import Facts
-from audit.worlds.found.pool import Pool, Swap
-from audit.worlds.proofs.bounds import Bounds, ContradictionError, Proof
-from audit.worlds.proofs.learned import Ref
-from audit.worlds.queries import Asker, Effort, Question, open_question
-from audit.worlds.snapshot import Found, Since, Start
-from ppdm_models.arrays import BoolArray, IntArray
+from treewarden.audit.solver.parcel import Common
+from treewarden.audit.worlds.clock import Clock, OutOfTimeError
+from treewarden.audit.worlds.facts.facts import Facts
+from treewarden.audit.worlds.found.pool import Pool, Swap
+from treewarden.audit.worlds.proofs.bounds import Bounds, ContradictionError, Proof
+from treewarden.audit.worlds.proofs.learned import Ref
+from treewarden.audit.worlds.queries import Asker, Effort, Question, open_question
+from treewarden.audit.worlds.snapshot import Found, Since, Start
+from treewarden.ppdm_models.arrays import BoolArray, IntArray
 
 Cell = tuple[int, int]
 """A position and a class."""

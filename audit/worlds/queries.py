@@ -8,20 +8,20 @@ from enum import Enum
 
 import numpy as np
 
-from audit.worlds.clock import Clock
-from audit.worlds.facts.explain import joined
-from audit.worlds.facts.facts import Facts
-from audit.worlds.found.check import path_holds, scope_holds
-from audit.worlds.found.open import may_be_certain
-from audit.worlds.found.pool import Pool
-from audit.worlds.found.swaps import swap_stuck
-from audit.worlds.proofs import cpsat
-from audit.worlds.proofs.bounds import Bounds, ContradictionError, Proof, draw_in
-from audit.worlds.proofs.branch_and_bound import branch_and_bound
-from audit.worlds.proofs.learned import Learned
-from audit.worlds.proofs.needed import needed
-from audit.worlds.proofs.relax import NOTHING, Answer, Scope
-from ppdm_models.arrays import BoolArray, FloatArray
+from treewarden.audit.worlds.clock import Clock
+from treewarden.audit.worlds.facts.explain import joined
+from treewarden.audit.worlds.facts.facts import Facts
+from treewarden.audit.worlds.found.check import path_holds, scope_holds
+from treewarden.audit.worlds.found.open import may_be_certain
+from treewarden.audit.worlds.found.pool import Pool
+from treewarden.audit.worlds.found.swaps import swap_stuck
+from treewarden.audit.worlds.proofs import cpsat
+from treewarden.audit.worlds.proofs.bounds import Bounds, ContradictionError, Proof, draw_in
+from treewarden.audit.worlds.proofs.branch_and_bound import branch_and_bound
+from treewarden.audit.worlds.proofs.learned import Learned
+from treewarden.audit.worlds.proofs.needed import needed
+from treewarden.audit.worlds.proofs.relax import NOTHING, Answer, Scope
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray
 
 Way = Callable[[Scope, "Question", "Effort"], Answer | None]
 LARGEST_SCOPE_CELLS = 60_000

@@ -8,9 +8,9 @@ from enum import StrEnum
 
 import numpy as np
 
-from audit.reading import Reading, Undetermined
-from audit.worlds.found.exact_posterior import Counted, ExactPosterior
-from ppdm_models.arrays import BoolArray, IndexArray, IntArray
+from treewarden.audit.reading import Reading, Undetermined
+from treewarden.audit.worlds.found.exact_posterior import Counted, ExactPosterior
+from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 
 OUT_OF_TIME = "the budget was used up"
 """How it is said that time was what was lacking: a larger budget may decide more."""

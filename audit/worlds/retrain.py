@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from audit.facts.case import Case
-from audit.worlds.clock import FOREVER, Clock, OutOfTimeError
-from audit.worlds.result import Worlds
-from ppdm_models.arrays import IntArray
-from ppdm_models.learn.id3 import grows_id3
-from ppdm_models.tree.column import NumericColumn
-from ppdm_models.tree.predicate import NumericTest
-from ppdm_models.tree.tree import Criterion, Node, Tree
+from treewarden.audit.facts.case import Case
+from treewarden.audit.worlds.clock import FOREVER, Clock, OutOfTimeError
+from treewarden.audit.worlds.result import Worlds
+from treewarden.ppdm_models.arrays import IntArray
+from treewarden.ppdm_models.learn.id3 import grows_id3
+from treewarden.ppdm_models.tree.column import NumericColumn
+from treewarden.ppdm_models.tree.predicate import NumericTest
+from treewarden.ppdm_models.tree.tree import Criterion, Node, Tree
 
 log = logging.getLogger(__name__)
 SECONDS = 5.0

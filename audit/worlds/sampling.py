@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from audit.reading import Undetermined
-from audit.worlds.clock import Clock, OutOfTimeError
-from audit.worlds.facts.facts import Facts, with_class_counts
-from audit.worlds.found.check import first_broken
-from audit.worlds.found.posterior import drawn_posterior
-from audit.worlds.found.sample import OUT_OF_TIME, GaveUpError, Sampler
-from audit.worlds.state import Run, Tiers
-from ppdm_models.arrays import IntArray
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.worlds.clock import Clock, OutOfTimeError
+from treewarden.audit.worlds.facts.facts import Facts, with_class_counts
+from treewarden.audit.worlds.found.check import first_broken
+from treewarden.audit.worlds.found.posterior import drawn_posterior
+from treewarden.audit.worlds.found.sample import OUT_OF_TIME, GaveUpError, Sampler
+from treewarden.audit.worlds.state import Run, Tiers
+from treewarden.ppdm_models.arrays import IntArray
 
 STEPS = (1, 19, 80)
 """One first: where a single draw takes long, having it is better than losing more. Many together are quicker."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from audit.worlds.asking import Asking
-from audit.worlds.found.open import may_be_certain
-from audit.worlds.portions import Single
-from audit.worlds.queries import Effort, Question
+from treewarden.audit.worlds.asking import Asking
+from treewarden.audit.worlds.found.open import may_be_certain
+from treewarden.audit.worlds.portions import Single
+from treewarden.audit.worlds.queries import Effort, Question
 
 MOST_QUESTIONS = 60
 EFFORT = Effort(10_000, 30, 100, 1.0)

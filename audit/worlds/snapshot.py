@@ -7,17 +7,17 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from audit.adversary.knowledge import Knowledge
-from audit.facts.case import Case
-from audit.people.population import Population
-from audit.reading import Undetermined
-from audit.worlds.facts.facts import Facts
-from audit.worlds.facts.splits import Split
-from audit.worlds.found.pool import Pool, Swap
-from audit.worlds.proofs.bounds import Bounds
-from audit.worlds.proofs.learned import Learned, Ref
-from audit.worlds.proofs.linear import Rows
-from ppdm_models.arrays import IndexArray, IntArray
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.facts.case import Case
+from treewarden.audit.people.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.worlds.facts.facts import Facts
+from treewarden.audit.worlds.facts.splits import Split
+from treewarden.audit.worlds.found.pool import Pool, Swap
+from treewarden.audit.worlds.proofs.bounds import Bounds
+from treewarden.audit.worlds.proofs.learned import Learned, Ref
+from treewarden.audit.worlds.proofs.linear import Rows
+from treewarden.ppdm_models.arrays import IndexArray, IntArray
 
 NOBODY = np.zeros(0, dtype=np.intp)
 NO_BINS = np.zeros(0, dtype=np.int32)

@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from audit.reading import Reading, Undetermined
-from audit.worlds.clock import Clock
-from audit.worlds.facts.facts import Facts
-from audit.worlds.found.enumerate import Limits
-from audit.worlds.found.exact_posterior import Counted, ExactPosterior
-from audit.worlds.found.open import not_moved
-from audit.worlds.found.pool import Pool
-from audit.worlds.proofs.bounds import Bounds
-from audit.worlds.result import Worlds
-from ppdm_models.arrays import BoolArray, IntArray
+from treewarden.audit.reading import Reading, Undetermined
+from treewarden.audit.worlds.clock import Clock
+from treewarden.audit.worlds.facts.facts import Facts
+from treewarden.audit.worlds.found.enumerate import Limits
+from treewarden.audit.worlds.found.exact_posterior import Counted, ExactPosterior
+from treewarden.audit.worlds.found.open import not_moved
+from treewarden.audit.worlds.found.pool import Pool
+from treewarden.audit.worlds.proofs.bounds import Bounds
+from treewarden.audit.worlds.result import Worlds
+from treewarden.ppdm_models.arrays import BoolArray, IntArray
 
 Enough = Callable[[Worlds], bool]
 """Whether nothing that is still open is needed; once it is so it must stay so, however much more is known."""

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from audit.worlds.clock import FOREVER, Clock, OutOfTimeError
-from audit.worlds.facts.facts import Facts
-from audit.worlds.found.check import path_holds
-from audit.worlds.found.pool import Pool
-from audit.worlds.result import Witness
-from ppdm_models.arrays import IntArray
+from treewarden.audit.worlds.clock import FOREVER, Clock, OutOfTimeError
+from treewarden.audit.worlds.facts.facts import Facts
+from treewarden.audit.worlds.found.check import path_holds
+from treewarden.audit.worlds.found.pool import Pool
+from treewarden.audit.worlds.result import Witness
+from treewarden.ppdm_models.arrays import IntArray
 
 MOST_WITNESSES = 20
 

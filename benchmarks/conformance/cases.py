@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
-from ppdm_models.tree.ensemble import Ensemble, Model, Other, trees_of
-from ppdm_models.tree.predicate import AllOf, CategoryTest, NumericTest, Predicate, atoms
-from ppdm_models.tree.tree import Feature, Tree
+from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, Other, trees_of
+from treewarden.ppdm_models.tree.predicate import AllOf, CategoryTest, NumericTest, Predicate, atoms
+from treewarden.ppdm_models.tree.tree import Feature, Tree
 
 CLEAN, WITH_GAPS, WITH_UNKNOWN = 12_000, 3_000, 3_000
 UNKNOWN = "never seen"

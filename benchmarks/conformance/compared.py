@@ -19,10 +19,10 @@ from benchmarks.conformance import (
 )
 from benchmarks.conformance.cases import records
 from benchmarks.conformance.outcome import NoToolError, Outcome, Said, judged
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.files.load import formats, load_model
-from ppdm_models.tree.column import Column
-from ppdm_models.tree.ensemble import Model, trees_of
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.files.load import formats, load_model
+from treewarden.ppdm_models.tree.column import Column
+from treewarden.ppdm_models.tree.ensemble import Model, trees_of
 
 TOOLS: tuple[ModuleType, ...] = (
     with_catboost,

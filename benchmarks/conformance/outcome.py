@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_models.records.predict import labels, predict
-from ppdm_models.records.routing import route
-from ppdm_models.tree.column import Column
-from ppdm_models.tree.ensemble import Model, trees_of
+from treewarden.ppdm_models.records.predict import labels, predict
+from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.tree.column import Column
+from treewarden.ppdm_models.tree.ensemble import Model, trees_of
 
 TIE = 1e-9
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from benchmarks.conformance.library import by_name, completed, library, two_classes
 from benchmarks.conformance.outcome import NoToolError, Said
-from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
-from ppdm_models.tree.ensemble import Ensemble, Link, Model
+from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Link, Model
 
 PACKAGE = "catboost"
 FORMATS = ("catboost_json",)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from benchmarks.conformance.library import library
 from benchmarks.conformance.outcome import NoToolError, Said
-from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
-from ppdm_models.tree.ensemble import Model, trees_of
+from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
+from treewarden.ppdm_models.tree.ensemble import Model, trees_of
 
 PACKAGE = "jpmml_evaluator"
 FORMATS = ("pmml",)

@@ -9,8 +9,8 @@ import numpy as np
 
 from benchmarks.conformance.library import library, numbers
 from benchmarks.conformance.outcome import Said
-from ppdm_models.tree.column import Column
-from ppdm_models.tree.ensemble import Model
+from treewarden.ppdm_models.tree.column import Column
+from treewarden.ppdm_models.tree.ensemble import Model
 
 PACKAGE = "onnxruntime"
 FORMATS = ("onnx_ml",)

@@ -14,8 +14,8 @@ import numpy as np
 
 from benchmarks.conformance.library import library, numbers
 from benchmarks.conformance.outcome import NoToolError, Said
-from ppdm_models.tree.column import Column
-from ppdm_models.tree.ensemble import Model
+from treewarden.ppdm_models.tree.column import Column
+from treewarden.ppdm_models.tree.ensemble import Model
 
 PACKAGE = "sklearn"
 FORMATS = ("skops_file", "sklearn_json", "graphviz_dot", "sklearn_text")

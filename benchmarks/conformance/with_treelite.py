@@ -11,8 +11,8 @@ import numpy as np
 
 from benchmarks.conformance.library import library, numbers, two_classes
 from benchmarks.conformance.outcome import NoToolError, Said
-from ppdm_models.tree.column import Column
-from ppdm_models.tree.ensemble import Model
+from treewarden.ppdm_models.tree.column import Column
+from treewarden.ppdm_models.tree.ensemble import Model
 
 PACKAGE = "treelite"
 FORMATS = ("treelite_json",)

@@ -9,8 +9,8 @@ import numpy as np
 
 from benchmarks.conformance.library import by_name, completed, library, numbers, two_classes
 from benchmarks.conformance.outcome import NoToolError, Said
-from ppdm_models.tree.column import Column
-from ppdm_models.tree.ensemble import Ensemble, Link, Model
+from treewarden.ppdm_models.tree.column import Column
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Link, Model
 
 PACKAGE = "xgboost"
 FORMATS = ("xgboost_model", "xgboost_dump")

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from lxml import etree
 
-from ppdm_models.files.load import read_model
 from tests.kit.large_pmml import forest
+from treewarden.ppdm_models.files.load import read_model
 
 
 def bare(path: Path) -> None:

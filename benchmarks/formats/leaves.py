@@ -8,17 +8,17 @@ from pathlib import Path
 
 import numpy as np
 
-from audit.adversary.knowledge import Knowledge
-from audit.measures import MeasureCall
-from audit.people.population import build_population
-from audit.run import run
 from benchmarks.formats.reading import processor_seconds, say
-from ppdm_models.files.load import read_model
-from ppdm_models.records.read_table import table_of
-from ppdm_models.tree.ensemble import Ensemble, Model
-from ppdm_models.tree.node_table import NodeTable
-from ppdm_models.tree.tree import Quality, Tree
 from tests.kit.large_pmml import CLASSES, FIELDS
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.measures import MeasureCall
+from treewarden.audit.people.population import build_population
+from treewarden.audit.run import run
+from treewarden.ppdm_models.files.load import read_model
+from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
+from treewarden.ppdm_models.tree.node_table import NodeTable
+from treewarden.ppdm_models.tree.tree import Quality, Tree
 
 PEOPLE, QUICK_PEOPLE = 1_000, 100
 MEASURES = ("k_anonymity", "distinct_diversity", "label_disclosure")

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.formats.forest import bare, whole
-from ppdm_models.files.load import formats
+from treewarden.ppdm_models.files.load import formats
 
 
 def parse_json(path: Path) -> None:

@@ -7,12 +7,12 @@ from typing import Any
 import casadi
 import numpy as np
 
-from audit.estimate.posterior import Posterior, certain, entropy
-from audit.facts.kind import as_lines
-from audit.facts.rows import Linear, SplitFamily
-from audit.system.system import System, max_violation
 from tests.judges.estimate.direct import closed_forms
 from tests.judges.run_estimate import split_rows
+from treewarden.audit.estimate.posterior import Posterior, certain, entropy
+from treewarden.audit.facts.kind import as_lines
+from treewarden.audit.facts.rows import Linear, SplitFamily
+from treewarden.audit.system.system import System, max_violation
 
 SMALLEST = 1e-12
 TAU = 1e-7

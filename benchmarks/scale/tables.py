@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ppdm_models.arrays import FloatArray, IndexArray, IntArray
-from ppdm_models.tree.column import CategoricalColumn
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
+from treewarden.ppdm_models.tree.column import CategoricalColumn
 
 SHARES = {
     "workclass": (6970, 780, 643, 564, 399, 343, 295, 4, 2),

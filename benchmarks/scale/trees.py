@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from benchmarks.scale.tables import CLASSES, SENSITIVE, People
-from ppdm_models.arrays import FloatArray, IndexArray, IntArray
-from ppdm_models.learn.best_first import BestFirst
-from ppdm_models.learn.response import Response
-from ppdm_models.tree.tree import Tree, rebuilt
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
+from treewarden.ppdm_models.learn.best_first import BestFirst
+from treewarden.ppdm_models.learn.response import Response
+from treewarden.ppdm_models.tree.tree import Tree, rebuilt
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.studies.agrawal_srikant_trees import Ordinary
-from ppdm_models.randomised.attacks import linear_bayes, spectral
-from ppdm_models.randomised.generating import ATTRIBUTES, people
-from ppdm_models.randomised.intervals import intervals
-from ppdm_models.randomised.learning import Method, Noisy, learn
-from ppdm_models.randomised.left import Left, left, seen
-from ppdm_models.randomised.moments import Moments
-from ppdm_models.randomised.noise import Noise, gaussian, hiding, noisy, uniform
-from ppdm_models.randomised.reconstructing import reconstruct
+from treewarden.ppdm_models.randomised.attacks import linear_bayes, spectral
+from treewarden.ppdm_models.randomised.generating import ATTRIBUTES, people
+from treewarden.ppdm_models.randomised.intervals import intervals
+from treewarden.ppdm_models.randomised.learning import Method, Noisy, learn
+from treewarden.ppdm_models.randomised.left import Left, left, seen
+from treewarden.ppdm_models.randomised.moments import Moments
+from treewarden.ppdm_models.randomised.noise import Noise, gaussian, hiding, noisy, uniform
+from treewarden.ppdm_models.randomised.reconstructing import reconstruct
 
 Numbers = NDArray[np.float64]
 NOISES = ("gaussian", "uniform")

@@ -21,7 +21,7 @@ from benchmarks.studies.ensembles_data import ID, Data, data_of, diabetes
 from benchmarks.studies.ensembles_models import LEARNERS, scikit, tree, xgboost
 from benchmarks.studies.ensembles_runs import Shares, accuracy, judged, pinned, rounded, together
 from benchmarks.tables import number, table
-from policies.remedies.round_leaves import DIGITS
+from treewarden.policies.remedies.round_leaves import DIGITS
 
 SHOWN = (5, 10, 20, 50, 100)
 NEEDS = {

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.studies.ensembles_data import Data
-from ppdm_models.files.load import OpenedFile, open_model
+from treewarden.ppdm_models.files.load import OpenedFile, open_model
 
 Learner = Callable[..., OpenedFile]
 

@@ -9,25 +9,25 @@ from types import MappingProxyType
 import numpy as np
 import pandas as pd
 
-from audit.inverters import facts_of, settings_of
-from audit.joint.releases import Held, join_releases
-from audit.joint.together import Joined, joined_of
-from audit.people.forest import accuracy_of, forest_of, said_by
-from audit.people.population import Population, build_population
-from audit.people.shared import Shared, shared_people
-from audit.reading import Undetermined
-from audit.values.together import values_of
-from audit.worlds.clock import clock
 from benchmarks.studies.ensembles_data import ID, LABEL, Data
-from policies.pack import load_pack
-from policies.remedies import Proposal
-from policies.remedies.round_leaves import DIGITS
-from policies.remedies.round_leaves import REMEDY as ROUND
-from ppdm_models.files.load import OpenedFile, open_model
-from ppdm_models.formats import Rewritable
-from ppdm_models.records.frames import table_of_frame
-from ppdm_models.records.table import Table
-from ppdm_models.tree.ensemble import Ensemble, Model
+from treewarden.audit.inverters import facts_of, settings_of
+from treewarden.audit.joint.releases import Held, join_releases
+from treewarden.audit.joint.together import Joined, joined_of
+from treewarden.audit.people.forest import accuracy_of, forest_of, said_by
+from treewarden.audit.people.population import Population, build_population
+from treewarden.audit.people.shared import Shared, shared_people
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.values.together import values_of
+from treewarden.audit.worlds.clock import clock
+from treewarden.policies.pack import load_pack
+from treewarden.policies.remedies import Proposal
+from treewarden.policies.remedies.round_leaves import DIGITS
+from treewarden.policies.remedies.round_leaves import REMEDY as ROUND
+from treewarden.ppdm_models.files.load import OpenedFile, open_model
+from treewarden.ppdm_models.formats import Rewritable
+from treewarden.ppdm_models.records.frames import table_of_frame
+from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 
 
 @dataclass(frozen=True)

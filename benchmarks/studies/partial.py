@@ -16,20 +16,20 @@ from pathlib import Path
 
 from sklearn.tree import DecisionTreeClassifier
 
-from audit.adversary.knowledge import Knowledge, SplitLevel
-from audit.partial.feature import secret_seen_by
-from audit.partial.ground import Ground
-from audit.partial.secret import secret_of
-from audit.partial.seen import Seen, seen_by
-from audit.people.population import Population, build_population
-from audit.reading import Undetermined
-from audit.worlds.clock import clock
 from benchmarks.adult import adult, multiway
 from benchmarks.machine import machine
 from benchmarks.studies.ensembles_data import LABEL, data_of
-from ppdm_models.codecs.sklearn.fitted import from_sklearn
-from ppdm_models.records.read_table import table_of
-from ppdm_models.tree.tree import Tree
+from treewarden.audit.adversary.knowledge import Knowledge, SplitLevel
+from treewarden.audit.partial.feature import secret_seen_by
+from treewarden.audit.partial.ground import Ground
+from treewarden.audit.partial.secret import secret_of
+from treewarden.audit.partial.seen import Seen, seen_by
+from treewarden.audit.people.population import Population, build_population
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.worlds.clock import clock
+from treewarden.ppdm_models.codecs.sklearn.fitted import from_sklearn
+from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tree.tree import Tree
 
 PAGE = Path("docs/studies/partial.md")
 NO_SPLITS = Knowledge(split=SplitLevel.NONE)

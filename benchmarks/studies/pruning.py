@@ -14,20 +14,20 @@ from pathlib import Path
 
 import numpy as np
 
-from audit.people.population import Population
 from benchmarks.machine import machine
 from benchmarks.studies.pruning_data import SETS, Part, grown, hierarchies, parts, whole
 from benchmarks.studies.zhu_du_figures import bars
 from benchmarks.tables import number, table
-from policies.pack import Pack, read_pack
-from policies.remedies._pruning import prospect
-from ppdm_models.pruning.apt import prune
-from ppdm_models.pruning.cut import Pruned
-from ppdm_models.pruning.optimal import prune_optimally
-from ppdm_models.records.routing import route
-from ppdm_models.records.taxonomy import Taxonomies
-from ppdm_models.tree.tree import Tree
 from tests.judges.spread import ask_where, imported, in_order
+from treewarden.audit.people.population import Population
+from treewarden.policies.pack import Pack, read_pack
+from treewarden.policies.remedies._pruning import prospect
+from treewarden.ppdm_models.pruning.apt import prune
+from treewarden.ppdm_models.pruning.cut import Pruned
+from treewarden.ppdm_models.pruning.optimal import prune_optimally
+from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.records.taxonomy import Taxonomies
+from treewarden.ppdm_models.tree.tree import Tree
 
 REQUIREMENTS = {
     "k = 5": (("k_anonymity", "at_least", 5, ""),),

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ppdm_models.learn.id3 import grow_id3
-from ppdm_models.records.read_table import read_table
-from ppdm_models.records.taxonomy import Categories, Taxonomy
-from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
-from ppdm_models.tree.predicate import CategoryTest, NumericTest
-from ppdm_models.tree.tree import Feature, NoTrueChild, Tree
+from treewarden.ppdm_models.learn.id3 import grow_id3
+from treewarden.ppdm_models.records.read_table import read_table
+from treewarden.ppdm_models.records.taxonomy import Categories, Taxonomy
+from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
+from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest
+from treewarden.ppdm_models.tree.tree import Feature, NoTrueChild, Tree
 
 INTERVALS = 8
 

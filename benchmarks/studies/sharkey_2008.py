@@ -34,8 +34,8 @@ from benchmarks.studies.sharkey_runs import (
 )
 from benchmarks.studies.sharkey_text import document
 from benchmarks.studies.zhu_du_figures import COLOURS, write
-from ppdm_models.tree.column import NumericColumn
 from tests.judges.spread import ask_where, imported, in_order
+from treewarden.ppdm_models.tree.column import NumericColumn
 
 Key = TypeVar("Key")
 Score = TypeVar("Score")

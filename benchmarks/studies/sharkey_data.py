@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.studies.pruning_data import Part, Records, hierarchies
-from ppdm_models.full_domain.levels import Ladder, ladder
-from ppdm_models.records.read_table import read_table
-from ppdm_models.records.taxonomy import Intervals, Taxonomy
-from ppdm_models.synthesis.regions import Domain, Range
-from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
-from ppdm_models.tree.tree import Feature
+from treewarden.ppdm_models.full_domain.levels import Ladder, ladder
+from treewarden.ppdm_models.records.read_table import read_table
+from treewarden.ppdm_models.records.taxonomy import Intervals, Taxonomy
+from treewarden.ppdm_models.synthesis.regions import Domain, Range
+from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
+from treewarden.ppdm_models.tree.tree import Feature
 
 SEED = 2008
 

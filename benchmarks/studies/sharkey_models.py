@@ -11,8 +11,8 @@ from sklearn.naive_bayes import CategoricalNB, GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from benchmarks.studies.pruning_data import Records
-from ppdm_models.full_domain.groups import grouped
-from ppdm_models.tree.column import CategoricalColumn, Columns, NumericColumn
+from treewarden.ppdm_models.full_domain.groups import grouped
+from treewarden.ppdm_models.tree.column import CategoricalColumn, Columns, NumericColumn
 
 MIN_LEAF = 5
 FOREST = 10

@@ -8,21 +8,21 @@ from functools import cache
 
 import numpy as np
 
-from audit.people.population import Population
 from benchmarks.studies.pruning_data import Records
 from benchmarks.studies.sharkey_data import SEED, domains, folds, ladders, sources, taxonomies
 from benchmarks.studies.sharkey_models import MODELS, DecisionTree, Model
-from policies.pack import Pack, read_pack
-from policies.remedies._pruning import Merging, held_to, merging
-from ppdm_models.full_domain.groups import Requirement
-from ppdm_models.full_domain.lattice import Lattice, generalise
-from ppdm_models.learn.best_first import BestFirst
-from ppdm_models.learn.response import of_classes
-from ppdm_models.pruning.apt import prune
-from ppdm_models.records.routing import route
-from ppdm_models.synthesis.pgen import Plan, basegen, pgen
-from ppdm_models.tree.column import CategoricalColumn, Column, Columns, NumericColumn
-from ppdm_models.tree.tree import NoTrueChild, Tree
+from treewarden.audit.people.population import Population
+from treewarden.policies.pack import Pack, read_pack
+from treewarden.policies.remedies._pruning import Merging, held_to, merging
+from treewarden.ppdm_models.full_domain.groups import Requirement
+from treewarden.ppdm_models.full_domain.lattice import Lattice, generalise
+from treewarden.ppdm_models.learn.best_first import BestFirst
+from treewarden.ppdm_models.learn.response import of_classes
+from treewarden.ppdm_models.pruning.apt import prune
+from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.synthesis.pgen import Plan, basegen, pgen
+from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, Columns, NumericColumn
+from treewarden.ppdm_models.tree.tree import NoTrueChild, Tree
 
 LEARNER = BestFirst("entropy", multiway=True, min_records=5)
 MOST_SPLITS = 100_000

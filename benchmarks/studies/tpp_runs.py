@@ -10,19 +10,19 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.mondrian import mondrian
-from ppdm_models.learn.best_first import BestFirst
-from ppdm_models.learn.response import Response, of_classes, of_numbers
-from ppdm_models.records.read_table import read_table
-from ppdm_models.records.routing import route
-from ppdm_models.tpp.checks import differences
-from ppdm_models.tpp.groups import grouped
-from ppdm_models.tpp.sanitise import Job, Sanitised, sanitise
-from ppdm_models.tpp.scikit import Scikit
-from ppdm_models.tpp.splits import asked
-from ppdm_models.tpp.values import generalise
-from ppdm_models.tree.column import CategoricalColumn, Column, Columns, NumericColumn
-from ppdm_models.tree.predicate import CategoryTest
-from ppdm_models.tree.tree import Tree
+from treewarden.ppdm_models.learn.best_first import BestFirst
+from treewarden.ppdm_models.learn.response import Response, of_classes, of_numbers
+from treewarden.ppdm_models.records.read_table import read_table
+from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.tpp.checks import differences
+from treewarden.ppdm_models.tpp.groups import grouped
+from treewarden.ppdm_models.tpp.sanitise import Job, Sanitised, sanitise
+from treewarden.ppdm_models.tpp.scikit import Scikit
+from treewarden.ppdm_models.tpp.splits import asked
+from treewarden.ppdm_models.tpp.values import generalise
+from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, Columns, NumericColumn
+from treewarden.ppdm_models.tree.predicate import CategoryTest
+from treewarden.ppdm_models.tree.tree import Tree
 
 ATTRIBUTES = (
     "age", "capital-gain", "capital-loss", "hours-per-week", "workclass", "education",

@@ -20,12 +20,12 @@ import numpy as np
 
 from benchmarks.machine import machine
 from benchmarks.tables import table
-from ppdm_models.vertical.holding import Attribute, Codes, Holding
-from ppdm_models.vertical.leakage import cells_split
-from ppdm_models.vertical.plain import plain_id3
-from ppdm_models.vertical.session import Mode, Session, Stops
-from ppdm_models.vertical.simulating import play
-from ppdm_models.vertical.skeleton import Known
+from treewarden.ppdm_models.vertical.holding import Attribute, Codes, Holding
+from treewarden.ppdm_models.vertical.leakage import cells_split
+from treewarden.ppdm_models.vertical.plain import plain_id3
+from treewarden.ppdm_models.vertical.session import Mode, Session, Stops
+from treewarden.ppdm_models.vertical.simulating import play
+from treewarden.ppdm_models.vertical.skeleton import Known
 
 PARTIES = (2, 3, 5, 10)
 AREAS = 22

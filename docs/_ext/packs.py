@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from audit.measures import measures
 from docs._ext.words import escaped, table
-from policies.clause import Part
-from policies.judging.figures import figure
-from policies.pack import Clause, load_pack
-from policies.rules import rules
-from policies.shipped import packs_of_tables, shipped_packs
+from treewarden.audit.measures import measures
+from treewarden.policies.clause import Part
+from treewarden.policies.judging.figures import figure
+from treewarden.policies.pack import Clause, load_pack
+from treewarden.policies.rules import rules
+from treewarden.policies.shipped import packs_of_tables, shipped_packs
 
 
 def packs_page() -> str:

@@ -7,18 +7,18 @@ import math
 import sys
 from collections.abc import Iterator, Mapping
 
-from audit import constraints
-from audit.constraints import Constraint
-from audit.measures import Measure, Parameter, measures
 from docs._ext.words import escaped, paragraphs, table
-from policies.pack import load_pack
-from policies.remedies import remedies
-from policies.rules import rules
-from policies.shipped import packs_of_tables, shipped_packs
-from ppdm_models.files.load import formats
-from ppdm_models.formats import Rewritable, Strippable, Writer
-from ppdm_models.plugins import discover
-from reports.renderers import names, renderer
+from treewarden.audit import constraints
+from treewarden.audit.constraints import Constraint
+from treewarden.audit.measures import Measure, Parameter, measures
+from treewarden.policies.pack import load_pack
+from treewarden.policies.remedies import remedies
+from treewarden.policies.rules import rules
+from treewarden.policies.shipped import packs_of_tables, shipped_packs
+from treewarden.ppdm_models.files.load import formats
+from treewarden.ppdm_models.formats import Rewritable, Strippable, Writer
+from treewarden.ppdm_models.plugins import discover
+from treewarden.reports.renderers import names, renderer
 
 READS = {
     "leaves": "the leaves and the records in them",

@@ -5,13 +5,13 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from audit.measures import Source, measures
-from policies.binding import When
-from policies.clause import Clause, Part, Waivers
-from policies.comparing import Difference
-from policies.judging.figures import figure
-from policies.pack import Pack
-from policies.rules import rules
+from treewarden.audit.measures import Source, measures
+from treewarden.policies.binding import When
+from treewarden.policies.clause import Clause, Part, Waivers
+from treewarden.policies.comparing import Difference
+from treewarden.policies.judging.figures import figure
+from treewarden.policies.pack import Pack
+from treewarden.policies.rules import rules
 
 WIDTH = 100
 NEEDS = {

@@ -6,8 +6,8 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
-from policies.clause import Clause, Waivers, said_of
-from policies.pack import Pack
+from treewarden.policies.clause import Clause, Waivers, said_of
+from treewarden.policies.pack import Pack
 
 BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 WIDTH = 100

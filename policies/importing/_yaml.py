@@ -6,7 +6,7 @@ import importlib
 from types import ModuleType
 from typing import Any
 
-from ppdm_models.errors import PolicyError
+from treewarden.ppdm_models.errors import PolicyError
 
 MOST_BYTES = 100_000
 MOST_EVENTS = 2_000

@@ -13,8 +13,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError
 
-from policies.importing._yaml import read_mapping
-from ppdm_models.errors import PolicyError
+from treewarden.policies.importing._yaml import read_mapping
+from treewarden.ppdm_models.errors import PolicyError
 
 MOST = 1_000_000_000
 """The largest limit that is believed to be one."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from audit.measures import Measure, Source, measures
-from policies.binding import Kind, Under
-from policies.clause import Clause, Pack
-from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Model
+from treewarden.audit.measures import Measure, Source, measures
+from treewarden.policies.binding import Kind, Under
+from treewarden.policies.clause import Clause, Pack
+from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Model
 
 ADDED_UP = (Combination.SUM, Combination.WEIGHTED_SUM)
 AVERAGED = (

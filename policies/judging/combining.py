@@ -11,13 +11,13 @@ from functools import reduce
 
 import numpy as np
 
-from audit.measures import measures
-from audit.reading import Interval, Reading, Undetermined
-from policies.clause import Atom, Part, Scope
-from policies.judging.figures import figure
-from policies.rules import rules
-from policies.verdict import Verdict
-from ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.audit.measures import measures
+from treewarden.audit.reading import Interval, Reading, Undetermined
+from treewarden.policies.clause import Atom, Part, Scope
+from treewarden.policies.judging.figures import figure
+from treewarden.policies.rules import rules
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 
 UNDETERMINED = Verdict.UNDETERMINED
 OpenEnds = tuple[FloatArray, FloatArray] | Undetermined

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from audit.measures import MeasureCall, measures
-from audit.reading import Reading
-from policies.binding import Guidance
-from policies.clause import Atom, Pack
-from policies.severity import Severity, counts
-from policies.verdict import Verdict
+from treewarden.audit.measures import MeasureCall, measures
+from treewarden.audit.reading import Reading
+from treewarden.policies.binding import Guidance
+from treewarden.policies.clause import Atom, Pack
+from treewarden.policies.severity import Severity, counts
+from treewarden.policies.verdict import Verdict
 
 NOTHING_JUDGED = "nothing-judged"
 """What the finding is called that says that no clause which counts is about the model."""

@@ -7,12 +7,12 @@ is decided back into what is not.
 
 from __future__ import annotations
 
-from audit.evidence import Enough, Evidence
-from audit.measures import measured
-from policies.clause import Clause, Pack
-from policies.judging.applying import why_not
-from policies.judging.held import held, of_worlds
-from policies.verdict import Verdict
+from treewarden.audit.evidence import Enough, Evidence
+from treewarden.audit.measures import measured
+from treewarden.policies.clause import Clause, Pack
+from treewarden.policies.judging.applying import why_not
+from treewarden.policies.judging.held import held, of_worlds
+from treewarden.policies.verdict import Verdict
 
 
 def enough(pack: Pack, under: str = "") -> Enough:

@@ -5,12 +5,12 @@ A verdict is that of its worst clause, so that nothing else mends a clause that 
 
 from __future__ import annotations
 
-from audit.evidence import Enough, Evidence
-from audit.measures import Source, measured, measures
-from policies.clause import Atom, Pack
-from policies.judging.held import is_plain, of_worlds
-from policies.rules import rules
-from policies.verdict import Verdict
+from treewarden.audit.evidence import Enough, Evidence
+from treewarden.audit.measures import Source, measured, measures
+from treewarden.policies.clause import Atom, Pack
+from treewarden.policies.judging.held import is_plain, of_worlds
+from treewarden.policies.rules import rules
+from treewarden.policies.verdict import Verdict
 
 
 def failing(pack: Pack) -> Enough | None:

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from audit.reading import Interval
+from treewarden.audit.reading import Interval
 
 FEWEST_DIGITS = 3
 MOST_DIGITS = 17

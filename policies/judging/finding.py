@@ -7,23 +7,23 @@ from dataclasses import replace
 
 import numpy as np
 
-from audit.adversary.knowledge import understated
-from audit.evidence import NOT_RUN, Evidence
-from audit.measures import Measure, measures
-from audit.reading import Interval, Measurement, Reading, Spot, Undetermined
-from audit.result import NOT_MEASURED, Exposure
-from audit.spots import MOST_SPOTS
-from audit.worlds.result import Worlds
-from policies.clause import Clause
-from policies.judging.combining import EVERY, words
-from policies.judging.decision import Finding, Piece, Place
-from policies.judging.figures import figure, span
-from policies.judging.held import UNITS, Held, held, is_plain, of_worlds
-from policies.judging.names import Names
-from policies.rules import Rule, rules
-from policies.verdict import Verdict
-from policies.words import capital
-from ppdm_models.tree.tree import Tree
+from treewarden.audit.adversary.knowledge import understated
+from treewarden.audit.evidence import NOT_RUN, Evidence
+from treewarden.audit.measures import Measure, measures
+from treewarden.audit.reading import Interval, Measurement, Reading, Spot, Undetermined
+from treewarden.audit.result import NOT_MEASURED, Exposure
+from treewarden.audit.spots import MOST_SPOTS
+from treewarden.audit.worlds.result import Worlds
+from treewarden.policies.clause import Clause
+from treewarden.policies.judging.combining import EVERY, words
+from treewarden.policies.judging.decision import Finding, Piece, Place
+from treewarden.policies.judging.figures import figure, span
+from treewarden.policies.judging.held import UNITS, Held, held, is_plain, of_worlds
+from treewarden.policies.judging.names import Names
+from treewarden.policies.rules import Rule, rules
+from treewarden.policies.verdict import Verdict
+from treewarden.policies.words import capital
+from treewarden.ppdm_models.tree.tree import Tree
 
 LARGER = " (a larger --worlds-budget may decide it)"
 COMBINED = {"all": "all of", "any": "any of", "not": "not"}

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.measures import LeafMeasure, measures
-from audit.people.leaves import Leaves
-from audit.reading import Undetermined, exactly
-from policies.clause import Atom, Clause, Pack
-from policies.judging.combining import combined, verdicts, words
-from policies.rules import rules
-from policies.verdict import Verdict
-from ppdm_models.arrays import FloatArray, IndexArray
-from ppdm_models.tpp.groups import Groups
+from treewarden.audit.measures import LeafMeasure, measures
+from treewarden.audit.people.leaves import Leaves
+from treewarden.audit.reading import Undetermined, exactly
+from treewarden.policies.clause import Atom, Clause, Pack
+from treewarden.policies.judging.combining import combined, verdicts, words
+from treewarden.policies.rules import rules
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.ppdm_models.tpp.groups import Groups
 
 
 @dataclass(frozen=True, slots=True)

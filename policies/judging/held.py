@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.evidence import Evidence
-from audit.measures import LeafMeasure, MeasureCall, measures
-from audit.reading import Interval, Measurement, Reading, Undetermined
-from policies.clause import Clause, Scope
-from policies.comparing import is_same_anywhere
-from policies.judging.combining import OpenEnds, combined, verdicts, whole_verdict
-from policies.judging.places import Places, ends_at, places_of
-from policies.rules import rules
-from policies.verdict import Verdict
-from ppdm_models.arrays import IndexArray
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.measures import LeafMeasure, MeasureCall, measures
+from treewarden.audit.reading import Interval, Measurement, Reading, Undetermined
+from treewarden.policies.clause import Clause, Scope
+from treewarden.policies.comparing import is_same_anywhere
+from treewarden.policies.judging.combining import OpenEnds, combined, verdicts, whole_verdict
+from treewarden.policies.judging.places import Places, ends_at, places_of
+from treewarden.policies.rules import rules
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.arrays import IndexArray
 
 NOT_BELIEVED = Undetermined("it is not believed here")
 Read = Callable[[MeasureCall], Measurement]

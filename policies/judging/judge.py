@@ -5,29 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from audit.adversary.knowledge import FACT, LeafLevel
-from audit.evidence import Evidence
-from audit.measures import measures
-from audit.reading import Measurement, Undetermined
-from audit.result import NOT_MEASURED, Audit, Exposure
-from policies.clause import Clause, Pack
-from policies.comparing import BELIEF, CERTAINTIES
-from policies.judging.applying import why_not
-from policies.judging.decision import (
+from treewarden.audit.adversary.knowledge import FACT, LeafLevel
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.measures import measures
+from treewarden.audit.reading import Measurement, Undetermined
+from treewarden.audit.result import NOT_MEASURED, Audit, Exposure
+from treewarden.policies.clause import Clause, Pack
+from treewarden.policies.comparing import BELIEF, CERTAINTIES
+from treewarden.policies.judging.applying import why_not
+from treewarden.policies.judging.decision import (
     FACTS_AGREE,
     NOTHING_JUDGED,
     RELEASES_LINKED,
     Decision,
     Finding,
 )
-from policies.judging.figures import figure
-from policies.judging.finding import doubt, finding_of
-from policies.judging.held import held
-from policies.judging.names import Known, Names
-from policies.verdict import Verdict, worst
-from ppdm_models.meaning.labels import label_misfit
-from ppdm_models.tree.node_columns import tells_classes
-from ppdm_models.tree.tree import Quality
+from treewarden.policies.judging.figures import figure
+from treewarden.policies.judging.finding import doubt, finding_of
+from treewarden.policies.judging.held import held
+from treewarden.policies.judging.names import Known, Names
+from treewarden.policies.verdict import Verdict, worst
+from treewarden.ppdm_models.meaning.labels import label_misfit
+from treewarden.ppdm_models.tree.node_columns import tells_classes
+from treewarden.ppdm_models.tree.tree import Quality
 
 
 def judge(audit: Audit, pack: Pack) -> Decision:

@@ -7,10 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
-from audit.evidence import Evidence
-from audit.reading import Spot
-from ppdm_models.tree.fingerprint import fingerprints
-from ppdm_models.tree.paths import path_text
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.reading import Spot
+from treewarden.ppdm_models.tree.fingerprint import fingerprints
+from treewarden.ppdm_models.tree.paths import path_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,11 @@ from typing import Literal
 
 import numpy as np
 
-from audit.evidence import Evidence
-from audit.measures import MeasureCall, PerPlace, measures
-from audit.reading import Undetermined
-from policies.judging.combining import OpenEnds
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.measures import MeasureCall, PerPlace, measures
+from treewarden.audit.reading import Undetermined
+from treewarden.policies.judging.combining import OpenEnds
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 
 NOWHERE = Undetermined("some records stop in no leaf, so what is read of them belongs to none")
 

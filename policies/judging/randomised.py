@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from audit.measures import NO_MODEL, measured_of_noise
-from audit.randomised.result import Randomisation
-from audit.reading import Reading, Spot
-from policies.clause import Clause, Pack
-from policies.judging.combining import whole_verdict
-from policies.judging.decision import NOTHING_JUDGED, Decision, Finding, Place
-from policies.judging.finding import breaking, doubt, loosened, of_atom, of_parts
-from policies.judging.held import Held, counted
-from policies.rules import rules
-from policies.verdict import Verdict, worst
+from treewarden.audit.measures import NO_MODEL, measured_of_noise
+from treewarden.audit.randomised.result import Randomisation
+from treewarden.audit.reading import Reading, Spot
+from treewarden.policies.clause import Clause, Pack
+from treewarden.policies.judging.combining import whole_verdict
+from treewarden.policies.judging.decision import NOTHING_JUDGED, Decision, Finding, Place
+from treewarden.policies.judging.finding import breaking, doubt, loosened, of_atom, of_parts
+from treewarden.policies.judging.held import Held, counted
+from treewarden.policies.rules import rules
+from treewarden.policies.verdict import Verdict, worst
 
 OF_PLACES = ("leaf", "profile", "tree")
 

@@ -13,17 +13,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from audit.measures import measured
-from audit.people.leaves import Leaves
-from audit.reading import Undetermined
-from audit.result import Audit
-from policies.judging.applying import applying
-from policies.judging.decision import Decision, Finding
-from policies.judging.figures import figure
-from policies.judging.judge import verdict_of
-from policies.pack import Clause, Pack, calls, load_pack
-from policies.shipped import shipped_packs
-from policies.verdict import Verdict
+from treewarden.audit.measures import measured
+from treewarden.audit.people.leaves import Leaves
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.result import Audit
+from treewarden.policies.judging.applying import applying
+from treewarden.policies.judging.decision import Decision, Finding
+from treewarden.policies.judging.figures import figure
+from treewarden.policies.judging.judge import verdict_of
+from treewarden.policies.pack import Clause, Pack, calls, load_pack
+from treewarden.policies.shipped import shipped_packs
+from treewarden.policies.verdict import Verdict
 
 LABEL, CROWDING = "label_disclosure", "cl_diversity"
 

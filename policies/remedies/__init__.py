@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from audit.people.forest import Forest
-from audit.people.population import Population
-from policies.pack import Pack
-from ppdm_models.plugins import discover
-from ppdm_models.records.taxonomy import Taxonomies
-from ppdm_models.tree.ensemble import Model
-from ppdm_models.tree.tree import Tree
+from treewarden.audit.people.forest import Forest
+from treewarden.audit.people.population import Population
+from treewarden.policies.pack import Pack
+from treewarden.ppdm_models.plugins import discover
+from treewarden.ppdm_models.records.taxonomy import Taxonomies
+from treewarden.ppdm_models.tree.ensemble import Model
+from treewarden.ppdm_models.tree.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)

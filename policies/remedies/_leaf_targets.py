@@ -11,13 +11,13 @@ from collections.abc import Container
 
 import numpy as np
 
-from audit.measures import LeafMeasure, measures
-from audit.people.leaves import Leaves
-from audit.reading import Undetermined
-from policies.clause import Atom, Clause, Part
-from policies.judging.combining import combined, verdicts
-from policies.verdict import Verdict
-from ppdm_models.arrays import BoolArray, IndexArray
+from treewarden.audit.measures import LeafMeasure, measures
+from treewarden.audit.people.leaves import Leaves
+from treewarden.audit.reading import Undetermined
+from treewarden.policies.clause import Atom, Clause, Part
+from treewarden.policies.judging.combining import combined, verdicts
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.arrays import BoolArray, IndexArray
 
 UNDETERMINED, PASS = Verdict.UNDETERMINED, Verdict.PASS
 

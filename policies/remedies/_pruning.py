@@ -13,19 +13,19 @@ from typing import ClassVar
 
 import numpy as np
 
-from audit.people.leaves import Leaves, described
-from audit.people.population import Population
-from audit.people.target import label_of
-from audit.reading import Undetermined
-from policies.clause import Pack
-from policies.remedies import NoProposal, Proposal, Remedy
-from policies.remedies._leaf_targets import met
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from ppdm_models.pruning.cut import Prunable, Pruned
-from ppdm_models.pruning.merged import merged_leaves, summed
-from ppdm_models.pruning.siblings import Candidates, candidates
-from ppdm_models.records.taxonomy import Taxonomies
-from ppdm_models.tree.tree import Node, Task, Tree
+from treewarden.audit.people.leaves import Leaves, described
+from treewarden.audit.people.population import Population
+from treewarden.audit.people.target import label_of
+from treewarden.audit.reading import Undetermined
+from treewarden.policies.clause import Pack
+from treewarden.policies.remedies import NoProposal, Proposal, Remedy
+from treewarden.policies.remedies._leaf_targets import met
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.ppdm_models.pruning.cut import Prunable, Pruned
+from treewarden.ppdm_models.pruning.merged import merged_leaves, summed
+from treewarden.ppdm_models.pruning.siblings import Candidates, candidates
+from treewarden.ppdm_models.records.taxonomy import Taxonomies
+from treewarden.ppdm_models.tree.tree import Node, Task, Tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-from policies.remedies import Proposal, Remedy
-from ppdm_models.records.table import Table
-from ppdm_models.tpp.sanitise import Candidate
+from treewarden.policies.remedies import Proposal, Remedy
+from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tpp.sanitise import Candidate
 
 
 @runtime_checkable

@@ -12,21 +12,21 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from audit.adversary.knowledge import Knowledge
-from audit.estimate.posterior import certain
-from audit.evidence import NOT_RUN, Evidence
-from audit.measures import Measure, measures
-from audit.people.forest import Forest
-from audit.people.population import Population
-from audit.people.target import label_of
-from audit.reading import Undetermined
-from audit.system.leaf_knowledge import LeafKnowledge, closed_form, complete
-from policies.pack import Pack
-from policies.rules import Rule, rules
-from policies.verdict import Verdict
-from ppdm_models.arrays import IndexArray
-from ppdm_models.meaning.consistency import is_whole, records_may_stay
-from ppdm_models.tree.tree import Band, Node, Tree, completed, count_of
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.estimate.posterior import certain
+from treewarden.audit.evidence import NOT_RUN, Evidence
+from treewarden.audit.measures import Measure, measures
+from treewarden.audit.people.forest import Forest
+from treewarden.audit.people.population import Population
+from treewarden.audit.people.target import label_of
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.system.leaf_knowledge import LeafKnowledge, closed_form, complete
+from treewarden.policies.pack import Pack
+from treewarden.policies.rules import Rule, rules
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.arrays import IndexArray
+from treewarden.ppdm_models.meaning.consistency import is_whole, records_may_stay
+from treewarden.ppdm_models.tree.tree import Band, Node, Tree, completed, count_of
 
 CLASS_COUNTS = "class counts"
 ERROR_RATES = "error rates"

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from audit.people.forest import Forest
-from audit.people.population import Population
-from policies.pack import Pack
-from policies.remedies import NoProposal, Proposal, Remedy
-from ppdm_models.files.load import formats
-from ppdm_models.tree.ensemble import Ensemble, first_members
-from ppdm_models.tree.tree import Tree
+from treewarden.audit.people.forest import Forest
+from treewarden.audit.people.population import Population
+from treewarden.policies.pack import Pack
+from treewarden.policies.remedies import NoProposal, Proposal, Remedy
+from treewarden.ppdm_models.files.load import formats
+from treewarden.ppdm_models.tree.ensemble import Ensemble, first_members
+from treewarden.ppdm_models.tree.tree import Tree
 
 HALVINGS = 6
 """So often the rounds are halved."""

@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from audit.people.population import Population
-from policies.pack import Pack
-from policies.remedies import NoProposal, Proposal
-from policies.remedies._pruning import Prospect, Pruning, proposal, prospect
-from ppdm_models.pruning.apt import prune
-from ppdm_models.pruning.cut import Pruned
-from ppdm_models.pruning.optimal import prune_optimally
-from ppdm_models.tree.tree import Tree
+from treewarden.audit.people.population import Population
+from treewarden.policies.pack import Pack
+from treewarden.policies.remedies import NoProposal, Proposal
+from treewarden.policies.remedies._pruning import Prospect, Pruning, proposal, prospect
+from treewarden.ppdm_models.pruning.apt import prune
+from treewarden.ppdm_models.pruning.cut import Pruned
+from treewarden.ppdm_models.pruning.optimal import prune_optimally
+from treewarden.ppdm_models.tree.tree import Tree
 
 NAME = "prune_optimal"
 

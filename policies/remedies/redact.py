@@ -21,12 +21,12 @@ from itertools import chain
 
 import numpy as np
 
-from audit.measures import measures
-from audit.people.forest import Forest
-from audit.people.population import Population
-from policies.pack import Pack
-from policies.remedies import NoProposal, Proposal, Remedy
-from policies.remedies._withholding import (
+from treewarden.audit.measures import measures
+from treewarden.audit.people.forest import Forest
+from treewarden.audit.people.population import Population
+from treewarden.policies.pack import Pack
+from treewarden.policies.remedies import NoProposal, Proposal, Remedy
+from treewarden.policies.remedies._withholding import (
     CLASS_COUNTS,
     ERROR_RATES,
     FINER,
@@ -40,8 +40,8 @@ from policies.remedies._withholding import (
     steps,
     without_counts,
 )
-from ppdm_models.records.taxonomy import Taxonomies
-from ppdm_models.tree.tree import Node, Tree, completed, count_of
+from treewarden.ppdm_models.records.taxonomy import Taxonomies
+from treewarden.ppdm_models.tree.tree import Node, Tree, completed, count_of
 
 COUNTED_ANYWAY = (
     "record counts are audited as known, for whoever knows all quasi-identifiers counts them"

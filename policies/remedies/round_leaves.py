@@ -14,18 +14,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from audit.inverters import GrownCase, inverters
-from audit.people.forest import Forest
-from audit.people.population import Population
-from audit.reading import Undetermined
-from policies.pack import Pack
-from policies.remedies import NoProposal, Proposal, Remedy
-from ppdm_models.arrays import FloatArray
-from ppdm_models.files.load import formats
-from ppdm_models.tree.ensemble import Ensemble, with_trees
-from ppdm_models.tree.growth import Growth
-from ppdm_models.tree.node_table import NodeTable
-from ppdm_models.tree.tree import Quality, Tree
+from treewarden.audit.inverters import GrownCase, inverters
+from treewarden.audit.people.forest import Forest
+from treewarden.audit.people.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.policies.pack import Pack
+from treewarden.policies.remedies import NoProposal, Proposal, Remedy
+from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.files.load import formats
+from treewarden.ppdm_models.tree.ensemble import Ensemble, with_trees
+from treewarden.ppdm_models.tree.growth import Growth
+from treewarden.ppdm_models.tree.node_table import NodeTable
+from treewarden.ppdm_models.tree.tree import Quality, Tree
 
 DIGITS = (8, 4, 3, 2, 1)
 """Binary digits that stay after the leading one, most first."""

@@ -9,19 +9,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from audit.people.population import Population
-from audit.people.weights import Weights
-from policies.judging.groups import Clauses
-from policies.pack import Pack
-from policies.remedies import NoProposal, Proposal, Remedy
-from policies.remedies._table import TableProposal
-from ppdm_models.errors import LearnerError
-from ppdm_models.learn.best_first import BestFirst, Growth
-from ppdm_models.learn.response import of_classes
-from ppdm_models.records.table import Table
-from ppdm_models.tpp.sanitise import Candidate, Job, sanitise
-from ppdm_models.tree.column import CategoricalColumn
-from ppdm_models.tree.tree import Task, Tree, rebuilt
+from treewarden.audit.people.population import Population
+from treewarden.audit.people.weights import Weights
+from treewarden.policies.judging.groups import Clauses
+from treewarden.policies.pack import Pack
+from treewarden.policies.remedies import NoProposal, Proposal, Remedy
+from treewarden.policies.remedies._table import TableProposal
+from treewarden.ppdm_models.errors import LearnerError
+from treewarden.ppdm_models.learn.best_first import BestFirst, Growth
+from treewarden.ppdm_models.learn.response import of_classes
+from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tpp.sanitise import Candidate, Job, sanitise
+from treewarden.ppdm_models.tree.column import CategoricalColumn
+from treewarden.ppdm_models.tree.tree import Task, Tree, rebuilt
 
 NAME = ("sanitize_tpp",)
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from audit.result import Audit
-from audit.worlds.result import Worlds
-from policies.judging.decision import Decision
-from policies.repairing.attempts import Attempt
-from policies.verdict import Verdict
-from ppdm_models.tree.ensemble import Ensemble, Model
+from treewarden.audit.result import Audit
+from treewarden.audit.worlds.result import Worlds
+from treewarden.policies.judging.decision import Decision
+from treewarden.policies.repairing.attempts import Attempt
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 
 DROPPED = "drop_trees"
 STUDY = (

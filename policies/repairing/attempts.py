@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from audit.result import Audit
-from policies.judging.decision import Decision, Finding
-from policies.remedies import NoProposal, Proposal
-from policies.repairing.cost import Cost
-from policies.repairing.tradeoff import privacy, unbeaten
-from policies.verdict import Verdict
+from treewarden.audit.result import Audit
+from treewarden.policies.judging.decision import Decision, Finding
+from treewarden.policies.remedies import NoProposal, Proposal
+from treewarden.policies.repairing.cost import Cost
+from treewarden.policies.repairing.tradeoff import privacy, unbeaten
+from treewarden.policies.verdict import Verdict
 
 NOT_TRIED = "the time was up"
 INTERRUPTED = "the search was interrupted"

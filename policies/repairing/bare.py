@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from audit.evidence import Evidence
-from audit.measures import measures
-from audit.reading import Undetermined
-from policies.judging.decision import Decision
-from policies.remedies import NoProposal, Proposal
-from policies.verdict import Verdict
-from ppdm_models.files.convert import writable
-from ppdm_models.tree.ensemble import Model
-from ppdm_models.tree.leaks import kinds_of
-from ppdm_models.tree.tree import Tree
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.measures import measures
+from treewarden.audit.reading import Undetermined
+from treewarden.policies.judging.decision import Decision
+from treewarden.policies.remedies import NoProposal, Proposal
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.files.convert import writable
+from treewarden.ppdm_models.tree.ensemble import Model
+from treewarden.ppdm_models.tree.leaks import kinds_of
+from treewarden.ppdm_models.tree.tree import Tree
 
 REDACT_FILE = "redact_file"
 """The name that a repair calls it by; ``treewarden redact`` does the same alone."""

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.people.forest import accuracy_of, said_by
-from audit.people.population import Population
-from audit.people.target import label_of
-from audit.reading import Reading, Undetermined, exactly
-from policies.remedies import Proposal
-from policies.repairing.holdout import Holdout
-from ppdm_models.arrays import IndexArray
-from ppdm_models.tree.ensemble import Ensemble, Model, trees_of
-from ppdm_models.tree.tree import Node, Task, Tree, completed, count_of
+from treewarden.audit.people.forest import accuracy_of, said_by
+from treewarden.audit.people.population import Population
+from treewarden.audit.people.target import label_of
+from treewarden.audit.reading import Reading, Undetermined, exactly
+from treewarden.policies.remedies import Proposal
+from treewarden.policies.repairing.holdout import Holdout
+from treewarden.ppdm_models.arrays import IndexArray
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, trees_of
+from treewarden.ppdm_models.tree.tree import Node, Task, Tree, completed, count_of
 
 Said = list[str | float | None]
 ROUNDED = 12

@@ -7,19 +7,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from audit.measures import measures
-from audit.people.forest import Forest
-from audit.people.population import Population
-from audit.reading import Undetermined
-from policies.judging.applying import applying
-from policies.judging.decision import Decision, Finding
-from policies.pack import Pack
-from policies.remedies import NoProposal, Proposal, Remedy, remedies
-from policies.remedies._pruning import Prospect, Pruning, prospect
-from ppdm_models.records.routing import route
-from ppdm_models.records.taxonomy import Taxonomies
-from ppdm_models.tree.ensemble import Ensemble, with_trees
-from ppdm_models.tree.tree import Quality, Tree
+from treewarden.audit.measures import measures
+from treewarden.audit.people.forest import Forest
+from treewarden.audit.people.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.policies.judging.applying import applying
+from treewarden.policies.judging.decision import Decision, Finding
+from treewarden.policies.pack import Pack
+from treewarden.policies.remedies import NoProposal, Proposal, Remedy, remedies
+from treewarden.policies.remedies._pruning import Prospect, Pruning, prospect
+from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.records.taxonomy import Taxonomies
+from treewarden.ppdm_models.tree.ensemble import Ensemble, with_trees
+from treewarden.ppdm_models.tree.tree import Quality, Tree
 
 ONE_LEAF = 1
 """A tree that says the same to everybody is a legal part of an ensemble."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from policies.repairing.holdout import Holdout
-from ppdm_models.records.table import Table
-from ppdm_models.records.taxonomy import Taxonomies
+from treewarden.policies.repairing.holdout import Holdout
+from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.records.taxonomy import Taxonomies
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.people.forest import said_by
-from audit.people.target import label_of
-from audit.reading import Reading, Undetermined, exactly
-from ppdm_models.arrays import FloatArray
-from ppdm_models.errors import TableError
-from ppdm_models.records.matching import matched, target_in
-from ppdm_models.records.routing import route
-from ppdm_models.records.table import Table
-from ppdm_models.tree.column import Column, NumericColumn
-from ppdm_models.tree.ensemble import Ensemble, Model
-from ppdm_models.tree.tree import Feature, Node, Task, Tree
+from treewarden.audit.people.forest import said_by
+from treewarden.audit.people.target import label_of
+from treewarden.audit.reading import Reading, Undetermined, exactly
+from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.records.matching import matched, target_in
+from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tree.column import Column, NumericColumn
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
+from treewarden.ppdm_models.tree.tree import Feature, Node, Task, Tree
 
 
 @dataclass(frozen=True, slots=True)

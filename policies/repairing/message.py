@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from policies.judging.decision import Decision
-from policies.remedies import NoProposal
-from policies.repairing.attempts import Attempt, Ended
-from policies.verdict import Verdict
-from policies.words import capital
+from treewarden.policies.judging.decision import Decision
+from treewarden.policies.remedies import NoProposal
+from treewarden.policies.repairing.attempts import Attempt, Ended
+from treewarden.policies.verdict import Verdict
+from treewarden.policies.words import capital
 
 
 def doubts(decision: Decision) -> bool:

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from audit.evidence import Evidence
-from audit.people.population import Population
-from policies.judging.applying import applying
-from policies.judging.decision import Decision
-from policies.pack import Pack
-from policies.remedies import NoProposal, Proposal, Remedy, remedies
-from policies.remedies._table import UsesTable
-from policies.repairing.bare import REDACT_FILE, file_fails, without_leaks
-from policies.repairing.forests import forest_proposals
-from policies.repairing.given import Given
-from ppdm_models.tree.ensemble import Model
-from ppdm_models.tree.tree import Tree
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.people.population import Population
+from treewarden.policies.judging.applying import applying
+from treewarden.policies.judging.decision import Decision
+from treewarden.policies.pack import Pack
+from treewarden.policies.remedies import NoProposal, Proposal, Remedy, remedies
+from treewarden.policies.remedies._table import UsesTable
+from treewarden.policies.repairing.bare import REDACT_FILE, file_fails, without_leaks
+from treewarden.policies.repairing.forests import forest_proposals
+from treewarden.policies.repairing.given import Given
+from treewarden.ppdm_models.tree.ensemble import Model
+from treewarden.ppdm_models.tree.tree import Tree
 
 Named = tuple[str, Proposal]
 """A proposal behind the name that it is chosen by."""

@@ -4,24 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 
-from audit.people.population import Population
-from audit.result import Audit
-from audit.stages import Step, silent
-from policies.judging.judge import judge
-from policies.judging.reachable import out_of_reach
-from policies.pack import Pack
-from policies.remedies import Proposal
-from policies.repairing.advice import advice
-from policies.repairing.attempts import Attempt, Ended, Repair, order
-from policies.repairing.deadline import NO_LIMIT, Deadline
-from policies.repairing.given import Given
-from policies.repairing.message import doubts, message
-from policies.repairing.search import AuditAll, Found, Glance, Search, Tell, Trial, to_nobody
-from policies.verdict import Verdict
-from ppdm_models.errors import TreewardenError
-from ppdm_models.records.taxonomy import fitting
-from ppdm_models.tree.ensemble import Model
-from ppdm_models.tree.tree import Tree
+from treewarden.audit.people.population import Population
+from treewarden.audit.result import Audit
+from treewarden.audit.stages import Step, silent
+from treewarden.policies.judging.judge import judge
+from treewarden.policies.judging.reachable import out_of_reach
+from treewarden.policies.pack import Pack
+from treewarden.policies.remedies import Proposal
+from treewarden.policies.repairing.advice import advice
+from treewarden.policies.repairing.attempts import Attempt, Ended, Repair, order
+from treewarden.policies.repairing.deadline import NO_LIMIT, Deadline
+from treewarden.policies.repairing.given import Given
+from treewarden.policies.repairing.message import doubts, message
+from treewarden.policies.repairing.search import (
+    AuditAll,
+    Found,
+    Glance,
+    Search,
+    Tell,
+    Trial,
+    to_nobody,
+)
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.errors import TreewardenError
+from treewarden.ppdm_models.records.taxonomy import fitting
+from treewarden.ppdm_models.tree.ensemble import Model
+from treewarden.ppdm_models.tree.tree import Tree
 
 __all__ = ["Attempt", "AuditAll", "Ended", "Given", "Repair", "order", "repair"]
 

@@ -6,33 +6,33 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
-from audit.people.population import Population
-from audit.result import Audit
-from audit.stages import Step, silent
-from policies.judging.applying import applying
-from policies.judging.decision import Decision
-from policies.judging.groups import Clauses
-from policies.judging.judge import judge
-from policies.pack import Pack
-from policies.remedies import NoProposal, Proposal, remedies
-from policies.remedies._table import TableProposal
-from policies.repairing.attempts import INTERRUPTED, NOT_TRIED, Attempt, Ended, marked
-from policies.repairing.bare import REDACT_FILE
-from policies.repairing.cost import Cost, cost_of
-from policies.repairing.deadline import NO_LIMIT, Deadline
-from policies.repairing.given import Given
-from policies.repairing.proposing import Base, Named, Proposing
-from policies.verdict import Verdict
-from ppdm_models.errors import TreewardenError
-from ppdm_models.tree.ensemble import Model
-from ppdm_models.tree.tree import Tree
+from treewarden.audit.people.population import Population
+from treewarden.audit.result import Audit
+from treewarden.audit.stages import Step, silent
+from treewarden.policies.judging.applying import applying
+from treewarden.policies.judging.decision import Decision
+from treewarden.policies.judging.groups import Clauses
+from treewarden.policies.judging.judge import judge
+from treewarden.policies.pack import Pack
+from treewarden.policies.remedies import NoProposal, Proposal, remedies
+from treewarden.policies.remedies._table import TableProposal
+from treewarden.policies.repairing.attempts import INTERRUPTED, NOT_TRIED, Attempt, Ended, marked
+from treewarden.policies.repairing.bare import REDACT_FILE
+from treewarden.policies.repairing.cost import Cost, cost_of
+from treewarden.policies.repairing.deadline import NO_LIMIT, Deadline
+from treewarden.policies.repairing.given import Given
+from treewarden.policies.repairing.proposing import Base, Named, Proposing
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.errors import TreewardenError
+from treewarden.ppdm_models.tree.ensemble import Model
+from treewarden.ppdm_models.tree.tree import Tree
 
 Found = Audit | TreewardenError
 AuditAll = Callable[[Iterator[Proposal], int], Generator[tuple[int, Found], None, None]]
 """Audits proposals as they would be published, of which at most so many will come: takes the next whenever it is ready
 for one, and yields each by its number in that order with its audit, in any order. It may end before all are done."""
 Glance = Callable[[Proposal], Found]
-"""Reads what the leaves of a proposal and its file tell, without any estimate: see ``audit.glance``."""
+"""Reads what the leaves of a proposal and its file tell, without any estimate: see ``treewarden.audit.glance``."""
 Tell = Callable[[str], None]
 
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from policies.judging.decision import Decision, Finding
-from policies.rules import rules
-from policies.verdict import Verdict
-from ppdm_models.arrays import BoolArray
+from treewarden.policies.judging.decision import Decision, Finding
+from treewarden.policies.rules import rules
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.arrays import BoolArray
 
 MOST = 2.0
 """Met twice over: more is not told apart."""

@@ -7,9 +7,9 @@ import sys
 from abc import ABC, abstractmethod
 from typing import ClassVar, Literal
 
-from audit.reading import Reading, Undetermined
-from policies.verdict import Verdict
-from ppdm_models.plugins import discover
+from treewarden.audit.reading import Reading, Undetermined
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.plugins import discover
 
 
 class Rule(ABC):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from audit.reading import Reading, Undetermined
-from policies.rules import Rule
-from policies.verdict import Verdict
+from treewarden.audit.reading import Reading, Undetermined
+from treewarden.policies.rules import Rule
+from treewarden.policies.verdict import Verdict
 
 
 class Below(Rule):

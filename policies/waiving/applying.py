@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import date
 
-from audit.of_releases import is_adversary
-from audit.reading import Interval, Reading, exactly
-from policies.clause import Waivers as Settings
-from policies.judging.decision import Accepted, Decision, Finding, Place
-from policies.severity import Severity
-from policies.verdict import Verdict
-from policies.waiving.breaking import (
+from treewarden.audit.of_releases import is_adversary
+from treewarden.audit.reading import Interval, Reading, exactly
+from treewarden.policies.clause import Waivers as Settings
+from treewarden.policies.judging.decision import Accepted, Decision, Finding, Place
+from treewarden.policies.severity import Severity
+from treewarden.policies.verdict import Verdict
+from treewarden.policies.waiving.breaking import (
     ABOUT_THE_EVIDENCE,
     is_beyond,
     is_listed,
@@ -22,7 +22,7 @@ from policies.waiving.breaking import (
     verdict_of,
     with_places,
 )
-from policies.waiving.waivers import Waiver, Waivers
+from treewarden.policies.waiving.waivers import Waiver, Waivers
 
 EXPIRED = "waiver-expired"
 UNKNOWN = "waiver-unknown"

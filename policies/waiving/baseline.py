@@ -19,13 +19,19 @@ from pydantic import (
     model_validator,
 )
 
-from audit.adversary.knowledge import Knowledge
-from audit.reading import Interval, Reading, Undetermined
-from policies.judging.decision import Decision, Finding, Place
-from policies.rules import rules
-from policies.verdict import Verdict
-from policies.waiving.breaking import group_of, groups_of, is_of_pack, reading_at, verdict_at
-from ppdm_models.errors import BaselineError
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.reading import Interval, Reading, Undetermined
+from treewarden.policies.judging.decision import Decision, Finding, Place
+from treewarden.policies.rules import rules
+from treewarden.policies.verdict import Verdict
+from treewarden.policies.waiving.breaking import (
+    group_of,
+    groups_of,
+    is_of_pack,
+    reading_at,
+    verdict_at,
+)
+from treewarden.ppdm_models.errors import BaselineError
 
 SCHEMA = "treewarden-baseline/1"
 CONFIDENTIAL = (

@@ -8,13 +8,13 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from audit.of_releases import is_adversary
-from audit.reading import Interval, Reading, Undetermined
-from audit.spots import MOST_SPOTS
-from policies.judging.decision import Accepted, Decision, Finding, Place
-from policies.rules import rules
-from policies.verdict import Verdict, worst
-from ppdm_models.tree.fingerprint import LETTERS
+from treewarden.audit.of_releases import is_adversary
+from treewarden.audit.reading import Interval, Reading, Undetermined
+from treewarden.audit.spots import MOST_SPOTS
+from treewarden.policies.judging.decision import Accepted, Decision, Finding, Place
+from treewarden.policies.rules import rules
+from treewarden.policies.verdict import Verdict, worst
+from treewarden.ppdm_models.tree.fingerprint import LETTERS
 
 ABOUT_THE_EVIDENCE = (
     "table-agrees",

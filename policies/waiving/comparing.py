@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from audit.reading import Interval, Reading, exactly
-from audit.spots import MOST_SPOTS
-from policies.judging.decision import Accepted, Decision, Finding, Place
-from policies.rules import rules
-from policies.severity import Severity
-from policies.verdict import Verdict
-from policies.waiving.baseline import (
+from treewarden.audit.reading import Interval, Reading, exactly
+from treewarden.audit.spots import MOST_SPOTS
+from treewarden.policies.judging.decision import Accepted, Decision, Finding, Place
+from treewarden.policies.rules import rules
+from treewarden.policies.severity import Severity
+from treewarden.policies.verdict import Verdict
+from treewarden.policies.waiving.baseline import (
     Baseline,
     Circumstances,
     Known,
@@ -19,7 +19,7 @@ from policies.waiving.baseline import (
     notes_of,
     sayable,
 )
-from policies.waiving.breaking import (
+from treewarden.policies.waiving.breaking import (
     group_of,
     groups_of,
     is_listed,

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StrictStr, ValidationError, field_validator
 
-from ppdm_models.errors import WaiverError
+from treewarden.ppdm_models.errors import WaiverError
 
 Text = Annotated[str, Field(strict=True, min_length=1, pattern=r"\S")]
 WANTED = {

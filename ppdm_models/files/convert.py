@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 
-from ppdm_models.errors import OutputError, TreeFormatError
-from ppdm_models.files.drawings import dot, mermaid
-from ppdm_models.files.load import load_model, writers
-from ppdm_models.tree.ensemble import Ensemble, Model, trees_of
-from ppdm_models.tree.predicate import Predicate
-from ppdm_models.tree.single import on_32_bits
-from ppdm_models.tree.tree import Node, Tree
+from treewarden.ppdm_models.errors import OutputError, TreeFormatError
+from treewarden.ppdm_models.files.drawings import dot, mermaid
+from treewarden.ppdm_models.files.load import load_model, writers
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, trees_of
+from treewarden.ppdm_models.tree.predicate import Predicate
+from treewarden.ppdm_models.tree.single import on_32_bits
+from treewarden.ppdm_models.tree.tree import Node, Tree
 
 MODELS = ("pmml", "treewarden_json")
 DRAWINGS: Mapping[str, Callable[[Model], bytes]] = {"dot": dot, "mermaid": mermaid}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ppdm_models.tree.column import number_text
-from ppdm_models.tree.ensemble import Ensemble, Model, Other
-from ppdm_models.tree.predicate import Always, text
-from ppdm_models.tree.tree import Node, Tree, count_of
+from treewarden.ppdm_models.tree.column import number_text
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, Other
+from treewarden.ppdm_models.tree.predicate import Always, text
+from treewarden.ppdm_models.tree.tree import Node, Tree, count_of
 
 PLAIN = frozenset(" .,:=≤≥≠()+-%/_{}")
 """The signs, beside letters and digits, that need no code in a Mermaid label."""

@@ -9,17 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ppdm_models.codecs.sklearn.arrays import class_label
-from ppdm_models.codecs.skops.fitted import PRIVATE, fitted_of
-from ppdm_models.codecs.skops.fitted_leaks import leaks_of
-from ppdm_models.codecs.skops.live import LivePart
-from ppdm_models.codecs.skops.models import model_of
-from ppdm_models.errors import OutputError, TreeFormatError
-from ppdm_models.files.convert import converted
-from ppdm_models.files.load import OpenedFile, open_model
-from ppdm_models.formats import Rewritable
-from ppdm_models.tree.ensemble import Ensemble, Model, with_trees
-from ppdm_models.tree.named import people_named
+from treewarden.ppdm_models.codecs.sklearn.arrays import class_label
+from treewarden.ppdm_models.codecs.skops.fitted import PRIVATE, fitted_of
+from treewarden.ppdm_models.codecs.skops.fitted_leaks import leaks_of
+from treewarden.ppdm_models.codecs.skops.live import LivePart
+from treewarden.ppdm_models.codecs.skops.models import model_of
+from treewarden.ppdm_models.errors import OutputError, TreeFormatError
+from treewarden.ppdm_models.files.convert import converted
+from treewarden.ppdm_models.files.load import OpenedFile, open_model
+from treewarden.ppdm_models.formats import Rewritable
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, with_trees
+from treewarden.ppdm_models.tree.named import people_named
 
 IN_MEMORY = "scikit-learn"
 """The format that a scikit-learn estimator in memory is said to have."""

@@ -10,20 +10,20 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path, PurePath, PurePosixPath
 
-from ppdm_models import collecting, limits
-from ppdm_models import formats as formats_package
-from ppdm_models.codecs.common.archive import DAMAGED, archived, entries, is_archive
-from ppdm_models.codecs.common.json import DEPTH, nesting
-from ppdm_models.codecs.common.packed import packing_leaks, unpacked
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.foreign import model_advice
-from ppdm_models.formats import Format, Opened, Strippable, Writer
-from ppdm_models.plugins import discover
-from ppdm_models.tree.ensemble import Model
-from ppdm_models.tree.leaks import Leak, LeakKind
-from ppdm_models.tree.named import people_named
-from ppdm_models.tree.tree import Tree
-from ppdm_models.unsupported_models import members_advice, text_advice
+from treewarden.ppdm_models import collecting, limits
+from treewarden.ppdm_models import formats as formats_package
+from treewarden.ppdm_models.codecs.common.archive import DAMAGED, archived, entries, is_archive
+from treewarden.ppdm_models.codecs.common.json import DEPTH, nesting
+from treewarden.ppdm_models.codecs.common.packed import packing_leaks, unpacked
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.foreign import model_advice
+from treewarden.ppdm_models.formats import Format, Opened, Strippable, Writer
+from treewarden.ppdm_models.plugins import discover
+from treewarden.ppdm_models.tree.ensemble import Model
+from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.tree.named import people_named
+from treewarden.ppdm_models.tree.tree import Tree
+from treewarden.ppdm_models.unsupported_models import members_advice, text_advice
 
 PEEKED = 1 << 20
 MOST_TRIED = 100

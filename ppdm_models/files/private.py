@@ -7,7 +7,7 @@ import secrets
 import stat
 from pathlib import Path
 
-from ppdm_models.errors import OutputError
+from treewarden.ppdm_models.errors import OutputError
 
 OTHERS_WRITE = 0o022
 

@@ -10,8 +10,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import ClassVar
 
-from ppdm_models.tree.ensemble import Model
-from ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.tree.ensemble import Model
+from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
 
 
 class Opened:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ppdm_models import limits
-from ppdm_models.codecs.bigml.leaks import leaks_of
-from ppdm_models.codecs.bigml.nodes import Field, Fields, nodes_of
-from ppdm_models.codecs.common.grow import unique
-from ppdm_models.codecs.common.json import opens_json
-from ppdm_models.codecs.common.part import Part, read_part
-from ppdm_models.formats import Format, Opened
-from ppdm_models.meaning.support import with_support
-from ppdm_models.tree.tree import Feature, Missing, Task, Tree
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.bigml.leaks import leaks_of
+from treewarden.ppdm_models.codecs.bigml.nodes import Field, Fields, nodes_of
+from treewarden.ppdm_models.codecs.common.grow import unique
+from treewarden.ppdm_models.codecs.common.json import opens_json
+from treewarden.ppdm_models.codecs.common.part import Part, read_part
+from treewarden.ppdm_models.formats import Format, Opened
+from treewarden.ppdm_models.meaning.support import with_support
+from treewarden.ppdm_models.tree.tree import Feature, Missing, Task, Tree
 
 
 class BigmlJson(Format):

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ppdm_models import limits
-from ppdm_models.codecs.catboost.growth import growth_of
-from ppdm_models.codecs.catboost.leaks import leaks_of
-from ppdm_models.codecs.catboost.splits import Splits, read_splits
-from ppdm_models.codecs.catboost.trees import nested, symmetric
-from ppdm_models.codecs.common.grow import bounded, simplest, unique
-from ppdm_models.codecs.common.json import opens_json
-from ppdm_models.codecs.common.part import Part, read_part
-from ppdm_models.formats import Format, Opened
-from ppdm_models.meaning.support import with_support
-from ppdm_models.tree.ensemble import (
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.catboost.growth import growth_of
+from treewarden.ppdm_models.codecs.catboost.leaks import leaks_of
+from treewarden.ppdm_models.codecs.catboost.splits import Splits, read_splits
+from treewarden.ppdm_models.codecs.catboost.trees import nested, symmetric
+from treewarden.ppdm_models.codecs.common.grow import bounded, simplest, unique
+from treewarden.ppdm_models.codecs.common.json import opens_json
+from treewarden.ppdm_models.codecs.common.part import Part, read_part
+from treewarden.ppdm_models.formats import Format, Opened
+from treewarden.ppdm_models.meaning.support import with_support
+from treewarden.ppdm_models.tree.ensemble import (
     Combination,
     Ensemble,
     Link,
@@ -24,7 +24,7 @@ from ppdm_models.tree.ensemble import (
     Shrinkage,
     shrinkage_of,
 )
-from ppdm_models.tree.tree import Missing, Node, Quality, Task, Tree
+from treewarden.ppdm_models.tree.tree import Missing, Node, Quality, Task, Tree
 
 LINKS = {
     "Logloss": Link.LOGISTIC,

@@ -6,14 +6,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.grow import Branch, Draft, compared, grown, unique
-from ppdm_models.codecs.common.json import opens_json
-from ppdm_models.codecs.common.part import Part, read_part
-from ppdm_models.formats import Format, Opened
-from ppdm_models.meaning.support import with_support
-from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
-from ppdm_models.tree.tree import Feature, Missing, Node, Quality, Task, Tree
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.grow import Branch, Draft, compared, grown, unique
+from treewarden.ppdm_models.codecs.common.json import opens_json
+from treewarden.ppdm_models.codecs.common.part import Part, read_part
+from treewarden.ppdm_models.formats import Format, Opened
+from treewarden.ppdm_models.meaning.support import with_support
+from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
+from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, Quality, Task, Tree
 
 OPERATORS = {"lt": "<", "lte": "<=", "gt": ">", "gte": ">=", "eq": "=="}
 NO_RECORD = -1e6

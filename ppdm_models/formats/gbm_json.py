@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.grow import (
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.grow import (
     Branch,
     Draft,
     belongs,
@@ -17,16 +17,16 @@ from ppdm_models.codecs.common.grow import (
     grown,
     unique,
 )
-from ppdm_models.codecs.common.json import opens_json
-from ppdm_models.codecs.common.part import Part, read_part
-from ppdm_models.codecs.r.forest_levels import cut_between
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats import Format, Opened
-from ppdm_models.meaning.support import with_support
-from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member
-from ppdm_models.tree.leaks import Leak, LeakKind
-from ppdm_models.tree.predicate import AnyOf, MissingTest, Predicate
-from ppdm_models.tree.tree import Missing, Node, Task, Tree
+from treewarden.ppdm_models.codecs.common.json import opens_json
+from treewarden.ppdm_models.codecs.common.part import Part, read_part
+from treewarden.ppdm_models.codecs.r.forest_levels import cut_between
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.formats import Format, Opened
+from treewarden.ppdm_models.meaning.support import with_support
+from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member
+from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.tree.predicate import AnyOf, MissingTest, Predicate
+from treewarden.ppdm_models.tree.tree import Missing, Node, Task, Tree
 
 LEFT, RIGHT, ABSENT = -1, 1, 0
 """Where a level goes at a split; one that no record had there goes where missing values go."""

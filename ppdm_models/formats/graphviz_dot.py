@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.class_names import named_classes
-from ppdm_models.codecs.common.grow import Branch, Draft, features_named, grown, unique
-from ppdm_models.codecs.common.text_tree import as_float, decimals_of, lines_of
-from ppdm_models.codecs.dot.sklearn_labels import Box, read_box
-from ppdm_models.codecs.dot.statements import Graph, children_of, read_graph
-from ppdm_models.codecs.dot.weka_drawing import drawn_j48
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats import Format, Opened
-from ppdm_models.meaning.consistency import is_whole
-from ppdm_models.meaning.support import checked
-from ppdm_models.tree.impurity import BITS, Impurity, printed
-from ppdm_models.tree.leaks import Leak, LeakKind
-from ppdm_models.tree.predicate import MissingTest, NumericTest, Predicate, features_of
-from ppdm_models.tree.tree import Criterion, Learner, Node, Quality, Task, Tool, Tree
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.class_names import named_classes
+from treewarden.ppdm_models.codecs.common.grow import Branch, Draft, features_named, grown, unique
+from treewarden.ppdm_models.codecs.common.text_tree import as_float, decimals_of, lines_of
+from treewarden.ppdm_models.codecs.dot.sklearn_labels import Box, read_box
+from treewarden.ppdm_models.codecs.dot.statements import Graph, children_of, read_graph
+from treewarden.ppdm_models.codecs.dot.weka_drawing import drawn_j48
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.formats import Format, Opened
+from treewarden.ppdm_models.meaning.consistency import is_whole
+from treewarden.ppdm_models.meaning.support import checked
+from treewarden.ppdm_models.tree.impurity import BITS, Impurity, printed
+from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.tree.predicate import MissingTest, NumericTest, Predicate, features_of
+from treewarden.ppdm_models.tree.tree import Criterion, Learner, Node, Quality, Task, Tool, Tree
 
 UNITS = {
     "gini": (Criterion.GINI, 1.0),

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.grow import bounded, features_named, simplest, unique
-from ppdm_models.codecs.common.json import opens_json
-from ppdm_models.codecs.common.part import Part, read_part
-from ppdm_models.codecs.h2o.model import bare_tree, ensemble_of
-from ppdm_models.codecs.h2o.nodes import Column, nodes_of_arrays, nodes_of_mojo
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats import Format, Opened
-from ppdm_models.meaning.support import with_support
-from ppdm_models.tree.ensemble import Ensemble
-from ppdm_models.tree.leaks import Leak, LeakKind
-from ppdm_models.tree.tree import Quality, Tree
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.grow import bounded, features_named, simplest, unique
+from treewarden.ppdm_models.codecs.common.json import opens_json
+from treewarden.ppdm_models.codecs.common.part import Part, read_part
+from treewarden.ppdm_models.codecs.h2o.model import bare_tree, ensemble_of
+from treewarden.ppdm_models.codecs.h2o.nodes import Column, nodes_of_arrays, nodes_of_mojo
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.formats import Format, Opened
+from treewarden.ppdm_models.meaning.support import with_support
+from treewarden.ppdm_models.tree.ensemble import Ensemble
+from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.tree.tree import Quality, Tree
 
 
 class H2oJson(Format):

@@ -6,21 +6,21 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.archive import entries, is_archive
-from ppdm_models.codecs.common.grow import bounded, features_named, simplest
-from ppdm_models.codecs.common.json import read_json
-from ppdm_models.codecs.common.part import Part
-from ppdm_models.codecs.common.stray_files import stray_files
-from ppdm_models.codecs.h2o.binary import nodes_of
-from ppdm_models.codecs.h2o.ini import Ini, read_ini
-from ppdm_models.codecs.h2o.model import bare_tree, ensemble_of
-from ppdm_models.codecs.h2o.nodes import Column
-from ppdm_models.formats import Format, Opened
-from ppdm_models.meaning.support import with_support
-from ppdm_models.tree.ensemble import Ensemble, Model, Shrinkage, shrinkage_of
-from ppdm_models.tree.leaks import Leak, LeakKind
-from ppdm_models.tree.tree import Node
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.archive import entries, is_archive
+from treewarden.ppdm_models.codecs.common.grow import bounded, features_named, simplest
+from treewarden.ppdm_models.codecs.common.json import read_json
+from treewarden.ppdm_models.codecs.common.part import Part
+from treewarden.ppdm_models.codecs.common.stray_files import stray_files
+from treewarden.ppdm_models.codecs.h2o.binary import nodes_of
+from treewarden.ppdm_models.codecs.h2o.ini import Ini, read_ini
+from treewarden.ppdm_models.codecs.h2o.model import bare_tree, ensemble_of
+from treewarden.ppdm_models.codecs.h2o.nodes import Column
+from treewarden.ppdm_models.formats import Format, Opened
+from treewarden.ppdm_models.meaning.support import with_support
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, Shrinkage, shrinkage_of
+from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.tree.tree import Node
 
 ORDERS = {"LITTLE_ENDIAN": "<", "BIG_ENDIAN": ">"}
 TREES = re.compile(r"trees/t(\d{2,4})_(\d{3,6})\.bin")

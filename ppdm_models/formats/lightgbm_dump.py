@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ppdm_models import limits
-from ppdm_models.codecs.boosted.trees import paired
-from ppdm_models.codecs.common.json import (
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.boosted.trees import paired
+from treewarden.ppdm_models.codecs.common.json import (
     Steps,
     as_list,
     as_number,
@@ -20,14 +20,14 @@ from ppdm_models.codecs.common.json import (
     refused,
     written_json,
 )
-from ppdm_models.codecs.common.telling_text import telling
-from ppdm_models.codecs.lightgbm.growth import growth_of, rate_in
-from ppdm_models.codecs.lightgbm.model import Header, category_names, ensemble_of
-from ppdm_models.codecs.lightgbm.nested import Flat, Reading, changed_in, flat_of
-from ppdm_models.codecs.lightgbm.splits import Tests
-from ppdm_models.formats import Format, Opened, Rewritable, Strippable
-from ppdm_models.tree.ensemble import Ensemble, Model
-from ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.codecs.common.telling_text import telling
+from treewarden.ppdm_models.codecs.lightgbm.growth import growth_of, rate_in
+from treewarden.ppdm_models.codecs.lightgbm.model import Header, category_names, ensemble_of
+from treewarden.ppdm_models.codecs.lightgbm.nested import Flat, Reading, changed_in, flat_of
+from treewarden.ppdm_models.codecs.lightgbm.splits import Tests
+from treewarden.ppdm_models.formats import Format, Opened, Rewritable, Strippable
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
+from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
 
 
 class LightgbmDump(Format):

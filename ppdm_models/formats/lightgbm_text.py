@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ppdm_models.codecs.boosted.trees import paired
-from ppdm_models.codecs.common.json import as_list, read_json
-from ppdm_models.codecs.common.origin import is_place
-from ppdm_models.codecs.common.telling_text import telling
-from ppdm_models.codecs.lightgbm.arrays import (
+from treewarden.ppdm_models.codecs.boosted.trees import paired
+from treewarden.ppdm_models.codecs.common.json import as_list, read_json
+from treewarden.ppdm_models.codecs.common.origin import is_place
+from treewarden.ppdm_models.codecs.common.telling_text import telling
+from treewarden.ppdm_models.codecs.lightgbm.arrays import (
     BESIDE,
     arrays_of,
     changed_in,
@@ -18,14 +18,20 @@ from ppdm_models.codecs.lightgbm.arrays import (
     is_bare,
     shape_and_splits,
 )
-from ppdm_models.codecs.lightgbm.growth import are_gains, gains_in, growth_of, rate_in, weights_in
-from ppdm_models.codecs.lightgbm.lines import Document, lines_of
-from ppdm_models.codecs.lightgbm.model import Header, category_names, ensemble_of
-from ppdm_models.codecs.lightgbm.rest import HEADER, LISTS, OF_TREE, codes_in, rest_of
-from ppdm_models.codecs.lightgbm.splits import Tests
-from ppdm_models.formats import Format, Opened, Rewritable, Strippable
-from ppdm_models.tree.ensemble import Ensemble, Model, Shrinkage, shrinkage_of
-from ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.codecs.lightgbm.growth import (
+    are_gains,
+    gains_in,
+    growth_of,
+    rate_in,
+    weights_in,
+)
+from treewarden.ppdm_models.codecs.lightgbm.lines import Document, lines_of
+from treewarden.ppdm_models.codecs.lightgbm.model import Header, category_names, ensemble_of
+from treewarden.ppdm_models.codecs.lightgbm.rest import HEADER, LISTS, OF_TREE, codes_in, rest_of
+from treewarden.ppdm_models.codecs.lightgbm.splits import Tests
+from treewarden.ppdm_models.formats import Format, Opened, Rewritable, Strippable
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, Shrinkage, shrinkage_of
+from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
 
 INTERVAL = re.compile(r"\[[^:\]]*:[^:\]]*\]")
 PANDAS = "pandas_categorical:"

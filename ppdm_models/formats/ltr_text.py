@@ -11,13 +11,20 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.grow import Branch, Draft, bounded, compared, grown, simplest
-from ppdm_models.codecs.ranking.ranking import single_number, summed
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats import Format, Opened
-from ppdm_models.tree.ensemble import Model
-from ppdm_models.tree.tree import Node
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.grow import (
+    Branch,
+    Draft,
+    bounded,
+    compared,
+    grown,
+    simplest,
+)
+from treewarden.ppdm_models.codecs.ranking.ranking import single_number, summed
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.formats import Format, Opened
+from treewarden.ppdm_models.tree.ensemble import Model
+from treewarden.ppdm_models.tree.tree import Node
 
 TREE = re.compile(r"- tree:(\S{1,40})")
 SPLIT = re.compile(r" *- split:(.{1,200}):([^:\s]{1,40}):(\d{1,9}):(\d{1,9}):(\d{1,9})")

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.grow import (
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.grow import (
     Branch,
     Draft,
     among,
@@ -18,14 +18,14 @@ from ppdm_models.codecs.common.grow import (
     simplest,
     unique,
 )
-from ppdm_models.codecs.common.json import opens_json
-from ppdm_models.codecs.onnx.after import After, followed
-from ppdm_models.codecs.onnx.file import Operator, read_operator
-from ppdm_models.codecs.onnx.meaning import Meaning, read_meaning
-from ppdm_models.codecs.onnx.table import Handle, Table, read_table
-from ppdm_models.formats import Format, Opened
-from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
-from ppdm_models.tree.tree import Feature, Missing, Node, Quality, Task, Tree
+from treewarden.ppdm_models.codecs.common.json import opens_json
+from treewarden.ppdm_models.codecs.onnx.after import After, followed
+from treewarden.ppdm_models.codecs.onnx.file import Operator, read_operator
+from treewarden.ppdm_models.codecs.onnx.meaning import Meaning, read_meaning
+from treewarden.ppdm_models.codecs.onnx.table import Handle, Table, read_table
+from treewarden.ppdm_models.formats import Format, Opened
+from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
+from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, Quality, Task, Tree
 
 SHARE_TOLERANCE = 1e-5
 """How far 32-bit shares of a leaf may sum from the whole."""

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.grow import (
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.grow import (
     Branch,
     Draft,
     belongs,
@@ -16,15 +16,15 @@ from ppdm_models.codecs.common.grow import (
     summed,
     unique,
 )
-from ppdm_models.codecs.common.json import opens_json
-from ppdm_models.codecs.common.part import Part, read_part
-from ppdm_models.codecs.common.text_tree import check_class_numbers
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats import Format, Opened
-from ppdm_models.meaning.consistency import is_whole
-from ppdm_models.meaning.support import checked
-from ppdm_models.tree.predicate import AnyOf, NumericTest, Predicate
-from ppdm_models.tree.tree import Learner, Quality, Task, Tree
+from treewarden.ppdm_models.codecs.common.json import opens_json
+from treewarden.ppdm_models.codecs.common.part import Part, read_part
+from treewarden.ppdm_models.codecs.common.text_tree import check_class_numbers
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.formats import Format, Opened
+from treewarden.ppdm_models.meaning.consistency import is_whole
+from treewarden.ppdm_models.meaning.support import checked
+from treewarden.ppdm_models.tree.predicate import AnyOf, NumericTest, Predicate
+from treewarden.ppdm_models.tree.tree import Learner, Quality, Task, Tree
 
 TESTED = ("the test statistics of its splits",)
 MOST_WAYS = 10_000

@@ -6,10 +6,17 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.grow import Branch, Draft, features_named, grown, summed, unique
-from ppdm_models.codecs.common.json import is_json
-from ppdm_models.codecs.common.text_tests import (
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.grow import (
+    Branch,
+    Draft,
+    features_named,
+    grown,
+    summed,
+    unique,
+)
+from treewarden.ppdm_models.codecs.common.json import is_json
+from treewarden.ppdm_models.codecs.common.text_tests import (
     NUMERIC,
     SETS,
     Said,
@@ -18,7 +25,7 @@ from ppdm_models.codecs.common.text_tests import (
     tests,
     with_rest,
 )
-from ppdm_models.codecs.common.text_tree import (
+from treewarden.ppdm_models.codecs.common.text_tree import (
     Row,
     amount,
     as_float,
@@ -26,13 +33,13 @@ from ppdm_models.codecs.common.text_tree import (
     lines_of,
     nested,
 )
-from ppdm_models.codecs.r.printed_sets import printed_set
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats import Format, Opened
-from ppdm_models.meaning.consistency import is_whole
-from ppdm_models.meaning.support import checked
-from ppdm_models.tree.predicate import Predicate, features_of
-from ppdm_models.tree.tree import Learner, Node, Quality, Task, Tree
+from treewarden.ppdm_models.codecs.r.printed_sets import printed_set
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.formats import Format, Opened
+from treewarden.ppdm_models.meaning.consistency import is_whole
+from treewarden.ppdm_models.meaning.support import checked
+from treewarden.ppdm_models.tree.predicate import Predicate, features_of
+from treewarden.ppdm_models.tree.tree import Learner, Node, Quality, Task, Tree
 
 AS_JSON = (
     "write the object as JSON in R: parts <- list(nodes = lapply(as.list(partykit::node_party(model)), "

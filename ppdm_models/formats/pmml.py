@@ -7,22 +7,22 @@ from dataclasses import replace
 from functools import cached_property
 from typing import cast
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.xml import Element, parse
-from ppdm_models.codecs.common.xml_edit import Document
-from ppdm_models.codecs.pmml.declared import Dictionary
-from ppdm_models.codecs.pmml.leaks.leaks import find
-from ppdm_models.codecs.pmml.mining import read_mining_model, several
-from ppdm_models.codecs.pmml.rewrite import rewritten
-from ppdm_models.codecs.pmml.tree import read_tree_model
-from ppdm_models.codecs.pmml.values import Failure
-from ppdm_models.codecs.pmml.write import written
-from ppdm_models.codecs.pmml.write_ensemble import written_ensemble
-from ppdm_models.errors import OutputError, TreeFormatError
-from ppdm_models.formats import Format, Opened, Rewritable, Strippable, Writer
-from ppdm_models.tree.ensemble import Model, Other, with_trees
-from ppdm_models.tree.leaks import Leak, LeakKind
-from ppdm_models.tree.tree import Learner, Quality, Tree
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.xml import Element, parse
+from treewarden.ppdm_models.codecs.common.xml_edit import Document
+from treewarden.ppdm_models.codecs.pmml.declared import Dictionary
+from treewarden.ppdm_models.codecs.pmml.leaks.leaks import find
+from treewarden.ppdm_models.codecs.pmml.mining import read_mining_model, several
+from treewarden.ppdm_models.codecs.pmml.rewrite import rewritten
+from treewarden.ppdm_models.codecs.pmml.tree import read_tree_model
+from treewarden.ppdm_models.codecs.pmml.values import Failure
+from treewarden.ppdm_models.codecs.pmml.write import written
+from treewarden.ppdm_models.codecs.pmml.write_ensemble import written_ensemble
+from treewarden.ppdm_models.errors import OutputError, TreeFormatError
+from treewarden.ppdm_models.formats import Format, Opened, Rewritable, Strippable, Writer
+from treewarden.ppdm_models.tree.ensemble import Model, Other, with_trees
+from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.tree.tree import Learner, Quality, Tree
 
 ROOTS = ("PMML", "TreeModel", "MiningModel", "Segment", "Segmentation")
 TREES = (b"<TreeModel", b"<DecisionTree")

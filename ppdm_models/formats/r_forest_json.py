@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.grow import (
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.grow import (
     Branch,
     Draft,
     compared,
@@ -15,20 +15,20 @@ from ppdm_models.codecs.common.grow import (
     grown,
     unique,
 )
-from ppdm_models.codecs.common.json import opens_json
-from ppdm_models.codecs.common.part import Part, read_part
-from ppdm_models.codecs.common.text_tree import as_float, decimals_of
-from ppdm_models.codecs.r.forest_levels import (
+from treewarden.ppdm_models.codecs.common.json import opens_json
+from treewarden.ppdm_models.codecs.common.part import Part, read_part
+from treewarden.ppdm_models.codecs.common.text_tree import as_float, decimals_of
+from treewarden.ppdm_models.codecs.r.forest_levels import (
     Levels,
     cut_between,
     levels_of,
     listed_right,
     masked_left,
 )
-from ppdm_models.formats import Format, Opened
-from ppdm_models.tree.ensemble import Combination, Ensemble, Member
-from ppdm_models.tree.predicate import Predicate, features_of
-from ppdm_models.tree.tree import Feature, Learner, Node, Quality, Task, Tree
+from treewarden.ppdm_models.formats import Format, Opened
+from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member
+from treewarden.ppdm_models.tree.predicate import Predicate, features_of
+from treewarden.ppdm_models.tree.tree import Feature, Learner, Node, Quality, Task, Tree
 
 LEVELS = re.compile(r"\d{1,6}(?:,\d{1,6})*")
 SHARE = "pred."

@@ -6,13 +6,20 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ppdm_models.codecs.common.grow import Branch, Draft, bounded, compared, grown, simplest
-from ppdm_models.codecs.common.xml import Element, parse
-from ppdm_models.codecs.ranking.ranking import single_number, summed
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats import Format, Opened
-from ppdm_models.tree.ensemble import Combination, Ensemble, Model
-from ppdm_models.tree.tree import Node
+from treewarden.ppdm_models.codecs.common.grow import (
+    Branch,
+    Draft,
+    bounded,
+    compared,
+    grown,
+    simplest,
+)
+from treewarden.ppdm_models.codecs.common.xml import Element, parse
+from treewarden.ppdm_models.codecs.ranking.ranking import single_number, summed
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.formats import Format, Opened
+from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Model
+from treewarden.ppdm_models.tree.tree import Node
 
 KINDS = re.compile(rb"## (LambdaMART|MART|Random Forests)\s")
 FOREST = b"## Random Forests"

@@ -6,27 +6,27 @@ import math
 import re
 from dataclasses import replace
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.grow import Branch, Draft, features_named, grown, unique
-from ppdm_models.codecs.common.json import opens_json
-from ppdm_models.codecs.common.part import Part, read_part
-from ppdm_models.codecs.common.text_tree import decimals_of
-from ppdm_models.codecs.r.rpart_leaks import leaks_of
-from ppdm_models.codecs.r.rpart_object import named
-from ppdm_models.codecs.r.rpart_splits import (
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.grow import Branch, Draft, features_named, grown, unique
+from treewarden.ppdm_models.codecs.common.json import opens_json
+from treewarden.ppdm_models.codecs.common.part import Part, read_part
+from treewarden.ppdm_models.codecs.common.text_tree import decimals_of
+from treewarden.ppdm_models.codecs.r.rpart_leaks import leaks_of
+from treewarden.ppdm_models.codecs.r.rpart_object import named
+from treewarden.ppdm_models.codecs.r.rpart_splits import (
     OTHER_SPLITS,
     FrameRow,
     frame_rows,
     other_splits,
     ways_of,
 )
-from ppdm_models.formats import Format, Opened
-from ppdm_models.meaning.consistency import is_whole
-from ppdm_models.meaning.support import checked
-from ppdm_models.tree.other_split import OtherSplit
-from ppdm_models.tree.predicate import Never, Surrogate
-from ppdm_models.tree.stopping import MOST
-from ppdm_models.tree.tree import (
+from treewarden.ppdm_models.formats import Format, Opened
+from treewarden.ppdm_models.meaning.consistency import is_whole
+from treewarden.ppdm_models.meaning.support import checked
+from treewarden.ppdm_models.tree.other_split import OtherSplit
+from treewarden.ppdm_models.tree.predicate import Never, Surrogate
+from treewarden.ppdm_models.tree.stopping import MOST
+from treewarden.ppdm_models.tree.tree import (
     Criterion,
     Learner,
     Missing,

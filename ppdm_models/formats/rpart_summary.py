@@ -6,18 +6,27 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.class_names import named_classes
-from ppdm_models.codecs.common.grow import Branch, Draft, features_named, grown, unique
-from ppdm_models.codecs.common.text_tree import lines_of
-from ppdm_models.codecs.r.rpart_blocks import Block, Ways, blocks_of
-from ppdm_models.codecs.r.rpart_splits import OTHER_SPLITS
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats import Format, Opened
-from ppdm_models.meaning.consistency import is_whole
-from ppdm_models.meaning.support import checked
-from ppdm_models.tree.predicate import Never, Predicate, Surrogate
-from ppdm_models.tree.tree import Learner, Missing, Node, NoTrueChild, Quality, Task, Tool, Tree
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.class_names import named_classes
+from treewarden.ppdm_models.codecs.common.grow import Branch, Draft, features_named, grown, unique
+from treewarden.ppdm_models.codecs.common.text_tree import lines_of
+from treewarden.ppdm_models.codecs.r.rpart_blocks import Block, Ways, blocks_of
+from treewarden.ppdm_models.codecs.r.rpart_splits import OTHER_SPLITS
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.formats import Format, Opened
+from treewarden.ppdm_models.meaning.consistency import is_whole
+from treewarden.ppdm_models.meaning.support import checked
+from treewarden.ppdm_models.tree.predicate import Never, Predicate, Surrogate
+from treewarden.ppdm_models.tree.tree import (
+    Learner,
+    Missing,
+    Node,
+    NoTrueChild,
+    Quality,
+    Task,
+    Tool,
+    Tree,
+)
 
 MARK = b"\nNode number 1: "
 MOST_NAMED = 12

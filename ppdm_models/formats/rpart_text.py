@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.class_names import named_classes
-from ppdm_models.codecs.common.grow import Branch, Draft, features_named, grown, unique
-from ppdm_models.codecs.common.json import is_json
-from ppdm_models.codecs.common.text_tests import Said, agreed, readings, tests
-from ppdm_models.codecs.common.text_tree import as_float, lines_of
-from ppdm_models.codecs.r.printed_sets import printed_set
-from ppdm_models.codecs.r.rpart_rows import RpartRow, Way, rows_of
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats import Format, Opened
-from ppdm_models.meaning.consistency import is_whole
-from ppdm_models.meaning.support import checked
-from ppdm_models.tree.predicate import Always, Predicate, features_of
-from ppdm_models.tree.tree import Learner, Missing, Node, Quality, Task, Tool, Tree
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.class_names import named_classes
+from treewarden.ppdm_models.codecs.common.grow import Branch, Draft, features_named, grown, unique
+from treewarden.ppdm_models.codecs.common.json import is_json
+from treewarden.ppdm_models.codecs.common.text_tests import Said, agreed, readings, tests
+from treewarden.ppdm_models.codecs.common.text_tree import as_float, lines_of
+from treewarden.ppdm_models.codecs.r.printed_sets import printed_set
+from treewarden.ppdm_models.codecs.r.rpart_rows import RpartRow, Way, rows_of
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.formats import Format, Opened
+from treewarden.ppdm_models.meaning.consistency import is_whole
+from treewarden.ppdm_models.meaning.support import checked
+from treewarden.ppdm_models.tree.predicate import Always, Predicate, features_of
+from treewarden.ppdm_models.tree.tree import Learner, Missing, Node, Quality, Task, Tool, Tree
 
 OPERATORS = ("<", ">=", "=")
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.json import (
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.json import (
     as_list,
     as_object,
     as_text,
@@ -17,13 +17,13 @@ from ppdm_models.codecs.common.json import (
     read_json,
     refused,
 )
-from ppdm_models.codecs.common.json_lines import lines_of_entries
-from ppdm_models.codecs.sklearn.arrays import TreeArrays, class_label, tree_from_arrays
-from ppdm_models.codecs.sklearn.leaks import seed_leak, size_leak, spread_leak
-from ppdm_models.codecs.sklearn.state import FIELDS, Columns, arrays_of
-from ppdm_models.formats import Format, Opened
-from ppdm_models.tree.leaks import Leak
-from ppdm_models.tree.tree import Tree
+from treewarden.ppdm_models.codecs.common.json_lines import lines_of_entries
+from treewarden.ppdm_models.codecs.sklearn.arrays import TreeArrays, class_label, tree_from_arrays
+from treewarden.ppdm_models.codecs.sklearn.leaks import seed_leak, size_leak, spread_leak
+from treewarden.ppdm_models.codecs.sklearn.state import FIELDS, Columns, arrays_of
+from treewarden.ppdm_models.formats import Format, Opened
+from treewarden.ppdm_models.tree.leaks import Leak
+from treewarden.ppdm_models.tree.tree import Tree
 
 PACKAGE = ("decision-tree", "decision-tree-regression")
 

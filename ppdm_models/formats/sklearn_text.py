@@ -6,15 +6,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.class_names import named_classes
-from ppdm_models.codecs.common.grow import Branch, Draft, features_named, grown, unique
-from ppdm_models.codecs.common.text_tree import Row, as_float, lines_of, nested
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats import Format, Opened
-from ppdm_models.meaning.support import with_support
-from ppdm_models.tree.predicate import MissingTest, NumericTest, Predicate, features_of
-from ppdm_models.tree.tree import Learner, Node, Quality, Task, Tool, Tree
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.class_names import named_classes
+from treewarden.ppdm_models.codecs.common.grow import Branch, Draft, features_named, grown, unique
+from treewarden.ppdm_models.codecs.common.text_tree import Row, as_float, lines_of, nested
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.formats import Format, Opened
+from treewarden.ppdm_models.meaning.support import with_support
+from treewarden.ppdm_models.tree.predicate import MissingTest, NumericTest, Predicate, features_of
+from treewarden.ppdm_models.tree.tree import Learner, Node, Quality, Task, Tool, Tree
 
 START = re.compile(rb"\|-+ [^\r\n]*(?: <= | class: |value: \[|weights: \[)")
 LINE = re.compile(r"((?:\| *)*)\|(-+) (.*)")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
-from ppdm_models.codecs.common.archive import is_archive
-from ppdm_models.codecs.common.stray_files import stray_files
-from ppdm_models.codecs.skops.fitted import Fitted, fitted_of
-from ppdm_models.codecs.skops.fitted_leaks import leaks_of
-from ppdm_models.codecs.skops.models import model_of
-from ppdm_models.codecs.skops.schema import SCHEMA, FilePart, open_archive
-from ppdm_models.formats import Format, Opened
-from ppdm_models.tree.leaks import Leak
+from treewarden.ppdm_models.codecs.common.archive import is_archive
+from treewarden.ppdm_models.codecs.common.stray_files import stray_files
+from treewarden.ppdm_models.codecs.skops.fitted import Fitted, fitted_of
+from treewarden.ppdm_models.codecs.skops.fitted_leaks import leaks_of
+from treewarden.ppdm_models.codecs.skops.models import model_of
+from treewarden.ppdm_models.codecs.skops.schema import SCHEMA, FilePart, open_archive
+from treewarden.ppdm_models.formats import Format, Opened
+from treewarden.ppdm_models.tree.leaks import Leak
 
 BETWEEN_QUOTES = re.compile(rb'"([^"]*)(?=")')
 """Whatever stands between one quote and the next, of which each closes one and opens another."""

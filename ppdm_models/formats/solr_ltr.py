@@ -6,13 +6,20 @@ import math
 
 import numpy as np
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.grow import Branch, Draft, compared, grown, simplest, unique
-from ppdm_models.codecs.common.json import opens_json
-from ppdm_models.codecs.common.part import Part, read_part
-from ppdm_models.formats import Format, Opened
-from ppdm_models.tree.ensemble import Combination, Ensemble, Member, Model
-from ppdm_models.tree.tree import Feature, Missing, Quality, Task, Tree
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.grow import (
+    Branch,
+    Draft,
+    compared,
+    grown,
+    simplest,
+    unique,
+)
+from treewarden.ppdm_models.codecs.common.json import opens_json
+from treewarden.ppdm_models.codecs.common.part import Part, read_part
+from treewarden.ppdm_models.formats import Format, Opened
+from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member, Model
+from treewarden.ppdm_models.tree.tree import Feature, Missing, Quality, Task, Tree
 
 CLASS = "org.apache.solr.ltr.model.MultipleAdditiveTreesModel"
 SLACK = np.float32(1e-6)

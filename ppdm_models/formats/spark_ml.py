@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ppdm_models.codecs.common.archive import is_archive
-from ppdm_models.codecs.common.grow import bounded, features_named
-from ppdm_models.codecs.common.part import Part
-from ppdm_models.codecs.spark.files import Saved, Stage, read_saved
-from ppdm_models.codecs.spark.growth import growth_of
-from ppdm_models.codecs.spark.leaks import leaks_of
-from ppdm_models.codecs.spark.names import Names, read_names
-from ppdm_models.codecs.spark.nodes import nodes_of
-from ppdm_models.codecs.spark.trees import groups_of, tree_of, used_features
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats import Format, Opened
-from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
-from ppdm_models.tree.stopping import MOST
-from ppdm_models.tree.tree import Criterion, Feature, Learner, Stopping, Task, Tool, Tree
+from treewarden.ppdm_models.codecs.common.archive import is_archive
+from treewarden.ppdm_models.codecs.common.grow import bounded, features_named
+from treewarden.ppdm_models.codecs.common.part import Part
+from treewarden.ppdm_models.codecs.spark.files import Saved, Stage, read_saved
+from treewarden.ppdm_models.codecs.spark.growth import growth_of
+from treewarden.ppdm_models.codecs.spark.leaks import leaks_of
+from treewarden.ppdm_models.codecs.spark.names import Names, read_names
+from treewarden.ppdm_models.codecs.spark.nodes import nodes_of
+from treewarden.ppdm_models.codecs.spark.trees import groups_of, tree_of, used_features
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.formats import Format, Opened
+from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
+from treewarden.ppdm_models.tree.stopping import MOST
+from treewarden.ppdm_models.tree.tree import Criterion, Feature, Learner, Stopping, Task, Tool, Tree
 
 CRITERIA = {"gini": Criterion.GINI, "entropy": Criterion.ENTROPY}
 

@@ -6,16 +6,16 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from ppdm_models.codecs.common.grow import bounded, features_named
-from ppdm_models.codecs.common.json import opens_json, read_json
-from ppdm_models.codecs.common.part import Part
-from ppdm_models.codecs.spark.nodes import nodes_of
-from ppdm_models.codecs.spark.trees import groups_of, tree_of, used_features
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats import Format, Opened
-from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
-from ppdm_models.tree.leaks import Leak, LeakKind
-from ppdm_models.tree.tree import Criterion, Learner, Task, Tool, Tree
+from treewarden.ppdm_models.codecs.common.grow import bounded, features_named
+from treewarden.ppdm_models.codecs.common.json import opens_json, read_json
+from treewarden.ppdm_models.codecs.common.part import Part
+from treewarden.ppdm_models.codecs.spark.nodes import nodes_of
+from treewarden.ppdm_models.codecs.spark.trees import groups_of, tree_of, used_features
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.formats import Format, Opened
+from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
+from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.tree.tree import Criterion, Learner, Task, Tool, Tree
 
 ROWS = 300_000
 """The most rows of one file."""

@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.grow import bounded, features_named
-from ppdm_models.codecs.spark.printed import Line, nodes_of
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats import Format, Opened
-from ppdm_models.meaning.support import with_support
-from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
-from ppdm_models.tree.leaks import Leak, LeakKind
-from ppdm_models.tree.tree import Feature, Learner, Missing, Node, Task, Tool, Tree
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.grow import bounded, features_named
+from treewarden.ppdm_models.codecs.spark.printed import Line, nodes_of
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.formats import Format, Opened
+from treewarden.ppdm_models.meaning.support import with_support
+from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
+from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.tree.tree import Feature, Learner, Missing, Node, Task, Tool, Tree
 
 HEAD = re.compile(
     r"(?P<kind>(?:DecisionTree|RandomForest|GBT)(?:Classification|Regression)Model|DecisionTreeModel|TreeEnsembleModel)"

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ppdm_models.codecs.common.json_lines import lines_of_entries
-from ppdm_models.codecs.treewarden.bytes import read_document
-from ppdm_models.codecs.treewarden.read import tree_of
-from ppdm_models.codecs.treewarden.surplus import surplus_texts
-from ppdm_models.codecs.treewarden.treatments import odd_treatments
-from ppdm_models.codecs.treewarden.write import written
-from ppdm_models.errors import OutputError, TreeFormatError
-from ppdm_models.formats import Format, Opened, Writer
-from ppdm_models.meaning.partition import Problem, problems
-from ppdm_models.meaning.support import checked
-from ppdm_models.tree.ensemble import Model
-from ppdm_models.tree.named import odd_names
-from ppdm_models.tree.tree import NoTrueChild, Tree
+from treewarden.ppdm_models.codecs.common.json_lines import lines_of_entries
+from treewarden.ppdm_models.codecs.treewarden.bytes import read_document
+from treewarden.ppdm_models.codecs.treewarden.read import tree_of
+from treewarden.ppdm_models.codecs.treewarden.surplus import surplus_texts
+from treewarden.ppdm_models.codecs.treewarden.treatments import odd_treatments
+from treewarden.ppdm_models.codecs.treewarden.write import written
+from treewarden.ppdm_models.errors import OutputError, TreeFormatError
+from treewarden.ppdm_models.formats import Format, Opened, Writer
+from treewarden.ppdm_models.meaning.partition import Problem, problems
+from treewarden.ppdm_models.meaning.support import checked
+from treewarden.ppdm_models.tree.ensemble import Model
+from treewarden.ppdm_models.tree.named import odd_names
+from treewarden.ppdm_models.tree.tree import NoTrueChild, Tree
 
 
 class TreewardenJson(Format, Writer):

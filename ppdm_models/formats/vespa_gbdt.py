@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ppdm_models.codecs.common.grow import (
+from treewarden.ppdm_models.codecs.common.grow import (
     Branch,
     Draft,
     belongs,
@@ -11,14 +11,14 @@ from ppdm_models.codecs.common.grow import (
     grown,
     simplest,
 )
-from ppdm_models.codecs.common.xml import Element, parse
-from ppdm_models.codecs.pmml.values import number
-from ppdm_models.codecs.ranking.ranking import summed
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats import Format, Opened
-from ppdm_models.tree.ensemble import Model
-from ppdm_models.tree.predicate import Predicate
-from ppdm_models.tree.tree import Node
+from treewarden.ppdm_models.codecs.common.xml import Element, parse
+from treewarden.ppdm_models.codecs.pmml.values import number
+from treewarden.ppdm_models.codecs.ranking.ranking import summed
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.formats import Format, Opened
+from treewarden.ppdm_models.tree.ensemble import Model
+from treewarden.ppdm_models.tree.predicate import Predicate
+from treewarden.ppdm_models.tree.tree import Node
 
 CATEGORY = "$"
 """The end of the name of a feature that is looked up in sets."""

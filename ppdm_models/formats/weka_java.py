@@ -6,21 +6,21 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.grow import Branch, Draft, features_named, grown
-from ppdm_models.codecs.common.text_tree import lines_of
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats import Format, Opened
-from ppdm_models.meaning.support import with_support
-from ppdm_models.tree.leaks import Leak, LeakKind
-from ppdm_models.tree.predicate import (
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.grow import Branch, Draft, features_named, grown
+from treewarden.ppdm_models.codecs.common.text_tree import lines_of
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.formats import Format, Opened
+from treewarden.ppdm_models.meaning.support import with_support
+from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.tree.predicate import (
     CategoryTest,
     MissingTest,
     NumericTest,
     Predicate,
     features_of,
 )
-from ppdm_models.tree.tree import Learner, Missing, Node, Task, Tool, Tree
+from treewarden.ppdm_models.tree.tree import Learner, Missing, Node, Task, Tool, Tree
 
 CLASS = re.compile(r"class (\w{1,200}) \{")
 METHOD = re.compile(r"static double (N[0-9a-f]{1,20}) ?\(Object ?\[\] ?i\) \{")

@@ -5,15 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.grow import Branch, Draft, compared, features_named, grown, unique
-from ppdm_models.codecs.common.text_tree import as_float, lines_of
-from ppdm_models.codecs.weka.header import header_leaks
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats import Format, Opened
-from ppdm_models.meaning.support import with_support
-from ppdm_models.tree.predicate import CategoryTest, MissingTest, Predicate
-from ppdm_models.tree.tree import Missing, Task, Tree
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.grow import (
+    Branch,
+    Draft,
+    compared,
+    features_named,
+    grown,
+    unique,
+)
+from treewarden.ppdm_models.codecs.common.text_tree import as_float, lines_of
+from treewarden.ppdm_models.codecs.weka.header import header_leaks
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.formats import Format, Opened
+from treewarden.ppdm_models.meaning.support import with_support
+from treewarden.ppdm_models.tree.predicate import CategoryTest, MissingTest, Predicate
+from treewarden.ppdm_models.tree.tree import Missing, Task, Tree
 
 TITLE, LABELS, SHARES = "Decision Stump", "Classifications", "Class distributions"
 MISSING = " is missing : "

@@ -5,18 +5,37 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.grow import Branch, Draft, features_named, grown, summed, unique
-from ppdm_models.codecs.common.json import is_json
-from ppdm_models.codecs.common.text_tests import Said, agreed, readings, tests, with_rest
-from ppdm_models.codecs.common.text_tree import Row, as_float, check_class_numbers, lines_of, nested
-from ppdm_models.codecs.weka.header import OTHERS, TREES, header_leaks, is_regression, matrix_of
-from ppdm_models.codecs.weka.leaf import WekaLeaf, class_counts, read_leaf
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats import Format, Opened
-from ppdm_models.meaning.consistency import is_whole
-from ppdm_models.meaning.support import checked
-from ppdm_models.tree.tree import Learner, Missing, Node, Quality, Task, Tool, Tree
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.grow import (
+    Branch,
+    Draft,
+    features_named,
+    grown,
+    summed,
+    unique,
+)
+from treewarden.ppdm_models.codecs.common.json import is_json
+from treewarden.ppdm_models.codecs.common.text_tests import Said, agreed, readings, tests, with_rest
+from treewarden.ppdm_models.codecs.common.text_tree import (
+    Row,
+    as_float,
+    check_class_numbers,
+    lines_of,
+    nested,
+)
+from treewarden.ppdm_models.codecs.weka.header import (
+    OTHERS,
+    TREES,
+    header_leaks,
+    is_regression,
+    matrix_of,
+)
+from treewarden.ppdm_models.codecs.weka.leaf import WekaLeaf, class_counts, read_leaf
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.formats import Format, Opened
+from treewarden.ppdm_models.meaning.consistency import is_whole
+from treewarden.ppdm_models.meaning.support import checked
+from treewarden.ppdm_models.tree.tree import Learner, Missing, Node, Quality, Task, Tool, Tree
 
 OPERATORS = (" <= ", " > ", " < ", " >= ", " = ", " != ")
 RULE = re.compile(r"[-=]{3,}")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ppdm_models.codecs.boosted.trees import leaf_score, paired
-from ppdm_models.codecs.common.json import as_list, opens_json, read_json, written_json
-from ppdm_models.codecs.xgboost.dumped import ensemble_of, telling_names
-from ppdm_models.codecs.xgboost.nested import pruned
-from ppdm_models.formats import Format, Opened, Rewritable
-from ppdm_models.tree.ensemble import Model
+from treewarden.ppdm_models.codecs.boosted.trees import leaf_score, paired
+from treewarden.ppdm_models.codecs.common.json import as_list, opens_json, read_json, written_json
+from treewarden.ppdm_models.codecs.xgboost.dumped import ensemble_of, telling_names
+from treewarden.ppdm_models.codecs.xgboost.nested import pruned
+from treewarden.ppdm_models.formats import Format, Opened, Rewritable
+from treewarden.ppdm_models.tree.ensemble import Model
 
 
 class XgboostDump(Format):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from ppdm_models.codecs.common.json import opens_json, read_json, written_json
-from ppdm_models.codecs.xgboost.leaks import leaks_of, without_leaks
-from ppdm_models.codecs.xgboost.learner import ensemble_of
-from ppdm_models.codecs.xgboost.rest import rest_of
-from ppdm_models.codecs.xgboost.rewrite import rewritten
-from ppdm_models.codecs.xgboost.ubjson import opens_ubjson, read_ubjson, written_ubjson
-from ppdm_models.formats import Format, Opened, Rewritable, Strippable
-from ppdm_models.tree.ensemble import Model
-from ppdm_models.tree.leaks import LeakKind
+from treewarden.ppdm_models.codecs.common.json import opens_json, read_json, written_json
+from treewarden.ppdm_models.codecs.xgboost.leaks import leaks_of, without_leaks
+from treewarden.ppdm_models.codecs.xgboost.learner import ensemble_of
+from treewarden.ppdm_models.codecs.xgboost.rest import rest_of
+from treewarden.ppdm_models.codecs.xgboost.rewrite import rewritten
+from treewarden.ppdm_models.codecs.xgboost.ubjson import opens_ubjson, read_ubjson, written_ubjson
+from treewarden.ppdm_models.formats import Format, Opened, Rewritable, Strippable
+from treewarden.ppdm_models.tree.ensemble import Model
+from treewarden.ppdm_models.tree.leaks import LeakKind
 
 
 class XgboostModel(Format):

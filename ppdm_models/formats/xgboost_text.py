@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ppdm_models import limits
-from ppdm_models.codecs.xgboost.dumped import ensemble_of, telling_names
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats import Format, Opened
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.xgboost.dumped import ensemble_of, telling_names
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.formats import Format, Opened
 
 TREE = re.compile(r"booster\[(\d{1,7})\]:")
 NODE = re.compile(r"(\t*)(\d{1,9}):(.*)", re.DOTALL)

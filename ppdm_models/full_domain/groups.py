@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppdm_models.arrays import IntArray
-from ppdm_models.records.diversity import (
+from treewarden.ppdm_models.arrays import IntArray
+from treewarden.ppdm_models.records.diversity import (
     crowding,
     is_anonymous,
     is_diverse,
@@ -44,7 +44,8 @@ class Requirement:
     """Every group holds ``k`` records or more, and is diverse where ``l`` is given.
 
     With ``c``: recursively (c, l)-diverse, d_1 < c (d_l + ... + d_m). Without: the most frequent sensitive value has
-    less than 1/l of the records. All of it stays met when groups are merged (``ppdm_models.records.diversity``).
+    less than 1/l of the records. All of it stays met when groups are merged
+    (``treewarden.ppdm_models.records.diversity``).
     """
 
     k: int = 1

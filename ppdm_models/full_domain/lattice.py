@@ -15,11 +15,11 @@ from itertools import combinations
 
 import numpy as np
 
-from ppdm_models.arrays import IntArray
-from ppdm_models.errors import TaxonomyError
-from ppdm_models.full_domain.groups import Figures, Requirement, figures
-from ppdm_models.full_domain.levels import Ladder
-from ppdm_models.tree.column import CategoricalColumn
+from treewarden.ppdm_models.arrays import IntArray
+from treewarden.ppdm_models.errors import TaxonomyError
+from treewarden.ppdm_models.full_domain.groups import Figures, Requirement, figures
+from treewarden.ppdm_models.full_domain.levels import Ladder
+from treewarden.ppdm_models.tree.column import CategoricalColumn
 
 Levels = tuple[int, ...]
 

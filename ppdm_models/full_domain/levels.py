@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppdm_models.arrays import IndexArray, IntArray
-from ppdm_models.records.taxonomy import EVERYTHING, Categories, Intervals, Taxonomy
-from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn, number_text
+from treewarden.ppdm_models.arrays import IndexArray, IntArray
+from treewarden.ppdm_models.records.taxonomy import EVERYTHING, Categories, Intervals, Taxonomy
+from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn, number_text
 
 
 @dataclass(frozen=True, slots=True)

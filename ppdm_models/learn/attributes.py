@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppdm_models.arrays import FloatArray, IndexArray
-from ppdm_models.errors import LearnerError
-from ppdm_models.tree.column import Columns, NumericColumn
-from ppdm_models.tree.tree import Feature
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.ppdm_models.errors import LearnerError
+from treewarden.ppdm_models.tree.column import Columns, NumericColumn
+from treewarden.ppdm_models.tree.tree import Feature
 
 ANY = "*"
 """The category that stands for several: a split never singles it out."""

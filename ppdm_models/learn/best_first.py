@@ -12,15 +12,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from ppdm_models.arrays import IndexArray
-from ppdm_models.errors import LearnerError
-from ppdm_models.learn.attributes import ANY, MOST_SET_VALUES, Attribute, attributes_of
-from ppdm_models.learn.response import Response
-from ppdm_models.learn.splits import Rule, Split, best_split
-from ppdm_models.learn.worth import CRITERIA, worth_of
-from ppdm_models.tree.column import Columns
-from ppdm_models.tree.predicate import Always, Predicate
-from ppdm_models.tree.tree import Criterion, Learner, Node, Task, Tool, Tree, rebuilt
+from treewarden.ppdm_models.arrays import IndexArray
+from treewarden.ppdm_models.errors import LearnerError
+from treewarden.ppdm_models.learn.attributes import ANY, MOST_SET_VALUES, Attribute, attributes_of
+from treewarden.ppdm_models.learn.response import Response
+from treewarden.ppdm_models.learn.splits import Rule, Split, best_split
+from treewarden.ppdm_models.learn.worth import CRITERIA, worth_of
+from treewarden.ppdm_models.tree.column import Columns
+from treewarden.ppdm_models.tree.predicate import Always, Predicate
+from treewarden.ppdm_models.tree.tree import Criterion, Learner, Node, Task, Tool, Tree, rebuilt
 
 MOST_SET_COUNTS = 2_000_000
 """The same for what is counted of a node: ways to part an attribute times classes."""

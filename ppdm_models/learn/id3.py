@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from ppdm_models.arrays import FloatArray, IndexArray
-from ppdm_models.tree.column import CategoricalColumn, Columns, NumericColumn
-from ppdm_models.tree.predicate import Always, CategoryTest
-from ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Tool, Tree
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.ppdm_models.tree.column import CategoricalColumn, Columns, NumericColumn
+from treewarden.ppdm_models.tree.predicate import Always, CategoryTest
+from treewarden.ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Tool, Tree
 
 SMALLEST_GAIN = 1e-9
 """A split that lowers the mean impurity by no more than this is not made."""

@@ -8,9 +8,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from ppdm_models.arrays import FloatArray, IndexArray, IntArray
-from ppdm_models.errors import LearnerError
-from ppdm_models.tree.tree import Task
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
+from treewarden.ppdm_models.errors import LearnerError
+from treewarden.ppdm_models.tree.tree import Task
 
 MOST_DECIMALS = 9
 LARGEST_PRODUCT = 2.0**53

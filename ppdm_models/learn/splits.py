@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from ppdm_models.learn.attributes import ANY, Attribute, threshold
-from ppdm_models.learn.response import Response
-from ppdm_models.learn.worth import Worth, informative
-from ppdm_models.tree.predicate import CategoryTest, NumericTest, Predicate
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.ppdm_models.learn.attributes import ANY, Attribute, threshold
+from treewarden.ppdm_models.learn.response import Response
+from treewarden.ppdm_models.learn.worth import Worth, informative
+from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest, Predicate
 
 CLOSE = 1e-9
 """Candidates whose worth differs by no more than this share count as a tie in reports; no choice depends on it."""

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppdm_models.arrays import BoolArray, FloatArray
-from ppdm_models.learn.response import Response
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray
+from treewarden.ppdm_models.learn.response import Response
 
 CRITERIA = ("gini", "entropy", "gain-ratio", "variance")
 FIXED_POINT = 2.0**24

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from ppdm_models.meaning.partition import problems
-from ppdm_models.tree.column import number_text
-from ppdm_models.tree.tree import Missing, Node, NoTrueChild, Tree, count_of
+from treewarden.ppdm_models.meaning.partition import problems
+from treewarden.ppdm_models.tree.column import number_text
+from treewarden.ppdm_models.tree.tree import Missing, Node, NoTrueChild, Tree, count_of
 
 RELATIVE_TOLERANCE = 1e-6
 

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from ppdm_models.meaning.partition import problems
-from ppdm_models.meaning.support import REASONS
-from ppdm_models.tree.ensemble import Ensemble, Model, outputs_of, trees_of
-from ppdm_models.tree.leaks import Leak
-from ppdm_models.tree.paths import path_text
-from ppdm_models.tree.predicate import features_of
-from ppdm_models.tree.tree import Node, NoTrueChild, Quality, Task, Tree, count_of
+from treewarden.ppdm_models.meaning.partition import problems
+from treewarden.ppdm_models.meaning.support import REASONS
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, outputs_of, trees_of
+from treewarden.ppdm_models.tree.leaks import Leak
+from treewarden.ppdm_models.tree.paths import path_text
+from treewarden.ppdm_models.tree.predicate import features_of
+from treewarden.ppdm_models.tree.tree import Node, NoTrueChild, Quality, Task, Tree, count_of
 
 WORST_LAST = (
     Quality.EXACT,

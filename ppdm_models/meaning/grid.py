@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
-from ppdm_models.tree.predicate import (
+from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
+from treewarden.ppdm_models.tree.predicate import (
     Atom,
     CategoryTest,
     MissingTest,
@@ -21,7 +21,7 @@ from ppdm_models.tree.predicate import (
     atoms,
     features_of,
 )
-from ppdm_models.tree.tree import Feature
+from treewarden.ppdm_models.tree.tree import Feature
 
 MAX_CELLS = 20_000
 """The most records that are made."""

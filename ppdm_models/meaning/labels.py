@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ppdm_models.meaning.consistency import RELATIVE_TOLERANCE
-from ppdm_models.tree.column import number_text
-from ppdm_models.tree.node_columns import class_numbers_of, codes_of, where_of
-from ppdm_models.tree.tree import Tree
+from treewarden.ppdm_models.meaning.consistency import RELATIVE_TOLERANCE
+from treewarden.ppdm_models.tree.column import number_text
+from treewarden.ppdm_models.tree.node_columns import class_numbers_of, codes_of, where_of
+from treewarden.ppdm_models.tree.tree import Tree
 
 MOST_CLASSES = 6
 """So many numbers are shown of a node."""

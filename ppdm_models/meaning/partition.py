@@ -13,11 +13,11 @@ from typing import Literal
 
 import numpy as np
 
-from ppdm_models.arrays import BoolArray
-from ppdm_models.meaning.grid import cells, witness
-from ppdm_models.tree.column import Column
-from ppdm_models.tree.node_table import NodeTable
-from ppdm_models.tree.predicate import (
+from treewarden.ppdm_models.arrays import BoolArray
+from treewarden.ppdm_models.meaning.grid import cells, witness
+from treewarden.ppdm_models.tree.column import Column
+from treewarden.ppdm_models.tree.node_table import NodeTable
+from treewarden.ppdm_models.tree.predicate import (
     AllOf,
     Always,
     CategoryTest,
@@ -27,7 +27,7 @@ from ppdm_models.tree.predicate import (
     features_of,
     text,
 )
-from ppdm_models.tree.tree import Feature, Node, Tree
+from treewarden.ppdm_models.tree.tree import Feature, Node, Tree
 
 MAX_CONDITIONS = 500
 """The most tests above a node that are taken into account; beyond, the node is skipped."""

@@ -8,15 +8,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from ppdm_models.meaning.consistency import (
+from treewarden.ppdm_models.meaning.consistency import (
     RELATIVE_TOLERANCE,
     contradictions,
     is_whole,
     known_sum,
     records_may_stay,
 )
-from ppdm_models.tree.node_table import NodeTable
-from ppdm_models.tree.tree import PRIVACY, Node, Quality, Tree, completed, count_of
+from treewarden.ppdm_models.tree.node_table import NodeTable
+from treewarden.ppdm_models.tree.tree import PRIVACY, Node, Quality, Tree, completed, count_of
 
 ROUNDED_TOLERANCE = 0.01
 """How far total x published share may lie from a whole number and still be that number (shares are printed rounded)."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ppdm_models.arrays import BoolArray
-from ppdm_models.pruning.cut import Prunable, Pruned, cut
-from ppdm_models.pruning.siblings import Groups, Runs
+from treewarden.ppdm_models.arrays import BoolArray
+from treewarden.ppdm_models.pruning.cut import Prunable, Pruned, cut
+from treewarden.ppdm_models.pruning.siblings import Groups, Runs
 
 
 def prune(prunable: Prunable) -> Pruned | None:

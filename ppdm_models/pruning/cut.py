@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from ppdm_models.arrays import BoolArray, FloatArray
-from ppdm_models.pruning.siblings import Candidates
-from ppdm_models.tree.tree import Node, Tree, rebuilt
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray
+from treewarden.ppdm_models.pruning.siblings import Candidates
+from treewarden.ppdm_models.tree.tree import Node, Tree, rebuilt
 
 FEWEST_LEAVES = 2
 

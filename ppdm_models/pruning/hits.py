@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ppdm_models.arrays import FloatArray
-from ppdm_models.tree.tree import Node, Tree, completed, count_of
+from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.tree.tree import Node, Tree, completed, count_of
 
 
 def counts_up(tree: Tree, members: Sequence[tuple[int, ...]]) -> FloatArray | None:

@@ -7,10 +7,18 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from ppdm_models.arrays import BoolArray, FloatArray
-from ppdm_models.pruning.hits import counts_up
-from ppdm_models.pruning.siblings import Candidates
-from ppdm_models.tree.tree import Band, Node, NoTrueChild, Task, Tree, completed, count_of
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray
+from treewarden.ppdm_models.pruning.hits import counts_up
+from treewarden.ppdm_models.pruning.siblings import Candidates
+from treewarden.ppdm_models.tree.tree import (
+    Band,
+    Node,
+    NoTrueChild,
+    Task,
+    Tree,
+    completed,
+    count_of,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ppdm_models.arrays import FloatArray
-from ppdm_models.pruning.cut import FEWEST_LEAVES, Prunable, Pruned, cut
-from ppdm_models.pruning.siblings import Groups, Runs
+from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.pruning.cut import FEWEST_LEAVES, Prunable, Pruned, cut
+from treewarden.ppdm_models.pruning.siblings import Groups, Runs
 
 Worth = tuple[float, int]
 """What a part keeps of what is valued, then how many leaves it has."""

@@ -9,10 +9,10 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
-from ppdm_models.arrays import FloatArray
-from ppdm_models.records.taxonomy import Categories, Intervals, Taxonomies
-from ppdm_models.tree.predicate import CategoryTest, NumericTest, Predicate
-from ppdm_models.tree.tree import Node, Tree
+from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.records.taxonomy import Categories, Intervals, Taxonomies
+from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest, Predicate
+from treewarden.ppdm_models.tree.tree import Node, Tree
 
 Key = tuple[int, object]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_models.randomised.moments import Moments
+from treewarden.ppdm_models.randomised.moments import Moments
 
 Numbers = NDArray[np.float64]
 WIDTH_95 = 2 * 1.959963984540054

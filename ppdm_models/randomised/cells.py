@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ppdm_models.errors import DomainError, TableError
-from ppdm_models.randomised.domains import Domain
-from ppdm_models.records.arrow_column import MISSING, flat
+from treewarden.ppdm_models.errors import DomainError, TableError
+from treewarden.ppdm_models.randomised.domains import Domain
+from treewarden.ppdm_models.records.arrow_column import MISSING, flat
 
 Numbers = NDArray[np.float64]
 NO_VALUE = tuple(each for each in MISSING if each.lower() != "nan")

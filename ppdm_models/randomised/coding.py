@@ -7,11 +7,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_models.randomised.generating import Attribute
-from ppdm_models.randomised.intervals import Intervals, intervals
-from ppdm_models.randomised.noise import Classes, Hiding, Noise
-from ppdm_models.randomised.reconstructing import Kernel, dealt, places_of, settled
-from ppdm_models.randomised.splits import Codes
+from treewarden.ppdm_models.randomised.generating import Attribute
+from treewarden.ppdm_models.randomised.intervals import Intervals, intervals
+from treewarden.ppdm_models.randomised.noise import Classes, Hiding, Noise
+from treewarden.ppdm_models.randomised.reconstructing import Kernel, dealt, places_of, settled
+from treewarden.ppdm_models.randomised.splits import Codes
 
 Numbers = NDArray[np.float64]
 Coding = Callable[[Codes], Codes]

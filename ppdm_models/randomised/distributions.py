@@ -8,19 +8,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_models.errors import TableError
-from ppdm_models.randomised.cells import Cells
-from ppdm_models.randomised.domains import Domain
-from ppdm_models.randomised.intervals import FEWEST_RECORDS, Intervals, intervals
-from ppdm_models.randomised.manifest import Hidden
-from ppdm_models.randomised.reconstructing import (
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.randomised.cells import Cells
+from treewarden.ppdm_models.randomised.domains import Domain
+from treewarden.ppdm_models.randomised.intervals import FEWEST_RECORDS, Intervals, intervals
+from treewarden.ppdm_models.randomised.manifest import Hidden
+from treewarden.ppdm_models.randomised.reconstructing import (
     STOP,
     Kernel,
     check_reach,
     places_of,
     settled,
 )
-from ppdm_models.records.batches import Batches
+from treewarden.ppdm_models.records.batches import Batches
 
 Numbers = NDArray[np.float64]
 

@@ -30,7 +30,7 @@ from pydantic import (
     model_validator,
 )
 
-from ppdm_models.errors import DomainError
+from treewarden.ppdm_models.errors import DomainError
 
 MOST_BYTES = 2**20
 MOST_VALUES = 10_000

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ppdm_models.errors import DomainError
-from ppdm_models.randomised.cells import Cells
-from ppdm_models.randomised.domains import Domain, impossible
-from ppdm_models.records.batches import Batches
+from treewarden.ppdm_models.errors import DomainError
+from treewarden.ppdm_models.randomised.cells import Cells
+from treewarden.ppdm_models.randomised.domains import Domain, impossible
+from treewarden.ppdm_models.records.batches import Batches
 
 
 def domains_of_data(table: Batches, names: Sequence[str]) -> dict[str, Domain]:

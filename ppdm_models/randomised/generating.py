@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_models.randomised.functions import is_in_group_a
+from treewarden.ppdm_models.randomised.functions import is_in_group_a
 
 Numbers = NDArray[np.float64]
 

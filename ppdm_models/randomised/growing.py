@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from ppdm_models.randomised.splits import Codes, Numbers, Splits, best_splits
+from treewarden.ppdm_models.randomised.splits import Codes, Numbers, Splits, best_splits
 
 Recode = Callable[[Codes, frozenset[int]], Mapping[int, Codes]]
 """Given the rows of a node and the attributes tested above it, the codes of other attributes anew."""

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ppdm_models.errors import TableError
-from ppdm_models.randomised.moments import MOST_CLASSES
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.randomised.moments import MOST_CLASSES
 
 
 class Labels:

@@ -13,13 +13,13 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_models.randomised.coding import Coding, coding_of, intervals_of
-from ppdm_models.randomised.generating import Attribute
-from ppdm_models.randomised.growing import Grown, grow
-from ppdm_models.randomised.intervals import Intervals
-from ppdm_models.randomised.noise import Hiding
-from ppdm_models.randomised.reconstructing import Kernel, check_reach
-from ppdm_models.randomised.splits import Codes
+from treewarden.ppdm_models.randomised.coding import Coding, coding_of, intervals_of
+from treewarden.ppdm_models.randomised.generating import Attribute
+from treewarden.ppdm_models.randomised.growing import Grown, grow
+from treewarden.ppdm_models.randomised.intervals import Intervals
+from treewarden.ppdm_models.randomised.noise import Hiding
+from treewarden.ppdm_models.randomised.reconstructing import Kernel, check_reach
+from treewarden.ppdm_models.randomised.splits import Codes
 
 Numbers = NDArray[np.float64]
 FEWEST_RECORDS = 1_000

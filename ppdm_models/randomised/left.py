@@ -13,9 +13,9 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_models.randomised.intervals import Intervals
-from ppdm_models.randomised.noise import Classes, Gaussian, Hiding
-from ppdm_models.randomised.reconstructing import Kernel, kernel, membership
+from treewarden.ppdm_models.randomised.intervals import Intervals
+from treewarden.ppdm_models.randomised.noise import Classes, Gaussian, Hiding
+from treewarden.ppdm_models.randomised.reconstructing import Kernel, kernel, membership
 
 Numbers = NDArray[np.float64]
 CONFIDENCE = 0.95

@@ -14,10 +14,10 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from ppdm_models.errors import ManifestError
-from ppdm_models.randomised.domains import LARGEST
-from ppdm_models.randomised.generating import Attribute
-from ppdm_models.randomised.noise import Classes, Gaussian, Hiding, Uniform, hiding
+from treewarden.ppdm_models.errors import ManifestError
+from treewarden.ppdm_models.randomised.domains import LARGEST
+from treewarden.ppdm_models.randomised.generating import Attribute
+from treewarden.ppdm_models.randomised.noise import Classes, Gaussian, Hiding, Uniform, hiding
 
 SCHEMA = "treewarden-randomised/1"
 MOST_BYTES = 16 * 2**20

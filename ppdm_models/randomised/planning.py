@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ppdm_models.errors import DomainError
-from ppdm_models.randomised.domains import LARGEST, Domain
-from ppdm_models.randomised.manifest import Hidden
-from ppdm_models.randomised.noise import Classes, Hiding, Uniform, hiding
+from treewarden.ppdm_models.errors import DomainError
+from treewarden.ppdm_models.randomised.domains import LARGEST, Domain
+from treewarden.ppdm_models.randomised.manifest import Hidden
+from treewarden.ppdm_models.randomised.noise import Classes, Hiding, Uniform, hiding
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ppdm_models.randomised.generating import Attribute
-from ppdm_models.randomised.growing import LEAF
-from ppdm_models.randomised.intervals import Intervals
-from ppdm_models.randomised.learning import Learned
-from ppdm_models.tree.predicate import Always, CategoryTest, NumericTest, Predicate
-from ppdm_models.tree.tree import NOISE, Feature, Learner, Node, Quality, Tree, rebuilt
+from treewarden.ppdm_models.randomised.generating import Attribute
+from treewarden.ppdm_models.randomised.growing import LEAF
+from treewarden.ppdm_models.randomised.intervals import Intervals
+from treewarden.ppdm_models.randomised.learning import Learned
+from treewarden.ppdm_models.tree.predicate import Always, CategoryTest, NumericTest, Predicate
+from treewarden.ppdm_models.tree.tree import NOISE, Feature, Learner, Node, Quality, Tree, rebuilt
 
 NOTE = (
     "grown on distributions that were reconstructed from noisy records: nodes have labels and no counts, as what was "

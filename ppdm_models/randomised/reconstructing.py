@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from ppdm_models.randomised.intervals import Intervals
-from ppdm_models.randomised.noise import Classes, Hiding, Noise
+from treewarden.ppdm_models.randomised.intervals import Intervals
+from treewarden.ppdm_models.randomised.noise import Classes, Hiding, Noise
 
 Numbers = NDArray[np.float64]
 STOP = 0.01

@@ -10,15 +10,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ppdm_models.errors import DomainError, TableError
-from ppdm_models.randomised.cells import Cells
-from ppdm_models.randomised.following import Following
-from ppdm_models.randomised.intervals import Intervals, intervals
-from ppdm_models.randomised.labels import Labels
-from ppdm_models.randomised.moments import MOST_CLASSES, Moments
-from ppdm_models.randomised.noise import Classes, noisy, unpredictable
-from ppdm_models.randomised.planning import Plan
-from ppdm_models.records.batches import Batches
+from treewarden.ppdm_models.errors import DomainError, TableError
+from treewarden.ppdm_models.randomised.cells import Cells
+from treewarden.ppdm_models.randomised.following import Following
+from treewarden.ppdm_models.randomised.intervals import Intervals, intervals
+from treewarden.ppdm_models.randomised.labels import Labels
+from treewarden.ppdm_models.randomised.moments import MOST_CLASSES, Moments
+from treewarden.ppdm_models.randomised.noise import Classes, noisy, unpredictable
+from treewarden.ppdm_models.randomised.planning import Plan
+from treewarden.ppdm_models.records.batches import Batches
 
 Numbers = NDArray[np.float64]
 COUNTED_RECORDS = 10_000

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ppdm_models.arrays import FloatArray
-from ppdm_models.errors import TableError
-from ppdm_models.records.arrow_plain import nothing, numpy_of, text_array
-from ppdm_models.records.dialect import (
+from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.records.arrow_plain import nothing, numpy_of, text_array
+from treewarden.ppdm_models.records.dialect import (
     COMMA,
     CONVERT_DECIMAL,
     POINT,
@@ -22,7 +22,7 @@ from ppdm_models.records.dialect import (
     SAY_ENCODING,
     Dialect,
 )
-from ppdm_models.records.number_formats import (
+from treewarden.ppdm_models.records.number_formats import (
     SAMPLE,
     SAY_PERCENT,
     NumberReading,
@@ -32,10 +32,10 @@ from ppdm_models.records.number_formats import (
     may_be_grouped,
     read_numbers,
 )
-from ppdm_models.records.number_words import SAY_YES, are_ordered, numbered_words
-from ppdm_models.records.places import Places, place
-from ppdm_models.records.table import RawColumn, Table
-from ppdm_models.tree.column import CategoricalColumn
+from treewarden.ppdm_models.records.number_words import SAY_YES, are_ordered, numbered_words
+from treewarden.ppdm_models.records.places import Places, place
+from treewarden.ppdm_models.records.table import RawColumn, Table
+from treewarden.ppdm_models.tree.column import CategoricalColumn
 
 MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 """Texts that stand for a missing value, unless the tree declares one of them as a category."""

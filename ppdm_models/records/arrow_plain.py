@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ppdm_models.arrays import BoolArray
+from treewarden.ppdm_models.arrays import BoolArray
 
 
 def text_array(values: Iterable[str], kind: pa.DataType) -> pa.Array:

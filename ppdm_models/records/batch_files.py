@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pa_parquet
 
-from ppdm_models.errors import OutputError
-from ppdm_models.records.arrow_column import flat
-from ppdm_models.records.read_table import delimiter_of
+from treewarden.ppdm_models.errors import OutputError
+from treewarden.ppdm_models.records.arrow_column import flat
+from treewarden.ppdm_models.records.read_table import delimiter_of
 
 SUFFIXES = (".csv", ".parquet")
 DELIMITERS = (",", ";", "\t")

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
-from ppdm_models.errors import TableError
-from ppdm_models.foreign import ARROW_FILE, PEEKED, table_advice
-from ppdm_models.records.dialect import Dialect, as_guessed, dialect_of, guess_note
-from ppdm_models.records.header import said_of_twins
-from ppdm_models.records.read_table import (
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.foreign import ARROW_FILE, PEEKED, table_advice
+from treewarden.ppdm_models.records.dialect import Dialect, as_guessed, dialect_of, guess_note
+from treewarden.ppdm_models.records.header import said_of_twins
+from treewarden.ppdm_models.records.read_table import (
     Header,
     csv_header,
     encoded,
@@ -28,9 +28,9 @@ from ppdm_models.records.read_table import (
     unpacked_start,
     unreadable,
 )
-from ppdm_models.records.readers import Reader
-from ppdm_models.records.readers.opening import reader_of
-from ppdm_models.records.sheets import sheet_of
+from treewarden.ppdm_models.records.readers import Reader
+from treewarden.ppdm_models.records.readers.opening import reader_of
+from treewarden.ppdm_models.records.sheets import sheet_of
 
 BLOCK_BYTES = 8 * 2**20
 """How much of a CSV file is read at a time; no record may be larger."""

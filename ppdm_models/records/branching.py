@@ -13,12 +13,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from ppdm_models.tree.column import Column, NumericColumn
-from ppdm_models.tree.node_table import NodeTable
-from ppdm_models.tree.plain import Plain, plain_of
-from ppdm_models.tree.predicate import AllOf, Always, AnyOf, MissingTest, NumericTest, Predicate
-from ppdm_models.tree.tree import Tree
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.ppdm_models.tree.column import Column, NumericColumn
+from treewarden.ppdm_models.tree.node_table import NodeTable
+from treewarden.ppdm_models.tree.plain import Plain, plain_of
+from treewarden.ppdm_models.tree.predicate import (
+    AllOf,
+    Always,
+    AnyOf,
+    MissingTest,
+    NumericTest,
+    Predicate,
+)
+from treewarden.ppdm_models.tree.tree import Tree
 
 FEWEST_NODES = 16
 """Below, the general way is as fast, where nodes are there already."""

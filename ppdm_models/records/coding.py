@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ppdm_models.arrays import FloatArray, IntArray
-from ppdm_models.errors import TableError
-from ppdm_models.records.arrow_column import ArrowColumn, flat
-from ppdm_models.records.arrow_plain import numpy_of
-from ppdm_models.records.table import RawColumn
-from ppdm_models.tree.column import CategoricalColumn
+from treewarden.ppdm_models.arrays import FloatArray, IntArray
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.records.arrow_column import ArrowColumn, flat
+from treewarden.ppdm_models.records.arrow_plain import numpy_of
+from treewarden.ppdm_models.records.table import RawColumn
+from treewarden.ppdm_models.tree.column import CategoricalColumn
 
 SPELLED_OUT = {pa.float16(): pa.float32(), pa.binary_view(): pa.binary()}
 """Types whose values cannot be looked up, and those that they are looked up as: each value stays what it is."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
-from ppdm_models.errors import TableError
+from treewarden.ppdm_models.errors import TableError
 
 
 class Percent(StrEnum):

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from ppdm_models.arrays import IntArray
-from ppdm_models.errors import TableError
-from ppdm_models.records.arrow_column import ArrowColumn, flat
-from ppdm_models.records.arrow_plain import numpy_of
-from ppdm_models.records.batches import Batches
-from ppdm_models.records.coding import Coder, ValuesColumn
-from ppdm_models.records.header import NO_HEADER, seem_cells
-from ppdm_models.records.room import MORE_ROOM, room_bytes
-from ppdm_models.records.table import listed, near_text
+from treewarden.ppdm_models.arrays import IntArray
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.records.arrow_column import ArrowColumn, flat
+from treewarden.ppdm_models.records.arrow_plain import numpy_of
+from treewarden.ppdm_models.records.batches import Batches
+from treewarden.ppdm_models.records.coding import Coder, ValuesColumn
+from treewarden.ppdm_models.records.header import NO_HEADER, seem_cells
+from treewarden.ppdm_models.records.room import MORE_ROOM, room_bytes
+from treewarden.ppdm_models.records.table import listed, near_text
 
 FEWEST_MERGED = 2**18
 """Rows that are counted batch by batch are put together once there are so many, and as many as before."""

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from ppdm_models.arrays import BoolArray, FloatArray, IntArray
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IntArray
 
 Counts = TypeVar("Counts", IntArray, FloatArray)
 Number = IntArray | FloatArray | int

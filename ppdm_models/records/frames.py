@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.interchange
 
-from ppdm_models.errors import TableError
-from ppdm_models.records.arrow_column import flat
-from ppdm_models.records.dialect import Dialect
-from ppdm_models.records.read_table import table_of_arrow
-from ppdm_models.records.table import Table
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.records.arrow_column import flat
+from treewarden.ppdm_models.records.dialect import Dialect
+from treewarden.ppdm_models.records.read_table import table_of_arrow
+from treewarden.ppdm_models.records.table import Table
 
 ACCEPTED = "a pandas or polars DataFrame, an Arrow table, a pair (X, y), or the path of a CSV, Parquet or other table"
 IN_MEMORY = Dialect(is_in_memory=True)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from ppdm_models.arrays import FloatArray
-from ppdm_models.records.arrow_column import ArrowColumn
-from ppdm_models.records.readers import Labels
-from ppdm_models.records.table import RawColumn, Table
-from ppdm_models.tree.column import CategoricalColumn
+from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.records.arrow_column import ArrowColumn
+from treewarden.ppdm_models.records.readers import Labels
+from treewarden.ppdm_models.records.table import RawColumn, Table
+from treewarden.ppdm_models.tree.column import CategoricalColumn
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ppdm_models.arrays import FloatArray, IndexArray
-from ppdm_models.tree.node_table import NodeTable
-from ppdm_models.tree.tree import Node, Task, Tree
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.ppdm_models.tree.node_table import NodeTable
+from treewarden.ppdm_models.tree.tree import Node, Task, Tree
 
 
 def leaf_scores(tree: Tree, *, as_votes: bool) -> FloatArray:

@@ -12,13 +12,13 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ppdm_models.errors import TableError
-from ppdm_models.records.dialect import COMMA
-from ppdm_models.records.header import NO_HEADER
-from ppdm_models.records.numeric_tests import compared_with, parts_zero_from_one
-from ppdm_models.records.table import RawColumn, Table, listed, near_text
-from ppdm_models.tree.ensemble import Model
-from ppdm_models.tree.tree import Task
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.records.dialect import COMMA
+from treewarden.ppdm_models.records.header import NO_HEADER
+from treewarden.ppdm_models.records.numeric_tests import compared_with, parts_zero_from_one
+from treewarden.ppdm_models.records.table import RawColumn, Table, listed, near_text
+from treewarden.ppdm_models.tree.ensemble import Model
+from treewarden.ppdm_models.tree.tree import Task
 
 PLACEHOLDERS = frozenset(
     {"y", "..y", ".y", ".outcome", "_target", "internal::y", "label", "prediction"}

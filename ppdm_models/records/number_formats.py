@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ppdm_models.records.arrow_plain import numpy_of, text_array
-from ppdm_models.records.dialect import COMMA, POINT, SAY_DECIMAL, NumberStyle, Percent
+from treewarden.ppdm_models.records.arrow_plain import numpy_of, text_array
+from treewarden.ppdm_models.records.dialect import COMMA, POINT, SAY_DECIMAL, NumberStyle, Percent
 
 SPACES, APOSTROPHES = " \u00a0\u2007\u2009\u202f", "'\u2019"
 GROUPERS = (POINT, COMMA, SPACES, APOSTROPHES)

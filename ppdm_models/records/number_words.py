@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ppdm_models.records.arrow_plain import text_array
+from treewarden.ppdm_models.records.arrow_plain import text_array
 
 YES = ("yes", "y", "oui", "o", "si", "sí", "sì", "sim", "wahr", "vrai", "t", "true")
 NO = ("no", "n", "non", "não", "falsch", "faux", "f", "false")

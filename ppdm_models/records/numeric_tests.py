@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from ppdm_models.tree.ensemble import Model, trees_of
-from ppdm_models.tree.predicate import NumericTest, atoms
+from treewarden.ppdm_models.tree.ensemble import Model, trees_of
+from treewarden.ppdm_models.tree.predicate import NumericTest, atoms
 
 
 def parts_zero_from_one(model: Model, feature: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ppdm_models.arrays import IntArray
+from treewarden.ppdm_models.arrays import IntArray
 
 FILE_BITS = 40
 """A record's number is that of its file, moved by so many bits, and its place in that."""

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from ppdm_models.records.leaf_scores import leaf_scores
-from ppdm_models.records.ranked import ranked
-from ppdm_models.records.routing import Router, prepared
-from ppdm_models.tree.column import Columns
-from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Model, Other, Silence
-from ppdm_models.tree.predicate import Always, answer, features_of
-from ppdm_models.tree.tree import Tree
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.ppdm_models.records.leaf_scores import leaf_scores
+from treewarden.ppdm_models.records.ranked import ranked
+from treewarden.ppdm_models.records.routing import Router, prepared
+from treewarden.ppdm_models.tree.column import Columns
+from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Model, Other, Silence
+from treewarden.ppdm_models.tree.predicate import Always, answer, features_of
+from treewarden.ppdm_models.tree.tree import Tree
 
 Scores = FloatArray
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ppdm_models.arrays import FloatArray
-from ppdm_models.tree.ensemble import Combination
+from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.tree.ensemble import Combination
 
 
 def ranked(combination: Combination, said: FloatArray, weights: FloatArray) -> FloatArray:

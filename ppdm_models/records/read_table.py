@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
-from ppdm_models.errors import TableError
-from ppdm_models.foreign import ARROW_FILE, PEEKED, table_advice
-from ppdm_models.records.arrow_column import flat, table_of_arrays
-from ppdm_models.records.dialect import (
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.foreign import ARROW_FILE, PEEKED, table_advice
+from treewarden.ppdm_models.records.arrow_column import flat, table_of_arrays
+from treewarden.ppdm_models.records.dialect import (
     SAY_ENCODING,
     UTF_8,
     Dialect,
@@ -27,13 +27,13 @@ from ppdm_models.records.dialect import (
     may_be_guessed,
     recognise_encoding,
 )
-from ppdm_models.records.header import said_of_twins
-from ppdm_models.records.labels import labelled
-from ppdm_models.records.readers import Reader
-from ppdm_models.records.readers.opening import reader_of
-from ppdm_models.records.room import room_bytes
-from ppdm_models.records.sheets import sheet_of
-from ppdm_models.records.table import Table
+from treewarden.ppdm_models.records.header import said_of_twins
+from treewarden.ppdm_models.records.labels import labelled
+from treewarden.ppdm_models.records.readers import Reader
+from treewarden.ppdm_models.records.readers.opening import reader_of
+from treewarden.ppdm_models.records.room import room_bytes
+from treewarden.ppdm_models.records.sheets import sheet_of
+from treewarden.ppdm_models.records.table import Table
 
 PACKINGS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 """How packed files start, and what Arrow calls the way they are packed."""

@@ -7,7 +7,7 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
-from ppdm_models.errors import TableError
+from treewarden.ppdm_models.errors import TableError
 
 SETTING = "TREEWARDEN_TABLE_MEMORY"
 LEAST, USUAL = 64 * 2**20, 2 * 2**30

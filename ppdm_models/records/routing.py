@@ -6,12 +6,18 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ppdm_models.arrays import BoolArray, IndexArray
-from ppdm_models.records.branching import Matrix, branching
-from ppdm_models.tree.column import CategoricalColumn, Column, Columns, NumericColumn
-from ppdm_models.tree.predicate import Predicate, answer, features_of, refusals, refused_by
-from ppdm_models.tree.treatment import treated
-from ppdm_models.tree.tree import Feature, Missing, Node, NoTrueChild, Tree
+from treewarden.ppdm_models.arrays import BoolArray, IndexArray
+from treewarden.ppdm_models.records.branching import Matrix, branching
+from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, Columns, NumericColumn
+from treewarden.ppdm_models.tree.predicate import (
+    Predicate,
+    answer,
+    features_of,
+    refusals,
+    refused_by,
+)
+from treewarden.ppdm_models.tree.treatment import treated
+from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, NoTrueChild, Tree
 
 NOWHERE = -1
 SEVERAL = -2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ppdm_models.foreign import PEEKED, Foreign, table_kind
+from treewarden.ppdm_models.foreign import PEEKED, Foreign, table_kind
 
 
 def sheet_of(path: Path) -> tuple[Path, str]:

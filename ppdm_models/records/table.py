@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import islice
 
-from ppdm_models.arrays import FloatArray
-from ppdm_models.errors import TableError
-from ppdm_models.records.dialect import COMMA, SAY_DECIMAL
-from ppdm_models.records.header import NO_HEADER, seem_cells
-from ppdm_models.records.places import Places, place
-from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
-from ppdm_models.tree.tree import Feature
+from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.records.dialect import COMMA, SAY_DECIMAL
+from treewarden.ppdm_models.records.header import NO_HEADER, seem_cells
+from treewarden.ppdm_models.records.places import Places, place
+from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
+from treewarden.ppdm_models.tree.tree import Feature
 
 MOST_LISTED = 12
 MOST_NEAR_OF, MOST_COMPARED = 1000, 100

@@ -6,9 +6,9 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ppdm_models.errors import TaxonomyError
-from ppdm_models.tree.column import number_text
-from ppdm_models.tree.tree import Feature
+from treewarden.ppdm_models.errors import TaxonomyError
+from treewarden.ppdm_models.tree.column import number_text
+from treewarden.ppdm_models.tree.tree import Feature
 
 EVERYTHING = "*"
 """The label of the highest level where a file gives it none of its own."""

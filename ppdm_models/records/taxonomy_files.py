@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-from ppdm_models import limits
-from ppdm_models.errors import TaxonomyError
-from ppdm_models.records.taxonomy import EVERYTHING, Categories, Intervals, Taxonomy
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.errors import TaxonomyError
+from treewarden.ppdm_models.records.taxonomy import EVERYTHING, Categories, Intervals, Taxonomy
 
 CUTS = "cuts"
 MOST_NAMED = 5

@@ -12,10 +12,10 @@ from enum import StrEnum
 
 import numpy as np
 
-from ppdm_models.arrays import FloatArray, IndexArray, IntArray
-from ppdm_models.errors import SynthesisError
-from ppdm_models.records.routing import route
-from ppdm_models.synthesis.regions import (
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
+from treewarden.ppdm_models.errors import SynthesisError
+from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.synthesis.regions import (
     Attribute,
     Choices,
     Domains,
@@ -24,8 +24,8 @@ from ppdm_models.synthesis.regions import (
     domains_of,
     leaf_regions,
 )
-from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
-from ppdm_models.tree.tree import Node, Task, Tree, completed, count_of
+from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
+from treewarden.ppdm_models.tree.tree import Node, Task, Tree, completed, count_of
 
 CHUNK_ROWS = 500_000
 """How many records are drawn at a time; what is in memory is a small multiple of it, however many are wanted."""

@@ -8,11 +8,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from ppdm_models.errors import SynthesisError
-from ppdm_models.tree.paths import apart, both
-from ppdm_models.tree.predicate import AllOf, Always, CategoryTest, NumericTest, Predicate, atoms
-from ppdm_models.tree.tree import Feature, Node, Tree
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.ppdm_models.errors import SynthesisError
+from treewarden.ppdm_models.tree.paths import apart, both
+from treewarden.ppdm_models.tree.predicate import (
+    AllOf,
+    Always,
+    CategoryTest,
+    NumericTest,
+    Predicate,
+    atoms,
+)
+from treewarden.ppdm_models.tree.tree import Feature, Node, Tree
 
 
 @dataclass(frozen=True, slots=True)

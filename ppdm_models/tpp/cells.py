@@ -14,9 +14,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from ppdm_models.arrays import FloatArray
-from ppdm_models.learn.attributes import threshold
-from ppdm_models.tpp.splits import Cut
+from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.learn.attributes import threshold
+from treewarden.ppdm_models.tpp.splits import Cut
 
 FINEST = 60
 """The finest grid, in binary places, that a free number is looked for on."""

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppdm_models.learn.attributes import threshold
-from ppdm_models.tpp.splits import Asked, Choice, rows_of
-from ppdm_models.tree.column import Column, Columns, categorical, number_text, numeric
-from ppdm_models.tree.predicate import NumericTest, text
-from ppdm_models.tree.tree import Node, Tree
+from treewarden.ppdm_models.learn.attributes import threshold
+from treewarden.ppdm_models.tpp.splits import Asked, Choice, rows_of
+from treewarden.ppdm_models.tree.column import Column, Columns, categorical, number_text, numeric
+from treewarden.ppdm_models.tree.predicate import NumericTest, text
+from treewarden.ppdm_models.tree.tree import Node, Tree
 
 CONDITIONS = ("same categories", "order", "midpoint", "unused constant", "same tree")
 

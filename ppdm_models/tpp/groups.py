@@ -7,9 +7,9 @@ from typing import Protocol
 
 import numpy as np
 
-from ppdm_models.arrays import FloatArray, IndexArray
-from ppdm_models.records.diversity import is_anonymous, is_diverse
-from ppdm_models.tree.column import CategoricalColumn, Columns
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.ppdm_models.records.diversity import is_anonymous, is_diverse
+from treewarden.ppdm_models.tree.column import CategoricalColumn, Columns
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ppdm_models.arrays import FloatArray
-from ppdm_models.tpp.splits import Cut
+from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.tpp.splits import Cut
 
 
 def as_printed(distinct: FloatArray, counts: FloatArray, cuts: Sequence[Cut]) -> FloatArray:

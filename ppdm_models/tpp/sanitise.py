@@ -12,15 +12,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-from ppdm_models.errors import LearnerError
-from ppdm_models.learn.response import Response
-from ppdm_models.tpp.checks import Problem, differences, problems
-from ppdm_models.tpp.groups import Demand, Groups, grouped
-from ppdm_models.tpp.sets import renamed
-from ppdm_models.tpp.splits import asked
-from ppdm_models.tpp.values import generalise
-from ppdm_models.tree.column import CategoricalColumn, Columns
-from ppdm_models.tree.tree import Tree
+from treewarden.ppdm_models.errors import LearnerError
+from treewarden.ppdm_models.learn.response import Response
+from treewarden.ppdm_models.tpp.checks import Problem, differences, problems
+from treewarden.ppdm_models.tpp.groups import Demand, Groups, grouped
+from treewarden.ppdm_models.tpp.sets import renamed
+from treewarden.ppdm_models.tpp.splits import asked
+from treewarden.ppdm_models.tpp.values import generalise
+from treewarden.ppdm_models.tree.column import CategoricalColumn, Columns
+from treewarden.ppdm_models.tree.tree import Tree
 
 
 class Grown(Protocol):

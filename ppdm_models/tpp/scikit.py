@@ -15,18 +15,18 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_models.arrays import FloatArray, IntArray
-from ppdm_models.codecs.sklearn.fitted import from_sklearn
-from ppdm_models.errors import LearnerError
-from ppdm_models.learn.attributes import ANY, Attribute, attributes_of
-from ppdm_models.learn.response import Response
-from ppdm_models.learn.splits import Rule, best_split
-from ppdm_models.learn.worth import worth_of
-from ppdm_models.tpp.checks import differences
-from ppdm_models.tpp.splits import rows_of
-from ppdm_models.tree.column import Column, Columns, NumericColumn
-from ppdm_models.tree.predicate import Always, CategoryTest, NumericTest, Predicate
-from ppdm_models.tree.tree import Feature, Task, Tree
+from treewarden.ppdm_models.arrays import FloatArray, IntArray
+from treewarden.ppdm_models.codecs.sklearn.fitted import from_sklearn
+from treewarden.ppdm_models.errors import LearnerError
+from treewarden.ppdm_models.learn.attributes import ANY, Attribute, attributes_of
+from treewarden.ppdm_models.learn.response import Response
+from treewarden.ppdm_models.learn.splits import Rule, best_split
+from treewarden.ppdm_models.learn.worth import worth_of
+from treewarden.ppdm_models.tpp.checks import differences
+from treewarden.ppdm_models.tpp.splits import rows_of
+from treewarden.ppdm_models.tree.column import Column, Columns, NumericColumn
+from treewarden.ppdm_models.tree.predicate import Always, CategoryTest, NumericTest, Predicate
+from treewarden.ppdm_models.tree.tree import Feature, Task, Tree
 
 CRITERIA = {"gini": "gini", "entropy": "entropy", "variance": "squared_error"}
 SEEDS = (0, 1, 2, 3, 4)

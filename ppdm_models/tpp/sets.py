@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ppdm_models.tpp.splits import Choice
-from ppdm_models.tree.predicate import CategoryTest
-from ppdm_models.tree.tree import Node, Tree
+from treewarden.ppdm_models.tpp.splits import Choice
+from treewarden.ppdm_models.tree.predicate import CategoryTest
+from treewarden.ppdm_models.tree.tree import Node, Tree
 
 BETWEEN = "|"
 

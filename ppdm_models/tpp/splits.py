@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ppdm_models.arrays import IndexArray
-from ppdm_models.tree.column import CategoricalColumn, Columns, categorical, numeric
-from ppdm_models.tree.predicate import CategoryTest, NumericTest, answer
-from ppdm_models.tree.tree import Node, Tree
+from treewarden.ppdm_models.arrays import IndexArray
+from treewarden.ppdm_models.tree.column import CategoricalColumn, Columns, categorical, numeric
+from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest, answer
+from treewarden.ppdm_models.tree.tree import Node, Tree
 
 
 @dataclass(frozen=True, slots=True)

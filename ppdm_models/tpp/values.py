@@ -7,12 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppdm_models.learn.attributes import ANY
-from ppdm_models.tpp.cells import one_per_cell
-from ppdm_models.tpp.published import as_printed
-from ppdm_models.tpp.sets import merged
-from ppdm_models.tpp.splits import Asked, Choice, Cut
-from ppdm_models.tree.column import CategoricalColumn, Column, Columns, NumericColumn, categorical
+from treewarden.ppdm_models.learn.attributes import ANY
+from treewarden.ppdm_models.tpp.cells import one_per_cell
+from treewarden.ppdm_models.tpp.published import as_printed
+from treewarden.ppdm_models.tpp.sets import merged
+from treewarden.ppdm_models.tpp.splits import Asked, Choice, Cut
+from treewarden.ppdm_models.tree.column import (
+    CategoricalColumn,
+    Column,
+    Columns,
+    NumericColumn,
+    categorical,
+)
 
 
 @dataclass(frozen=True, slots=True)

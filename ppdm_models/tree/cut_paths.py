@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Mapping
 from json.encoder import encode_basestring_ascii
 from typing import NamedTuple
 
-from ppdm_models.tree.cuts import Numbers
-from ppdm_models.tree.plain import Plain, plain_of
-from ppdm_models.tree.single import single_ends
-from ppdm_models.tree.tree import Tree
+from treewarden.ppdm_models.tree.cuts import Numbers
+from treewarden.ppdm_models.tree.plain import Plain, plain_of
+from treewarden.ppdm_models.tree.single import single_ends
+from treewarden.ppdm_models.tree.tree import Tree
 
 Say = Callable[[float], str]
 NO_END = "[]"

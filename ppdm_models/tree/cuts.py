@@ -8,8 +8,8 @@ from typing import overload
 
 import numpy as np
 
-from ppdm_models.arrays import BoolArray, FloatArray, IntArray
-from ppdm_models.tree.predicate import Always, NumericTest, Predicate, features_of
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IntArray
+from treewarden.ppdm_models.tree.predicate import Always, NumericTest, Predicate, features_of
 
 Flags = BoolArray
 Numbers = FloatArray

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from ppdm_models.tree.growth import Growth
-from ppdm_models.tree.predicate import Always, Predicate
-from ppdm_models.tree.tree import Feature, Task, Tree
+from treewarden.ppdm_models.tree.growth import Growth
+from treewarden.ppdm_models.tree.predicate import Always, Predicate
+from treewarden.ppdm_models.tree.tree import Feature, Task, Tree
 
 
 class Combination(StrEnum):

@@ -16,12 +16,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 
-from ppdm_models.tree.column import number_text
-from ppdm_models.tree.cut_paths import paths_in_text
-from ppdm_models.tree.ensemble import Ensemble, Model
-from ppdm_models.tree.node_table import parents_of, scores_of
-from ppdm_models.tree.paths import apart, both
-from ppdm_models.tree.predicate import (
+from treewarden.ppdm_models.tree.column import number_text
+from treewarden.ppdm_models.tree.cut_paths import paths_in_text
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
+from treewarden.ppdm_models.tree.node_table import parents_of, scores_of
+from treewarden.ppdm_models.tree.paths import apart, both
+from treewarden.ppdm_models.tree.predicate import (
     AllOf,
     Always,
     AnyOf,
@@ -34,8 +34,8 @@ from ppdm_models.tree.predicate import (
     Refusal,
     Surrogate,
 )
-from ppdm_models.tree.single import on_32_bits
-from ppdm_models.tree.tree import Missing, NoTrueChild, Tree
+from treewarden.ppdm_models.tree.single import on_32_bits
+from treewarden.ppdm_models.tree.tree import Missing, NoTrueChild, Tree
 
 LETTERS = 24
 """How much of a hash is kept: so much that two paths are not made to share it in practice."""

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from ppdm_models.arrays import BoolArray, FloatArray
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray
 
 
 class Source(StrEnum):
@@ -82,7 +82,8 @@ class GrownTree:
 class Growth:
     """How an ensemble was grown.
 
-    ``library`` names who can turn its leaf values back (a plug-in of ``audit.inverters``), ``objective`` is that
+    ``library`` names who can turn its leaf values back (a plug-in of ``treewarden.audit.inverters``), ``objective``
+    is that
     library's name for it. ``rounds`` are the trees, by index, that saw the same scores: those of one round. ``start``
     are the scores before the first round, one per output (None: not known). ``single`` says that scores are kept in 32
     bits. ``facts`` are the settings by the names that the library gives them. ``refused`` is why nothing can be turned

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ppdm_models.tree.ensemble import Model, trees_of
-from ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.tree.ensemble import Model, trees_of
+from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
 
 NUMBER = re.compile(r"[A-Za-z]{0,12}[ _#:-]{0,2}[\d_.:/+-]{0,60}[A-Za-z]?")
 """What the number of a node looks like."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ppdm_models.tree.impurity import Impurity
-from ppdm_models.tree.other_split import OtherSplit
-from ppdm_models.tree.predicate import Always, Predicate
+from treewarden.ppdm_models.tree.impurity import Impurity
+from treewarden.ppdm_models.tree.other_split import OtherSplit
+from treewarden.ppdm_models.tree.predicate import Always, Predicate
 
 Band = tuple[float, float]
 """The least and the most that a count can be."""

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from ppdm_models.tree.node import Node
-from ppdm_models.tree.node_table import NodeTable, parents_of
-from ppdm_models.tree.tree import Tree, count_of
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.ppdm_models.tree.node import Node
+from treewarden.ppdm_models.tree.node_table import NodeTable, parents_of
+from treewarden.ppdm_models.tree.tree import Tree, count_of
 
 
 def is_inner(tree: Tree) -> BoolArray:

@@ -9,10 +9,10 @@ from typing import overload
 
 import numpy as np
 
-from ppdm_models.tree.cuts import Cuts, Numbers, Wholes
-from ppdm_models.tree.impurity import Impurity
-from ppdm_models.tree.node import Band, Node
-from ppdm_models.tree.predicate import Predicate
+from treewarden.ppdm_models.tree.cuts import Cuts, Numbers, Wholes
+from treewarden.ppdm_models.tree.impurity import Impurity
+from treewarden.ppdm_models.tree.node import Band, Node
+from treewarden.ppdm_models.tree.predicate import Predicate
 
 Vectors = Numbers | Sequence[tuple[float, ...] | None]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ppdm_models.tree.predicate import Predicate
+from treewarden.ppdm_models.tree.predicate import Predicate
 
 
 @dataclass(frozen=True, slots=True)

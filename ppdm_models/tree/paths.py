@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from ppdm_models.tree.predicate import (
+from treewarden.ppdm_models.tree.predicate import (
     AllOf,
     Always,
     CategoryTest,
@@ -15,8 +15,8 @@ from ppdm_models.tree.predicate import (
     exactly,
     text,
 )
-from ppdm_models.tree.rounding import Say, rounded
-from ppdm_models.tree.tree import Node, Tree
+from treewarden.ppdm_models.tree.rounding import Say, rounded
+from treewarden.ppdm_models.tree.tree import Node, Tree
 
 EVERYTHING = "all records"
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppdm_models.tree.cuts import Cuts, Flags, Wholes
-from ppdm_models.tree.node import Node
-from ppdm_models.tree.node_table import NodeTable
-from ppdm_models.tree.predicate import Always, NumericTest
-from ppdm_models.tree.tree import Tree
+from treewarden.ppdm_models.tree.cuts import Cuts, Flags, Wholes
+from treewarden.ppdm_models.tree.node import Node
+from treewarden.ppdm_models.tree.node_table import NodeTable
+from treewarden.ppdm_models.tree.predicate import Always, NumericTest
+from treewarden.ppdm_models.tree.tree import Tree
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,8 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppdm_models.arrays import BoolArray
-from ppdm_models.tree.column import CategoricalColumn, Column, Columns, NumericColumn, number_text
+from treewarden.ppdm_models.arrays import BoolArray
+from treewarden.ppdm_models.tree.column import (
+    CategoricalColumn,
+    Column,
+    Columns,
+    NumericColumn,
+    number_text,
+)
 
 
 @dataclass(frozen=True, slots=True)

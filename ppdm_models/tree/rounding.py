@@ -10,8 +10,8 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
-from ppdm_models.tree.column import number_text
-from ppdm_models.tree.predicate import (
+from treewarden.ppdm_models.tree.column import number_text
+from treewarden.ppdm_models.tree.predicate import (
     AllOf,
     AnyOf,
     NumericTest,

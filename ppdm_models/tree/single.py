@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from ppdm_models.arrays import FloatArray
-from ppdm_models.tree.cuts import Cuts
-from ppdm_models.tree.node_table import NodeTable
-from ppdm_models.tree.plain import plain_of
-from ppdm_models.tree.predicate import (
+from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.tree.cuts import Cuts
+from treewarden.ppdm_models.tree.node_table import NodeTable
+from treewarden.ppdm_models.tree.plain import plain_of
+from treewarden.ppdm_models.tree.predicate import (
     AllOf,
     AnyOf,
     Never,
@@ -22,7 +22,7 @@ from ppdm_models.tree.predicate import (
     Refusal,
     Surrogate,
 )
-from ppdm_models.tree.tree import Tree
+from treewarden.ppdm_models.tree.tree import Tree
 
 DOWN = np.float32(-np.inf)
 

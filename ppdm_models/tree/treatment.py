@@ -8,8 +8,8 @@ from enum import StrEnum
 
 import numpy as np
 
-from ppdm_models.arrays import BoolArray
-from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
+from treewarden.ppdm_models.arrays import BoolArray
+from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 
 Ends = tuple[float, bool, float, bool]
 """An interval: its low end, whether that belongs to it, its high end, and whether that does."""

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from ppdm_models.tree.cuts import Cuts
-from ppdm_models.tree.impurity import Criterion as Criterion
-from ppdm_models.tree.node import Band as Band
-from ppdm_models.tree.node import Node as Node
-from ppdm_models.tree.node_table import NodeTable, parents_of
-from ppdm_models.tree.predicate import Predicate, features_of
-from ppdm_models.tree.stopping import Stopping as Stopping
-from ppdm_models.tree.treatment import Treatment
+from treewarden.ppdm_models.tree.cuts import Cuts
+from treewarden.ppdm_models.tree.impurity import Criterion as Criterion
+from treewarden.ppdm_models.tree.node import Band as Band
+from treewarden.ppdm_models.tree.node import Node as Node
+from treewarden.ppdm_models.tree.node_table import NodeTable, parents_of
+from treewarden.ppdm_models.tree.predicate import Predicate, features_of
+from treewarden.ppdm_models.tree.stopping import Stopping as Stopping
+from treewarden.ppdm_models.tree.treatment import Treatment
 
 
 class Task(StrEnum):

@@ -19,13 +19,13 @@ from collections.abc import Sequence
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
-from ppdm_models.errors import PartyError
-from ppdm_models.vertical.channel import Channel
-from ppdm_models.vertical.errors import ProtocolError
-from ppdm_models.vertical.holding import Codes
-from ppdm_models.vertical.messages import Kind
-from ppdm_models.vertical.packing import array
-from ppdm_models.vertical.sealing import KEY_BYTES, new_key
+from treewarden.ppdm_models.errors import PartyError
+from treewarden.ppdm_models.vertical.channel import Channel
+from treewarden.ppdm_models.vertical.errors import ProtocolError
+from treewarden.ppdm_models.vertical.holding import Codes
+from treewarden.ppdm_models.vertical.messages import Kind
+from treewarden.ppdm_models.vertical.packing import array
+from treewarden.ppdm_models.vertical.sealing import KEY_BYTES, new_key
 
 POINT_BYTES = 32
 PLACE = np.dtype("<u4")

@@ -11,14 +11,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ppdm_models.vertical.channel import Channel
-from ppdm_models.vertical.errors import ProtocolError
-from ppdm_models.vertical.holding import Codes, Holding, crossed
-from ppdm_models.vertical.messages import MINER, Kind
-from ppdm_models.vertical.packing import array, cut
-from ppdm_models.vertical.sealing import OVERHEAD, Sealer
-from ppdm_models.vertical.session import Session
-from ppdm_models.vertical.view import Stack, View
+from treewarden.ppdm_models.vertical.channel import Channel
+from treewarden.ppdm_models.vertical.errors import ProtocolError
+from treewarden.ppdm_models.vertical.holding import Codes, Holding, crossed
+from treewarden.ppdm_models.vertical.messages import MINER, Kind
+from treewarden.ppdm_models.vertical.packing import array, cut
+from treewarden.ppdm_models.vertical.sealing import OVERHEAD, Sealer
+from treewarden.ppdm_models.vertical.session import Session
+from treewarden.ppdm_models.vertical.view import Stack, View
 
 LABEL = np.dtype("<u2")
 MEANT, DUMMY = b"\x01", b"\x00"

@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_models.vertical.channel import Channel
-from ppdm_models.vertical.errors import ProtocolError
-from ppdm_models.vertical.holding import Codes, Holding
-from ppdm_models.vertical.messages import MINER, Kind
-from ppdm_models.vertical.miner import Helper
-from ppdm_models.vertical.packing import array, cut, packed, unpacked
-from ppdm_models.vertical.sealing import KEY_BYTES, OVERHEAD, Sealer, new_key, stream
-from ppdm_models.vertical.session import Session
-from ppdm_models.vertical.view import Stack, View
+from treewarden.ppdm_models.vertical.channel import Channel
+from treewarden.ppdm_models.vertical.errors import ProtocolError
+from treewarden.ppdm_models.vertical.holding import Codes, Holding
+from treewarden.ppdm_models.vertical.messages import MINER, Kind
+from treewarden.ppdm_models.vertical.miner import Helper
+from treewarden.ppdm_models.vertical.packing import array, cut, packed, unpacked
+from treewarden.ppdm_models.vertical.sealing import KEY_BYTES, OVERHEAD, Sealer, new_key, stream
+from treewarden.ppdm_models.vertical.session import Session
+from treewarden.ppdm_models.vertical.view import Stack, View
 
 Ring = NDArray[Any]
 PADDED = 8

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from ppdm_models.errors import PartyError
+from treewarden.ppdm_models.errors import PartyError
 
 VALID = timedelta(days=30)
 EARLIER = timedelta(minutes=5)

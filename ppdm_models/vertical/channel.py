@@ -6,8 +6,8 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections import defaultdict
 
-from ppdm_models.vertical.errors import ProtocolError
-from ppdm_models.vertical.messages import Kind, Log, Message
+from treewarden.ppdm_models.vertical.errors import ProtocolError
+from treewarden.ppdm_models.vertical.messages import Kind, Log, Message
 
 
 class Channel(ABC):

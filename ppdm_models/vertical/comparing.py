@@ -6,7 +6,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections import defaultdict
 
-from ppdm_models.vertical.messages import BOX, MINER, Kind, Log, Message
+from treewarden.ppdm_models.vertical.messages import BOX, MINER, Kind, Log, Message
 
 
 class Comparison(ABC):

@@ -8,8 +8,8 @@ import os
 import struct
 from collections.abc import Callable
 
-from ppdm_models.vertical.errors import ProtocolError, Reason
-from ppdm_models.vertical.messages import Kind, Message
+from treewarden.ppdm_models.vertical.errors import ProtocolError, Reason
+from treewarden.ppdm_models.vertical.messages import Kind, Message
 
 MAGIC = b"treewarden-vertical/2\n"
 RANDOM_BYTES = 16

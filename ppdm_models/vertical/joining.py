@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ppdm_models.errors import PartyError
-from ppdm_models.tree.predicate import CategoryTest, Predicate
-from ppdm_models.tree.tree import Feature, Node, Tree
-from ppdm_models.vertical.holding import Attribute
-from ppdm_models.vertical.notes_file import Notes
-from ppdm_models.vertical.published import feature_of, test_of
+from treewarden.ppdm_models.errors import PartyError
+from treewarden.ppdm_models.tree.predicate import CategoryTest, Predicate
+from treewarden.ppdm_models.tree.tree import Feature, Node, Tree
+from treewarden.ppdm_models.vertical.holding import Attribute
+from treewarden.ppdm_models.vertical.notes_file import Notes
+from treewarden.ppdm_models.vertical.published import feature_of, test_of
 
 
 def joined_tree(skeleton: Tree, parties: Sequence[Notes]) -> Tree:

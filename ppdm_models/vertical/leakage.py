@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppdm_models.vertical.holding import Attribute, Codes
-from ppdm_models.vertical.messages import Kind, Log, role
-from ppdm_models.vertical.session import Mode, Session
-from ppdm_models.vertical.skeleton import Known
+from treewarden.ppdm_models.vertical.holding import Attribute, Codes
+from treewarden.ppdm_models.vertical.messages import Kind, Log, role
+from treewarden.ppdm_models.vertical.session import Mode, Session
+from treewarden.ppdm_models.vertical.skeleton import Known
 
 
 @dataclass(frozen=True, slots=True)

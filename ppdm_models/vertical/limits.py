@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ppdm_models.vertical.by_shares import MOST_WIDTH, PADDED, ring_of
-from ppdm_models.vertical.messages import MINER, Kind
-from ppdm_models.vertical.miner import MOST_BRANCHES
-from ppdm_models.vertical.sealing import KEY_BYTES, OVERHEAD
-from ppdm_models.vertical.secure import Plan
-from ppdm_models.vertical.session import Session
+from treewarden.ppdm_models.vertical.by_shares import MOST_WIDTH, PADDED, ring_of
+from treewarden.ppdm_models.vertical.messages import MINER, Kind
+from treewarden.ppdm_models.vertical.miner import MOST_BRANCHES
+from treewarden.ppdm_models.vertical.sealing import KEY_BYTES, OVERHEAD
+from treewarden.ppdm_models.vertical.secure import Plan
+from treewarden.ppdm_models.vertical.session import Session
 
 IDEAL = frozenset({Kind.KEY, Kind.WINNER})
 """What only the ideal box of simulations hears and says: between real sides it is refused."""

@@ -6,7 +6,7 @@ import asyncio
 import errno
 import socket
 
-from ppdm_models.errors import PartyError
+from treewarden.ppdm_models.errors import PartyError
 
 
 async def bound(host: str, port: int) -> list[socket.socket]:

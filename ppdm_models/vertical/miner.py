@@ -6,15 +6,15 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from ppdm_models.vertical.channel import Channel
-from ppdm_models.vertical.comparing import Comparison
-from ppdm_models.vertical.errors import ProtocolError
-from ppdm_models.vertical.holding import Codes
-from ppdm_models.vertical.messages import Kind
-from ppdm_models.vertical.packing import array, packed, unpacked
-from ppdm_models.vertical.party import BRANCH, RECORD
-from ppdm_models.vertical.session import Session
-from ppdm_models.vertical.skeleton import LEAF, Place, Skeleton
+from treewarden.ppdm_models.vertical.channel import Channel
+from treewarden.ppdm_models.vertical.comparing import Comparison
+from treewarden.ppdm_models.vertical.errors import ProtocolError
+from treewarden.ppdm_models.vertical.holding import Codes
+from treewarden.ppdm_models.vertical.messages import Kind
+from treewarden.ppdm_models.vertical.packing import array, packed, unpacked
+from treewarden.ppdm_models.vertical.party import BRANCH, RECORD
+from treewarden.ppdm_models.vertical.session import Session
+from treewarden.ppdm_models.vertical.skeleton import LEAF, Place, Skeleton
 
 MOST_BRANCHES = 1_000
 """More categories than that have no attribute that tells anything; a party that says so is mistaken."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ppdm_models.vertical.by_ids import IdsView
-from ppdm_models.vertical.by_shares import Dealing, SharedView
-from ppdm_models.vertical.channel import Channel
-from ppdm_models.vertical.holding import Holding
-from ppdm_models.vertical.miner import Helper, Relaying
-from ppdm_models.vertical.session import Mode, Session
-from ppdm_models.vertical.view import View
+from treewarden.ppdm_models.vertical.by_ids import IdsView
+from treewarden.ppdm_models.vertical.by_shares import Dealing, SharedView
+from treewarden.ppdm_models.vertical.channel import Channel
+from treewarden.ppdm_models.vertical.holding import Holding
+from treewarden.ppdm_models.vertical.miner import Helper, Relaying
+from treewarden.ppdm_models.vertical.session import Mode, Session
+from treewarden.ppdm_models.vertical.view import View
 
 
 def view_of(session: Session, holding: Holding, channel: Channel, key: bytes) -> View:

@@ -13,9 +13,9 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, ValidationError, model_validator
 
-from ppdm_models.errors import PartyError
-from ppdm_models.vertical.holding import Attribute
-from ppdm_models.vertical.session_file import Name, Text
+from treewarden.ppdm_models.errors import PartyError
+from treewarden.ppdm_models.vertical.holding import Attribute
+from treewarden.ppdm_models.vertical.session_file import Name, Text
 
 SCHEMA: Literal["treewarden-notes/2"] = "treewarden-notes/2"
 MOST_BYTES = 2**26

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_models.vertical.errors import ProtocolError
+from treewarden.ppdm_models.vertical.errors import ProtocolError
 
 
 def packed(form: str, *numbers: int) -> bytes:

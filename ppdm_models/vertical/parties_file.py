@@ -22,8 +22,8 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, model_validator
 
-from ppdm_models.errors import PartyError
-from ppdm_models.vertical.session_file import (
+from treewarden.ppdm_models.errors import PartyError
+from treewarden.ppdm_models.vertical.session_file import (
     MINER_NAME,
     MOST_ATTRIBUTES,
     MOST_PARTIES,

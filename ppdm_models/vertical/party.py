@@ -6,17 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppdm_models.vertical.channel import Channel
-from ppdm_models.vertical.comparing import Comparison
-from ppdm_models.vertical.errors import ProtocolError
-from ppdm_models.vertical.holding import Codes, Holding
-from ppdm_models.vertical.messages import MINER, Kind, Message
-from ppdm_models.vertical.packing import array, packed, unpacked
-from ppdm_models.vertical.plain import is_settled
-from ppdm_models.vertical.scores import majority, score
-from ppdm_models.vertical.session import Session
-from ppdm_models.vertical.skeleton import LEAF
-from ppdm_models.vertical.view import Stack, View
+from treewarden.ppdm_models.vertical.channel import Channel
+from treewarden.ppdm_models.vertical.comparing import Comparison
+from treewarden.ppdm_models.vertical.errors import ProtocolError
+from treewarden.ppdm_models.vertical.holding import Codes, Holding
+from treewarden.ppdm_models.vertical.messages import MINER, Kind, Message
+from treewarden.ppdm_models.vertical.packing import array, packed, unpacked
+from treewarden.ppdm_models.vertical.plain import is_settled
+from treewarden.ppdm_models.vertical.scores import majority, score
+from treewarden.ppdm_models.vertical.session import Session
+from treewarden.ppdm_models.vertical.skeleton import LEAF
+from treewarden.ppdm_models.vertical.view import Stack, View
 
 RECORD = np.dtype("<u4")
 BRANCH = np.dtype("<i2")

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ppdm_models.vertical.holding import Attribute, Codes, crossed
-from ppdm_models.vertical.scores import majority, score
-from ppdm_models.vertical.session import Stops
-from ppdm_models.vertical.skeleton import LEAF, Known, Place, Skeleton
+from treewarden.ppdm_models.vertical.holding import Attribute, Codes, crossed
+from treewarden.ppdm_models.vertical.scores import majority, score
+from treewarden.ppdm_models.vertical.session import Stops
+from treewarden.ppdm_models.vertical.skeleton import LEAF, Known, Place, Skeleton
 
 
 def plain_id3(

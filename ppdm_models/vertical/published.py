@@ -5,11 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from ppdm_models.tree.predicate import Always, CategoryTest, MissingTest, NumericTest, Predicate
-from ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Tool, Tree
-from ppdm_models.vertical.holding import Attribute
-from ppdm_models.vertical.messages import role
-from ppdm_models.vertical.skeleton import Known, Skeleton
+from treewarden.ppdm_models.tree.predicate import (
+    Always,
+    CategoryTest,
+    MissingTest,
+    NumericTest,
+    Predicate,
+)
+from treewarden.ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Tool, Tree
+from treewarden.ppdm_models.vertical.holding import Attribute
+from treewarden.ppdm_models.vertical.messages import role
+from treewarden.ppdm_models.vertical.skeleton import Known, Skeleton
 
 MULTIWAY_ID3 = Learner(Criterion.ENTROPY, multiway=True, tool=Tool.TREEWARDEN, lists_columns=True)
 

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 from numpy.typing import NDArray
 
-from ppdm_models.vertical.errors import ProtocolError
+from treewarden.ppdm_models.vertical.errors import ProtocolError
 
 KEY_BYTES = 32
 OVERHEAD = 28

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ppdm_models.vertical import planes
-from ppdm_models.vertical.channel import Channel
-from ppdm_models.vertical.comparing import Comparison
-from ppdm_models.vertical.errors import ProtocolError, Reason
-from ppdm_models.vertical.messages import MINER, Kind
-from ppdm_models.vertical.planes import Planes
-from ppdm_models.vertical.session import Session
-from ppdm_models.vertical.sharing import Sharing
-from ppdm_models.vertical.smallest import Smallest
+from treewarden.ppdm_models.vertical import planes
+from treewarden.ppdm_models.vertical.channel import Channel
+from treewarden.ppdm_models.vertical.comparing import Comparison
+from treewarden.ppdm_models.vertical.errors import ProtocolError, Reason
+from treewarden.ppdm_models.vertical.messages import MINER, Kind
+from treewarden.ppdm_models.vertical.planes import Planes
+from treewarden.ppdm_models.vertical.session import Session
+from treewarden.ppdm_models.vertical.sharing import Sharing
+from treewarden.ppdm_models.vertical.smallest import Smallest
 
 
 def threshold(parties: int) -> int:

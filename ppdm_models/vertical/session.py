@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from ppdm_models.vertical.scores import STEPS_PER_BIT
+from treewarden.ppdm_models.vertical.scores import STEPS_PER_BIT
 
 
 class Mode(StrEnum):

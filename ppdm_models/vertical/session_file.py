@@ -37,9 +37,9 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, ValidationError, model_validator
 
-from ppdm_models.errors import PartyError
-from ppdm_models.vertical.messages import MINER
-from ppdm_models.vertical.session import Mode, Session, Stops
+from treewarden.ppdm_models.errors import PartyError
+from treewarden.ppdm_models.vertical.messages import MINER
+from treewarden.ppdm_models.vertical.session import Mode, Session, Stops
 
 MOST_BYTES = 2**20
 MOST_PARTIES = 64

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ppdm_models.vertical import planes
-from ppdm_models.vertical.planes import Planes
+from treewarden.ppdm_models.vertical import planes
+from treewarden.ppdm_models.vertical.planes import Planes
 
 
 class Sharing:

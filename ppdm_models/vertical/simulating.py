@@ -6,16 +6,16 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ppdm_models.vertical.channel import LocalNetwork
-from ppdm_models.vertical.comparing import IdealBox
-from ppdm_models.vertical.holding import Codes, Holding
-from ppdm_models.vertical.messages import MINER, Log
-from ppdm_models.vertical.miner import Miner
-from ppdm_models.vertical.modes import helper_of, view_of
-from ppdm_models.vertical.party import Party
-from ppdm_models.vertical.sealing import new_key
-from ppdm_models.vertical.session import Session
-from ppdm_models.vertical.skeleton import LEAF, Known, Skeleton
+from treewarden.ppdm_models.vertical.channel import LocalNetwork
+from treewarden.ppdm_models.vertical.comparing import IdealBox
+from treewarden.ppdm_models.vertical.holding import Codes, Holding
+from treewarden.ppdm_models.vertical.messages import MINER, Log
+from treewarden.ppdm_models.vertical.miner import Miner
+from treewarden.ppdm_models.vertical.modes import helper_of, view_of
+from treewarden.ppdm_models.vertical.party import Party
+from treewarden.ppdm_models.vertical.sealing import new_key
+from treewarden.ppdm_models.vertical.session import Session
+from treewarden.ppdm_models.vertical.skeleton import LEAF, Known, Skeleton
 
 
 @dataclass(frozen=True, slots=True)

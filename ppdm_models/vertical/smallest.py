@@ -12,8 +12,8 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 
-from ppdm_models.vertical import planes
-from ppdm_models.vertical.planes import Planes
+from treewarden.ppdm_models.vertical import planes
+from treewarden.ppdm_models.vertical.planes import Planes
 
 DIGITS = 8
 PLACES = (0, 4, 2, 6, 1, 5, 3, 7)

@@ -14,11 +14,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from ppdm_models.errors import PartyError
-from ppdm_models.vertical.certificates import context, role_of
-from ppdm_models.vertical.channel import Channel
-from ppdm_models.vertical.errors import ProtocolError, Reason
-from ppdm_models.vertical.framing import (
+from treewarden.ppdm_models.errors import PartyError
+from treewarden.ppdm_models.vertical.certificates import context, role_of
+from treewarden.ppdm_models.vertical.channel import Channel
+from treewarden.ppdm_models.vertical.errors import ProtocolError, Reason
+from treewarden.ppdm_models.vertical.framing import (
     check_hello,
     drawn,
     first_number,
@@ -26,11 +26,11 @@ from ppdm_models.vertical.framing import (
     hello,
     read_frame,
 )
-from ppdm_models.vertical.limits import Limits
-from ppdm_models.vertical.listening import bound
-from ppdm_models.vertical.messages import MINER, Kind, Log, Message, role
-from ppdm_models.vertical.packing import packed, unpacked
-from ppdm_models.vertical.session_file import Meeting
+from treewarden.ppdm_models.vertical.limits import Limits
+from treewarden.ppdm_models.vertical.listening import bound
+from treewarden.ppdm_models.vertical.messages import MINER, Kind, Log, Message, role
+from treewarden.ppdm_models.vertical.packing import packed, unpacked
+from treewarden.ppdm_models.vertical.session_file import Meeting
 
 PAUSE_SECONDS = 0.05
 LEAVING_SECONDS = 3.0

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import numpy as np
 
-from ppdm_models.vertical.aligning import aligned, group_key
-from ppdm_models.vertical.channel import Channel
-from ppdm_models.vertical.holding import Codes, Holding
-from ppdm_models.vertical.messages import MINER, Log
-from ppdm_models.vertical.miner import Miner
-from ppdm_models.vertical.modes import helper_of, view_of
-from ppdm_models.vertical.party import Party
-from ppdm_models.vertical.secure import SecureComparison
-from ppdm_models.vertical.session_file import Meeting
-from ppdm_models.vertical.skeleton import Skeleton
-from ppdm_models.vertical.streams import met
+from treewarden.ppdm_models.vertical.aligning import aligned, group_key
+from treewarden.ppdm_models.vertical.channel import Channel
+from treewarden.ppdm_models.vertical.holding import Codes, Holding
+from treewarden.ppdm_models.vertical.messages import MINER, Log
+from treewarden.ppdm_models.vertical.miner import Miner
+from treewarden.ppdm_models.vertical.modes import helper_of, view_of
+from treewarden.ppdm_models.vertical.party import Party
+from treewarden.ppdm_models.vertical.secure import SecureComparison
+from treewarden.ppdm_models.vertical.session_file import Meeting
+from treewarden.ppdm_models.vertical.skeleton import Skeleton
+from treewarden.ppdm_models.vertical.streams import met
 
 
 @dataclass(frozen=True, slots=True)

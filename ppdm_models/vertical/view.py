@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Generic, TypeVar
 
-from ppdm_models.vertical.holding import Codes
+from treewarden.ppdm_models.vertical.holding import Codes
 
 Kept = TypeVar("Kept")
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from policies.judging.decision import Decision
-from reports.document.words import counted
+from treewarden.policies.judging.decision import Decision
+from treewarden.reports.document.words import counted
 
 ABOUT_WAIVERS = "whether what is accepted is accepted in order"
 

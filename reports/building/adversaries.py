@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from audit.measures import call, measures, of_models
-from audit.reading import Undetermined
-from audit.result import Audit, Exposure, Lacking
-from policies.judging.decision import Decision
-from policies.judging.figures import figure
-from policies.verdict import Verdict, worst
-from reports.building.values import key, reading
-from reports.building.worded import value, word
-from reports.document.parts import Adversary, Lack, Row
+from treewarden.audit.measures import call, measures, of_models
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.result import Audit, Exposure, Lacking
+from treewarden.policies.judging.decision import Decision
+from treewarden.policies.judging.figures import figure
+from treewarden.policies.verdict import Verdict, worst
+from treewarden.reports.building.values import key, reading
+from treewarden.reports.building.worded import value, word
+from treewarden.reports.document.parts import Adversary, Lack, Row
 
 WORST = ("certain_disclosure", "disclosure", "confidence")
 """What is told of single people, the gravest first."""

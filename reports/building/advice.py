@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from audit.evidence import NOT_RUN, Evidence
-from audit.of_releases import NOT_LINKED
-from audit.reading import Undetermined
-from audit.run import NOT_JOINED
-from policies.judging.decision import Decision
-from ppdm_models.files.convert import first_writable
-from ppdm_models.files.fitted import IN_MEMORY
-from ppdm_models.files.load import formats, writers
-from ppdm_models.tree.ensemble import Model
-from reports.document.words import listed
+from treewarden.audit.evidence import NOT_RUN, Evidence
+from treewarden.audit.of_releases import NOT_LINKED
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.run import NOT_JOINED
+from treewarden.policies.judging.decision import Decision
+from treewarden.ppdm_models.files.convert import first_writable
+from treewarden.ppdm_models.files.fitted import IN_MEMORY
+from treewarden.ppdm_models.files.load import formats, writers
+from treewarden.ppdm_models.tree.ensemble import Model
+from treewarden.reports.document.words import listed
 
 MOST_REASONS = 4
 TRIES = "it tries such changes, audits each and says what it costs."

@@ -5,16 +5,23 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
-from audit.adversary.knowledge import FACT, KnownRecord, LeafLevel, RowOrder, SplitLevel, Statement
-from audit.adversary.knowledge import Knowledge as Known
-from audit.evidence import Evidence
-from audit.facts.kind import Dropped
-from audit.reading import Undetermined
-from audit.result import Audit
-from audit.values.found import ValueBounds
-from ppdm_models.tree.tree import Tree
-from reports.document.document import Knowledge
-from reports.document.words import counted, listed
+from treewarden.audit.adversary.knowledge import (
+    FACT,
+    KnownRecord,
+    LeafLevel,
+    RowOrder,
+    SplitLevel,
+    Statement,
+)
+from treewarden.audit.adversary.knowledge import Knowledge as Known
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.facts.kind import Dropped
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.result import Audit
+from treewarden.audit.values.found import ValueBounds
+from treewarden.ppdm_models.tree.tree import Tree
+from treewarden.reports.document.document import Knowledge
+from treewarden.reports.document.words import counted, listed
 
 UNLESS = ", except where the table contradicts it"
 _CRITERIA = {

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from audit.assumed_columns import AssumedColumns, ProvedColumn, assumed_columns
-from audit.result import Audit
-from reports.document.assumed_known import MOST_IN_A_LINE, one_line
-from reports.document.parts import AssumedKnown, ProvedBySizes, number
-from reports.document.words import counted, listed
+from treewarden.audit.assumed_columns import AssumedColumns, ProvedColumn, assumed_columns
+from treewarden.audit.result import Audit
+from treewarden.reports.document.assumed_known import MOST_IN_A_LINE, one_line
+from treewarden.reports.document.parts import AssumedKnown, ProvedBySizes, number
+from treewarden.reports.document.words import counted, listed
 
 
 def assumed_known(audit: Audit) -> AssumedKnown:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import shlex
 from pathlib import PurePath
 
-from audit.evidence import Evidence
-from audit.reading import Undetermined
-from ppdm_models.files.convert import SUFFIXES, writable
-from ppdm_models.files.fitted import IN_MEMORY
-from ppdm_models.tree.ensemble import Model
-from ppdm_models.tree.leaks import kinds_of
-from reports.document.words import counted, listed
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.files.convert import SUFFIXES, writable
+from treewarden.ppdm_models.files.fitted import IN_MEMORY
+from treewarden.ppdm_models.tree.ensemble import Model
+from treewarden.ppdm_models.tree.leaks import kinds_of
+from treewarden.reports.document.words import counted, listed
 
 REDACTED = "-redacted"
 WRITTEN = ("pmml", "treewarden_json")

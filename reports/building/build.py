@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-from audit.evidence import ONE_TREE, Evidence
-from audit.measures import MeasureCall, measures
-from audit.reading import Undetermined
-from audit.result import Audit
-from policies.judging import decision as decisions
-from policies.judging.decision import Decision
-from policies.judging.figures import figure
-from policies.pack import Pack
-from policies.repairing.attempts import Repair
-from policies.rules import rules
-from ppdm_models.tree.tree import Task
-from reports.building.acceptance import ABOUT_WAIVERS
-from reports.building.adversaries import adversaries
-from reports.building.assumed import knowledge, untold
-from reports.building.assumed_columns import assumed_known, secret_steps
-from reports.building.cases import MOST_CASES, leaf_cases
-from reports.building.certain import worlds_part
-from reports.building.compare import repair_part
-from reports.building.facts import model, population, solver
-from reports.building.lessons import lessons
-from reports.building.nodes import tree_nodes
-from reports.building.numbers import values_part
-from reports.building.series import plots
-from reports.building.story import Story, audit_story, repair_story
-from reports.building.together import ensemble_part
-from reports.building.values import parameters, place_value, plain, readings
-from reports.building.worded import value, word
-from reports.document.document import Document, Dropped, Policy, Provenance
-from reports.document.naming import finding_id, is_about_waivers
-from reports.document.parts import (
+from treewarden.audit.evidence import ONE_TREE, Evidence
+from treewarden.audit.measures import MeasureCall, measures
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.result import Audit
+from treewarden.policies.judging import decision as decisions
+from treewarden.policies.judging.decision import Decision
+from treewarden.policies.judging.figures import figure
+from treewarden.policies.pack import Pack
+from treewarden.policies.repairing.attempts import Repair
+from treewarden.policies.rules import rules
+from treewarden.ppdm_models.tree.tree import Task
+from treewarden.reports.building.acceptance import ABOUT_WAIVERS
+from treewarden.reports.building.adversaries import adversaries
+from treewarden.reports.building.assumed import knowledge, untold
+from treewarden.reports.building.assumed_columns import assumed_known, secret_steps
+from treewarden.reports.building.cases import MOST_CASES, leaf_cases
+from treewarden.reports.building.certain import worlds_part
+from treewarden.reports.building.compare import repair_part
+from treewarden.reports.building.facts import model, population, solver
+from treewarden.reports.building.lessons import lessons
+from treewarden.reports.building.nodes import tree_nodes
+from treewarden.reports.building.numbers import values_part
+from treewarden.reports.building.series import plots
+from treewarden.reports.building.story import Story, audit_story, repair_story
+from treewarden.reports.building.together import ensemble_part
+from treewarden.reports.building.values import parameters, place_value, plain, readings
+from treewarden.reports.building.worded import value, word
+from treewarden.reports.document.document import Document, Dropped, Policy, Provenance
+from treewarden.reports.document.naming import finding_id, is_about_waivers
+from treewarden.reports.document.parts import (
     Accepted,
     AssumedKnown,
     Finding,

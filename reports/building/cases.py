@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from audit.evidence import Evidence
-from audit.reading import Undetermined
-from policies.judging.decision import Decision, Finding, Place
-from policies.severity import SEVERITIES, Severity
-from policies.verdict import Verdict
-from ppdm_models.tree.paths import path_text
-from reports.building.nodes import node_label
-from reports.building.values import place_value
-from reports.building.worded import word
-from reports.document.parts import Accepted, Break, LeafCase, number
-from reports.document.words import count, counted, percent
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.reading import Undetermined
+from treewarden.policies.judging.decision import Decision, Finding, Place
+from treewarden.policies.severity import SEVERITIES, Severity
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.tree.paths import path_text
+from treewarden.reports.building.nodes import node_label
+from treewarden.reports.building.values import place_value
+from treewarden.reports.building.worded import word
+from treewarden.reports.document.parts import Accepted, Break, LeafCase, number
+from treewarden.reports.document.words import count, counted, percent
 
 Key = tuple[int, int]
 WORST = 3

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from audit.evidence import Evidence
-from audit.reading import Undetermined
-from audit.worlds.result import Consistency, Worlds
-from policies.judging.figures import span
-from ppdm_models.arrays import BoolArray
-from ppdm_models.tree.node import Node
-from ppdm_models.tree.paths import path_text
-from reports.building.worded import value
-from reports.document.parts import Certain, Found, Grade, Otherwise, Row, Value, number
-from reports.document.parts import Worlds as WorldsPart
-from reports.document.words import count, counted, percent, sentence
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.worlds.result import Consistency, Worlds
+from treewarden.policies.judging.figures import span
+from treewarden.ppdm_models.arrays import BoolArray
+from treewarden.ppdm_models.tree.node import Node
+from treewarden.ppdm_models.tree.paths import path_text
+from treewarden.reports.building.worded import value
+from treewarden.reports.document.parts import Certain, Found, Grade, Otherwise, Row, Value, number
+from treewarden.reports.document.parts import Worlds as WorldsPart
+from treewarden.reports.document.words import count, counted, percent, sentence
 
 MOST_CERTAIN = 20
 FITS = {

@@ -5,24 +5,24 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from audit.evidence import Evidence
-from audit.reading import Reading as Taken
-from audit.reading import Undetermined
-from audit.result import Audit
-from policies.judging.decision import Decision
-from policies.repairing import attempts as repairs
-from policies.repairing.attempts import Repair, order
-from policies.repairing.tradeoff import privacy
-from policies.verdict import Verdict
-from ppdm_models.tree.tree import Task
-from reports.building.nodes import tree_nodes
-from reports.building.story import headline
-from reports.building.values import readings
-from reports.building.worded import UNKNOWN, value, word
-from reports.document.document import Attempt, Compared, Side
-from reports.document.document import Repair as RepairPart
-from reports.document.parts import Reading, Value, number
-from reports.document.words import count, counted, percent, sentence
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.reading import Reading as Taken
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.result import Audit
+from treewarden.policies.judging.decision import Decision
+from treewarden.policies.repairing import attempts as repairs
+from treewarden.policies.repairing.attempts import Repair, order
+from treewarden.policies.repairing.tradeoff import privacy
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.tree.tree import Task
+from treewarden.reports.building.nodes import tree_nodes
+from treewarden.reports.building.story import headline
+from treewarden.reports.building.values import readings
+from treewarden.reports.building.worded import UNKNOWN, value, word
+from treewarden.reports.document.document import Attempt, Compared, Side
+from treewarden.reports.document.document import Repair as RepairPart
+from treewarden.reports.document.parts import Reading, Value, number
+from treewarden.reports.document.words import count, counted, percent, sentence
 
 
 def repair_part(repair: Repair) -> RepairPart:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from policies.severity import Severity, counts
-from reports.building.redacted import OUTCOME
-from reports.document.assumed_known import without_counts
-from reports.document.document import Document
-from reports.document.gate import ClauseOutcome, Entry, Gate, Outcome, Result, Rule
-from reports.document.naming import finding_id, its_own_words
-from reports.document.parts import Accepted, Finding, Place
-from reports.document.words import counted
+from treewarden.policies.severity import Severity, counts
+from treewarden.reports.building.redacted import OUTCOME
+from treewarden.reports.document.assumed_known import without_counts
+from treewarden.reports.document.document import Document
+from treewarden.reports.document.gate import ClauseOutcome, Entry, Gate, Outcome, Result, Rule
+from treewarden.reports.document.naming import finding_id, its_own_words
+from treewarden.reports.document.parts import Accepted, Finding, Place
+from treewarden.reports.document.words import counted
 
 NO_AUDIT = "no-audit"
 NOT_JUDGED = "not-judged"

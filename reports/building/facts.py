@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from audit.evidence import Evidence
-from audit.people.forest import Forest
-from audit.people.weights import Weights
-from audit.reading import Undetermined
-from audit.result import Exposure
-from ppdm_models.meaning.describe import WORST_LAST
-from ppdm_models.tree.ensemble import Ensemble
-from reports.document.document import Model, Population, Solver
-from reports.document.parts import Row, number
-from reports.document.words import count, percent
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.people.forest import Forest
+from treewarden.audit.people.weights import Weights
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.result import Exposure
+from treewarden.ppdm_models.meaning.describe import WORST_LAST
+from treewarden.ppdm_models.tree.ensemble import Ensemble
+from treewarden.reports.document.document import Model, Population, Solver
+from treewarden.reports.document.parts import Row, number
+from treewarden.reports.document.words import count, percent
 
 WEIGHTS = {
     Weights.FREQUENCIES: "frequencies: how many people each row stands for",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ppdm_models.vertical.leakage import Seen
-from ppdm_models.vertical.messages import MINER, Kind, role
-from ppdm_models.vertical.secure import threshold
-from ppdm_models.vertical.session import Mode, Session
-from reports.document.words import counted
+from treewarden.ppdm_models.vertical.leakage import Seen
+from treewarden.ppdm_models.vertical.messages import MINER, Kind, role
+from treewarden.ppdm_models.vertical.secure import threshold
+from treewarden.ppdm_models.vertical.session import Mode, Session
+from treewarden.reports.document.words import counted
 
 FIRST = 0
 """The party that compares hidden ids."""

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from audit.evidence import Evidence
-from audit.reading import Interval, Undetermined
-from audit.result import Audit, Exposure
-from policies.judging.figures import span
-from ppdm_models.tree.column import brief
-from ppdm_models.tree.paths import path_text
-from ppdm_models.tree.tree import Task
-from reports.building.nodes import node_label
-from reports.building.series import SURE, sure_records
-from reports.document.parts import Lesson
-from reports.document.words import count, counted, percent, sentence
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.reading import Interval, Undetermined
+from treewarden.audit.result import Audit, Exposure
+from treewarden.policies.judging.figures import span
+from treewarden.ppdm_models.tree.column import brief
+from treewarden.ppdm_models.tree.paths import path_text
+from treewarden.ppdm_models.tree.tree import Task
+from treewarden.reports.building.nodes import node_label
+from treewarden.reports.building.series import SURE, sure_records
+from treewarden.reports.document.parts import Lesson
+from treewarden.reports.document.words import count, counted, percent, sentence
 
 UNKNOWN = "Not known"
 

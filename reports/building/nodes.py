@@ -6,19 +6,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from audit.evidence import Evidence
-from audit.people.target import label_of
-from audit.reading import Undetermined
-from policies.judging.decision import Decision, Finding
-from policies.verdict import Verdict
-from ppdm_models.arrays import FloatArray
-from ppdm_models.tree.column import brief
-from ppdm_models.tree.paths import path_text
-from ppdm_models.tree.predicate import text
-from ppdm_models.tree.rounding import rounded
-from ppdm_models.tree.tree import Node, Tree
-from reports.document.parts import Risk, TreeNode, number
-from reports.document.words import count, percent
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.people.target import label_of
+from treewarden.audit.reading import Undetermined
+from treewarden.policies.judging.decision import Decision, Finding
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.tree.column import brief
+from treewarden.ppdm_models.tree.paths import path_text
+from treewarden.ppdm_models.tree.predicate import text
+from treewarden.ppdm_models.tree.rounding import rounded
+from treewarden.ppdm_models.tree.tree import Node, Tree
+from treewarden.reports.document.parts import Risk, TreeNode, number
+from treewarden.reports.document.words import count, percent
 
 _ORDER: Sequence[Risk] = ("fail", "undetermined", "warning")
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from audit.evidence import Evidence
-from audit.reading import Undetermined
-from audit.values.found import ValueBounds
-from ppdm_models.arrays import FloatArray
-from ppdm_models.tree.column import brief
-from reports.building.together import fact_rows
-from reports.document.parts import KnownNumber, Values, number
-from reports.document.words import count, counted, percent, sentence
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.values.found import ValueBounds
+from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.tree.column import brief
+from treewarden.reports.building.together import fact_rows
+from treewarden.reports.document.parts import KnownNumber, Values, number
+from treewarden.reports.document.words import count, counted, percent, sentence
 
 MOST_KNOWN = 20
 

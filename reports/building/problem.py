@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ppdm_models.errors import KnowledgeError, TableError, TreewardenError
+from treewarden.ppdm_models.errors import KnowledgeError, TableError, TreewardenError
 
 QUOTES_PEOPLE = (TableError, KnowledgeError)
 """Errors whose messages may hold a record, a value, a count of few people, or a fact about somebody."""

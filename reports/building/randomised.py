@@ -7,17 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.randomised.result import HiddenColumn, Randomisation
-from audit.reading import exactly
-from policies.judging.decision import Decision
-from policies.verdict import Verdict
-from ppdm_models.randomised import distributions
-from ppdm_models.randomised.manifest import Hidden, Manifest
-from ppdm_models.randomised.noise import Classes, Gaussian, Uniform
-from reports.building.build import finding_part, policy_part
-from reports.building.worded import value, word
-from reports.document.parts import File, Row, Value, number
-from reports.document.randomised import (
+from treewarden.audit.randomised.result import HiddenColumn, Randomisation
+from treewarden.audit.reading import exactly
+from treewarden.policies.judging.decision import Decision
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.randomised import distributions
+from treewarden.ppdm_models.randomised.manifest import Hidden, Manifest
+from treewarden.ppdm_models.randomised.noise import Classes, Gaussian, Uniform
+from treewarden.reports.building.build import finding_part, policy_part
+from treewarden.reports.building.worded import value, word
+from treewarden.reports.document.parts import File, Row, Value, number
+from treewarden.reports.document.randomised import (
     Column,
     Distribution,
     Left,
@@ -27,7 +27,7 @@ from reports.document.randomised import (
     Related,
     Series,
 )
-from reports.document.words import count, counted, listed
+from treewarden.reports.document.words import count, counted, listed
 
 CONFIDENTIAL = (
     "Confidential: this report shows how true values are distributed, and who is hidden least. Keep it with the table; "

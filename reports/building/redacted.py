@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 
-from ppdm_models.errors import OutputError
-from reports.document.assumed_known import without_counts
-from reports.document.document import (
+from treewarden.ppdm_models.errors import OutputError
+from treewarden.reports.document.assumed_known import without_counts
+from treewarden.reports.document.document import (
     Attempt,
     Document,
     Knowledge,
@@ -21,8 +21,8 @@ from reports.document.document import (
     Repair,
     Side,
 )
-from reports.document.naming import its_own_words
-from reports.document.parts import (
+from treewarden.reports.document.naming import its_own_words
+from treewarden.reports.document.parts import (
     Accepted,
     AssumedKnown,
     File,
@@ -34,7 +34,7 @@ from reports.document.parts import (
     Row,
     Value,
 )
-from reports.document.words import count, counted
+from treewarden.reports.document.words import count, counted
 
 LEAST = 10
 """Counts of people below this are left out where the policy has no smallest group of its own: ACRO's minimum."""

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from audit.divergence import individual_divergences
-from audit.estimate.posterior import Posterior
-from audit.evidence import Evidence
-from audit.reading import Undetermined
-from audit.result import Exposure
-from audit.worlds.result import Worlds
-from policies.judging.decision import Decision
-from ppdm_models.arrays import FloatArray, by_rows
-from reports.building.worded import value
-from reports.document.parts import Certainty, Divergence, Level, Plots
-from reports.document.words import count, percent
+from treewarden.audit.divergence import individual_divergences
+from treewarden.audit.estimate.posterior import Posterior
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.result import Exposure
+from treewarden.audit.worlds.result import Worlds
+from treewarden.policies.judging.decision import Decision
+from treewarden.ppdm_models.arrays import FloatArray, by_rows
+from treewarden.reports.building.worded import value
+from treewarden.reports.document.parts import Certainty, Divergence, Level, Plots
+from treewarden.reports.document.words import count, percent
 
 GRID = np.linspace(0.0, 1.0, 101)
 BINS = 24

@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from audit.adversary.knowledge import understated
-from audit.evidence import Evidence
-from audit.inverters import facts_of
-from audit.reading import Undetermined
-from policies.judging.decision import (
+from treewarden.audit.adversary.knowledge import understated
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.inverters import facts_of
+from treewarden.audit.reading import Undetermined
+from treewarden.policies.judging.decision import (
     FACTS_AGREE,
     NOTHING_JUDGED,
     RELEASES_LINKED,
     Decision,
     Finding,
 )
-from policies.repairing.attempts import Repair
-from policies.verdict import Verdict
-from reports.building.acceptance import accepted_words
-from reports.building.advice import ONE_ID, releases_steps, repair_steps, undecided_steps
-from reports.building.assumed import untold
-from reports.building.beside import publish_step, removal
-from reports.document.naming import is_about_waivers
-from reports.document.words import counted, listed, percent, sentence
+from treewarden.policies.repairing.attempts import Repair
+from treewarden.policies.verdict import Verdict
+from treewarden.reports.building.acceptance import accepted_words
+from treewarden.reports.building.advice import ONE_ID, releases_steps, repair_steps, undecided_steps
+from treewarden.reports.building.assumed import untold
+from treewarden.reports.building.beside import publish_step, removal
+from treewarden.reports.document.naming import is_about_waivers
+from treewarden.reports.document.words import counted, listed, percent, sentence
 
 SAY_WHAT_TO_DO = (FACTS_AGREE, NOTHING_JUDGED, RELEASES_LINKED)
 """Doubts of which neither the file nor the table is the cause."""

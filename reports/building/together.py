@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from audit.evidence import Evidence
-from audit.joint.found import Released, Together
-from audit.reading import Undetermined
-from audit.values.found import EXACT_SHARE
-from audit.worlds.result import Worlds
-from ppdm_models.tree.growth import Fact, Source
-from ppdm_models.tree.tree import Task
-from reports.document.parts import Ensemble, OverTrees, Release, Row, number
-from reports.document.words import count, counted, percent, sentence
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.joint.found import Released, Together
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.values.found import EXACT_SHARE
+from treewarden.audit.worlds.result import Worlds
+from treewarden.ppdm_models.tree.growth import Fact, Source
+from treewarden.ppdm_models.tree.tree import Task
+from treewarden.reports.document.parts import Ensemble, OverTrees, Release, Row, number
+from treewarden.reports.document.words import count, counted, percent, sentence
 
 FACTS = {
     "eta": "Learning rate (eta)",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from audit.measures import MeasureCall, call, measures, of_models
-from audit.reading import Interval
-from audit.reading import Reading as Found
-from audit.result import Audit
-from policies.judging.decision import Finding, Place
-from reports.building.worded import value
-from reports.document.parts import Number, Reading, Value, number
+from treewarden.audit.measures import MeasureCall, call, measures, of_models
+from treewarden.audit.reading import Interval
+from treewarden.audit.reading import Reading as Found
+from treewarden.audit.result import Audit
+from treewarden.policies.judging.decision import Finding, Place
+from treewarden.reports.building.worded import value
+from treewarden.reports.document.parts import Number, Reading, Value, number
 
 
 def place_value(found: Finding, place: Place) -> Value:

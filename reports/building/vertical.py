@@ -6,16 +6,16 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from audit.reading import exactly
-from policies.verdict import Verdict, worst
-from ppdm_models.vertical.leakage import Seen
-from ppdm_models.vertical.messages import Entry, Kind, Log, role
-from ppdm_models.vertical.session import Session
-from ppdm_models.vertical.skeleton import Skeleton
-from reports.building.learnt import ASSUMED, broken_by, hidden, learnt
-from reports.building.worded import value, word
-from reports.document.parts import Value
-from reports.document.vertical import (
+from treewarden.audit.reading import exactly
+from treewarden.policies.verdict import Verdict, worst
+from treewarden.ppdm_models.vertical.leakage import Seen
+from treewarden.ppdm_models.vertical.messages import Entry, Kind, Log, role
+from treewarden.ppdm_models.vertical.session import Session
+from treewarden.ppdm_models.vertical.skeleton import Skeleton
+from treewarden.reports.building.learnt import ASSUMED, broken_by, hidden, learnt
+from treewarden.reports.building.worded import value, word
+from treewarden.reports.document.parts import Value
+from treewarden.reports.document.vertical import (
     Agreed,
     Audited,
     LeakageDocument,
@@ -24,7 +24,7 @@ from reports.document.vertical import (
     Size,
     Traffic,
 )
-from reports.document.words import counted
+from treewarden.reports.document.words import counted
 
 CONFIDENTIAL = (
     "Confidential: this document counts what was seen of people’s data, and by whom. It is for those who took part, "

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from policies.judging.decision import Decision
-from policies.verdict import Verdict
-from reports.building.worded import word
-from reports.document.vertical import Audited
-from reports.document.words import count, counted
+from treewarden.policies.judging.decision import Decision
+from treewarden.policies.verdict import Verdict
+from treewarden.reports.building.worded import word
+from treewarden.reports.document.vertical import Audited
+from treewarden.reports.document.words import count, counted
 
 MOST_FINDINGS = 12
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from audit.reading import Reading, Undetermined
-from policies.judging.figures import span
-from policies.verdict import Verdict
-from reports.document.parts import Value, number
-from reports.document.words import Word
+from treewarden.audit.reading import Reading, Undetermined
+from treewarden.policies.judging.figures import span
+from treewarden.policies.verdict import Verdict
+from treewarden.reports.document.parts import Value, number
+from treewarden.reports.document.words import Word
 
 UNKNOWN = "could not tell"
 WORDS: Mapping[Verdict, Word] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reports.document.parts import AssumedKnown
+from treewarden.reports.document.parts import AssumedKnown
 
 NONE_TESTED = "nothing: the model tests no column"
 MOST_IN_A_LINE = 5

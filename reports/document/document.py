@@ -7,8 +7,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from policies.severity import Severity, counts
-from reports.document.parts import (
+from treewarden.policies.severity import Severity, counts
+from treewarden.reports.document.parts import (
     Adversary,
     AssumedKnown,
     Break,
@@ -28,7 +28,7 @@ from reports.document.parts import (
     Values,
     Worlds,
 )
-from reports.document.words import Word
+from treewarden.reports.document.words import Word
 
 SCHEMA: Literal["treewarden-report/1"] = "treewarden-report/1"
 Setting = bool | Number | Text | tuple[Text, ...] | None

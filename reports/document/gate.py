@@ -11,9 +11,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from policies.severity import Severity
-from reports.document.parts import Accepted, Part, Row, Text
-from reports.document.words import Word
+from treewarden.policies.severity import Severity
+from treewarden.reports.document.parts import Accepted, Part, Row, Text
+from treewarden.reports.document.words import Word
 
 SCHEMA: Literal["treewarden-gate/1"] = "treewarden-gate/1"
 Outcome = Literal["PASS", "UNDETERMINED", "FAIL", "NO AUDIT"]

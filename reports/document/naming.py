@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from reports.document.parts import Finding
+from treewarden.reports.document.parts import Finding
 
 RELEASES_LINKED = "releases-linked"
 """The finding that nothing says who is who in the tables of several releases; it names neither files nor people."""

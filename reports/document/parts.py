@@ -9,8 +9,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
-from policies.severity import Severity
-from reports.document.words import Word
+from treewarden.policies.severity import Severity
+from treewarden.reports.document.words import Word
 
 Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Number = Annotated[int, Field(strict=True)] | Finite | Literal["inf", "-inf"]

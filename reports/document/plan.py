@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from reports.document.parts import Finite, Part, Text
+from treewarden.reports.document.parts import Finite, Part, Text
 
 SCHEMA: Literal["treewarden-plan/1"] = "treewarden-plan/1"
 Stage = Literal[

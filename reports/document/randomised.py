@@ -7,10 +7,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from policies.severity import Severity, counts
-from reports.document.document import Policy
-from reports.document.parts import File, Finding, Finite, Number, Part, Row, Text, Value
-from reports.document.words import Word
+from treewarden.policies.severity import Severity, counts
+from treewarden.reports.document.document import Policy
+from treewarden.reports.document.parts import File, Finding, Finite, Number, Part, Row, Text, Value
+from treewarden.reports.document.words import Word
 
 SCHEMA: Literal["treewarden-randomised-report/1"] = "treewarden-randomised-report/1"
 

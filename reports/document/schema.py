@@ -1,14 +1,14 @@
-"""Writes the JSON Schemas of all documents anew: ``python -m reports.document.schema``."""
+"""Writes the JSON Schemas of all documents anew: ``python -m treewarden.reports.document.schema``."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from reports.document.document import json_schema
-from reports.document.gate import gate_schema
-from reports.document.plan import plan_schema
-from reports.document.randomised import randomised_schema
-from reports.document.vertical import leakage_schema
+from treewarden.reports.document.document import json_schema
+from treewarden.reports.document.gate import gate_schema
+from treewarden.reports.document.plan import plan_schema
+from treewarden.reports.document.randomised import randomised_schema
+from treewarden.reports.document.vertical import leakage_schema
 
 SCHEMA_FILE = Path(__file__).with_name("audit.schema.json")
 GATE_SCHEMA_FILE = Path(__file__).with_name("gate.schema.json")

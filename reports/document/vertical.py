@@ -7,8 +7,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from reports.document.parts import Part, Text, Value
-from reports.document.words import Word
+from treewarden.reports.document.parts import Part, Text, Value
+from treewarden.reports.document.words import Word
 
 SCHEMA: Literal["treewarden-leakage/1"] = "treewarden-leakage/1"
 

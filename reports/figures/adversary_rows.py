@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from reports.document.document import Document
-from reports.document.parts import Adversary, Lack
-from reports.document.words import Word, printable, wrapped
+from treewarden.reports.document.document import Document
+from treewarden.reports.document.parts import Adversary, Lack
+from treewarden.reports.document.words import Word, printable, wrapped
 
 COLUMNS: Mapping[str, str] = {
     "certain_disclosure": "People certain",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reports.document.document import Document
-from reports.document.gate import Entry
-from reports.document.words import wrapped
+from treewarden.reports.document.document import Document
+from treewarden.reports.document.gate import Entry
+from treewarden.reports.document.words import wrapped
 
 MOST_PROVED = 10
 """So many columns that sizes prove are told in text; the other forms have all."""

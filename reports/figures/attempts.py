@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reports.document.document import Attempt, Repair
-from reports.document.words import printable, wrapped
+from treewarden.reports.document.document import Attempt, Repair
+from treewarden.reports.document.words import printable, wrapped
 
 HEADINGS = ("name", "verdict", "weakest demand", "accuracy", "changed", "leaves", "withheld")
 LOSS = "loss"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reports.document.document import Attempt, Repair
-from reports.document.parts import Value
-from reports.document.words import listed
-from reports.figures.filing import Block, Cell, Section, Table, Words
+from treewarden.reports.document.document import Attempt, Repair
+from treewarden.reports.document.parts import Value
+from treewarden.reports.document.words import listed
+from treewarden.reports.figures.filing import Block, Cell, Section, Table, Words
 
 NOTHING = "–"
 

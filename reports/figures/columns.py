@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reports.document.randomised import Column
-from reports.document.words import count
+from treewarden.reports.document.randomised import Column
+from treewarden.reports.document.words import count
 
 
 def column_lines(column: Column) -> Iterator[str]:

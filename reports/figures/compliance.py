@@ -8,13 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policies.severity import Severity
-from reports.document.document import Document
-from reports.document.parts import Accepted, File, Finding
-from reports.document.words import sentence
-from reports.figures.changed import repair_section
-from reports.figures.filing import Blanks, Block, Boxes, Cell, Filing, Items, Section, Table, Words
-from reports.figures.remaining import (
+from treewarden.policies.severity import Severity
+from treewarden.reports.document.document import Document
+from treewarden.reports.document.parts import Accepted, File, Finding
+from treewarden.reports.document.words import sentence
+from treewarden.reports.figures.changed import repair_section
+from treewarden.reports.figures.filing import (
+    Blanks,
+    Block,
+    Boxes,
+    Cell,
+    Filing,
+    Items,
+    Section,
+    Table,
+    Words,
+)
+from treewarden.reports.figures.remaining import (
     aside,
     is_clause,
     not_examined,

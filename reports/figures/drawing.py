@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Literal
 
-from reports.document.parts import Risk, TreeNode
-from reports.figures.fitting import mid_cut, short, width
-from reports.figures.selection import Selection, select
+from treewarden.reports.document.parts import Risk, TreeNode
+from treewarden.reports.figures.fitting import mid_cut, short, width
+from treewarden.reports.figures.selection import Selection, select
 
 Style = Literal["full", "deep", "compact"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from reports.document.words import Word
+from treewarden.reports.document.words import Word
 
 
 @dataclass(frozen=True, slots=True)

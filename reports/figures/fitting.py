@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from reports.document.words import printable
+from treewarden.reports.document.words import printable
 
 SIGN = 6.2
 """Width in px of a character of the picture's font at its size; a little too much rather than too little."""

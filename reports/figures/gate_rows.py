@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from policies.severity import SEVERITIES
-from reports.building.entry import NO_AUDIT, ORDER, bare_rule
-from reports.document.gate import Entry, Gate, Outcome, Result, Rule
-from reports.document.words import count, listed, printable
+from treewarden.policies.severity import SEVERITIES
+from treewarden.reports.building.entry import NO_AUDIT, ORDER, bare_rule
+from treewarden.reports.document.gate import Entry, Gate, Outcome, Result, Rule
+from treewarden.reports.document.words import count, listed, printable
 
 WORDS: Mapping[Outcome, tuple[str, str]] = {
     "PASS": ("passes", "pass"),

@@ -6,8 +6,8 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from reports.document.randomised import Column, Series
-from reports.figures.plots import BLUE, FAINT, ORANGE, new_figure, svg
+from treewarden.reports.document.randomised import Column, Series
+from treewarden.reports.figures.plots import BLUE, FAINT, ORANGE, new_figure, svg
 
 
 def histogram(column: Column, number: int) -> Markup:

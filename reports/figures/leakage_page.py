@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from reports.document.vertical import LeakageDocument
-from reports.figures.message_flow import message_flow
-from reports.figures.pages import environment
+from treewarden.reports.document.vertical import LeakageDocument
+from treewarden.reports.figures.message_flow import message_flow
+from treewarden.reports.figures.pages import environment
 
 REAL = "Confidential: what was seen of people, and by whom"
 SIMULATED = f"Simulated: no protection. {REAL}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reports.document.words import printable
+from treewarden.reports.document.words import printable
 
 ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;", "#": "&#35;", "$": "&#36;"}
 MARKS = "\\`*_[]|~"

@@ -10,10 +10,10 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reports.document.vertical import LeakageDocument, Traffic
-from reports.document.words import count, counted
-from reports.figures.fitting import short, width
-from reports.figures.pages import environment
+from treewarden.reports.document.vertical import LeakageDocument, Traffic
+from treewarden.reports.document.words import count, counted
+from treewarden.reports.figures.fitting import short, width
+from treewarden.reports.figures.pages import environment
 
 LANE, ROW, TOP, FOOT = 150.0, 32.0, 34.0, 24.0
 SPACE = 20.0

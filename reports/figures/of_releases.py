@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from audit.of_releases import ALONE, WITH_OTHERS, WITH_TABLE, is_adversary
-from reports.document.parts import Accepted, Finding
-from reports.document.words import listed
+from treewarden.audit.of_releases import ALONE, WITH_OTHERS, WITH_TABLE, is_adversary
+from treewarden.reports.document.parts import Accepted, Finding
+from treewarden.reports.document.words import listed
 
 LIKEWISE = {
     WITH_OTHERS: "The same of other releases, with all that all releases tell",

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from reports.document.parts import TreeNode
-from reports.figures.selection import select
+from treewarden.reports.document.parts import TreeNode
+from treewarden.reports.figures.selection import select
 
 OPEN_LEVELS = 3
 """So many levels are unfolded at first."""

@@ -7,17 +7,17 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from ppdm_models.tree.column import brief
-from reports.document.words import is_command, printable
-from reports.figures.adversary_rows import lack_rows
-from reports.figures.of_releases import told_once
-from reports.figures.untold import told_apart, untold_together
+from treewarden.ppdm_models.tree.column import brief
+from treewarden.reports.document.words import is_command, printable
+from treewarden.reports.figures.adversary_rows import lack_rows
+from treewarden.reports.figures.of_releases import told_once
+from treewarden.reports.figures.untold import told_apart, untold_together
 
 
 def environment() -> Environment:
     """Return what finds the templates, and prints every name escaped; a template that asks for nothing known fails."""
     found = Environment(
-        loader=PackageLoader("reports", "templates"),
+        loader=PackageLoader("treewarden.reports", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

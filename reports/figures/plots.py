@@ -15,9 +15,9 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from reports.document.document import Attempt, Repair
-from reports.document.parts import Certainty, Divergence, Ensemble, Level, Number
-from reports.document.words import Word, printable
+from treewarden.reports.document.document import Attempt, Repair
+from treewarden.reports.document.parts import Certainty, Divergence, Ensemble, Level, Number
+from treewarden.reports.document.words import Word, printable
 
 INK = "#1f2933"
 FAINT = "#9aa5b1"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policies.severity import Severity
-from reports.document.document import Document
-from reports.document.parts import Finding, Level, Place
-from reports.document.words import Word, sentence
-from reports.figures.assumed_rows import assumed_items, summary_of
-from reports.figures.filing import Block, Cell, Items, Table, Words
+from treewarden.policies.severity import Severity
+from treewarden.reports.document.document import Document
+from treewarden.reports.document.parts import Finding, Level, Place
+from treewarden.reports.document.words import Word, sentence
+from treewarden.reports.figures.assumed_rows import assumed_items, summary_of
+from treewarden.reports.figures.filing import Block, Cell, Items, Table, Words
 
 GRAVITY: tuple[Severity, ...] = ("note", "warning", "error")
 LEFT_OUT = "left out"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from reports.document.parts import TreeNode
-from reports.document.words import counted
+from treewarden.reports.document.parts import TreeNode
+from treewarden.reports.document.words import counted
 
 MOST_LEAVES = 150
 

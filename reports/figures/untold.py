@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from reports.document.parts import Reading
+from treewarden.reports.document.parts import Reading
 
 FEWEST = 3
 """So many readings that one reason kept from being taken are told in one line."""

@@ -7,11 +7,11 @@ import pkgutil
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
-from ppdm_models.errors import OutputError
-from reports.building.entry import gate_of_one
-from reports.document.document import Document
-from reports.document.gate import Gate
-from reports.document.randomised import RandomisedDocument
+from treewarden.ppdm_models.errors import OutputError
+from treewarden.reports.building.entry import gate_of_one
+from treewarden.reports.document.document import Document
+from treewarden.reports.document.gate import Gate
+from treewarden.reports.document.randomised import RandomisedDocument
 
 
 class Renderer(ABC):

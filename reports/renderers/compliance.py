@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from reports.document.document import Document
-from reports.figures.compliance import filing
-from reports.figures.pages import environment
-from reports.renderers import Renderer
+from treewarden.reports.document.document import Document
+from treewarden.reports.figures.compliance import filing
+from treewarden.reports.figures.pages import environment
+from treewarden.reports.renderers import Renderer
 
 
 class ComplianceRenderer(Renderer):

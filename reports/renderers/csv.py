@@ -6,11 +6,11 @@ import csv
 import io
 from collections.abc import Iterator
 
-from reports.document.gate import Gate
-from reports.document.randomised import Column, RandomisedDocument
-from reports.document.words import printable
-from reports.figures.gate_rows import GateRow, gate_rows
-from reports.renderers import GateRenderer, RandomisedRenderer
+from treewarden.reports.document.gate import Gate
+from treewarden.reports.document.randomised import Column, RandomisedDocument
+from treewarden.reports.document.words import printable
+from treewarden.reports.figures.gate_rows import GateRow, gate_rows
+from treewarden.reports.renderers import GateRenderer, RandomisedRenderer
 
 COLUMNS = (
     "model",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from reports.document.gate import Gate
-from reports.document.words import counted, printable
-from reports.figures.gate_rows import GateRow, gate_rows, in_words, open_and_accepted
-from reports.renderers import GateRenderer
+from treewarden.reports.document.gate import Gate
+from treewarden.reports.document.words import counted, printable
+from treewarden.reports.figures.gate_rows import GateRow, gate_rows, in_words, open_and_accepted
+from treewarden.reports.renderers import GateRenderer
 
 SHOWN = 10
 """GitHub shows so many annotations of a kind per step."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 
-from reports.building.entry import NO_AUDIT
-from reports.document.gate import Gate
-from reports.document.words import printable
-from reports.figures.gate_rows import GateRow, gate_rows
-from reports.renderers import GateRenderer
+from treewarden.reports.building.entry import NO_AUDIT
+from treewarden.reports.document.gate import Gate
+from treewarden.reports.document.words import printable
+from treewarden.reports.figures.gate_rows import GateRow, gate_rows
+from treewarden.reports.renderers import GateRenderer
 
 
 class GitlabRenderer(GateRenderer):

@@ -6,20 +6,26 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from policies.severity import counts
-from reports.document.document import Document
-from reports.document.gate import Gate
-from reports.document.randomised import RandomisedDocument
-from reports.figures.adversary_rows import COLUMNS, adversary_notes, adversary_rows
-from reports.figures.assumed_rows import summary_of
-from reports.figures.attempts import tells_accuracy
-from reports.figures.drawing import Drawing, draw
-from reports.figures.gate_rows import GateRow, basis_words, gate_rows, in_words, open_and_accepted
-from reports.figures.histograms import histogram
-from reports.figures.outline import outline
-from reports.figures.pages import environment
-from reports.figures.plots import certainty, divergence, levels, over_trees, tradeoff
-from reports.renderers import GateRenderer, RandomisedRenderer
+from treewarden.policies.severity import counts
+from treewarden.reports.document.document import Document
+from treewarden.reports.document.gate import Gate
+from treewarden.reports.document.randomised import RandomisedDocument
+from treewarden.reports.figures.adversary_rows import COLUMNS, adversary_notes, adversary_rows
+from treewarden.reports.figures.assumed_rows import summary_of
+from treewarden.reports.figures.attempts import tells_accuracy
+from treewarden.reports.figures.drawing import Drawing, draw
+from treewarden.reports.figures.gate_rows import (
+    GateRow,
+    basis_words,
+    gate_rows,
+    in_words,
+    open_and_accepted,
+)
+from treewarden.reports.figures.histograms import histogram
+from treewarden.reports.figures.outline import outline
+from treewarden.reports.figures.pages import environment
+from treewarden.reports.figures.plots import certainty, divergence, levels, over_trees, tradeoff
+from treewarden.reports.renderers import GateRenderer, RandomisedRenderer
 
 MOST_PLACES = 5
 MOST_FINDINGS = 20

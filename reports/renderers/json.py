@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from reports.document.document import Document
-from reports.document.gate import Gate
-from reports.document.parts import as_json
-from reports.document.randomised import RandomisedDocument
-from reports.renderers import GateRenderer, RandomisedRenderer
+from treewarden.reports.document.document import Document
+from treewarden.reports.document.gate import Gate
+from treewarden.reports.document.parts import as_json
+from treewarden.reports.document.randomised import RandomisedDocument
+from treewarden.reports.renderers import GateRenderer, RandomisedRenderer
 
 
 class JsonRenderer(GateRenderer, RandomisedRenderer):

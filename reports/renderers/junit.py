@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from lxml import etree
 
-from policies.severity import counts
-from reports.building.entry import NO_AUDIT
-from reports.document.gate import ClauseOutcome, Entry, Gate
-from reports.document.words import printable
-from reports.figures.gate_rows import ACCEPTED, GateRow, gate_rows
-from reports.renderers import GateRenderer
+from treewarden.policies.severity import counts
+from treewarden.reports.building.entry import NO_AUDIT
+from treewarden.reports.document.gate import ClauseOutcome, Entry, Gate
+from treewarden.reports.document.words import printable
+from treewarden.reports.figures.gate_rows import ACCEPTED, GateRow, gate_rows
+from treewarden.reports.renderers import GateRenderer
 
 
 class JunitRenderer(GateRenderer):

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from reports.document.gate import Entry, Gate
-from reports.document.words import counted
-from reports.figures.assumed_rows import assumed_words
-from reports.figures.gate_rows import (
+from treewarden.reports.document.gate import Entry, Gate
+from treewarden.reports.document.words import counted
+from treewarden.reports.figures.assumed_rows import assumed_words
+from treewarden.reports.figures.gate_rows import (
     GateRow,
     basis_words,
     gate_rows,
     in_words,
     open_and_accepted,
 )
-from reports.figures.markdown import marked
-from reports.renderers import GateRenderer
+from treewarden.reports.figures.markdown import marked
+from treewarden.reports.renderers import GateRenderer
 
 MOST = 25
 """So many findings are told of a model, and of the most models that fit what GitHub takes of a summary (1 MiB)."""

@@ -9,11 +9,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from ppdm_models.errors import OutputError
-from reports.document.document import Document
-from reports.figures.compliance import filing
-from reports.figures.glyphs import breakable, drawable
-from reports.renderers import Renderer
+from treewarden.ppdm_models.errors import OutputError
+from treewarden.reports.document.document import Document
+from treewarden.reports.figures.compliance import filing
+from treewarden.reports.figures.glyphs import breakable, drawable
+from treewarden.reports.renderers import Renderer
 
 STANDARD = "ua-1"
 TEMPLATES = Path(__file__).parent.parent / "templates"

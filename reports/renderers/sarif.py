@@ -8,13 +8,13 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 from urllib.parse import quote
 
-from policies.severity import counts
-from reports.building.entry import NO_AUDIT
-from reports.document.gate import Entry, Gate, Outcome, Rule
-from reports.document.words import printable, sentence
-from reports.figures.gate_rows import GateRow, gate_rows, in_words
-from reports.figures.markdown import marked
-from reports.renderers import GateRenderer
+from treewarden.policies.severity import counts
+from treewarden.reports.building.entry import NO_AUDIT
+from treewarden.reports.document.gate import Entry, Gate, Outcome, Rule
+from treewarden.reports.document.words import printable, sentence
+from treewarden.reports.figures.gate_rows import GateRow, gate_rows, in_words
+from treewarden.reports.figures.markdown import marked
+from treewarden.reports.renderers import GateRenderer
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

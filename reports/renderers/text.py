@@ -5,19 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from reports.document.document import Document
-from reports.document.gate import Gate
-from reports.document.parts import Accepted, Finding, Release
-from reports.document.randomised import RandomisedDocument
-from reports.document.words import WIDTH, count, is_command, printable, wrapped
-from reports.figures.adversary_rows import adversary_lines
-from reports.figures.assumed_rows import assumed_lines, assumed_words
-from reports.figures.attempts import advice_lines, attempt_lines
-from reports.figures.columns import column_lines
-from reports.figures.gate_rows import GateRow, basis_words, gate_rows, in_words, open_and_accepted
-from reports.figures.of_releases import told_once
-from reports.figures.untold import told_apart, untold_together
-from reports.renderers import GateRenderer, RandomisedRenderer
+from treewarden.reports.document.document import Document
+from treewarden.reports.document.gate import Gate
+from treewarden.reports.document.parts import Accepted, Finding, Release
+from treewarden.reports.document.randomised import RandomisedDocument
+from treewarden.reports.document.words import WIDTH, count, is_command, printable, wrapped
+from treewarden.reports.figures.adversary_rows import adversary_lines
+from treewarden.reports.figures.assumed_rows import assumed_lines, assumed_words
+from treewarden.reports.figures.attempts import advice_lines, attempt_lines
+from treewarden.reports.figures.columns import column_lines
+from treewarden.reports.figures.gate_rows import (
+    GateRow,
+    basis_words,
+    gate_rows,
+    in_words,
+    open_and_accepted,
+)
+from treewarden.reports.figures.of_releases import told_once
+from treewarden.reports.figures.untold import told_apart, untold_together
+from treewarden.reports.renderers import GateRenderer, RandomisedRenderer
 
 MOST_PLACES = 3
 MOST_AT_A_GLANCE = 5

@@ -9,13 +9,13 @@ from typing import Annotated, Any
 from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
 
-from service.cases.recognising import Use, by_session, by_token, note_use
-from service.database.engine import KEPT_CONNECTIONS
-from service.errors import NotSignedInError, UnavailableError
-from service.people.permissions import Permission
-from service.people.principal import Principal
-from service.settings import Settings
-from service.site import Site, Unit
+from treewarden.service.cases.recognising import Use, by_session, by_token, note_use
+from treewarden.service.database.engine import KEPT_CONNECTIONS
+from treewarden.service.errors import NotSignedInError, UnavailableError
+from treewarden.service.people.permissions import Permission
+from treewarden.service.people.principal import Principal
+from treewarden.service.settings import Settings
+from treewarden.service.site import Site, Unit
 
 COOKIE = "treewarden_session"
 BEARER = "bearer "

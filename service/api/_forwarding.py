@@ -10,7 +10,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from service.settings import Settings
+from treewarden.service.settings import Settings
 
 LOG = structlog.get_logger(__name__)
 LONGEST = 64

@@ -9,16 +9,16 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.api._asking import COOKIE
-from service.api._problems import problem_of
-from service.errors import (
+from treewarden.service.api._asking import COOKIE
+from treewarden.service.api._problems import problem_of
+from treewarden.service.errors import (
     ForbiddenError,
     InvalidError,
     ServiceError,
     TooLargeError,
     WrongKindError,
 )
-from service.settings import Settings
+from treewarden.service.settings import Settings
 
 SAFE = ("GET", "HEAD", "OPTIONS")
 STREAMED = re.compile(r"PUT /api/v1/blobs/[^/]*|POST /submit")

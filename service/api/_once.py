@@ -16,11 +16,19 @@ from fastapi.responses import Response
 from fastapi.routing import APIRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.api._asking import the_principal, the_site
-from service.cases.idempotent import LONGEST, WHERE, Answer, Claim, claim, give_back, keep
-from service.errors import InvalidError
-from service.people.permissions import Permission
-from service.site import Site, Unit
+from treewarden.service.api._asking import the_principal, the_site
+from treewarden.service.cases.idempotent import (
+    LONGEST,
+    WHERE,
+    Answer,
+    Claim,
+    claim,
+    give_back,
+    keep,
+)
+from treewarden.service.errors import InvalidError
+from treewarden.service.people.permissions import Permission
+from treewarden.service.site import Site, Unit
 
 KEPT = ("content-type", "location", "etag")
 REFUSED = 400

@@ -13,8 +13,8 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException
 
-from reports.document.words import printable
-from service.errors import NotSignedInError, ServiceError, TooManyError
+from treewarden.reports.document.words import printable
+from treewarden.service.errors import NotSignedInError, ServiceError, TooManyError
 
 MEDIA_TYPE = "application/problem+json"
 URN = "urn:treewarden:problem:"

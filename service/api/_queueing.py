@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from service.api._asking import cookie_name
-from service.api._forwarding import address_of
-from service.api._problems import problem_of
-from service.cases.attempts import network_of
-from service.cases.browsers import KnownBrowser, read_browsers
-from service.errors import TooManyError
-from service.site import Site
+from treewarden.service.api._asking import cookie_name
+from treewarden.service.api._forwarding import address_of
+from treewarden.service.api._problems import problem_of
+from treewarden.service.cases.attempts import network_of
+from treewarden.service.cases.browsers import KnownBrowser, read_browsers
+from treewarden.service.errors import TooManyError
+from treewarden.service.site import Site
 
 PATH = "/sign-in"
 BROWSER = "treewarden_browser_"

@@ -6,12 +6,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 
-from service.api._asking import Reading, Who, Writing, asks, reads
-from service.api._once import takes_no_key
-from service.cases import people
-from service.people.permissions import Permission
-from service.schemas.base import Id, Page, Wanted
-from service.schemas.people import (
+from treewarden.service.api._asking import Reading, Who, Writing, asks, reads
+from treewarden.service.api._once import takes_no_key
+from treewarden.service.cases import people
+from treewarden.service.people.permissions import Permission
+from treewarden.service.schemas.base import Id, Page, Wanted
+from treewarden.service.schemas.people import (
     Account,
     Changed,
     LeastPack,

@@ -9,14 +9,14 @@ from anyio import sleep, to_thread
 from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from service.api._asking import AtSite, Reading, Who, Writing, asks, reads
-from service.api._once import Once
-from service.cases import audits
-from service.people.permissions import Permission
-from service.people.principal import Principal
-from service.schemas.audits import Audit, Finding, NewAudit, Progress, WantedAudits
-from service.schemas.base import Id, Page, Wanted
-from service.site import Site
+from treewarden.service.api._asking import AtSite, Reading, Who, Writing, asks, reads
+from treewarden.service.api._once import Once
+from treewarden.service.cases import audits
+from treewarden.service.people.permissions import Permission
+from treewarden.service.people.principal import Principal
+from treewarden.service.schemas.audits import Audit, Finding, NewAudit, Progress, WantedAudits
+from treewarden.service.schemas.base import Id, Page, Wanted
+from treewarden.service.site import Site
 
 ROUTER = APIRouter(tags=["audits"], route_class=Once)
 ENDED = ("done", "error", "cancelled")

@@ -6,11 +6,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from service.api._asking import AtSite, Who, asks
-from service.api._uploading import plain_body
-from service.cases.blobs import Kind, most_of, put_blob
-from service.people.permissions import Permission
-from service.schemas.tables import Uploaded
+from treewarden.service.api._asking import AtSite, Who, asks
+from treewarden.service.api._uploading import plain_body
+from treewarden.service.cases.blobs import Kind, most_of, put_blob
+from treewarden.service.people.permissions import Permission
+from treewarden.service.schemas.tables import Uploaded
 
 ROUTER = APIRouter(tags=["uploads"])
 _BODY = {

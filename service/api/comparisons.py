@@ -6,11 +6,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from service.api._asking import Reading, Who, reads
-from service.cases.audit_comparing import compare_audits
-from service.people.permissions import Permission
-from service.schemas.base import Id
-from service.schemas.comparisons import AuditComparison
+from treewarden.service.api._asking import Reading, Who, reads
+from treewarden.service.cases.audit_comparing import compare_audits
+from treewarden.service.people.permissions import Permission
+from treewarden.service.schemas.base import Id
+from treewarden.service.schemas.comparisons import AuditComparison
 
 ROUTER = APIRouter(tags=["audits"])
 

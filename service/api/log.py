@@ -7,11 +7,11 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from fastapi.responses import StreamingResponse
 
-from service.api._asking import AtSite, Reading, Who, asks, reads
-from service.cases import log
-from service.people.permissions import Permission
-from service.schemas.base import Page, Wanted
-from service.schemas.telling import LogCheck, LogEntry
+from treewarden.service.api._asking import AtSite, Reading, Who, asks, reads
+from treewarden.service.cases import log
+from treewarden.service.people.permissions import Permission
+from treewarden.service.schemas.base import Page, Wanted
+from treewarden.service.schemas.telling import LogCheck, LogEntry
 
 ROUTER = APIRouter(tags=["log"])
 

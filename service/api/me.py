@@ -5,12 +5,12 @@ from __future__ import annotations
 from fastapi import APIRouter
 from sqlalchemy import select
 
-from service.api._asking import Reading, Who, Writing, asks, reads
-from service.cases import notices
-from service.database.tables import organisation
-from service.people.permissions import Permission
-from service.schemas.notices import NewNotices, Notices
-from service.schemas.people import Me
+from treewarden.service.api._asking import Reading, Who, Writing, asks, reads
+from treewarden.service.cases import notices
+from treewarden.service.database.tables import organisation
+from treewarden.service.people.permissions import Permission
+from treewarden.service.schemas.notices import NewNotices, Notices
+from treewarden.service.schemas.people import Me
 
 ROUTER = APIRouter(tags=["people"])
 

@@ -7,12 +7,19 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import StreamingResponse
 
-from service.api._asking import Reading, Who, Writing, asks, reads
-from service.api._once import Once
-from service.cases import comparing, models
-from service.people.permissions import Permission
-from service.schemas.base import Id, Page, Wanted
-from service.schemas.models import Comparison, Model, NewModel, NewVersion, Version, WantedModels
+from treewarden.service.api._asking import Reading, Who, Writing, asks, reads
+from treewarden.service.api._once import Once
+from treewarden.service.cases import comparing, models
+from treewarden.service.people.permissions import Permission
+from treewarden.service.schemas.base import Id, Page, Wanted
+from treewarden.service.schemas.models import (
+    Comparison,
+    Model,
+    NewModel,
+    NewVersion,
+    Version,
+    WantedModels,
+)
 
 ROUTER = APIRouter(tags=["models"], route_class=Once)
 

@@ -7,12 +7,12 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Response
 
-from service.api._asking import Reading, Who, Writing, asks, reads
-from service.api._once import Once
-from service.cases import policies
-from service.people.permissions import Permission
-from service.schemas.base import Page
-from service.schemas.policies import NewPack, Pack, PackDifference
+from treewarden.service.api._asking import Reading, Who, Writing, asks, reads
+from treewarden.service.api._once import Once
+from treewarden.service.cases import policies
+from treewarden.service.people.permissions import Permission
+from treewarden.service.schemas.base import Page
+from treewarden.service.schemas.policies import NewPack, Pack, PackDifference
 
 ROUTER = APIRouter(tags=["policies"], route_class=Once)
 TOML = "application/toml"

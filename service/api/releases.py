@@ -6,13 +6,13 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Response
 
-from service.api._asking import Reading, Who, Writing, asks, reads
-from service.api._once import Once
-from service.cases import file_gate, gating, releases
-from service.errors import InvalidError
-from service.people.permissions import Permission
-from service.schemas.base import Id, Page
-from service.schemas.releases import (
+from treewarden.service.api._asking import Reading, Who, Writing, asks, reads
+from treewarden.service.api._once import Once
+from treewarden.service.cases import file_gate, gating, releases
+from treewarden.service.errors import InvalidError
+from treewarden.service.people.permissions import Permission
+from treewarden.service.schemas.base import Id, Page
+from treewarden.service.schemas.releases import (
     GateAnswer,
     NewComment,
     NewRelease,

@@ -7,13 +7,13 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Response
 from fastapi.responses import StreamingResponse
 
-from service.api._asking import Reading, Who, Writing, asks, reads
-from service.api._once import Once
-from service.cases import repairs
-from service.people.permissions import Permission
-from service.schemas.audits import Audit
-from service.schemas.base import Id
-from service.schemas.repairs import NewRepair, Proposals, Repairs, Taken, Taking
+from treewarden.service.api._asking import Reading, Who, Writing, asks, reads
+from treewarden.service.api._once import Once
+from treewarden.service.cases import repairs
+from treewarden.service.people.permissions import Permission
+from treewarden.service.schemas.audits import Audit
+from treewarden.service.schemas.base import Id
+from treewarden.service.schemas.repairs import NewRepair, Proposals, Repairs, Taken, Taking
 
 ROUTER = APIRouter(tags=["repairs"], route_class=Once)
 Number = Annotated[int, Path(ge=1, le=10_000)]

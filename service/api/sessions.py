@@ -6,12 +6,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from service.api._asking import Reading, Who, Writing, asks, reads
-from service.cases.sessions import end_access, end_session, list_sessions
-from service.cases.tokens import list_tokens
-from service.people.permissions import Permission
-from service.schemas.base import Id, Page, Wanted
-from service.schemas.people import EndedAccess, Session, Token
+from treewarden.service.api._asking import Reading, Who, Writing, asks, reads
+from treewarden.service.cases.sessions import end_access, end_session, list_sessions
+from treewarden.service.cases.tokens import list_tokens
+from treewarden.service.people.permissions import Permission
+from treewarden.service.schemas.base import Id, Page, Wanted
+from treewarden.service.schemas.people import EndedAccess, Session, Token
 
 ROUTER = APIRouter(tags=["people"])
 

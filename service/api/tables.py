@@ -6,10 +6,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from service.api._asking import AtSite, Reading, Who, Writing, asks, reads
-from service.api._once import Once
-from service.cases.erasing import erase_files
-from service.cases.tables import (
+from treewarden.service.api._asking import AtSite, Reading, Who, Writing, asks, reads
+from treewarden.service.api._once import Once
+from treewarden.service.cases.erasing import erase_files
+from treewarden.service.cases.tables import (
     add_table,
     erase_table,
     get_table,
@@ -17,9 +17,9 @@ from service.cases.tables import (
     share_table,
     withdraw_table,
 )
-from service.people.permissions import Permission
-from service.schemas.base import Id, Page, Wanted
-from service.schemas.tables import NewShare, NewTable, TrainingTable
+from treewarden.service.people.permissions import Permission
+from treewarden.service.schemas.base import Id, Page, Wanted
+from treewarden.service.schemas.tables import NewShare, NewTable, TrainingTable
 
 ROUTER = APIRouter(tags=["tables"], route_class=Once)
 

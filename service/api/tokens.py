@@ -6,12 +6,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 
-from service.api._asking import Reading, Who, Writing, asks, reads
-from service.api._once import takes_no_key
-from service.cases.tokens import create_token, list_tokens, revoke_token
-from service.people.permissions import Permission
-from service.schemas.base import Id, Page, Wanted
-from service.schemas.people import MadeToken, NewToken, Token
+from treewarden.service.api._asking import Reading, Who, Writing, asks, reads
+from treewarden.service.api._once import takes_no_key
+from treewarden.service.cases.tokens import create_token, list_tokens, revoke_token
+from treewarden.service.people.permissions import Permission
+from treewarden.service.schemas.base import Id, Page, Wanted
+from treewarden.service.schemas.people import MadeToken, NewToken, Token
 
 ROUTER = APIRouter(tags=["people"], dependencies=[Depends(takes_no_key)])
 

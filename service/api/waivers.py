@@ -6,12 +6,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from service.api._asking import Reading, Who, Writing, asks, reads
-from service.api._once import Once
-from service.cases import waivers
-from service.people.permissions import Permission
-from service.schemas.base import Id, Page
-from service.schemas.policies import (
+from treewarden.service.api._asking import Reading, Who, Writing, asks, reads
+from treewarden.service.api._once import Once
+from treewarden.service.cases import waivers
+from treewarden.service.people.permissions import Permission
+from treewarden.service.schemas.base import Id, Page
+from treewarden.service.schemas.policies import (
     Deciding,
     Imported,
     NewWaiver,

@@ -6,13 +6,13 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 
-from service.api._asking import Reading, Who, Writing, asks, reads
-from service.api._once import takes_no_key
-from service.cases import webhooks
-from service.cases.workers import list_workers
-from service.people.permissions import Permission
-from service.schemas.base import Id, Page, Wanted
-from service.schemas.telling import Delivery, MadeWebhook, NewWebhook, Webhook, Worker
+from treewarden.service.api._asking import Reading, Who, Writing, asks, reads
+from treewarden.service.api._once import takes_no_key
+from treewarden.service.cases import webhooks
+from treewarden.service.cases.workers import list_workers
+from treewarden.service.people.permissions import Permission
+from treewarden.service.schemas.base import Id, Page, Wanted
+from treewarden.service.schemas.telling import Delivery, MadeWebhook, NewWebhook, Webhook, Worker
 
 ROUTER = APIRouter(tags=["operations"], dependencies=[Depends(takes_no_key)])
 

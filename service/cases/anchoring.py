@@ -17,11 +17,11 @@ import structlog
 from pydantic import Field, ValidationError
 from sqlalchemy import select
 
-from service.database.tables import log_entry, log_head, organisation
-from service.errors import SetupError, UnavailableError
-from service.ledger.events import Event, emit
-from service.schemas.base import Body, Digest, Id
-from service.site import Site, Unit
+from treewarden.service.database.tables import log_entry, log_head, organisation
+from treewarden.service.errors import SetupError, UnavailableError
+from treewarden.service.ledger.events import Event, emit
+from treewarden.service.schemas.base import Body, Digest, Id
+from treewarden.service.site import Site, Unit
 
 LOG = structlog.get_logger(__name__)
 

@@ -12,12 +12,12 @@ from datetime import timedelta
 import structlog
 from sqlalchemy import delete, func, insert, select, text
 
-from service.database.tables import sign_in_failure
-from service.errors import TooManyError
-from service.ids import new_id
-from service.ledger.log import record
-from service.people.tokens import digest_of
-from service.site import Site, Unit
+from treewarden.service.database.tables import sign_in_failure
+from treewarden.service.errors import TooManyError
+from treewarden.service.ids import new_id
+from treewarden.service.ledger.log import record
+from treewarden.service.people.tokens import digest_of
+from treewarden.service.site import Site, Unit
 
 LOG = structlog.get_logger(__name__)
 ATTEMPTS = 5

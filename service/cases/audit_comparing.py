@@ -7,16 +7,16 @@ from typing import Any
 
 from sqlalchemy import Row, select
 
-from reports.document.document import Document
-from reports.document.parts import Finding
-from service.cases.audit_shown import all_shown, audits_of
-from service.cases.documents import kept_document, kinds_for
-from service.database.tables import audit, data_table, finding
-from service.errors import ConflictError, InvalidError, NotFoundError
-from service.people.principal import Principal
-from service.schemas.comparisons import AuditComparison, ClauseChange, ReadingChange
-from service.schemas.models import Difference
-from service.site import Unit
+from treewarden.reports.document.document import Document
+from treewarden.reports.document.parts import Finding
+from treewarden.service.cases.audit_shown import all_shown, audits_of
+from treewarden.service.cases.documents import kept_document, kinds_for
+from treewarden.service.database.tables import audit, data_table, finding
+from treewarden.service.errors import ConflictError, InvalidError, NotFoundError
+from treewarden.service.people.principal import Principal
+from treewarden.service.schemas.comparisons import AuditComparison, ClauseChange, ReadingChange
+from treewarden.service.schemas.models import Difference
+from treewarden.service.site import Unit
 
 NO_REPORTS = "the reports of both are not kept, so clauses and readings cannot be compared; audit again for that"
 

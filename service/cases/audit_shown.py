@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Row, Select, and_, case, func, select
 
-from service.database.tables import (
+from treewarden.service.database.tables import (
     account,
     audit,
     data_table,
@@ -18,10 +18,10 @@ from service.database.tables import (
     model_version,
     report,
 )
-from service.people.permissions import Permission
-from service.people.principal import Principal
-from service.schemas.audits import Audit, Finding, ReportOf
-from service.site import Unit
+from treewarden.service.people.permissions import Permission
+from treewarden.service.people.principal import Principal
+from treewarden.service.schemas.audits import Audit, Finding, ReportOf
+from treewarden.service.site import Unit
 
 UNSHOWN = frozenset((audit.c.entry, audit.c.knowledge))
 """Columns that may be large, and that no list shows."""

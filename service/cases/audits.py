@@ -9,28 +9,28 @@ from typing import Any
 
 from sqlalchemy import Row, func, insert, select
 
-from audit.adversary.knowledge import read_knowledge
-from ppdm_models.errors import KnowledgeError
-from reports.building.problem import problem_of
-from reports.renderers import names, renderer
-from service.cases.audit_shown import (
+from treewarden.audit.adversary.knowledge import read_knowledge
+from treewarden.ppdm_models.errors import KnowledgeError
+from treewarden.reports.building.problem import problem_of
+from treewarden.reports.renderers import names, renderer
+from treewarden.service.cases.audit_shown import (
     all_shown,
     audits_of,
     finding_shown,
     shown,
     shown_state,
 )
-from service.cases.erasing import erase_files
-from service.cases.jobs import cancel_job
-from service.cases.models import get_version
-from service.cases.options import audit_options, check_columns
-from service.cases.paging import NEWEST, OLDEST, Order, narrowed, paged
-from service.cases.policies import chosen_pack, days_allowed
-from service.cases.queueing import queue_job
-from service.cases.quotas import check_waiting
-from service.cases.tables import claim_table
-from service.cases.waivers import in_force
-from service.database.tables import (
+from treewarden.service.cases.erasing import erase_files
+from treewarden.service.cases.jobs import cancel_job
+from treewarden.service.cases.models import get_version
+from treewarden.service.cases.options import audit_options, check_columns
+from treewarden.service.cases.paging import NEWEST, OLDEST, Order, narrowed, paged
+from treewarden.service.cases.policies import chosen_pack, days_allowed
+from treewarden.service.cases.queueing import queue_job
+from treewarden.service.cases.quotas import check_waiting
+from treewarden.service.cases.tables import claim_table
+from treewarden.service.cases.waivers import in_force
+from treewarden.service.database.tables import (
     account,
     audit,
     blob,
@@ -41,14 +41,14 @@ from service.database.tables import (
     model_version,
     report,
 )
-from service.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
-from service.ids import new_id
-from service.ledger.log import record
-from service.people.permissions import Permission
-from service.people.principal import Principal
-from service.schemas.audits import Audit, Finding, NewAudit, Progress, Sort
-from service.schemas.base import Page, Wanted
-from service.site import Unit
+from treewarden.service.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
+from treewarden.service.ids import new_id
+from treewarden.service.ledger.log import record
+from treewarden.service.people.permissions import Permission
+from treewarden.service.people.principal import Principal
+from treewarden.service.schemas.audits import Audit, Finding, NewAudit, Progress, Sort
+from treewarden.service.schemas.base import Page, Wanted
+from treewarden.service.site import Unit
 
 SEARCHED = (
     model.c.name,

@@ -10,14 +10,14 @@ from typing import Any, Literal
 from anyio.to_thread import run_sync
 from sqlalchemy import ColumnElement, Row, exists, insert, select, true, update
 
-from service.cases.quotas import check_stored, room
-from service.database.tables import blob, contributor, data_table
-from service.errors import InvalidError, NotFoundError, TooLargeError
-from service.ledger.log import record
-from service.people.principal import Principal
-from service.settings import Settings
-from service.site import Site, Unit
-from service.vault.receiving import Stored
+from treewarden.service.cases.quotas import check_stored, room
+from treewarden.service.database.tables import blob, contributor, data_table
+from treewarden.service.errors import InvalidError, NotFoundError, TooLargeError
+from treewarden.service.ledger.log import record
+from treewarden.service.people.principal import Principal
+from treewarden.service.settings import Settings
+from treewarden.service.site import Site, Unit
+from treewarden.service.vault.receiving import Stored
 
 Kind = Literal["model", "table"]
 

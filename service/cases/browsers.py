@@ -11,8 +11,8 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from service.errors import ServiceError
-from service.site import Site
+from treewarden.service.errors import ServiceError
+from treewarden.service.site import Site
 
 SECONDS = 365 * 24 * 3600
 MARK = "browser"

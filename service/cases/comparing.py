@@ -6,16 +6,16 @@ from typing import Any
 
 from sqlalchemy import Row, insert, select
 
-from service.cases.models import get_version
-from service.cases.queueing import queue_job
-from service.cases.quotas import check_waiting
-from service.cases.refusing import was_added
-from service.database.tables import audit, comparison, finding
-from service.errors import InvalidError, NotFoundError
-from service.ids import new_id
-from service.people.principal import Principal
-from service.schemas.models import Comparison, Difference
-from service.site import Unit
+from treewarden.service.cases.models import get_version
+from treewarden.service.cases.queueing import queue_job
+from treewarden.service.cases.quotas import check_waiting
+from treewarden.service.cases.refusing import was_added
+from treewarden.service.database.tables import audit, comparison, finding
+from treewarden.service.errors import InvalidError, NotFoundError
+from treewarden.service.ids import new_id
+from treewarden.service.people.principal import Principal
+from treewarden.service.schemas.models import Comparison, Difference
+from treewarden.service.site import Unit
 
 
 def compare(

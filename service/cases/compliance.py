@@ -5,12 +5,12 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Literal
 
-from reports.renderers import renderer
-from service.cases.documents import kept_document, kinds_for
-from service.cases.releases import get_release
-from service.errors import NotFoundError
-from service.people.principal import Principal
-from service.site import Unit
+from treewarden.reports.renderers import renderer
+from treewarden.service.cases.documents import kept_document, kinds_for
+from treewarden.service.cases.releases import get_release
+from treewarden.service.errors import NotFoundError
+from treewarden.service.people.principal import Principal
+from treewarden.service.site import Unit
 
 Form = Literal["html", "pdf"]
 RENDERERS = {"html": "compliance", "pdf": "pdf"}

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Row, select
 
-from service.database.tables import (
+from treewarden.service.database.tables import (
     audit,
     blob,
     finding,
@@ -23,11 +23,11 @@ from service.database.tables import (
     report,
     waiver,
 )
-from service.database.tables import review as reviews
-from service.ledger.events import Event, emit
-from service.ledger.log import digest_of, head_problem, record
-from service.ledger.seals import is_sealed, seal_of
-from service.site import Site, Unit
+from treewarden.service.database.tables import review as reviews
+from treewarden.service.ledger.events import Event, emit
+from treewarden.service.ledger.log import digest_of, head_problem, record
+from treewarden.service.ledger.seals import is_sealed, seal_of
+from treewarden.service.site import Site, Unit
 
 ADVICE = "let an administrator run: treewarden db check"
 FOUND = "contradiction.found"

@@ -7,11 +7,11 @@ from typing import Literal
 from pydantic import ValidationError
 from sqlalchemy import select
 
-from reports.document.document import Document
-from service.database.tables import blob, report
-from service.people.permissions import Permission
-from service.people.principal import Principal
-from service.site import Unit
+from treewarden.reports.document.document import Document
+from treewarden.service.database.tables import blob, report
+from treewarden.service.people.permissions import Permission
+from treewarden.service.people.principal import Principal
+from treewarden.service.site import Unit
 
 Kind = Literal["internal", "public"]
 

@@ -13,11 +13,11 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Row, exists, or_, select, update
 
-from service.database.tables import audit, blob, data_table, job, model_version
-from service.errors import UnavailableError
-from service.ledger.log import record
-from service.people.principal import Principal
-from service.site import Site, Unit
+from treewarden.service.database.tables import audit, blob, data_table, job, model_version
+from treewarden.service.errors import UnavailableError
+from treewarden.service.ledger.log import record
+from treewarden.service.people.principal import Principal
+from treewarden.service.site import Site, Unit
 
 LIVE = ("queued", "running")
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from sqlalchemy import select
 
-from service.cases.gating import EXITS, Outcome, gate_answer
-from service.database.tables import audit, model, model_version, release
-from service.people.principal import Principal
-from service.schemas.releases import GateAnswer
-from service.site import Unit
+from treewarden.service.cases.gating import EXITS, Outcome, gate_answer
+from treewarden.service.database.tables import audit, model, model_version, release
+from treewarden.service.people.principal import Principal
+from treewarden.service.schemas.releases import GateAnswer
+from treewarden.service.site import Unit
 
 UNKNOWN = "no file with this SHA-256 was uploaded; upload it, have it audited, and open a release"
 

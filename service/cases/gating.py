@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Row, exists, or_, select
 
-from service.cases.contradictions import ADVICE, contradiction_of
-from service.database.tables import (
+from treewarden.service.cases.contradictions import ADVICE, contradiction_of
+from treewarden.service.database.tables import (
     audit,
     model,
     model_version,
@@ -19,11 +19,11 @@ from service.database.tables import (
     review,
     waiver,
 )
-from service.errors import NotFoundError
-from service.ledger.seals import is_sealed
-from service.people.principal import Principal
-from service.schemas.releases import GateAnswer
-from service.site import Unit
+from treewarden.service.errors import NotFoundError
+from treewarden.service.ledger.seals import is_sealed
+from treewarden.service.people.principal import Principal
+from treewarden.service.schemas.releases import GateAnswer
+from treewarden.service.site import Unit
 
 Outcome = Literal["PASS", "FAIL", "UNDETERMINED", "NO AUDIT", "PENDING"]
 EXITS: dict[Outcome, Literal[0, 1, 3, 4] | None] = {

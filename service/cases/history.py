@@ -8,12 +8,12 @@ from typing import Any
 
 from sqlalchemy import Row, Text, cast, func, or_, select
 
-from service.cases.models import list_versions
-from service.database.tables import audit, finding
-from service.people.principal import Principal
-from service.schemas.base import Wanted
-from service.schemas.models import Version
-from service.site import Unit
+from treewarden.service.cases.models import list_versions
+from treewarden.service.database.tables import audit, finding
+from treewarden.service.people.principal import Principal
+from treewarden.service.schemas.base import Wanted
+from treewarden.service.schemas.models import Version
+from treewarden.service.site import Unit
 
 MOST = 12
 """So many versions are told of, the newest ones."""

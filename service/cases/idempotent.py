@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 from sqlalchemy import ColumnElement, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from service.database.tables import idempotency
-from service.errors import ConflictError, InvalidError
-from service.people.principal import Principal
-from service.site import Site, Unit
+from treewarden.service.database.tables import idempotency
+from treewarden.service.errors import ConflictError, InvalidError
+from treewarden.service.people.principal import Principal
+from treewarden.service.site import Site, Unit
 
 LONGEST = 200
 GIVEN_UP = timedelta(minutes=2)

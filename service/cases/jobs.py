@@ -7,13 +7,13 @@ from typing import Any
 
 from sqlalchemy import Row, select, update
 
-from service.cases.erasing import LIVE, Erased, finish_with_table
-from service.cases.queueing import add_event
-from service.database.tables import audit, job
-from service.errors import ConflictError
-from service.ledger.events import Event, emit
-from service.ledger.log import record
-from service.site import Unit
+from treewarden.service.cases.erasing import LIVE, Erased, finish_with_table
+from treewarden.service.cases.queueing import add_event
+from treewarden.service.database.tables import audit, job
+from treewarden.service.errors import ConflictError
+from treewarden.service.ledger.events import Event, emit
+from treewarden.service.ledger.log import record
+from treewarden.service.site import Unit
 
 NO_AUDIT = 4
 

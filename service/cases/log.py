@@ -11,17 +11,17 @@ from typing import Any
 
 from sqlalchemy import Row, Text, cast, select
 
-from reports.document.words import printable
-from service.cases.paging import narrowed
-from service.database.tables import log_entry
-from service.errors import InvalidError
-from service.ledger.log import FIRST, digest_of, head_problem
-from service.people.permissions import Permission
-from service.people.principal import Principal
-from service.schemas.base import Page, Wanted
-from service.schemas.telling import LogCheck, LogEntry, Sort
-from service.site import Site, Unit
-from service.unseen import shown_in_json
+from treewarden.reports.document.words import printable
+from treewarden.service.cases.paging import narrowed
+from treewarden.service.database.tables import log_entry
+from treewarden.service.errors import InvalidError
+from treewarden.service.ledger.log import FIRST, digest_of, head_problem
+from treewarden.service.people.permissions import Permission
+from treewarden.service.people.principal import Principal
+from treewarden.service.schemas.base import Page, Wanted
+from treewarden.service.schemas.telling import LogCheck, LogEntry, Sort
+from treewarden.service.site import Site, Unit
+from treewarden.service.unseen import shown_in_json
 
 PART = 500
 COLUMNS = tuple(LogEntry.model_fields)

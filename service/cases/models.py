@@ -7,19 +7,19 @@ from typing import Any
 
 from sqlalchemy import Row, Select, func, insert, select
 
-from service.cases.blobs import claim_blob
-from service.cases.paging import paged
-from service.cases.queueing import queue_job
-from service.cases.quotas import check_waiting
-from service.cases.refusing import was_added
-from service.database.tables import account, blob, model, model_version
-from service.errors import ConflictError, GoneError, NotFoundError
-from service.ids import new_id
-from service.ledger.log import record
-from service.people.principal import Principal
-from service.schemas.base import Page, Wanted
-from service.schemas.models import Model, NewModel, NewVersion, Version
-from service.site import Unit
+from treewarden.service.cases.blobs import claim_blob
+from treewarden.service.cases.paging import paged
+from treewarden.service.cases.queueing import queue_job
+from treewarden.service.cases.quotas import check_waiting
+from treewarden.service.cases.refusing import was_added
+from treewarden.service.database.tables import account, blob, model, model_version
+from treewarden.service.errors import ConflictError, GoneError, NotFoundError
+from treewarden.service.ids import new_id
+from treewarden.service.ledger.log import record
+from treewarden.service.people.principal import Principal
+from treewarden.service.schemas.base import Page, Wanted
+from treewarden.service.schemas.models import Model, NewModel, NewVersion, Version
+from treewarden.service.site import Unit
 
 
 def create_model(unit: Unit, who: Principal, new: NewModel) -> Model:

@@ -6,14 +6,14 @@ from datetime import timedelta
 
 from sqlalchemy import select, update
 
-from service.database.tables import account, mail
-from service.errors import ConflictError, InvalidError, TooManyError
-from service.ledger.events import Event
-from service.ledger.log import record
-from service.ledger.notices import queue_mail
-from service.people.principal import Principal
-from service.schemas.notices import NewNotices, Notices, SentMail
-from service.site import Unit
+from treewarden.service.database.tables import account, mail
+from treewarden.service.errors import ConflictError, InvalidError, TooManyError
+from treewarden.service.ledger.events import Event
+from treewarden.service.ledger.log import record
+from treewarden.service.ledger.notices import queue_mail
+from treewarden.service.people.principal import Principal
+from treewarden.service.schemas.notices import NewNotices, Notices, SentMail
+from treewarden.service.site import Unit
 
 PAUSE = timedelta(minutes=1)
 """How long somebody waits between two tests: an address is whoever's it says."""

@@ -9,11 +9,11 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from audit.options import AuditOptions
-from ppdm_models.records.matching import are_alike
-from service.cases.refusing import is_text
-from service.errors import InvalidError
+from treewarden.audit.options import AuditOptions
 from treewarden.jobs.gate.auditing import KINDS
+from treewarden.ppdm_models.records.matching import are_alike
+from treewarden.service.cases.refusing import is_text
+from treewarden.service.errors import InvalidError
 
 NOT_HERE = frozenset({"jobs", "solver", "levels"})
 """Options that are not for who submits: the service says how many processes an audit has, and with which solver."""

@@ -6,12 +6,12 @@ from datetime import date, timedelta
 
 from sqlalchemy import func, select
 
-from service.cases.audit_shown import shown_state
-from service.cases.parties import parties_of, why_own
-from service.database.tables import account, audit, model, model_version, release, waiver
-from service.people.principal import Principal
-from service.schemas.overview import Expiring, Failing, Overview, Waiting
-from service.site import Unit
+from treewarden.service.cases.audit_shown import shown_state
+from treewarden.service.cases.parties import parties_of, why_own
+from treewarden.service.database.tables import account, audit, model, model_version, release, waiver
+from treewarden.service.people.principal import Principal
+from treewarden.service.schemas.overview import Expiring, Failing, Overview, Waiting
+from treewarden.service.site import Unit
 
 SOON = timedelta(days=14)
 MOST = 20

@@ -8,10 +8,10 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Row, Select, and_, or_
 
-from service.errors import InvalidError
-from service.ids import is_id
-from service.schemas.base import Wanted
-from service.site import Unit
+from treewarden.service.errors import InvalidError
+from treewarden.service.ids import is_id
+from treewarden.service.schemas.base import Wanted
+from treewarden.service.site import Unit
 
 MOST_WORDS = 10
 NAME = "paged_by"

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Row, Select, and_, or_, select
 
-from service.database.tables import (
+from treewarden.service.database.tables import (
     account,
     audit,
     blob,
@@ -18,9 +18,9 @@ from service.database.tables import (
     model_version,
     release_party,
 )
-from service.people.permissions import ALLOWED, Permission, Role
-from service.people.principal import Principal
-from service.site import Unit
+from treewarden.service.people.permissions import ALLOWED, Permission, Role
+from treewarden.service.people.principal import Principal
+from treewarden.service.site import Unit
 
 PARTS: Mapping[str, str] = {
     "uploaded": "you uploaded this version",

@@ -7,19 +7,19 @@ from typing import Any
 from pydantic import ValidationError
 from sqlalchemy import Row, func, insert, select, update
 
-from service.cases.paging import paged
-from service.cases.policies import chosen_pack
-from service.cases.refusing import was_added
-from service.cases.sessions import end_sessions, revoke_tokens
-from service.database.tables import account, organisation
-from service.errors import ConflictError, InvalidError, NotFoundError
-from service.ids import new_id
-from service.ledger.log import record
-from service.people import passwords
-from service.people.permissions import ALLOWED, Role
-from service.people.principal import Principal
-from service.schemas.base import Page, Wanted
-from service.schemas.people import (
+from treewarden.service.cases.paging import paged
+from treewarden.service.cases.policies import chosen_pack
+from treewarden.service.cases.refusing import was_added
+from treewarden.service.cases.sessions import end_sessions, revoke_tokens
+from treewarden.service.database.tables import account, organisation
+from treewarden.service.errors import ConflictError, InvalidError, NotFoundError
+from treewarden.service.ids import new_id
+from treewarden.service.ledger.log import record
+from treewarden.service.people import passwords
+from treewarden.service.people.permissions import ALLOWED, Role
+from treewarden.service.people.principal import Principal
+from treewarden.service.schemas.base import Page, Wanted
+from treewarden.service.schemas.people import (
     Account,
     Changed,
     LeastPack,
@@ -28,7 +28,7 @@ from service.schemas.people import (
     Organisation,
     Retention,
 )
-from service.site import Unit
+from treewarden.service.site import Unit
 
 DEFAULT = "default"
 CHECKLIST = (

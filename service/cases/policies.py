@@ -10,21 +10,21 @@ from typing import Any, Literal
 
 from sqlalchemy import Row, func, insert, select
 
-from policies.comparing import Strictness, compared
-from policies.explaining.sentences import difference_text, explained
-from policies.explaining.written import toml as written
-from policies.pack import Pack as Policy
-from policies.pack import load_pack, read_over, read_pack
-from policies.shipped import shipped_packs
-from ppdm_models.errors import PolicyError
-from service.cases.refusing import is_text, was_added
-from service.database.tables import account, pack, pack_version
-from service.errors import ConflictError, InvalidError, NotFoundError, as_invalid
-from service.ids import new_id
-from service.ledger.log import record
-from service.people.principal import Principal
-from service.schemas.policies import NewPack, Pack, PackDifference
-from service.site import Unit
+from treewarden.policies.comparing import Strictness, compared
+from treewarden.policies.explaining.sentences import difference_text, explained
+from treewarden.policies.explaining.written import toml as written
+from treewarden.policies.pack import Pack as Policy
+from treewarden.policies.pack import load_pack, read_over, read_pack
+from treewarden.policies.shipped import shipped_packs
+from treewarden.ppdm_models.errors import PolicyError
+from treewarden.service.cases.refusing import is_text, was_added
+from treewarden.service.database.tables import account, pack, pack_version
+from treewarden.service.errors import ConflictError, InvalidError, NotFoundError, as_invalid
+from treewarden.service.ids import new_id
+from treewarden.service.ledger.log import record
+from treewarden.service.people.principal import Principal
+from treewarden.service.schemas.policies import NewPack, Pack, PackDifference
+from treewarden.service.site import Unit
 
 MOST_UNDERSTOOD = 64
 """So many texts of packs are kept as they were understood."""

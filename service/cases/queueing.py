@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sqlalchemy import func, insert, select
 
-from service.database.tables import job, job_event
-from service.ids import new_id
-from service.site import Unit
+from treewarden.service.database.tables import job, job_event
+from treewarden.service.ids import new_id
+from treewarden.service.site import Unit
 
 
 def queue_job(unit: Unit, organisation_id: str, kind: str, subject_id: str) -> str:

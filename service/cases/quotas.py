@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from sqlalchemy import func, select
 
-from service.database.tables import blob, data_table, job
-from service.errors import TooLargeError, TooManyError
-from service.people.principal import Principal
-from service.site import Site, Unit
+from treewarden.service.database.tables import blob, data_table, job
+from treewarden.service.errors import TooLargeError, TooManyError
+from treewarden.service.people.principal import Principal
+from treewarden.service.site import Site, Unit
 
 
 def check_waiting(unit: Unit, who: Principal) -> None:

@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Row, func, select, update
 
-from service.database.tables import account, session, token
-from service.errors import NotSignedInError
-from service.people.permissions import ALLOWED, Permission, Role
-from service.people.principal import Principal
-from service.people.tokens import digest_of
-from service.site import Site, Unit
+from treewarden.service.database.tables import account, session, token
+from treewarden.service.errors import NotSignedInError
+from treewarden.service.people.permissions import ALLOWED, Permission, Role
+from treewarden.service.people.principal import Principal
+from treewarden.service.people.tokens import digest_of
+from treewarden.service.site import Site, Unit
 
 NOTED_EVERY = timedelta(minutes=1)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Insert
 from sqlalchemy.exc import IntegrityError
 
-from service.site import Unit
+from treewarden.service.site import Unit
 
 
 def is_text(text: str) -> bool:

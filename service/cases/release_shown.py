@@ -8,11 +8,11 @@ from typing import Any
 
 from sqlalchemy import Row, Select, select
 
-from service.cases.contradictions import ADVICE, contradiction_of
-from service.cases.gating import lapsed, waivers_by_id
-from service.cases.parties import deciders_of, parties_of, why_own
-from service.cases.policies import Compared, compare_with_least
-from service.database.tables import (
+from treewarden.service.cases.contradictions import ADVICE, contradiction_of
+from treewarden.service.cases.gating import lapsed, waivers_by_id
+from treewarden.service.cases.parties import deciders_of, parties_of, why_own
+from treewarden.service.cases.policies import Compared, compare_with_least
+from treewarden.service.database.tables import (
     account,
     audit,
     comment,
@@ -22,11 +22,11 @@ from service.database.tables import (
     pack_version,
     release,
 )
-from service.database.tables import review as reviews
-from service.people.permissions import Permission
-from service.people.principal import Principal
-from service.schemas.releases import Check, Comment, Party, Release, Review
-from service.site import Unit
+from treewarden.service.database.tables import review as reviews
+from treewarden.service.people.permissions import Permission
+from treewarden.service.people.principal import Principal
+from treewarden.service.schemas.releases import Check, Comment, Party, Release, Review
+from treewarden.service.site import Unit
 
 UNDECIDED = ("open", "changes")
 UPLOADER, OPENER = account.alias("uploader"), account.alias("opener")

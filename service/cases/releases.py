@@ -7,11 +7,11 @@ from typing import Any
 
 from sqlalchemy import Row, func, insert, select, update
 
-from service.cases.contradictions import ADVICE, contradiction_of
-from service.cases.gating import gate_answer
-from service.cases.paging import NEWEST, OLDEST, Order, narrowed, paged
-from service.cases.parties import parties_of, why_own
-from service.cases.release_shown import (
+from treewarden.service.cases.contradictions import ADVICE, contradiction_of
+from treewarden.service.cases.gating import gate_answer
+from treewarden.service.cases.paging import NEWEST, OLDEST, Order, narrowed, paged
+from treewarden.service.cases.parties import parties_of, why_own
+from treewarden.service.cases.release_shown import (
     AGREES,
     AUTOMATIC,
     LEAST,
@@ -23,7 +23,7 @@ from service.cases.release_shown import (
     releases_of,
     shown,
 )
-from service.database.tables import (
+from treewarden.service.database.tables import (
     audit,
     comment,
     model,
@@ -31,23 +31,23 @@ from service.database.tables import (
     organisation,
     release,
 )
-from service.database.tables import review as reviews
-from service.errors import ConflictError, ForbiddenError, NotFoundError, StaleError
-from service.ids import new_id
-from service.ledger.events import Event, emit
-from service.ledger.log import record
-from service.ledger.seals import seal_of
-from service.people.permissions import Permission
-from service.people.principal import Principal
-from service.schemas.base import Page, Wanted
-from service.schemas.releases import (
+from treewarden.service.database.tables import review as reviews
+from treewarden.service.errors import ConflictError, ForbiddenError, NotFoundError, StaleError
+from treewarden.service.ids import new_id
+from treewarden.service.ledger.events import Event, emit
+from treewarden.service.ledger.log import record
+from treewarden.service.ledger.seals import seal_of
+from treewarden.service.people.permissions import Permission
+from treewarden.service.people.principal import Principal
+from treewarden.service.schemas.base import Page, Wanted
+from treewarden.service.schemas.releases import (
     NewComment,
     NewRelease,
     NewReview,
     Release,
     Sort,
 )
-from service.site import Unit
+from treewarden.service.site import Unit
 
 SEARCHED = (
     release.c.title,
@@ -203,7 +203,7 @@ def review(
 
     Raises:
         NotFoundError: the organisation has no such release.
-        ForbiddenError: it is the own of who decides; ``service.cases.parties`` says when.
+        ForbiddenError: it is the own of who decides; ``treewarden.service.cases.parties`` says when.
         ConflictError: it is decided already, or something that an approval needs is not met.
         StaleError: the release was changed meanwhile.
     """

@@ -8,24 +8,38 @@ from typing import Any
 
 from sqlalchemy import Row, insert, select, update
 
-from service.cases.audit_shown import all_shown, audits_of
-from service.cases.audits import get_audit, submit
-from service.cases.erasing import locked_table
-from service.cases.models import add_version
-from service.cases.queueing import queue_job
-from service.cases.quotas import check_waiting
-from service.cases.tables import add_table, claim_table, get_table
-from service.database.tables import audit, blob, data_table, model, model_version, proposal
-from service.errors import ConflictError, ForbiddenError, NotFoundError, ServiceError
-from service.ids import new_id
-from service.ledger.log import record
-from service.people.permissions import Permission
-from service.people.principal import Principal
-from service.schemas.audits import Audit, NewAudit
-from service.schemas.models import NewVersion
-from service.schemas.repairs import NewRepair, Proposal, Proposals, Repairs, Taken, Taking
-from service.schemas.tables import NewTable
-from service.site import Unit
+from treewarden.service.cases.audit_shown import all_shown, audits_of
+from treewarden.service.cases.audits import get_audit, submit
+from treewarden.service.cases.erasing import locked_table
+from treewarden.service.cases.models import add_version
+from treewarden.service.cases.queueing import queue_job
+from treewarden.service.cases.quotas import check_waiting
+from treewarden.service.cases.tables import add_table, claim_table, get_table
+from treewarden.service.database.tables import (
+    audit,
+    blob,
+    data_table,
+    model,
+    model_version,
+    proposal,
+)
+from treewarden.service.errors import ConflictError, ForbiddenError, NotFoundError, ServiceError
+from treewarden.service.ids import new_id
+from treewarden.service.ledger.log import record
+from treewarden.service.people.permissions import Permission
+from treewarden.service.people.principal import Principal
+from treewarden.service.schemas.audits import Audit, NewAudit
+from treewarden.service.schemas.models import NewVersion
+from treewarden.service.schemas.repairs import (
+    NewRepair,
+    Proposal,
+    Proposals,
+    Repairs,
+    Taken,
+    Taking,
+)
+from treewarden.service.schemas.tables import NewTable
+from treewarden.service.site import Unit
 
 LIVE = ("queued", "running")
 SAME = (

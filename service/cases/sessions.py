@@ -8,18 +8,18 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Row, Select, delete, insert, select, true, update
 
-from service.cases.paging import paged
-from service.cases.recognising import by_session, is_live
-from service.database.tables import account, session, token
-from service.errors import NotFoundError
-from service.ids import new_id
-from service.ledger.log import record
-from service.people.permissions import Permission
-from service.people.principal import Principal
-from service.people.tokens import digest_of, new_secret
-from service.schemas.base import Page, Wanted
-from service.schemas.people import EndedAccess, Session
-from service.site import Unit
+from treewarden.service.cases.paging import paged
+from treewarden.service.cases.recognising import by_session, is_live
+from treewarden.service.database.tables import account, session, token
+from treewarden.service.errors import NotFoundError
+from treewarden.service.ids import new_id
+from treewarden.service.ledger.log import record
+from treewarden.service.people.permissions import Permission
+from treewarden.service.people.principal import Principal
+from treewarden.service.people.tokens import digest_of, new_secret
+from treewarden.service.schemas.base import Page, Wanted
+from treewarden.service.schemas.people import EndedAccess, Session
+from treewarden.service.site import Unit
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from typing import Any
 
 from sqlalchemy import Row, case, select, update
 
-from service.account_names import name_key, normalize_name
-from service.cases.attempts import (
+from treewarden.service.account_names import name_key, normalize_name
+from treewarden.service.cases.attempts import (
     ATTEMPTS_FROM_ADDRESS,
     ATTEMPTS_FROM_ANYWHERE,
     FailedAttempt,
@@ -19,21 +19,21 @@ from service.cases.attempts import (
     network_of,
     take_back,
 )
-from service.cases.browsers import KnownBrowser
-from service.cases.refusing import is_text
-from service.cases.sessions import SignedIn, begin_session, end_sessions
-from service.database.tables import account, organisation
-from service.errors import (
+from treewarden.service.cases.browsers import KnownBrowser
+from treewarden.service.cases.refusing import is_text
+from treewarden.service.cases.sessions import SignedIn, begin_session, end_sessions
+from treewarden.service.database.tables import account, organisation
+from treewarden.service.errors import (
     ConflictError,
     ForbiddenError,
     InvalidError,
     NotSignedInError,
     TooManyError,
 )
-from service.ledger.log import record
-from service.people import passwords
-from service.people.principal import Principal
-from service.site import Site, Unit
+from treewarden.service.ledger.log import record
+from treewarden.service.people import passwords
+from treewarden.service.people.principal import Principal
+from treewarden.service.site import Site, Unit
 
 
 @dataclass(frozen=True, slots=True)

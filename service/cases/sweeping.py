@@ -11,10 +11,17 @@ from datetime import timedelta
 
 from sqlalchemy import Select, delete, exists, select, update
 
-from service.cases.attempts import WITHIN
-from service.cases.erasing import LIVE, Erased, erase_blob, erase_files, erase_row, locked_table
-from service.cases.recognising import is_live
-from service.database.tables import (
+from treewarden.service.cases.attempts import WITHIN
+from treewarden.service.cases.erasing import (
+    LIVE,
+    Erased,
+    erase_blob,
+    erase_files,
+    erase_row,
+    locked_table,
+)
+from treewarden.service.cases.recognising import is_live
+from treewarden.service.database.tables import (
     audit,
     blob,
     data_table,
@@ -27,11 +34,11 @@ from service.database.tables import (
     session,
     sign_in_failure,
 )
-from service.errors import UnavailableError
-from service.ledger.log import record
-from service.site import Site, Unit
-from service.vault.folder_store import remove_left_parts
-from service.vault.store import StoredFile
+from treewarden.service.errors import UnavailableError
+from treewarden.service.ledger.log import record
+from treewarden.service.site import Site, Unit
+from treewarden.service.vault.folder_store import remove_left_parts
+from treewarden.service.vault.store import StoredFile
 
 AT_ONCE = 500
 UNWRITTEN_SECONDS = 3600

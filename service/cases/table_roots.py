@@ -10,10 +10,10 @@ from pathlib import Path
 import structlog
 from sqlalchemy import Select, select
 
-from service.database.tables import organisation
-from service.errors import SetupError
-from service.settings import Settings
-from service.site import Unit
+from treewarden.service.database.tables import organisation
+from treewarden.service.errors import SetupError
+from treewarden.service.settings import Settings
+from treewarden.service.site import Unit
 
 LOG = structlog.get_logger(__name__)
 WHERE = "TREEWARDEN_TABLE_ROOTS"

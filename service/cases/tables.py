@@ -13,23 +13,23 @@ from typing import Any
 
 from sqlalchemy import Row, Select, delete, exists, insert, or_, select
 
-from service.cases.blobs import claim_blob
-from service.cases.erasing import Erased, erase_row, locked_table
-from service.cases.jobs import end_with_table, lock_jobs_of, tell_ended
-from service.cases.queueing import queue_job
-from service.cases.quotas import check_tables, check_waiting
-from service.cases.refusing import was_added
-from service.cases.table_roots import roots_of
-from service.database.tables import account, data_table, table_share
-from service.errors import ConflictError, ForbiddenError, NotFoundError
-from service.ids import new_id
-from service.ledger.log import record
-from service.people.permissions import ALLOWED, Permission, Role
-from service.people.principal import Principal
-from service.schemas.base import Page, Wanted
-from service.schemas.tables import ColumnOf, NewShare, NewTable, Share, TrainingTable
-from service.site import Unit
-from service.vault.paths import open_below
+from treewarden.service.cases.blobs import claim_blob
+from treewarden.service.cases.erasing import Erased, erase_row, locked_table
+from treewarden.service.cases.jobs import end_with_table, lock_jobs_of, tell_ended
+from treewarden.service.cases.queueing import queue_job
+from treewarden.service.cases.quotas import check_tables, check_waiting
+from treewarden.service.cases.refusing import was_added
+from treewarden.service.cases.table_roots import roots_of
+from treewarden.service.database.tables import account, data_table, table_share
+from treewarden.service.errors import ConflictError, ForbiddenError, NotFoundError
+from treewarden.service.ids import new_id
+from treewarden.service.ledger.log import record
+from treewarden.service.people.permissions import ALLOWED, Permission, Role
+from treewarden.service.people.principal import Principal
+from treewarden.service.schemas.base import Page, Wanted
+from treewarden.service.schemas.tables import ColumnOf, NewShare, NewTable, Share, TrainingTable
+from treewarden.service.site import Unit
+from treewarden.service.vault.paths import open_below
 
 MOST_SIGNS = 200
 ERASED = (

@@ -7,18 +7,18 @@ from typing import Any
 
 from sqlalchemy import Row, Select, insert, select, update
 
-from service.cases.paging import paged
-from service.cases.sessions import check_account
-from service.database.tables import account, token
-from service.errors import ForbiddenError, NotFoundError
-from service.ids import new_id
-from service.ledger.log import record
-from service.people.permissions import Permission
-from service.people.principal import Principal
-from service.people.tokens import SHOWN, digest_of, new_secret
-from service.schemas.base import Page, Wanted
-from service.schemas.people import MadeToken, NewToken, Token
-from service.site import Unit
+from treewarden.service.cases.paging import paged
+from treewarden.service.cases.sessions import check_account
+from treewarden.service.database.tables import account, token
+from treewarden.service.errors import ForbiddenError, NotFoundError
+from treewarden.service.ids import new_id
+from treewarden.service.ledger.log import record
+from treewarden.service.people.permissions import Permission
+from treewarden.service.people.principal import Principal
+from treewarden.service.people.tokens import SHOWN, digest_of, new_secret
+from treewarden.service.schemas.base import Page, Wanted
+from treewarden.service.schemas.people import MadeToken, NewToken, Token
+from treewarden.service.site import Unit
 
 
 def create_token(unit: Unit, who: Principal, new: NewToken) -> MadeToken:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from pydantic import ValidationError
 from sqlalchemy import select
 
-from service.cases.people import add_account
-from service.cases.sessions import SignedIn, begin_session
-from service.database.tables import account, organisation
-from service.errors import ConflictError, InvalidError, NotSignedInError
-from service.ledger.log import record
-from service.people.oidc import Person
-from service.people.permissions import ALLOWED, Role
-from service.people.principal import Principal
-from service.schemas.people import NewAccount
-from service.site import Unit
+from treewarden.service.cases.people import add_account
+from treewarden.service.cases.sessions import SignedIn, begin_session
+from treewarden.service.database.tables import account, organisation
+from treewarden.service.errors import ConflictError, InvalidError, NotSignedInError
+from treewarden.service.ledger.log import record
+from treewarden.service.people.oidc import Person
+from treewarden.service.people.permissions import ALLOWED, Role
+from treewarden.service.people.principal import Principal
+from treewarden.service.schemas.people import NewAccount
+from treewarden.service.site import Unit
 
 
 def sign_in_vouched(unit: Unit, person: Person, address: str = "") -> SignedIn:

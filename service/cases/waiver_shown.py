@@ -9,9 +9,9 @@ from typing import Any
 
 from sqlalchemy import Row, Select, select
 
-from service.database.tables import account, waiver
-from service.schemas.policies import Waiver
-from service.site import Unit
+from treewarden.service.database.tables import account, waiver
+from treewarden.service.schemas.policies import Waiver
+from treewarden.service.site import Unit
 
 ASKED, DECIDED = account.alias("asked"), account.alias("decided")
 COLUMNS = ("clause", "leaf", "digest", "model", "reason", "owner", "ticket")

@@ -10,29 +10,29 @@ from typing import Any
 from pydantic import ValidationError
 from sqlalchemy import ColumnElement, Row, and_, func, insert, or_, select, true, update
 
-from policies.waiving.waivers import read_waivers
-from ppdm_models.errors import WaiverError
-from service.cases.contradictions import tell
-from service.cases.paging import NEWEST, OLDEST, Order, narrowed, paged
-from service.cases.parties import is_own_model
-from service.cases.policies import longest_days
-from service.cases.waiver_shown import ASKED, as_file, shown, waivers_from
-from service.database.tables import waiver
-from service.errors import (
+from treewarden.policies.waiving.waivers import read_waivers
+from treewarden.ppdm_models.errors import WaiverError
+from treewarden.service.cases.contradictions import tell
+from treewarden.service.cases.paging import NEWEST, OLDEST, Order, narrowed, paged
+from treewarden.service.cases.parties import is_own_model
+from treewarden.service.cases.policies import longest_days
+from treewarden.service.cases.waiver_shown import ASKED, as_file, shown, waivers_from
+from treewarden.service.database.tables import waiver
+from treewarden.service.errors import (
     ConflictError,
     ForbiddenError,
     InvalidError,
     NotFoundError,
     as_invalid,
 )
-from service.ids import new_id
-from service.ledger.events import Event, emit
-from service.ledger.log import record
-from service.ledger.seals import is_sealed, seal_of
-from service.people.principal import Principal
-from service.schemas.base import Page, Wanted
-from service.schemas.policies import Deciding, Imported, NewWaiver, Sort, Waiver
-from service.site import Unit
+from treewarden.service.ids import new_id
+from treewarden.service.ledger.events import Event, emit
+from treewarden.service.ledger.log import record
+from treewarden.service.ledger.seals import is_sealed, seal_of
+from treewarden.service.people.principal import Principal
+from treewarden.service.schemas.base import Page, Wanted
+from treewarden.service.schemas.policies import Deciding, Imported, NewWaiver, Sort, Waiver
+from treewarden.service.site import Unit
 
 SEARCHED = (
     waiver.c.clause,

@@ -7,17 +7,17 @@ from typing import Any
 
 from sqlalchemy import Row, insert, select, update
 
-from service.cases.paging import paged
-from service.database.tables import delivery, webhook
-from service.errors import ConflictError, NotFoundError
-from service.ids import new_id
-from service.ledger.events import Event, queue
-from service.ledger.log import record
-from service.people.principal import Principal
-from service.schemas.base import Page, Wanted
-from service.schemas.telling import Delivery, MadeWebhook, NewWebhook, Webhook
-from service.site import Unit
-from service.vault.addresses import target
+from treewarden.service.cases.paging import paged
+from treewarden.service.database.tables import delivery, webhook
+from treewarden.service.errors import ConflictError, NotFoundError
+from treewarden.service.ids import new_id
+from treewarden.service.ledger.events import Event, queue
+from treewarden.service.ledger.log import record
+from treewarden.service.people.principal import Principal
+from treewarden.service.schemas.base import Page, Wanted
+from treewarden.service.schemas.telling import Delivery, MadeWebhook, NewWebhook, Webhook
+from treewarden.service.site import Unit
+from treewarden.service.vault.addresses import target
 
 
 def create_webhook(unit: Unit, who: Principal, new: NewWebhook) -> MadeWebhook:

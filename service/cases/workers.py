@@ -6,9 +6,9 @@ from datetime import timedelta
 
 from sqlalchemy import select
 
-from service.database.tables import job, worker
-from service.schemas.telling import Worker
-from service.site import Unit
+from treewarden.service.database.tables import job, worker
+from treewarden.service.schemas.telling import Worker
+from treewarden.service.site import Unit
 
 SILENT = 3
 """How many leases long a worker may be silent before it counts as gone."""

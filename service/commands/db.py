@@ -9,15 +9,15 @@ from typing import TypeVar
 
 import click
 
-from service.cases.anchoring import read_anchors
-from service.cases.people import DEFAULT, create_administrator
-from service.database import levels
-from service.operations.backup import back_up, restore
-from service.operations.checking import check
-from service.operations.first_seals import seal_older
-from service.running import ready_site
-from service.settings import settings_from
-from service.site import Site, open_site
+from treewarden.service.cases.anchoring import read_anchors
+from treewarden.service.cases.people import DEFAULT, create_administrator
+from treewarden.service.database import levels
+from treewarden.service.operations.backup import back_up, restore
+from treewarden.service.operations.checking import check
+from treewarden.service.operations.first_seals import seal_older
+from treewarden.service.running import ready_site
+from treewarden.service.settings import settings_from
+from treewarden.service.site import Site, open_site
 from treewarden.terminal.exits import FAIL
 
 Command = TypeVar("Command", bound=Callable[..., None])

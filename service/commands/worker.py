@@ -6,14 +6,14 @@ from pathlib import Path
 
 import click
 
-from service.cases.table_roots import check_table_roots
-from service.database.levels import check_level
-from service.jobs.following import follow, stop_at_signals
-from service.jobs.working import work
-from service.operations.health import check_key
-from service.operations.logging import log_as_json
-from service.settings import settings_from
-from service.site import open_site
+from treewarden.service.cases.table_roots import check_table_roots
+from treewarden.service.database.levels import check_level
+from treewarden.service.jobs.following import follow, stop_at_signals
+from treewarden.service.jobs.working import work
+from treewarden.service.operations.health import check_key
+from treewarden.service.operations.logging import log_as_json
+from treewarden.service.settings import settings_from
+from treewarden.service.site import open_site
 
 
 @click.command("worker")

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
-from service.errors import SetupError, UnavailableError
+from treewarden.service.errors import SetupError, UnavailableError
 
 KINDS = ("sqlite", "postgresql")
 WAIT_SECONDS = 30

@@ -10,8 +10,8 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, inspect
 
-from service.database.engine import reading, rebuilding
-from service.errors import SetupError
+from treewarden.service.database.engine import reading, rebuilding
+from treewarden.service.errors import SetupError
 
 SCRIPTS = Path(__file__).with_name("migrations")
 NEWER = "is on level {}, which this version does not know; install the version that wrote it, or a newer one"

@@ -9,29 +9,29 @@ from datetime import UTC, date, datetime
 from typing import Any, Literal
 
 import treewarden
-from audit.adversary.knowledge import read_knowledge
-from audit.result import Audit
-from audit.stages import Step
-from policies.judging.decision import Decision
-from policies.judging.judge import judge
-from policies.judging.reachable import advised
-from policies.pack import read_pack
-from policies.waiving.waivers import read_waivers
-from ppdm_models.errors import OutputError
-from reports.building.build import audit_document
-from reports.building.entry import entry_of
-from reports.building.redacted import redacted
-from reports.document.document import Document, Provenance
-from reports.document.parts import File
-from reports.renderers import rendered, renderer
-from service.cases.options import audit_options
-from service.jobs.orders import Answer, Kept, Order
-from service.jobs.reading import content, table_of
-from service.jobs.repairing import Repairing, search_repairs
+from treewarden.audit.adversary.knowledge import read_knowledge
+from treewarden.audit.result import Audit
+from treewarden.audit.stages import Step
 from treewarden.jobs.accepting import Accepting
 from treewarden.jobs.inputs import ModelBytes
 from treewarden.jobs.provenance import asked_of
 from treewarden.jobs.subject import Request, read_subject
+from treewarden.policies.judging.decision import Decision
+from treewarden.policies.judging.judge import judge
+from treewarden.policies.judging.reachable import advised
+from treewarden.policies.pack import read_pack
+from treewarden.policies.waiving.waivers import read_waivers
+from treewarden.ppdm_models.errors import OutputError
+from treewarden.reports.building.build import audit_document
+from treewarden.reports.building.entry import entry_of
+from treewarden.reports.building.redacted import redacted
+from treewarden.reports.document.document import Document, Provenance
+from treewarden.reports.document.parts import File
+from treewarden.reports.renderers import rendered, renderer
+from treewarden.service.cases.options import audit_options
+from treewarden.service.jobs.orders import Answer, Kept, Order
+from treewarden.service.jobs.reading import content, table_of
+from treewarden.service.jobs.repairing import Repairing, search_repairs
 
 PUBLIC_FORMS = ("html", "json")
 """Redacted; the others say no more of anybody than an entry does."""

@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
 
-from ppdm_models.errors import TreewardenError
-from reports.building.problem import problem_of
-from service.errors import ServiceError
-from service.jobs.auditing import audited
-from service.jobs.confining import Limits, confine
-from service.jobs.differing import compared
-from service.jobs.frames import receive, send
-from service.jobs.inspecting import inspected_model, inspected_table
-from service.jobs.orders import READ, Answer, Order
+from treewarden.ppdm_models.errors import TreewardenError
+from treewarden.reports.building.problem import problem_of
+from treewarden.service.errors import ServiceError
+from treewarden.service.jobs.auditing import audited
+from treewarden.service.jobs.confining import Limits, confine
+from treewarden.service.jobs.differing import compared
+from treewarden.service.jobs.frames import receive, send
+from treewarden.service.jobs.inspecting import inspected_model, inspected_table
+from treewarden.service.jobs.orders import READ, Answer, Order
 
 TOO_LITTLE = (
     "needs more memory than one audit has here; try fewer quasi-identifiers or a smaller tree"

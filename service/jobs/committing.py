@@ -9,14 +9,14 @@ from typing import Any
 
 from sqlalchemy import insert, select, update
 
-from reports.document.gate import Entry
-from service.cases.blobs import add_contributors
-from service.cases.contradictions import seal_audit
-from service.cases.erasing import Erased, erase_blob, erase_files, finish_with_table
-from service.cases.jobs import cancel_audit
-from service.cases.queueing import add_event
-from service.cases.sweeping import MOST_DAYS
-from service.database.tables import (
+from treewarden.reports.document.gate import Entry
+from treewarden.service.cases.blobs import add_contributors
+from treewarden.service.cases.contradictions import seal_audit
+from treewarden.service.cases.erasing import Erased, erase_blob, erase_files, finish_with_table
+from treewarden.service.cases.jobs import cancel_audit
+from treewarden.service.cases.queueing import add_event
+from treewarden.service.cases.sweeping import MOST_DAYS
+from treewarden.service.database.tables import (
     audit,
     blob,
     comparison,
@@ -28,14 +28,14 @@ from service.database.tables import (
     proposal,
     report,
 )
-from service.errors import UnavailableError
-from service.ids import new_id
-from service.jobs.leases import Claim, end
-from service.jobs.orders import Answer, Kept, Proposed
-from service.ledger.events import Event, emit
-from service.ledger.log import record
-from service.site import Site, Unit
-from service.vault.receiving import Stored
+from treewarden.service.errors import UnavailableError
+from treewarden.service.ids import new_id
+from treewarden.service.jobs.leases import Claim, end
+from treewarden.service.jobs.orders import Answer, Kept, Proposed
+from treewarden.service.ledger.events import Event, emit
+from treewarden.service.ledger.log import record
+from treewarden.service.site import Site, Unit
+from treewarden.service.vault.receiving import Stored
 
 EXITS = {"PASS": 0, "FAIL": 1, "UNDETERMINED": 3}
 NO_AUDIT = 4

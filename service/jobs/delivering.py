@@ -17,13 +17,13 @@ from typing import Any
 from sqlalchemy import Row, Select, Table, select, update
 
 import treewarden
-from service.database.tables import account, delivery, mail, webhook
-from service.errors import InvalidError
-from service.jobs.mailing import compose, send_mail
-from service.jobs.sending import TIMEOUT_SECONDS, Sent, hung_up_after
-from service.ledger.signing import HEADER, signature
-from service.site import Site
-from service.vault.addresses import Resolve, Target, resolved, target
+from treewarden.service.database.tables import account, delivery, mail, webhook
+from treewarden.service.errors import InvalidError
+from treewarden.service.jobs.mailing import compose, send_mail
+from treewarden.service.jobs.sending import TIMEOUT_SECONDS, Sent, hung_up_after
+from treewarden.service.ledger.signing import HEADER, signature
+from treewarden.service.site import Site
+from treewarden.service.vault.addresses import Resolve, Target, resolved, target
 
 ROUND_SECONDS = 10.0
 """After how long no further delivery is begun: whoever calls has other chores."""

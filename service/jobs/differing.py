@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ppdm_models.files.load import open_model
-from ppdm_models.meaning.describe import describe, leaf_entries
-from ppdm_models.tree.ensemble import Model
-from reports.document.words import counted, printable
-from service.jobs.orders import Answer, Order
-from service.jobs.reading import content
+from treewarden.ppdm_models.files.load import open_model
+from treewarden.ppdm_models.meaning.describe import describe, leaf_entries
+from treewarden.ppdm_models.tree.ensemble import Model
+from treewarden.reports.document.words import counted, printable
+from treewarden.service.jobs.orders import Answer, Order
+from treewarden.service.jobs.reading import content
 
 TOLD = {
     "task": "what it predicts",

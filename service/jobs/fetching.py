@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
-from service.jobs.orders import Order, SealedFile
-from service.vault.vault import Vault
+from treewarden.service.jobs.orders import Order, SealedFile
+from treewarden.service.vault.vault import Vault
 
 FILES = ("model", "other", "table")
 """The fields of an order that may be files of the vault."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from service.jobs.orders import Answer, Order
-from service.jobs.reading import content, table_of
 from treewarden.jobs.inputs import ModelBytes
 from treewarden.jobs.inspecting import said_of
+from treewarden.service.jobs.orders import Answer, Order
+from treewarden.service.jobs.reading import content, table_of
 
 
 def inspected_model(order: Order) -> Answer:

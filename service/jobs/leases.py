@@ -24,9 +24,9 @@ from sqlalchemy import (
     update,
 )
 
-from service.cases.queueing import add_event
-from service.database.tables import job, organisation
-from service.site import Unit
+from treewarden.service.cases.queueing import add_event
+from treewarden.service.database.tables import job, organisation
+from treewarden.service.site import Unit
 
 MOST_ATTEMPTS = 5
 """How often a job is begun at all: one that takes its worker down with it must not take all of them."""

@@ -8,9 +8,9 @@ from datetime import datetime
 from email.message import EmailMessage
 from email.utils import format_datetime
 
-from service.jobs.sending import TIMEOUT_SECONDS, Sent, hung_up_after
-from service.ledger.events import Event
-from service.settings import Settings
+from treewarden.service.jobs.sending import TIMEOUT_SECONDS, Sent, hung_up_after
+from treewarden.service.ledger.events import Event
+from treewarden.service.settings import Settings
 
 SAYS = {
     Event.AUDIT_FINISHED: "An audit that you asked for has ended",

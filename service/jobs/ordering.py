@@ -7,9 +7,9 @@ from typing import Any
 
 from sqlalchemy import Row, select
 
-from service.cases.table_roots import roots_of
-from service.cases.waivers import waivers_of
-from service.database.tables import (
+from treewarden.service.cases.table_roots import roots_of
+from treewarden.service.cases.waivers import waivers_of
+from treewarden.service.database.tables import (
     audit,
     blob,
     comparison,
@@ -19,10 +19,10 @@ from service.database.tables import (
     organisation,
     pack_version,
 )
-from service.errors import ConflictError
-from service.jobs.leases import Claim
-from service.jobs.orders import Order, PlainFile, SealedFile
-from service.site import Unit
+from treewarden.service.errors import ConflictError
+from treewarden.service.jobs.leases import Claim
+from treewarden.service.jobs.orders import Order, PlainFile, SealedFile
+from treewarden.service.site import Unit
 
 SEARCH_SHARE = 0.8
 """Part of the time of a job after which a repair ends its search, so that what it has found is not lost with it."""
@@ -150,7 +150,7 @@ def _sealed(unit: Unit, found: Row[Any], name: str) -> SealedFile:
 
 def _pack(unit: Unit, found: Row[Any]) -> str:
     if found.pack_version_id is None:
-        file = resources.files("policies") / "packs" / f"{found.pack_name}.toml"
+        file = resources.files("treewarden.policies") / "packs" / f"{found.pack_name}.toml"
         return file.read_text("utf-8")
     return str(
         unit.connection.execute(

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from service.schemas.base import Body
+from treewarden.service.schemas.base import Body
 
 READ = "model and table are read"
 """The stage from which on a job may take as long as an audit; before it, only as long as reading may."""

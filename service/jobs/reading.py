@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from ppdm_models.records.read_table import read_table_bytes
-from ppdm_models.records.table import Table
-from reports.document.parts import File
-from service.errors import ConflictError
-from service.jobs.orders import PlainFile, SealedFile
-from service.vault.paths import open_below
-from service.vault.sealing import opened_stream
+from treewarden.ppdm_models.records.read_table import read_table_bytes
+from treewarden.ppdm_models.records.table import Table
+from treewarden.reports.document.parts import File
+from treewarden.service.errors import ConflictError
+from treewarden.service.jobs.orders import PlainFile, SealedFile
+from treewarden.service.vault.paths import open_below
+from treewarden.service.vault.sealing import opened_stream
 
 
 def content(file: SealedFile | PlainFile) -> bytes:

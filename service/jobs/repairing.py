@@ -6,19 +6,19 @@ import re
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from audit.stages import Step
-from policies.repairing.attempts import Attempt, order
-from policies.repairing.deadline import Deadline
-from policies.verdict import Verdict
-from ppdm_models.errors import RemedyError
-from reports.building.advice import repair_target
-from reports.building.build import repair_document
-from reports.document.document import Attempt as AttemptPart
-from reports.document.document import Document, Provenance
-from service.jobs.orders import Order, Proposed
+from treewarden.audit.stages import Step
 from treewarden.jobs.reauditing import published
 from treewarden.jobs.repairing import repair_file
 from treewarden.jobs.subject import Subject
+from treewarden.policies.repairing.attempts import Attempt, order
+from treewarden.policies.repairing.deadline import Deadline
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.errors import RemedyError
+from treewarden.reports.building.advice import repair_target
+from treewarden.reports.building.build import repair_document
+from treewarden.reports.document.document import Attempt as AttemptPart
+from treewarden.reports.document.document import Document, Provenance
+from treewarden.service.jobs.orders import Order, Proposed
 
 MOST_FILES = 5
 """So many of the changes that pass are kept as files, the cheapest ones."""

@@ -18,26 +18,33 @@ import structlog
 from pydantic import ValidationError
 from sqlalchemy.exc import DBAPIError
 
-from ppdm_models.errors import TreewardenError
-from service.cases.queueing import add_event
-from service.errors import UnavailableError
-from service.jobs.child import run
-from service.jobs.committing import commit, finish, say_cancelled, store
-from service.jobs.confining import Limits
-from service.jobs.fetching import fetched
-from service.jobs.frames import Frame, FrameError, Incoming, send
-from service.jobs.leases import MOST_ATTEMPTS, MOST_FAILURES, Claim, Lease, give_back, renew
-from service.jobs.ordering import order_of
-from service.jobs.orders import READ, Answer, Order
-from service.site import Site
+from treewarden.ppdm_models.errors import TreewardenError
+from treewarden.service.cases.queueing import add_event
+from treewarden.service.errors import UnavailableError
+from treewarden.service.jobs.child import run
+from treewarden.service.jobs.committing import commit, finish, say_cancelled, store
+from treewarden.service.jobs.confining import Limits
+from treewarden.service.jobs.fetching import fetched
+from treewarden.service.jobs.frames import Frame, FrameError, Incoming, send
+from treewarden.service.jobs.leases import (
+    MOST_ATTEMPTS,
+    MOST_FAILURES,
+    Claim,
+    Lease,
+    give_back,
+    renew,
+)
+from treewarden.service.jobs.ordering import order_of
+from treewarden.service.jobs.orders import READ, Answer, Order
+from treewarden.service.site import Site
 
 LOG = structlog.get_logger(__name__)
 PRELOADED = (
-    "service.jobs.child",
-    "audit.ipopt.casadi_door",
+    "treewarden.service.jobs.child",
+    "treewarden.audit.ipopt.casadi_door",
     "ortools.sat.python.cp_model",
-    "reports.figures.plots",
-    "reports.renderers.html",
+    "treewarden.reports.figures.plots",
+    "treewarden.reports.renderers.html",
     "sklearn.tree",
 )
 """What audits need: loaded once, and before a process may no longer write. What is not installed is left out."""

@@ -15,16 +15,16 @@ import structlog
 from sqlalchemy import delete, insert, update
 
 import treewarden
-from ppdm_models.errors import TreewardenError
-from service.cases.anchoring import anchor
-from service.cases.sweeping import sweep
-from service.database.tables import worker
-from service.errors import UnavailableError
-from service.ids import new_id
-from service.jobs.delivering import deliver_due
-from service.jobs.leases import claim
-from service.jobs.supervising import forking, supervise, warm_up
-from service.site import Site
+from treewarden.ppdm_models.errors import TreewardenError
+from treewarden.service.cases.anchoring import anchor
+from treewarden.service.cases.sweeping import sweep
+from treewarden.service.database.tables import worker
+from treewarden.service.errors import UnavailableError
+from treewarden.service.ids import new_id
+from treewarden.service.jobs.delivering import deliver_due
+from treewarden.service.jobs.leases import claim
+from treewarden.service.jobs.supervising import forking, supervise, warm_up
+from treewarden.service.site import Site
 
 LOG = structlog.get_logger(__name__)
 SWEEP_SECONDS = 60.0

@@ -8,10 +8,10 @@ from typing import Any
 
 from sqlalchemy import insert, select
 
-from service.database.tables import delivery, webhook
-from service.ids import new_id
-from service.ledger.notices import queue_notices
-from service.site import Unit
+from treewarden.service.database.tables import delivery, webhook
+from treewarden.service.ids import new_id
+from treewarden.service.ledger.notices import queue_notices
+from treewarden.service.site import Unit
 
 
 class Event(StrEnum):

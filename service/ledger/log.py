@@ -8,10 +8,10 @@ from typing import Any
 
 from sqlalchemy import Row, insert, select, text, update
 
-from service.database.tables import log_entry, log_head
-from service.ledger.seals import canonical, is_sealed, seal_of
-from service.people.principal import Principal
-from service.site import Unit
+from treewarden.service.database.tables import log_entry, log_head
+from treewarden.service.ledger.seals import canonical, is_sealed, seal_of
+from treewarden.service.people.principal import Principal
+from treewarden.service.site import Unit
 
 FIRST = "0" * 64
 SYSTEM = "treewarden"

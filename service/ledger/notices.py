@@ -7,10 +7,10 @@ from typing import Any
 
 from sqlalchemy import Row, Table, insert, select
 
-from service.database.tables import account, audit, mail, release, waiver
-from service.ids import new_id
-from service.people.permissions import ALLOWED, Permission, Role
-from service.site import Unit
+from treewarden.service.database.tables import account, audit, mail, release, waiver
+from treewarden.service.ids import new_id
+from treewarden.service.people.permissions import ALLOWED, Permission, Role
+from treewarden.service.site import Unit
 
 ABOUT: Mapping[str, tuple[Table, str, str]] = {
     "audit": (audit, "audit_id", "created_by"),

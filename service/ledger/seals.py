@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from service.site import Site
+from treewarden.service.site import Site
 
 PURPOSE = b"treewarden seal 1"
 SEALED: Mapping[str, tuple[str, ...]] = {

@@ -37,8 +37,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.types import TypeEngine
 
 import treewarden
-from service.database.levels import check_level, head, level, upgrade
-from service.database.tables import (
+from treewarden.service.database.levels import check_level, head, level, upgrade
+from treewarden.service.database.tables import (
     METADATA,
     Utc,
     blob,
@@ -50,9 +50,9 @@ from service.database.tables import (
     sign_in_failure,
     worker,
 )
-from service.errors import SetupError
-from service.ledger.log import record
-from service.site import Site, Unit
+from treewarden.service.errors import SetupError
+from treewarden.service.ledger.log import record
+from treewarden.service.site import Site, Unit
 
 FORM = "treewarden backup 1"
 MOMENTARY = (session, sign_in_failure, idempotency, mail, worker)

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 
 from sqlalchemy import Row, and_, exists, func, select, text
 
-from service.cases.anchoring import Anchor, anchor_problems
-from service.cases.contradictions import (
+from treewarden.service.cases.anchoring import Anchor, anchor_problems
+from treewarden.service.cases.contradictions import (
     contradicted_audits,
     contradicted_releases,
     contradicted_waivers,
 )
-from service.cases.log import check_log
-from service.database.levels import check_level, head
-from service.database.tables import METADATA, audit, blob, organisation, release
-from service.errors import GoneError, SetupError, UnavailableError
-from service.site import Site, Unit
+from treewarden.service.cases.log import check_log
+from treewarden.service.database.levels import check_level, head
+from treewarden.service.database.tables import METADATA, audit, blob, organisation, release
+from treewarden.service.errors import GoneError, SetupError, UnavailableError
+from treewarden.service.site import Site, Unit
 
 AT_ONCE = 200
 

@@ -1,4 +1,4 @@
-"""Runs a service to try: ``python -m service.operations.demo FOLDER`` serves it, with a tree and its table in it.
+"""Runs a service to try: ``python -m treewarden.service.operations.demo FOLDER`` serves it, with a tree and its table.
 
 What is in it came there as anybody's would, by the API. A folder that holds a service already is served as it is.
 """
@@ -16,9 +16,9 @@ from typing import Any
 
 import httpx
 
-from ppdm_models.files.load import writers
-from service.errors import UnavailableError
 from treewarden.jobs.survey import SENSITIVE, survey
+from treewarden.ppdm_models.files.load import writers
+from treewarden.service.errors import UnavailableError
 
 ADMINISTRATOR = "ada"
 REVIEWER = "rita"

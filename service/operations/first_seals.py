@@ -6,13 +6,24 @@ from collections.abc import Sequence
 
 from sqlalchemy import Table, select, update
 
-from service.cases.contradictions import contradicted_audits, contradicted_releases, seal_audit
-from service.cases.log import check_log
-from service.database.tables import audit, log_entry, organisation, release, review, waiver
-from service.ledger.log import record, seal_head
-from service.ledger.seals import seal_of
-from service.operations.health import check_key
-from service.site import Site, Unit
+from treewarden.service.cases.contradictions import (
+    contradicted_audits,
+    contradicted_releases,
+    seal_audit,
+)
+from treewarden.service.cases.log import check_log
+from treewarden.service.database.tables import (
+    audit,
+    log_entry,
+    organisation,
+    release,
+    review,
+    waiver,
+)
+from treewarden.service.ledger.log import record, seal_head
+from treewarden.service.ledger.seals import seal_of
+from treewarden.service.operations.health import check_key
+from treewarden.service.site import Site, Unit
 
 FIRST_LEVEL = "0004"
 """The level that brought seals."""

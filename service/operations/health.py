@@ -5,12 +5,12 @@ from __future__ import annotations
 import structlog
 from sqlalchemy import select
 
-from ppdm_models.errors import TreewardenError
-from service.database.levels import check_level
-from service.database.tables import blob
-from service.errors import SetupError, UnavailableError
-from service.site import Site
-from service.vault.folder_store import folder_problem
+from treewarden.ppdm_models.errors import TreewardenError
+from treewarden.service.database.levels import check_level
+from treewarden.service.database.tables import blob
+from treewarden.service.errors import SetupError, UnavailableError
+from treewarden.service.site import Site
+from treewarden.service.vault.folder_store import folder_problem
 
 LOG = structlog.get_logger(__name__)
 GOOD = "ok"

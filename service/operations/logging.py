@@ -15,8 +15,8 @@ from typing import Any, TextIO
 import structlog
 from structlog.types import EventDict, Processor
 
-from ppdm_models.errors import TreewardenError
-from service.errors import SetupError
+from treewarden.ppdm_models.errors import TreewardenError
+from treewarden.service.errors import SetupError
 
 LEVELS = ("debug", "info", "warning", "error", "critical")
 MOST_FRAMES = 30

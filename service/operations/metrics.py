@@ -16,9 +16,9 @@ from prometheus_client.core import (
 from sqlalchemy import ColumnElement, Select, case, extract, func, select
 
 import treewarden
-from service.database.tables import audit, blob, data_table, delivery, job, worker
-from service.errors import ServiceError
-from service.site import Site, Unit
+from treewarden.service.database.tables import audit, blob, data_table, delivery, job, worker
+from treewarden.service.errors import ServiceError
+from treewarden.service.site import Site, Unit
 
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0)
 NOWHERE = "none"

@@ -7,8 +7,8 @@ from typing import Protocol
 
 from fastapi import FastAPI
 
-from service.errors import SetupError
-from service.settings import Settings
+from treewarden.service.errors import SetupError
+from treewarden.service.settings import Settings
 
 
 class Tracing(Protocol):
@@ -27,7 +27,7 @@ def trace_where_asked(app: FastAPI, settings: Settings) -> Tracing | None:
     if not settings.otlp_endpoint:
         return None
     try:
-        tracing = importlib.import_module("service.operations.tracing")
+        tracing = importlib.import_module("treewarden.service.operations.tracing")
     except ModuleNotFoundError as error:
         problem = f"the package {error.name} is not installed; pip install 'treewarden[telemetry]'"
         raise SetupError("TREEWARDEN_OTLP_ENDPOINT", problem) from error

@@ -7,9 +7,9 @@ import time
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.operations.metrics import NOWHERE, Metrics
+from treewarden.service.operations.metrics import NOWHERE, Metrics
 
-LOG = structlog.get_logger("service.requests")
+LOG = structlog.get_logger("treewarden.service.requests")
 QUIET = ("/healthz", "/readyz", "/metrics", "/static/{name:path}")
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from fastapi.responses import Response
 
-from service.api._asking import COOKIE, cookie_name
-from service.api._queueing import BROWSER
-from service.cases.browsers import SECONDS, KnownBrowser, new_browser, seal_browser
-from service.people.tokens import digest_of
-from service.settings import Settings
-from service.site import Site
+from treewarden.service.api._asking import COOKIE, cookie_name
+from treewarden.service.api._queueing import BROWSER
+from treewarden.service.cases.browsers import SECONDS, KnownBrowser, new_browser, seal_browser
+from treewarden.service.people.tokens import digest_of
+from treewarden.service.settings import Settings
+from treewarden.service.site import Site
 
 
 def keep_cookie(

@@ -9,7 +9,7 @@ from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
 from pydantic import ValidationError
 
-from service.errors import ServiceError, TooManyError
+from treewarden.service.errors import ServiceError, TooManyError
 
 SEE_OTHER = 303
 WORDS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from service.schemas.audits import Finding
+from treewarden.service.schemas.audits import Finding
 
 WORST = ("FAIL", "UNDETERMINED")
 

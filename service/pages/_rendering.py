@@ -15,11 +15,11 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 import treewarden
-from service import unseen
-from service.pages._labels import labels_of
-from service.people.principal import Principal
+from treewarden.service import unseen
+from treewarden.service.pages._labels import labels_of
+from treewarden.service.people.principal import Principal
 
-STATIC = resources.files("service.pages") / "static"
+STATIC = resources.files("treewarden.service.pages") / "static"
 UNITS = ("bytes", "KB", "MB", "GB")
 
 
@@ -54,7 +54,10 @@ def environment() -> Environment:
     """
     made = Environment(
         loader=ChoiceLoader(
-            [PackageLoader("service.pages"), PackageLoader("reports", "templates")]
+            [
+                PackageLoader("treewarden.service.pages"),
+                PackageLoader("treewarden.reports", "templates"),
+            ]
         ),
         autoescape=True,
         undefined=StrictUndefined,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from service.schemas.models import Version
 from treewarden.jobs.inspecting import facts
+from treewarden.service.schemas.models import Version
 
 HEADS = {
     "what": "Model",

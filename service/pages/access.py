@@ -5,17 +5,17 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from service.api._asking import Reading, Who, Writing, asks, reads
-from service.cases.people import get_account
-from service.cases.sessions import end_access, end_session, list_sessions
-from service.cases.tokens import list_tokens, revoke_token
-from service.pages._forms import see
-from service.pages._rendering import page
-from service.people.permissions import Permission
-from service.people.principal import Principal
-from service.schemas.base import Id, Wanted
-from service.schemas.people import Account
-from service.site import Unit
+from treewarden.service.api._asking import Reading, Who, Writing, asks, reads
+from treewarden.service.cases.people import get_account
+from treewarden.service.cases.sessions import end_access, end_session, list_sessions
+from treewarden.service.cases.tokens import list_tokens, revoke_token
+from treewarden.service.pages._forms import see
+from treewarden.service.pages._rendering import page
+from treewarden.service.people.permissions import Permission
+from treewarden.service.people.principal import Principal
+from treewarden.service.schemas.base import Id, Wanted
+from treewarden.service.schemas.people import Account
+from treewarden.service.site import Unit
 
 ROUTER = APIRouter(tags=["pages"])
 OWN, ANYBODYS = "/account/access", "/administration/people/{account_id}/access"

@@ -8,8 +8,8 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 from pydantic import ValidationError
 
-from service.api._asking import AtSite, Reading, Who, asks, reads
-from service.cases.people import (
+from treewarden.service.api._asking import AtSite, Reading, Who, asks, reads
+from treewarden.service.cases.people import (
     change_account,
     create_account,
     get_organisation,
@@ -17,17 +17,17 @@ from service.cases.people import (
     new_password,
     set_retention,
 )
-from service.cases.workers import list_workers
-from service.errors import ServiceError
-from service.pages._forms import refusal, see, status_of
-from service.pages._labels import PERSON, RETENTION
-from service.pages._rendering import page
-from service.pages._typed import Typed
-from service.people.permissions import Permission, Role
-from service.people.principal import Principal
-from service.schemas.base import Id, Wanted
-from service.schemas.people import Changed, Made, NewAccount, Retention
-from service.site import Site
+from treewarden.service.cases.workers import list_workers
+from treewarden.service.errors import ServiceError
+from treewarden.service.pages._forms import refusal, see, status_of
+from treewarden.service.pages._labels import PERSON, RETENTION
+from treewarden.service.pages._rendering import page
+from treewarden.service.pages._typed import Typed
+from treewarden.service.people.permissions import Permission, Role
+from treewarden.service.people.principal import Principal
+from treewarden.service.schemas.base import Id, Wanted
+from treewarden.service.schemas.people import Changed, Made, NewAccount, Retention
+from treewarden.service.site import Site
 
 ROUTER = APIRouter(tags=["pages"])
 

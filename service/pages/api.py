@@ -7,10 +7,10 @@ import shlex
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from service.api._asking import Reading, Who, reads
-from service.pages._described import described
-from service.pages._rendering import page
-from service.people.permissions import Permission
+from treewarden.service.api._asking import Reading, Who, reads
+from treewarden.service.pages._described import described
+from treewarden.service.pages._rendering import page
+from treewarden.service.people.permissions import Permission
 
 ROUTER = APIRouter(tags=["pages"])
 

@@ -8,25 +8,25 @@ from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
 from pydantic import ValidationError
 
-from audit.adversary.knowledge import LeafLevel, RowOrder, SplitLevel
-from audit.adversary.presets import PRESETS
-from service.api._asking import AtSite, Reading, Who, asks, reads
-from service.cases.audits import submit
-from service.cases.models import get_version
-from service.cases.policies import list_packs
-from service.cases.tables import get_table
-from service.errors import InvalidError, ServiceError
-from service.pages._forms import is_asked_again, refusal, see, status_of, waited
-from service.pages._labels import AUDIT
-from service.pages._rendering import page
-from service.pages._telling import asked_columns, facts_of, target_of
-from service.people.permissions import Permission
-from service.people.principal import Principal
-from service.schemas.audits import NewAudit
-from service.schemas.base import Body, Id
-from service.schemas.models import Version
-from service.schemas.tables import TrainingTable
-from service.site import Unit
+from treewarden.audit.adversary.knowledge import LeafLevel, RowOrder, SplitLevel
+from treewarden.audit.adversary.presets import PRESETS
+from treewarden.service.api._asking import AtSite, Reading, Who, asks, reads
+from treewarden.service.cases.audits import submit
+from treewarden.service.cases.models import get_version
+from treewarden.service.cases.policies import list_packs
+from treewarden.service.cases.tables import get_table
+from treewarden.service.errors import InvalidError, ServiceError
+from treewarden.service.pages._forms import is_asked_again, refusal, see, status_of, waited
+from treewarden.service.pages._labels import AUDIT
+from treewarden.service.pages._rendering import page
+from treewarden.service.pages._telling import asked_columns, facts_of, target_of
+from treewarden.service.people.permissions import Permission
+from treewarden.service.people.principal import Principal
+from treewarden.service.schemas.audits import NewAudit
+from treewarden.service.schemas.base import Body, Id
+from treewarden.service.schemas.models import Version
+from treewarden.service.schemas.tables import TrainingTable
+from treewarden.service.site import Unit
 
 ROUTER = APIRouter(tags=["pages"])
 LEAVES = (

@@ -8,9 +8,9 @@ from functools import cache
 from fastapi import APIRouter
 from fastapi.responses import Response
 
-from service.api._asking import is_open
-from service.errors import NotFoundError
-from service.pages._rendering import STATIC
+from treewarden.service.api._asking import is_open
+from treewarden.service.errors import NotFoundError
+from treewarden.service.pages._rendering import STATIC
 
 ROUTER = APIRouter(tags=["pages"])
 KINDS = (".css", ".js", ".svg", ".txt")

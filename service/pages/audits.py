@@ -8,21 +8,21 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from pydantic import ValidationError
 
-from service.api._asking import Reading, Who, Writing, asks, reads
-from service.cases.audits import cancel, get_audit, list_audits, list_findings, progress
-from service.cases.repairs import list_proposals, list_repairs
-from service.cases.table_roots import roots_of
-from service.errors import ServiceError
-from service.pages._forms import refusal, see, status_of
-from service.pages._grouping import grouped
-from service.pages._labels import COMPARISON
-from service.pages._rendering import page
-from service.pages._typed import Words
-from service.people.permissions import Permission
-from service.people.principal import Principal
-from service.schemas.audits import Audit, Progress, Sort, State, Verdict
-from service.schemas.base import Id, Wanted
-from service.site import Unit
+from treewarden.service.api._asking import Reading, Who, Writing, asks, reads
+from treewarden.service.cases.audits import cancel, get_audit, list_audits, list_findings, progress
+from treewarden.service.cases.repairs import list_proposals, list_repairs
+from treewarden.service.cases.table_roots import roots_of
+from treewarden.service.errors import ServiceError
+from treewarden.service.pages._forms import refusal, see, status_of
+from treewarden.service.pages._grouping import grouped
+from treewarden.service.pages._labels import COMPARISON
+from treewarden.service.pages._rendering import page
+from treewarden.service.pages._typed import Words
+from treewarden.service.people.permissions import Permission
+from treewarden.service.people.principal import Principal
+from treewarden.service.schemas.audits import Audit, Progress, Sort, State, Verdict
+from treewarden.service.schemas.base import Id, Wanted
+from treewarden.service.site import Unit
 
 ROUTER = APIRouter(tags=["pages"])
 LIVE = ("queued", "running")

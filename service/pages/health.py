@@ -8,9 +8,9 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from service.api._asking import AtSite, is_open
-from service.operations.health import GOOD, readiness
-from service.operations.metrics import Metrics
+from treewarden.service.api._asking import AtSite, is_open
+from treewarden.service.operations.health import GOOD, readiness
+from treewarden.service.operations.metrics import Metrics
 
 ROUTER = APIRouter(tags=["operations"])
 REFUSED = "authorization: is not the token for metrics; see the setting metrics_token\n"

@@ -8,13 +8,13 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from service.api._asking import Reading, Who, reads
-from service.cases.log import check_log, list_log
-from service.pages._rendering import page
-from service.pages._typed import Words
-from service.people.permissions import Permission
-from service.schemas.base import Wanted
-from service.schemas.telling import Sort
+from treewarden.service.api._asking import Reading, Who, reads
+from treewarden.service.cases.log import check_log, list_log
+from treewarden.service.pages._rendering import page
+from treewarden.service.pages._typed import Words
+from treewarden.service.people.permissions import Permission
+from treewarden.service.schemas.base import Wanted
+from treewarden.service.schemas.telling import Sort
 
 ROUTER = APIRouter(tags=["pages"])
 PLACES = {

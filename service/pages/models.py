@@ -7,17 +7,17 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from service.api._asking import Reading, Who, Writing, asks, reads
-from service.cases.audits import list_audits, newest_audits
-from service.cases.comparing import compare
-from service.cases.history import model_history
-from service.cases.models import get_model, list_models, list_versions
-from service.pages._chart import charted
-from service.pages._forms import is_asked_again, waited
-from service.pages._rendering import page
-from service.pages._telling import facts_of
-from service.people.permissions import Permission
-from service.schemas.base import Id, Wanted
+from treewarden.service.api._asking import Reading, Who, Writing, asks, reads
+from treewarden.service.cases.audits import list_audits, newest_audits
+from treewarden.service.cases.comparing import compare
+from treewarden.service.cases.history import model_history
+from treewarden.service.cases.models import get_model, list_models, list_versions
+from treewarden.service.pages._chart import charted
+from treewarden.service.pages._forms import is_asked_again, waited
+from treewarden.service.pages._rendering import page
+from treewarden.service.pages._telling import facts_of
+from treewarden.service.people.permissions import Permission
+from treewarden.service.schemas.base import Id, Wanted
 
 ROUTER = APIRouter(tags=["pages"])
 MOST = 200

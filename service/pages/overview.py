@@ -5,12 +5,12 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from service.api._asking import Reading, Who, reads
-from service.cases.audits import list_audits
-from service.cases.overview import overview
-from service.pages._rendering import page
-from service.people.permissions import Permission
-from service.schemas.base import Wanted
+from treewarden.service.api._asking import Reading, Who, reads
+from treewarden.service.cases.audits import list_audits
+from treewarden.service.cases.overview import overview
+from treewarden.service.pages._rendering import page
+from treewarden.service.people.permissions import Permission
+from treewarden.service.schemas.base import Wanted
 
 ROUTER = APIRouter(tags=["pages"])
 

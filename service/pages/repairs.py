@@ -11,22 +11,22 @@ from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
 from pydantic import ValidationError
 
-from service.api._asking import AtSite, Reading, Who, asks, reads
-from service.api._uploading import receive_form
-from service.api.repairs import Number
-from service.cases.audit_comparing import compare_audits
-from service.cases.blobs import Kind
-from service.cases.repairs import start_repair, start_repair_with, take_proposal
-from service.errors import InvalidError, ServiceError
-from service.pages._forms import see
-from service.pages._rendering import address, page
-from service.pages.audits import show_audit
-from service.people.permissions import Permission
-from service.people.principal import Principal
-from service.schemas.base import Id
-from service.schemas.repairs import NewRepair, Taking
-from service.schemas.tables import NewTable
-from service.site import Site, Unit
+from treewarden.service.api._asking import AtSite, Reading, Who, asks, reads
+from treewarden.service.api._uploading import receive_form
+from treewarden.service.api.repairs import Number
+from treewarden.service.cases.audit_comparing import compare_audits
+from treewarden.service.cases.blobs import Kind
+from treewarden.service.cases.repairs import start_repair, start_repair_with, take_proposal
+from treewarden.service.errors import InvalidError, ServiceError
+from treewarden.service.pages._forms import see
+from treewarden.service.pages._rendering import address, page
+from treewarden.service.pages.audits import show_audit
+from treewarden.service.people.permissions import Permission
+from treewarden.service.people.principal import Principal
+from treewarden.service.schemas.base import Id
+from treewarden.service.schemas.repairs import NewRepair, Taking
+from treewarden.service.schemas.tables import NewTable
+from treewarden.service.site import Site, Unit
 
 ROUTER = APIRouter(tags=["pages"])
 KINDS: dict[str, Kind] = {"table_file": "table"}

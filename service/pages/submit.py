@@ -12,22 +12,28 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from pydantic import ValidationError
 
-from service.api._asking import AtSite, Reading, Who, asks, reads
-from service.api._uploading import receive_form
-from service.cases.blobs import Kind
-from service.cases.models import add_version, create_model, get_model, get_version, list_models
-from service.cases.table_roots import roots_of
-from service.cases.tables import add_table
-from service.errors import InvalidError, ServiceError
-from service.pages._forms import refusal, see, status_of
-from service.pages._labels import FILES
-from service.pages._rendering import address, page
-from service.people.permissions import Permission
-from service.people.principal import Principal
-from service.schemas.base import Id, Wanted
-from service.schemas.models import Model, NewModel, NewVersion, Version
-from service.schemas.tables import NewTable
-from service.site import Site, Unit
+from treewarden.service.api._asking import AtSite, Reading, Who, asks, reads
+from treewarden.service.api._uploading import receive_form
+from treewarden.service.cases.blobs import Kind
+from treewarden.service.cases.models import (
+    add_version,
+    create_model,
+    get_model,
+    get_version,
+    list_models,
+)
+from treewarden.service.cases.table_roots import roots_of
+from treewarden.service.cases.tables import add_table
+from treewarden.service.errors import InvalidError, ServiceError
+from treewarden.service.pages._forms import refusal, see, status_of
+from treewarden.service.pages._labels import FILES
+from treewarden.service.pages._rendering import address, page
+from treewarden.service.people.permissions import Permission
+from treewarden.service.people.principal import Principal
+from treewarden.service.schemas.base import Id, Wanted
+from treewarden.service.schemas.models import Model, NewModel, NewVersion, Version
+from treewarden.service.schemas.tables import NewTable
+from treewarden.service.site import Site, Unit
 
 ROUTER = APIRouter(tags=["pages"])
 KINDS: dict[str, Kind] = {"model_file": "model", "table_file": "table"}

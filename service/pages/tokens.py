@@ -9,18 +9,18 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 from pydantic import ValidationError
 
-from service.api._asking import AtSite, Who, asks
-from service.cases.tokens import create_token, list_tokens, revoke_token
-from service.errors import ServiceError
-from service.pages._forms import refusal, see, status_of
-from service.pages._labels import TOKEN
-from service.pages._rendering import page
-from service.pages._typed import Typed
-from service.people.permissions import Permission
-from service.people.principal import Principal
-from service.schemas.base import Id, Wanted
-from service.schemas.people import MadeToken, NewToken
-from service.site import Site
+from treewarden.service.api._asking import AtSite, Who, asks
+from treewarden.service.cases.tokens import create_token, list_tokens, revoke_token
+from treewarden.service.errors import ServiceError
+from treewarden.service.pages._forms import refusal, see, status_of
+from treewarden.service.pages._labels import TOKEN
+from treewarden.service.pages._rendering import page
+from treewarden.service.pages._typed import Typed
+from treewarden.service.people.permissions import Permission
+from treewarden.service.people.principal import Principal
+from treewarden.service.schemas.base import Id, Wanted
+from treewarden.service.schemas.people import MadeToken, NewToken
+from treewarden.service.site import Site
 
 ROUTER = APIRouter(tags=["pages"])
 MEANINGS = {

@@ -9,8 +9,8 @@ from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
 from pydantic import ValidationError
 
-from service.api._asking import AtSite, Reading, Who, asks, reads
-from service.cases.waivers import (
+from treewarden.service.api._asking import AtSite, Reading, Who, asks, reads
+from treewarden.service.cases.waivers import (
     approve_waiver,
     export_waivers,
     get_waiver,
@@ -20,16 +20,16 @@ from service.cases.waivers import (
     request_waiver,
     revoke_waiver,
 )
-from service.errors import ServiceError
-from service.pages._forms import refusal, see, status_of
-from service.pages._labels import WAIVER, WAIVER_DECISION, WAIVERS_FILE
-from service.pages._rendering import page
-from service.pages._typed import Typed, Words
-from service.people.permissions import Permission
-from service.people.principal import Principal
-from service.schemas.base import Body, Id, Wanted
-from service.schemas.policies import Deciding, NewWaiver, Sort
-from service.site import Site, Unit
+from treewarden.service.errors import ServiceError
+from treewarden.service.pages._forms import refusal, see, status_of
+from treewarden.service.pages._labels import WAIVER, WAIVER_DECISION, WAIVERS_FILE
+from treewarden.service.pages._rendering import page
+from treewarden.service.pages._typed import Typed, Words
+from treewarden.service.people.permissions import Permission
+from treewarden.service.people.principal import Principal
+from treewarden.service.schemas.base import Body, Id, Wanted
+from treewarden.service.schemas.policies import Deciding, NewWaiver, Sort
+from treewarden.service.site import Site, Unit
 
 ROUTER = APIRouter(tags=["pages"])
 STATES = ("requested", "approved", "refused", "revoked")

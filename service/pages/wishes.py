@@ -9,22 +9,22 @@ from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
 from pydantic import ValidationError
 
-from service.api._asking import AtSite, Reading, Who, asks, reads
-from service.cases.audits import get_audit, list_findings
-from service.cases.models import get_version
-from service.cases.releases import open_release
-from service.cases.waivers import request_waiver
-from service.errors import InvalidError, NotFoundError, ServiceError
-from service.pages._forms import day_of, refusal, see, status_of
-from service.pages._labels import RELEASE, WAIVER_OF_FINDING
-from service.pages._rendering import page
-from service.people.permissions import Permission
-from service.people.principal import Principal
-from service.schemas.audits import Audit, Finding
-from service.schemas.base import Body, Id, Wanted
-from service.schemas.policies import NewWaiver
-from service.schemas.releases import NewRelease
-from service.site import Unit
+from treewarden.service.api._asking import AtSite, Reading, Who, asks, reads
+from treewarden.service.cases.audits import get_audit, list_findings
+from treewarden.service.cases.models import get_version
+from treewarden.service.cases.releases import open_release
+from treewarden.service.cases.waivers import request_waiver
+from treewarden.service.errors import InvalidError, NotFoundError, ServiceError
+from treewarden.service.pages._forms import day_of, refusal, see, status_of
+from treewarden.service.pages._labels import RELEASE, WAIVER_OF_FINDING
+from treewarden.service.pages._rendering import page
+from treewarden.service.people.permissions import Permission
+from treewarden.service.people.principal import Principal
+from treewarden.service.schemas.audits import Audit, Finding
+from treewarden.service.schemas.base import Body, Id, Wanted
+from treewarden.service.schemas.policies import NewWaiver
+from treewarden.service.schemas.releases import NewRelease
+from treewarden.service.site import Unit
 
 ROUTER = APIRouter(tags=["pages"])
 MOST = 200

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-from service.errors import TooManyError
+from treewarden.service.errors import TooManyError
 
 AT_ONCE = 1
 PLACES = 8

@@ -14,9 +14,9 @@ from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 
-from service.errors import NotSignedInError, SetupError, UnavailableError
-from service.people.permissions import Role
-from service.settings import Settings
+from treewarden.service.errors import NotSignedInError, SetupError, UnavailableError
+from treewarden.service.people.permissions import Role
+from treewarden.service.settings import Settings
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA")
 """Signatures by keys that only the provider has: “none”, and those by a shared secret, are not taken."""

@@ -11,8 +11,8 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 from zxcvbn import zxcvbn
 
-from service.errors import InvalidError
-from service.people.tokens import digest_of
+from treewarden.service.errors import InvalidError
+from treewarden.service.people.tokens import digest_of
 
 SHORTEST = 12
 LONGEST = 200
@@ -35,7 +35,7 @@ def random_hash_of(password: str) -> str:
 
 
 def hash_of(password: str) -> str:
-    """Return what is kept of a password that somebody chose; takes a turn of ``service.people.hashing``."""
+    """Return what is kept of a password that somebody chose; takes a turn of ``treewarden.service.people.hashing``."""
     return _HASHER.hash(password.encode("utf-8", "surrogatepass"))
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from service.errors import ForbiddenError
-from service.people.permissions import Permission, Role
+from treewarden.service.errors import ForbiddenError
+from treewarden.service.people.permissions import Permission, Role
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from service.schemas.base import Body, Id, Name, Prose, Wanted, shown_as
+from treewarden.service.schemas.base import Body, Id, Name, Prose, Wanted, shown_as
 
 Kind = Literal["audit", "repair"]
 State = Literal["queued", "running", "done", "error", "cancelled"]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from service.schemas.audits import Audit, Verdict
-from service.schemas.base import Body
-from service.schemas.models import Difference
+from treewarden.service.schemas.audits import Audit, Verdict
+from treewarden.service.schemas.base import Body
+from treewarden.service.schemas.models import Difference
 
 
 class ClauseChange(Body):

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from service.schemas.base import (
+from treewarden.service.schemas.base import (
     Body,
     Digest,
     FileName,

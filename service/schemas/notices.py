@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from service.ledger.events import Event
-from service.schemas.base import Body, shown_as
-from service.settings import is_address
+from treewarden.service.ledger.events import Event
+from treewarden.service.schemas.base import Body, shown_as
+from treewarden.service.settings import is_address
 
 
 def _address(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date, datetime
 from typing import Literal
 
-from service.schemas.base import Body, Id
+from treewarden.service.schemas.base import Body, Id
 
 
 class Waiting(Body):

@@ -7,9 +7,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from service.account_names import has_mixed_word, normalize_name
-from service.people.permissions import Permission, Role
-from service.schemas.base import Body, Id, Name, shown_as
+from treewarden.service.account_names import has_mixed_word, normalize_name
+from treewarden.service.people.permissions import Permission, Role
+from treewarden.service.schemas.base import Body, Id, Name, shown_as
 
 LONGEST_NAME = 200
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from service.schemas.base import Body, Id, Name, Prose, Wanted, shown_as
+from treewarden.service.schemas.base import Body, Id, Name, Prose, Wanted, shown_as
 
 WaiverState = Literal["requested", "approved", "refused", "revoked"]
 

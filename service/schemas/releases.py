@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from service.schemas.base import Body, Digest, Id, Name, Prose, Wanted, shown_as
+from treewarden.service.schemas.base import Body, Digest, Id, Name, Prose, Wanted, shown_as
 
 State = Literal["open", "changes", "approved", "rejected", "withdrawn", "released"]
 Sort = Literal["newest", "oldest", "title"]

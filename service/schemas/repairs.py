@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from service.schemas.audits import Audit, Verdict
-from service.schemas.base import Body, Id, shown_as
-from service.schemas.models import Version
+from treewarden.service.schemas.audits import Audit, Verdict
+from treewarden.service.schemas.base import Body, Id, shown_as
+from treewarden.service.schemas.models import Version
 
 
 class NewRepair(Body):

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import model_validator
 
-from service.schemas.base import Body, Digest, FileName, Id, Name, shown_as
+from treewarden.service.schemas.base import Body, Digest, FileName, Id, Name, shown_as
 
 
 class NewTable(Body):

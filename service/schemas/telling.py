@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from service.ledger.events import Event
-from service.schemas.base import Body, Id, shown_as
+from treewarden.service.ledger.events import Event
+from treewarden.service.schemas.base import Body, Id, shown_as
 
 Sort = Literal["newest", "oldest"]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from service.errors import InvalidError
+from treewarden.service.errors import InvalidError
 
 Resolve = Callable[[str, int], Sequence[str]]
 """The addresses of a host, as texts."""

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, ClassVar
 
-from service.errors import SetupError, UnavailableError
-from service.vault.store import Store, StoredFile, Writer
+from treewarden.service.errors import SetupError, UnavailableError
+from treewarden.service.vault.store import Store, StoredFile, Writer
 
 INCOMING = "incoming"
 FULL = "is full"

@@ -19,9 +19,9 @@ import structlog
 from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
-from service.errors import SetupError, UnavailableError
-from service.settings import Settings
-from service.vault.store import Store, StoredFile, Writer
+from treewarden.service.errors import SetupError, UnavailableError
+from treewarden.service.settings import Settings
+from treewarden.service.vault.store import Store, StoredFile, Writer
 
 if TYPE_CHECKING:
     from obstore.store import S3Config

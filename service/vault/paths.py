@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO
 
-from service.errors import InvalidError, TooLargeError
+from treewarden.service.errors import InvalidError, TooLargeError
 
 MOST_SIGNS = 4096
 _WHERE = "path"

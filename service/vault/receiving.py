@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-from service.errors import TooLargeError
-from service.ids import new_id
-from service.vault.sealing import Sealer, new_key, wrapped
-from service.vault.store import Store, Writer
+from treewarden.service.errors import TooLargeError
+from treewarden.service.ids import new_id
+from treewarden.service.vault.sealing import Sealer, new_key, wrapped
+from treewarden.service.vault.store import Store, Writer
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import BinaryIO
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from service.errors import UnavailableError
+from treewarden.service.errors import UnavailableError
 
 CHUNK = 64 * 1024
 TAG = 16

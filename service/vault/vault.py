@@ -16,9 +16,9 @@ from typing import BinaryIO
 from anyio import CancelScope
 from anyio.to_thread import run_sync
 
-from service.errors import GoneError, SetupError, UnavailableError
-from service.settings import Settings
-from service.vault.folder_store import (
+from treewarden.service.errors import GoneError, SetupError, UnavailableError
+from treewarden.service.settings import Settings
+from treewarden.service.vault.folder_store import (
     INCOMING,
     FolderStore,
     drop_part,
@@ -26,9 +26,9 @@ from service.vault.folder_store import (
     new_part,
     place_of,
 )
-from service.vault.receiving import Receiving, Stored
-from service.vault.sealing import KEY_BYTES, new_key, opened_stream, unwrapped, wrapped
-from service.vault.store import Store
+from treewarden.service.vault.receiving import Receiving, Stored
+from treewarden.service.vault.sealing import KEY_BYTES, new_key, opened_stream, unwrapped, wrapped
+from treewarden.service.vault.store import Store
 
 KEY_FILE = "master.key"
 AT_ONCE = 256 * 1024
@@ -193,7 +193,7 @@ def open_vault(settings: Settings) -> Vault:
 def _bucket(settings: Settings) -> Store:
     """Return the object store; what speaks to it is loaded only where there is one."""
     try:
-        module = importlib.import_module("service.vault.object_store")
+        module = importlib.import_module("treewarden.service.vault.object_store")
     except ModuleNotFoundError as error:
         problem = "needs obstore, which is not installed; pip install 'treewarden[object-store]'"
         raise SetupError("TREEWARDEN_BUCKET", problem) from error

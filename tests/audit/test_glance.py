@@ -5,13 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.adversary.knowledge import Knowledge
-from audit.glance import glance
-from policies.judging.judge import judge
-from policies.pack import calls, load_pack
-from policies.shipped import shipped_packs
-from policies.verdict import Verdict
 from tests.kit.small_audits import auditor, flat_tree, pack_of, people_of
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.glance import glance
+from treewarden.policies.judging.judge import judge
+from treewarden.policies.pack import calls, load_pack
+from treewarden.policies.shipped import shipped_packs
+from treewarden.policies.verdict import Verdict
 
 counts = st.lists(
     st.lists(st.integers(0, 30), min_size=3, max_size=3).filter(any), min_size=2, max_size=4

@@ -9,19 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.adversary.knowledge import Knowledge
-from audit.glance import glance, glance_at_file
-from audit.measures import LeafMeasure, call, measures
-from audit.people.said import MAYBE_WEIGHTS, NO_TABLE, NOT_ALL, STAY, said_of
-from audit.reading import Interval, Undetermined
-from policies.judging.judge import judge
-from policies.pack import calls, load_pack, read_pack
-from policies.shipped import shipped_packs
-from policies.verdict import Verdict
-from ppdm_models.tree.ensemble import Combination, Ensemble, Member
-from ppdm_models.tree.leaks import Leak, LeakKind
-from ppdm_models.tree.tree import Quality
 from tests.kit.small_audits import flat_tree, pack_of, people_of
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.glance import glance, glance_at_file
+from treewarden.audit.measures import LeafMeasure, call, measures
+from treewarden.audit.people.said import MAYBE_WEIGHTS, NO_TABLE, NOT_ALL, STAY, said_of
+from treewarden.audit.reading import Interval, Undetermined
+from treewarden.policies.judging.judge import judge
+from treewarden.policies.pack import calls, load_pack, read_pack
+from treewarden.policies.shipped import shipped_packs
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member
+from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.tree.tree import Quality
 
 OF_LEAVES = sorted(name for name, each in measures().items() if isinstance(each, LeafMeasure))
 LENIENT = pack_of(

@@ -5,19 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit.adversary.knowledge import Knowledge
-from audit.labels import label_contradictions
-from audit.people.forest import forest_of
-from audit.reading import Undetermined
-from audit.run import run, unsolved
-from policies.judging.judge import judge
-from policies.pack import read_pack
-from policies.shipped import shipped_packs
-from policies.verdict import Verdict
-from ppdm_models.tree.column import CategoricalColumn
-from ppdm_models.tree.tree import CLASS_WEIGHT, NOISE, Learner, Quality
 from tests.kit.forests import forest
 from tests.kit.small_audits import deep_tree, flat_tree, people_of
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.labels import label_contradictions
+from treewarden.audit.people.forest import forest_of
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.run import run, unsolved
+from treewarden.policies.judging.judge import judge
+from treewarden.policies.pack import read_pack
+from treewarden.policies.shipped import shipped_packs
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.tree.column import CategoricalColumn
+from treewarden.ppdm_models.tree.tree import CLASS_WEIGHT, NOISE, Learner, Quality
 
 CLASSES = ("no", "yes")
 BASELINE = read_pack(shipped_packs()["baseline"].read_bytes(), "baseline")

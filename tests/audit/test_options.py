@@ -5,9 +5,9 @@ from dataclasses import fields
 
 import pytest
 
-from audit.adversary.knowledge import LeafLevel
-from audit.options import AuditOptions, Rows
 from tests.kit.run import run_command
+from treewarden.audit.adversary.knowledge import LeafLevel
+from treewarden.audit.options import AuditOptions, Rows
 from treewarden.commands._options import request_options
 
 

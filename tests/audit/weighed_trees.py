@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit.people.population import build_population
-from ppdm_models.codecs.sklearn.fitted import from_sklearn
-from ppdm_models.records.read_table import table_of
-from ppdm_models.records.routing import route
-from ppdm_models.tree.column import NumericColumn
+from treewarden.audit.people.population import build_population
+from treewarden.ppdm_models.codecs.sklearn.fitted import from_sklearn
+from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.tree.column import NumericColumn
 
 
 def weighed_tree(ages, classes, weights, **settings):

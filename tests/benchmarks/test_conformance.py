@@ -9,9 +9,9 @@ from benchmarks.conformance.cases import UNKNOWN, records
 from benchmarks.conformance.compared import TOOLS, compared
 from benchmarks.conformance.outcome import NoToolError, Said, judged
 from benchmarks.conformance.table import document
-from ppdm_models.files.load import read_model
-from ppdm_models.tree.column import CategoricalColumn
 from tests.kit import places
+from treewarden.ppdm_models.files.load import read_model
+from treewarden.ppdm_models.tree.column import CategoricalColumn
 
 FIXTURES = places.DATA / "formats"
 PACKAGES = {name: tool.PACKAGE for tool in TOOLS for name in tool.FORMATS}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from audit.joint.counts import counts_of
 from benchmarks.joint import Task, made_up
+from treewarden.audit.joint.counts import counts_of
 
 
 @pytest.mark.parametrize("classes", [2, 3])

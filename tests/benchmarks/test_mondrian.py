@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.mondrian import mondrian
-from ppdm_models.tpp.groups import grouped
-from ppdm_models.tree.column import CategoricalColumn
 from tests.ppdm_models.tpp.tpp_strategies import tables
+from treewarden.ppdm_models.tpp.groups import grouped
+from treewarden.ppdm_models.tree.column import CategoricalColumn
 
 
 @given(tables(), st.integers(1, 10))

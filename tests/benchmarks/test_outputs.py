@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.outputs import made
-from reports.figures.gate_rows import gate_rows
+from treewarden.reports.figures.gate_rows import gate_rows
 
 
 @pytest.mark.parametrize(("findings", "models"), [(7, 3), (6, 3), (3, 3), (5, 1)])

@@ -16,7 +16,7 @@ from benchmarks.studies.sharkey_findings import FINDINGS, Found
 from benchmarks.studies.sharkey_models import MODELS, DecisionTable, DecisionTree, OneRule
 from benchmarks.studies.sharkey_runs import DIVERSITY, Scores, Size, grown
 from benchmarks.studies.sharkey_text import document
-from ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 
 TINY = Size(3, 1, 1, 1, (1, 2), (1, 2))
 

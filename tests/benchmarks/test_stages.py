@@ -1,11 +1,11 @@
 """The benchmark's stages are functions that the estimate really calls."""
 
-from audit.adversary.knowledge import Knowledge
-from audit.estimate.estimate import estimate
-from audit.options import AuditOptions
-from audit.system.system import build_system
 from benchmarks.maxent.stages import Stages
 from tests.kit.cases import multiway_case
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.estimate.estimate import estimate
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.system.system import build_system
 
 
 def test_every_stage_takes_some_of_the_time():

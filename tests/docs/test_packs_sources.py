@@ -4,12 +4,12 @@ import re
 
 import pytest
 
-from audit.measures import measures
-from policies.judging.figures import figure
-from policies.pack import load_pack
-from policies.rules import rules
-from policies.shipped import shipped_packs
 from tests.docs import pages
+from treewarden.audit.measures import measures
+from treewarden.policies.judging.figures import figure
+from treewarden.policies.pack import load_pack
+from treewarden.policies.rules import rules
+from treewarden.policies.shipped import shipped_packs
 
 PAGE = (pages.DOCS / "packs-sources.md").read_text("utf-8")
 

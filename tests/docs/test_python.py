@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from ppdm_models.errors import TreewardenError
 from tests.kit import places
+from treewarden.ppdm_models.errors import TreewardenError
 
 README = (places.ROOT / "README.md").read_text("utf-8")
 LINES = re.search(r"```python\n(.*?)```", README, re.DOTALL)[1]

@@ -6,14 +6,14 @@ import json
 
 import pytest
 
-from audit.measures import measures
 from docs._ext.reference import FOLDER, PAGES, write_pages
 from docs._ext.words import escaped, paragraphs, table
-from policies.pack import load_pack
-from policies.shipped import shipped_packs
-from ppdm_models.plugins import summaries
-from reports.document.document import json_schema
+from treewarden.audit.measures import measures
 from treewarden.commands.list import FOLDERS
+from treewarden.policies.pack import load_pack
+from treewarden.policies.shipped import shipped_packs
+from treewarden.ppdm_models.plugins import summaries
+from treewarden.reports.document.document import json_schema
 
 
 @pytest.mark.parametrize("kind", FOLDERS)

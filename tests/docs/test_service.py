@@ -15,7 +15,9 @@ SECRET, BODY = "twh_secret", b'{"event": "ping"}'
 
 
 def test_every_setting_is_documented_and_no_others():
-    settings = pytest.importorskip("service.settings", reason="the serve extra is not installed")
+    settings = pytest.importorskip(
+        "treewarden.service.settings", reason="the serve extra is not installed"
+    )
     named, first = set(), ""
     for sign in re.findall(r"`(TREEWARDEN_\w+|_[A-Z_]+)`", ADMINISTRATOR):
         first = sign if sign.startswith("TREEWARDEN_") else first
@@ -24,7 +26,7 @@ def test_every_setting_is_documented_and_no_others():
 
 
 def test_the_receiver_on_the_page_knows_what_is_genuine():
-    signing = pytest.importorskip("service.ledger.signing")
+    signing = pytest.importorskip("treewarden.service.ledger.signing")
     (receiver,) = re.findall(r"```python\n(.*?)```", API, re.DOTALL)
     known: dict[str, object] = {}
     exec(receiver, known)  # noqa: S102  # our own page

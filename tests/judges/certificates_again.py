@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Iterator
 from fractions import Fraction
 
-from audit.joint.counts import Counts
-from ppdm_models.arrays import IntArray
+from treewarden.audit.joint.counts import Counts
+from treewarden.ppdm_models.arrays import IntArray
 
 
 def proved_again(

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
-from audit.facts.case import Case
-from ppdm_models.tree.predicate import CategoryTest
+from treewarden.audit.facts.case import Case
+from treewarden.ppdm_models.tree.predicate import CategoryTest
 
 FEASIBLE = 1e-7
 SMALLEST = 1e-7

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ppdm_models.files.fitted import open_fitted
-from ppdm_models.files.load import open_model
-from ppdm_models.tree.ensemble import Model
+from treewarden.ppdm_models.files.fitted import open_fitted
+from treewarden.ppdm_models.files.load import open_model
+from treewarden.ppdm_models.tree.ensemble import Model
 
 Settings = dict[str, Any]
 

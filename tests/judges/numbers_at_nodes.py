@@ -10,14 +10,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from audit.adversary.knowledge import Knowledge
-from audit.facts.case import Case
-from audit.people.members import members
-from audit.people.population import Population
-from ppdm_models.tree.column import CategoricalColumn
-from ppdm_models.tree.impurity import BITS, printed
-from ppdm_models.tree.tree import Criterion
 from tests.judges.worlds_by_hand import tree_of
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.facts.case import Case
+from treewarden.audit.people.members import members
+from treewarden.audit.people.population import Population
+from treewarden.ppdm_models.tree.column import CategoricalColumn
+from treewarden.ppdm_models.tree.impurity import BITS, printed
+from treewarden.ppdm_models.tree.tree import Criterion
 
 
 def random_case(seed, *, classes=2, impurities=0.0, labels=0.7):

@@ -18,11 +18,11 @@ from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.files.load import load_tree
-from ppdm_models.records.routing import NOWHERE, SEVERAL, routed
-from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
-from ppdm_models.tree.tree import Tree
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.files.load import load_tree
+from treewarden.ppdm_models.records.routing import NOWHERE, SEVERAL, routed
+from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
+from treewarden.ppdm_models.tree.tree import Tree
 
 RECORDS = 60
 NUMBERS = ("x", "k", "s")

@@ -6,13 +6,13 @@ from collections import defaultdict
 from dataclasses import replace
 from functools import cache
 
-from ppdm_models.errors import TreewardenError
-from ppdm_models.files.load import formats, load_model, load_tree, writers
-from ppdm_models.tree.ensemble import trees_of
-from ppdm_models.tree.impurity import Impurity
-from ppdm_models.tree.tree import Criterion, Quality, Task
 from tests.kit import places
 from tests.kit.small_audits import flat_tree
+from treewarden.ppdm_models.errors import TreewardenError
+from treewarden.ppdm_models.files.load import formats, load_model, load_tree, writers
+from treewarden.ppdm_models.tree.ensemble import trees_of
+from treewarden.ppdm_models.tree.impurity import Impurity
+from treewarden.ppdm_models.tree.tree import Criterion, Quality, Task
 
 SAMPLES = places.DATA / "formats"
 CORPUS = places.SHARED / "models"

@@ -8,12 +8,12 @@ from itertools import product
 
 import numpy as np
 
-from ppdm_models.pruning.cut import Prunable
-from ppdm_models.pruning.merged import merged_leaves, summed
-from ppdm_models.pruning.siblings import candidates
-from ppdm_models.records.taxonomy import Categories, Intervals
-from ppdm_models.tree.predicate import NumericTest
-from ppdm_models.tree.tree import Feature, Tree
+from treewarden.ppdm_models.pruning.cut import Prunable
+from treewarden.ppdm_models.pruning.merged import merged_leaves, summed
+from treewarden.ppdm_models.pruning.siblings import candidates
+from treewarden.ppdm_models.records.taxonomy import Categories, Intervals
+from treewarden.ppdm_models.tree.predicate import NumericTest
+from treewarden.ppdm_models.tree.tree import Feature, Tree
 
 Requirement = Callable[[np.ndarray], bool]
 

@@ -26,13 +26,21 @@ from pathlib import Path
 
 from sqlalchemy import func, select
 
-from service.database.tables import audit, blob, data_table, finding, job, job_event, log_entry
-from service.database.tables import report as report_table
-from service.errors import UnavailableError
-from service.people.principal import Principal
-from service.site import Site
 from tests.service import sites
 from tests.service.jobs import work_to_do as make
+from treewarden.service.database.tables import (
+    audit,
+    blob,
+    data_table,
+    finding,
+    job,
+    job_event,
+    log_entry,
+)
+from treewarden.service.database.tables import report as report_table
+from treewarden.service.errors import UnavailableError
+from treewarden.service.people.principal import Principal
+from treewarden.service.site import Site
 
 LEASE_SECONDS = 3.0
 HALT_LEASES = 1.6

@@ -15,10 +15,10 @@ import time
 from collections import Counter
 from itertools import product
 
-from ppdm_models.plugins import discover
 from tests.judges import doors
 from tests.judges.doors import Judge, Trial
 from tests.judges.spread import ask_where, imported, in_order
+from treewarden.ppdm_models.plugins import discover
 
 JUDGES = discover(doors, "JUDGE", Judge)
 

@@ -24,19 +24,19 @@ import numpy as np
 from scipy import sparse
 from scipy.special import entr
 
-from audit.joint.cells import ALL_PEOPLE
-from audit.joint.certificate import tightened
-from audit.joint.counts import counts_of, settled_class
-from audit.joint.propagation import NO_ROW
-from audit.joint.reason import reason
-from audit.joint.result import How, Joint
-from audit.joint.rows import JointRows
-from audit.reading import Undetermined
-from audit.worlds.clock import clock
-from audit.worlds.proofs.bounds import ContradictionError
-from ppdm_models.arrays import IntArray
 from tests.judges.certificates_again import proved_again
 from tests.judges.spread import ask_where, imported, in_order
+from treewarden.audit.joint.cells import ALL_PEOPLE
+from treewarden.audit.joint.certificate import tightened
+from treewarden.audit.joint.counts import counts_of, settled_class
+from treewarden.audit.joint.propagation import NO_ROW
+from treewarden.audit.joint.reason import reason
+from treewarden.audit.joint.result import How, Joint
+from treewarden.audit.joint.rows import JointRows
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.worlds.clock import clock
+from treewarden.audit.worlds.proofs.bounds import ContradictionError
+from treewarden.ppdm_models.arrays import IntArray
 
 MOST_CELLS, MOST_TREES, MOST_TABLES = 12, 4, 20_000
 BUDGET_SECONDS = 5.0

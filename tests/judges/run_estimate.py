@@ -18,11 +18,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from audit.estimate.posterior import Posterior
-from audit.estimate.report import SolverReport
-from audit.facts.rows import Grouping, LeafMass, Linear, Plurality, ProfileTotals, SplitFamily
-from audit.facts.rows import Row as SystemRow
-from audit.system.system import System, build_system
 from tests.judges.estimate import definitions, direct
 from tests.judges.estimate.cases import Sample, sample
 from tests.judges.estimate.definitions import LinearRow, Row, SplitRow, is_convex
@@ -31,6 +26,18 @@ from tests.judges.estimate.judge import best_of_starts, dual_bound, entropy
 from tests.judges.estimate.product import answer as product_answer
 from tests.judges.estimate.product import whole
 from tests.judges.spread import ask_where, imported, in_order
+from treewarden.audit.estimate.posterior import Posterior
+from treewarden.audit.estimate.report import SolverReport
+from treewarden.audit.facts.rows import (
+    Grouping,
+    LeafMass,
+    Linear,
+    Plurality,
+    ProfileTotals,
+    SplitFamily,
+)
+from treewarden.audit.facts.rows import Row as SystemRow
+from treewarden.audit.system.system import System, build_system
 
 VIOLATION_SHARE = 1e-6
 ENTROPY_CONVEX = 1e-5

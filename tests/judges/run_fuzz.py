@@ -23,10 +23,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 
-from ppdm_models.errors import OutputError, TreeFormatError
-from ppdm_models.files.load import formats
-from ppdm_models.formats import Format, Strippable
-from ppdm_models.tree.leaks import LeakKind
+from treewarden.ppdm_models.errors import OutputError, TreeFormatError
+from treewarden.ppdm_models.files.load import formats
+from treewarden.ppdm_models.formats import Format, Strippable
+from treewarden.ppdm_models.tree.leaks import LeakKind
 
 FIXTURES = Path("tests/data/formats")
 KEPT = Path("tests/data/fuzz")

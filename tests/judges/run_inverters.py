@@ -24,17 +24,17 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from audit.inverters import GrownCase, LeafSums, leaf_sums
-from audit.joint.together import joined_of
-from audit.people.forest import Forest, forest_of
-from audit.people.population import Population, build_population
-from audit.reading import Undetermined
-from audit.worlds.clock import clock
-from ppdm_models.errors import TableError, TreeFormatError
-from ppdm_models.records.read_table import table_of
-from ppdm_models.tree.ensemble import Ensemble, Model
 from tests.judges.inverter_learners import LEARNERS, Lesson, NotGrownError, is_there, lesson
 from tests.judges.spread import ask_where, imported, in_order
+from treewarden.audit.inverters import GrownCase, LeafSums, leaf_sums
+from treewarden.audit.joint.together import joined_of
+from treewarden.audit.people.forest import Forest, forest_of
+from treewarden.audit.people.population import Population, build_population
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.worlds.clock import clock
+from treewarden.ppdm_models.errors import TableError, TreeFormatError
+from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 
 SECONDS = 2.0
 

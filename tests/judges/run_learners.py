@@ -24,20 +24,20 @@ from itertools import product
 
 import numpy as np
 
-from audit.measures import MeasureCall
-from audit.options import AuditOptions
-from audit.people.population import Population, build_population
-from audit.reading import Undetermined
-from audit.result import Audit
-from audit.run import run
-from audit.worlds.result import Worlds
-from ppdm_models.errors import KnowledgeError, TreewardenError
-from ppdm_models.records.read_table import table_of
-from ppdm_models.tree.column import CategoricalColumn
 from tests.judges.learners.cases import KINDS, draw_case
 from tests.judges.learners.judge import Judged, forced, judged
 from tests.judges.learners.learners import Case
 from tests.judges.spread import ask_where, imported, in_order
+from treewarden.audit.measures import MeasureCall
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.people.population import Population, build_population
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.result import Audit
+from treewarden.audit.run import run
+from treewarden.audit.worlds.result import Worlds
+from treewarden.ppdm_models.errors import KnowledgeError, TreewardenError
+from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tree.column import CategoricalColumn
 
 BUDGET_SECONDS = 20.0
 CERTAIN, SMALLEST = MeasureCall("certain_disclosure"), MeasureCall("k_anonymity")

@@ -23,19 +23,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel
-from audit.partial.feature import secret_seen_by
-from audit.partial.flows import Rooms, ends
-from audit.partial.ground import Ground
-from audit.partial.leaf_table import leaf_table
-from audit.partial.learned import proofs, shares
-from audit.partial.scaling import GAP, spread
-from audit.partial.secret import secret_of
-from audit.partial.seen import Seen, seen_by
-from audit.reading import Undetermined
-from audit.worlds.clock import clock
-from audit.worlds.result import Worlds
-from ppdm_models.arrays import IntArray
 from tests.judges.partial_cases import (
     Small,
     drawn,
@@ -46,6 +33,19 @@ from tests.judges.partial_cases import (
     tree_and_people,
 )
 from tests.judges.spread import ask_where, imported, in_order
+from treewarden.audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel
+from treewarden.audit.partial.feature import secret_seen_by
+from treewarden.audit.partial.flows import Rooms, ends
+from treewarden.audit.partial.ground import Ground
+from treewarden.audit.partial.leaf_table import leaf_table
+from treewarden.audit.partial.learned import proofs, shares
+from treewarden.audit.partial.scaling import GAP, spread
+from treewarden.audit.partial.secret import secret_of
+from treewarden.audit.partial.seen import Seen, seen_by
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.worlds.clock import clock
+from treewarden.audit.worlds.result import Worlds
+from treewarden.ppdm_models.arrays import IntArray
 
 NO_SPLITS = Knowledge(split=SplitLevel.NONE)
 OFF = 1e-6

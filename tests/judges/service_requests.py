@@ -20,9 +20,9 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
 
-from service.app import PREFIX
 from tests.service import sites
 from tests.service.pages.seeds import seeded
+from treewarden.service.app import PREFIX
 
 POSITIVE, NEGATIVE = GenerationMode.POSITIVE, GenerationMode.NEGATIVE
 PROBLEM = "application/problem+json"

@@ -13,9 +13,9 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, TypeVar
 
-from audit.solver.engines.cluster import on_cluster
-from audit.solver.pool import WORKERS
-from audit.solver.stream import each_done
+from treewarden.audit.solver.engines.cluster import on_cluster
+from treewarden.audit.solver.pool import WORKERS
+from treewarden.audit.solver.stream import each_done
 
 Result = TypeVar("Result")
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from audit.inverters import LeafSums
 from tests.judges import run_inverters as inverters_soundness
 from tests.judges.inverter_learners import LEARNERS, is_there
 from tests.judges.run_inverters import trial
+from treewarden.audit.inverters import LeafSums
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -11,9 +11,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from audit.adversary.knowledge import Knowledge
-from audit.facts.case import Case
-from audit.facts.rows import (
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.rows import (
     Grouping,
     LeafMass,
     Linear,
@@ -22,14 +22,14 @@ from audit.facts.rows import (
     ProfileTotals,
     SplitFamily,
 )
-from audit.people.members import members
-from audit.people.population import Population
-from audit.reading import Undetermined
-from audit.system.system import System
-from audit.worlds.engine import reason
-from audit.worlds.state import Tiers
-from ppdm_models.tree.column import CategoricalColumn
-from ppdm_models.tree.tree import Criterion, Node, Tree
+from treewarden.audit.people.members import members
+from treewarden.audit.people.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.system.system import System
+from treewarden.audit.worlds.engine import reason
+from treewarden.audit.worlds.state import Tiers
+from treewarden.ppdm_models.tree.column import CategoricalColumn
+from treewarden.ppdm_models.tree.tree import Criterion, Node, Tree
 
 
 def tree_of(shape, classes):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 
-from policies.judging.judge import judge
-from policies.judging.names import Names
-from policies.waiving.applying import Model
-from policies.waiving.waivers import Waiver, Waivers
 from tests.kit.small_audits import audit_of, evidence_of, flat_tree, pack_of
+from treewarden.policies.judging.judge import judge
+from treewarden.policies.judging.names import Names
+from treewarden.policies.waiving.applying import Model
+from treewarden.policies.waiving.waivers import Waiver, Waivers
 
 TODAY = date(2026, 1, 1)
 DIGEST = "ab" * 32

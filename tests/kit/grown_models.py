@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from audit.inverters import GrownCase, LeafSums, leaf_sums
-from audit.people.forest import forest_of
-from audit.people.population import build_population
 from tests.kit import places
+from treewarden.audit.inverters import GrownCase, LeafSums, leaf_sums
+from treewarden.audit.people.forest import forest_of
+from treewarden.audit.people.population import build_population
 from treewarden.jobs.inputs import opened, read
 
 FOLDER = places.DATA / "grown"

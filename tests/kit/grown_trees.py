@@ -7,14 +7,14 @@ import csv
 import numpy as np
 import pytest
 
-from audit.adversary.knowledge import Knowledge
-from audit.facts.case import Case
-from audit.people.members import members
-from audit.people.population import build_population
-from ppdm_models.records.read_table import table_of
-from ppdm_models.tree.predicate import Always, NumericTest
-from ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Tree
 from tests.kit import places
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.facts.case import Case
+from treewarden.audit.people.members import members
+from treewarden.audit.people.population import build_population
+from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tree.predicate import Always, NumericTest
+from treewarden.ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Tree
 
 DATA = places.SHARED / "data"
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from audit.randomised.measuring import randomisation_of
-from ppdm_models.randomised.intervals import intervals
-from ppdm_models.randomised.manifest import Hidden, Manifest
-from ppdm_models.randomised.moments import Moments
-from ppdm_models.randomised.noise import Classes, Gaussian, Uniform, hiding, noisy
+from treewarden.audit.randomised.measuring import randomisation_of
+from treewarden.ppdm_models.randomised.intervals import intervals
+from treewarden.ppdm_models.randomised.manifest import Hidden, Manifest
+from treewarden.ppdm_models.randomised.moments import Moments
+from treewarden.ppdm_models.randomised.noise import Classes, Gaussian, Uniform, hiding, noisy
 
 
 def hidden(name, noise="gaussian", level=1.0, low=0.0, high=1.0, is_whole=False, **more):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from reports.document.document import Document
-from reports.renderers import renderer
+from treewarden.reports.document.document import Document
+from treewarden.reports.renderers import renderer
 
 _RENDERED: dict[tuple[str, int], tuple[Document, bytes]] = {}
 """By form and identity of the document, which is held here so that no other takes its identity."""

@@ -6,23 +6,23 @@ from dataclasses import replace
 
 import numpy as np
 
-from audit.adversary.knowledge import Knowledge
-from audit.agreement import disagreements
-from audit.estimate.posterior import Posterior, certain
-from audit.evidence import NOT_RUN, Evidence
-from audit.measures import measures
-from audit.people.forest import forest_of
-from audit.people.population import Population
-from audit.reading import Undetermined, exactly
-from audit.result import KNOWS_ALL, Audit, Exposure
-from audit.run import SolverReport, readings
-from audit.worlds.found.exact_posterior import Counted, ExactPosterior
-from audit.worlds.result import Consistency, Worlds
-from policies.pack import calls, read_pack
-from ppdm_models.records.routing import route
-from ppdm_models.tree.column import CategoricalColumn
-from ppdm_models.tree.predicate import Always, CategoryTest
-from ppdm_models.tree.tree import Feature, Node, Tree, completed
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.agreement import disagreements
+from treewarden.audit.estimate.posterior import Posterior, certain
+from treewarden.audit.evidence import NOT_RUN, Evidence
+from treewarden.audit.measures import measures
+from treewarden.audit.people.forest import forest_of
+from treewarden.audit.people.population import Population
+from treewarden.audit.reading import Undetermined, exactly
+from treewarden.audit.result import KNOWS_ALL, Audit, Exposure
+from treewarden.audit.run import SolverReport, readings
+from treewarden.audit.worlds.found.exact_posterior import Counted, ExactPosterior
+from treewarden.audit.worlds.result import Consistency, Worlds
+from treewarden.policies.pack import calls, read_pack
+from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.tree.column import CategoricalColumn
+from treewarden.ppdm_models.tree.predicate import Always, CategoryTest
+from treewarden.ppdm_models.tree.tree import Feature, Node, Tree, completed
 
 NO_TRUTH = Undetermined("the table has no column 'illness'")
 

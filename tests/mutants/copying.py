@@ -21,7 +21,7 @@ RECORDED, MADE_OF = FOLDER / "recorded.jsonl", FOLDER / "made_of.json"
 def prepare() -> list[Mutant]:
     """Make the copy unless there is one of these very files, and return its mutants."""
     files = _files()
-    digest = hashlib.sha256(b"".join((ROOT / name).read_bytes() for name in files)).hexdigest()
+    digest = hashlib.sha256(b"".join(_content(ROOT / name) for name in files)).hexdigest()
     if MADE_OF.exists():
         said = json.loads(MADE_OF.read_text(encoding="utf-8"))
         if said["digest"] == digest:
@@ -31,7 +31,7 @@ def prepare() -> list[Mutant]:
     for name in files:
         target = COPY / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(ROOT / name, target)
+        shutil.copy2(ROOT / name, target, follow_symlinks=False)
     _build_in(mutants)
     if (ROOT.parent / "shared").is_dir():
         (FOLDER / "shared").symlink_to(ROOT.parent / "shared")
@@ -55,4 +55,9 @@ def _files() -> list[str]:
     words = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(words, cwd=ROOT, check=True, capture_output=True).stdout
     names = sorted(set(listed.decode().split("\0")) - {""})
-    return [name for name in names if (ROOT / name).is_file()]
+    return [name for name in names if (ROOT / name).is_file() or (ROOT / name).is_symlink()]
+
+
+def _content(file: Path) -> bytes:
+    """Return what a file holds; of a link, where it leads."""
+    return str(file.readlink()).encode() if file.is_symlink() else file.read_bytes()

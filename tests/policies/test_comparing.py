@@ -5,12 +5,12 @@ import random
 
 import pytest
 
-from audit.measures import call
-from audit.reading import Interval
-from policies.comparing import Strictness, compared, part_as_strict, stricter
-from policies.pack import read_pack
-from policies.rules import rules
-from policies.verdict import Verdict
+from treewarden.audit.measures import call
+from treewarden.audit.reading import Interval
+from treewarden.policies.comparing import Strictness, compared, part_as_strict, stricter
+from treewarden.policies.pack import read_pack
+from treewarden.policies.rules import rules
+from treewarden.policies.verdict import Verdict
 
 HEAD = 'name = "p"\nversion = "1"\ntitle = "P"\n'
 EQUAL, STRICTER, LOOSER, DIFFERENT = Strictness

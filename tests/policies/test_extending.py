@@ -2,9 +2,9 @@
 
 import pytest
 
-from policies.clause import Base, Dropped
-from policies.pack import load_pack, read_pack
-from ppdm_models.errors import PolicyError
+from treewarden.policies.clause import Base, Dropped
+from treewarden.policies.pack import load_pack, read_pack
+from treewarden.ppdm_models.errors import PolicyError
 
 HEAD = 'name = "mine"\nversion = "1"\nextends = "standard"\n'
 BASE = """

@@ -6,12 +6,12 @@ import tomllib
 import jsonschema
 import pytest
 
-from policies.clause import DEEPEST
-from policies.pack import calls, json_schema, pack_of, read_pack
-from policies.shipped import shipped_packs
-from policies.waiving.breaking import ABOUT_THE_EVIDENCE
-from ppdm_models.errors import PolicyError
 from tests.kit import places
+from treewarden.policies.clause import DEEPEST
+from treewarden.policies.pack import calls, json_schema, pack_of, read_pack
+from treewarden.policies.shipped import shipped_packs
+from treewarden.policies.waiving.breaking import ABOUT_THE_EVIDENCE
+from treewarden.ppdm_models.errors import PolicyError
 
 HEAD = 'name = "mine"\nversion = "1"\ntitle = "Mine"\n'
 K = '{ measure = "k_anonymity", rule = "at_least", limit = 10 }'

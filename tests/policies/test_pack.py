@@ -4,11 +4,11 @@ import codecs
 
 import pytest
 
-from policies.pack import asked, calls, load_pack, read_pack
-from policies.shipped import packs_of_tables, shipped_packs
-from ppdm_models.errors import PolicyError
 from tests.kit import places
 from tests.kit.small_audits import pack_of
+from treewarden.policies.pack import asked, calls, load_pack, read_pack
+from treewarden.policies.shipped import packs_of_tables, shipped_packs
+from treewarden.ppdm_models.errors import PolicyError
 
 BAD = places.DATA / "policies" / "bad"
 GOOD = b"""

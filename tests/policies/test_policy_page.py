@@ -7,9 +7,9 @@ import tomllib
 import jsonschema
 import pytest
 
-from policies.clause import Clause, Waivers
-from policies.pack import json_schema, read_pack
 from tests.kit import places
+from treewarden.policies.clause import Clause, Waivers
+from treewarden.policies.pack import json_schema, read_pack
 
 PAGE = (places.ROOT / "docs" / "policy.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.reading import Interval, Undetermined
-from policies.rules import rules
-from policies.verdict import Verdict, worst
+from treewarden.audit.reading import Interval, Undetermined
+from treewarden.policies.rules import rules
+from treewarden.policies.verdict import Verdict, worst
 
 RULES = rules()
 PASS, UNDETERMINED, FAIL = Verdict.PASS, Verdict.UNDETERMINED, Verdict.FAIL

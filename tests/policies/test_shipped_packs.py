@@ -9,22 +9,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.adversary.knowledge import Knowledge
-from audit.evidence import NOT_READ, NOT_RUN
-from audit.measures import measures
-from audit.people.population import build_population
-from audit.run import run
-from audit.worlds.result import OUT_OF_TIME
-from policies.comparing import Strictness, compared
-from policies.judging.judge import judge
-from policies.pack import calls, load_pack
-from policies.shipped import shipped_packs
-from policies.verdict import Verdict
-from ppdm_models.tree.leaks import Leak, LeakKind
 from tests.kit import places
 from tests.kit.grown_models import FOLDER
 from tests.kit.small_audits import audit_of, evidence_of, flat_tree, only_world, people_of
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.evidence import NOT_READ, NOT_RUN
+from treewarden.audit.measures import measures
+from treewarden.audit.people.population import build_population
+from treewarden.audit.run import run
+from treewarden.audit.worlds.result import OUT_OF_TIME
 from treewarden.jobs.inputs import opened, read
+from treewarden.policies.comparing import Strictness, compared
+from treewarden.policies.judging.judge import judge
+from treewarden.policies.pack import calls, load_pack
+from treewarden.policies.shipped import shipped_packs
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
 
 PACKS = {name: load_pack(name) for name in shipped_packs()}
 # From loose to tight: a tree that passes a later one passes those before it.

@@ -2,8 +2,8 @@
 
 import pytest
 
-from policies.words import capital
-from reports.document.words import sentence
+from treewarden.policies.words import capital
+from treewarden.reports.document.words import sentence
 
 
 @pytest.mark.parametrize(

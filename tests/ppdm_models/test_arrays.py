@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ppdm_models.arrays import alike, by_rows, distinct
+from treewarden.ppdm_models.arrays import alike, by_rows, distinct
 
 
 def sorted_rows(columns):

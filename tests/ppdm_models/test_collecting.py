@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from ppdm_models import collecting
+from treewarden.ppdm_models import collecting
 
 
 @pytest.fixture

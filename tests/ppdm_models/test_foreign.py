@@ -8,10 +8,10 @@ import zlib
 
 import pytest
 
-from ppdm_models.errors import TableError, TreeFormatError
-from ppdm_models.files.load import load_model
-from ppdm_models.foreign import Foreign, foreign, model_advice, table_advice
-from ppdm_models.records.read_table import read_table
+from treewarden.ppdm_models.errors import TableError, TreeFormatError
+from treewarden.ppdm_models.files.load import load_model
+from treewarden.ppdm_models.foreign import Foreign, foreign, model_advice, table_advice
+from treewarden.ppdm_models.records.read_table import read_table
 
 
 class Trap:

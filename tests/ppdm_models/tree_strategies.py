@@ -5,9 +5,15 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from ppdm_models.tree.impurity import Impurity
-from ppdm_models.tree.predicate import AllOf, AnyOf, CategoryTest, MissingTest, NumericTest
-from ppdm_models.tree.tree import (
+from treewarden.ppdm_models.tree.impurity import Impurity
+from treewarden.ppdm_models.tree.predicate import (
+    AllOf,
+    AnyOf,
+    CategoryTest,
+    MissingTest,
+    NumericTest,
+)
+from treewarden.ppdm_models.tree.tree import (
     Criterion,
     Feature,
     Learner,

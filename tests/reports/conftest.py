@@ -7,28 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit.adversary.knowledge import Knowledge
-from audit.evidence import Evidence
-from audit.facts.kind import Dropped
-from audit.people.forest import forest_of
-from audit.people.population import build_population
-from audit.reading import Undetermined, exactly
-from audit.result import Level
-from audit.run import SolverReport, run
-from audit.worlds.result import Witness
-from policies.judging.judge import judge
-from policies.pack import calls
-from policies.repairing.repair import repair
-from ppdm_models.records.read_table import table_of
-from ppdm_models.tree.column import NumericColumn
-from ppdm_models.tree.leaks import Leak, LeakKind
-from ppdm_models.tree.predicate import NumericTest
-from ppdm_models.tree.tree import Feature, Node, Task, Tree
-from reports.building.build import audit_document, repair_document
-from reports.building.entry import gate_of
-from reports.document.document import Document, Provenance
-from reports.document.gate import Gate
-from reports.document.parts import Adversary, File, Lack, Row, Value
 from tests.kit.forests import forest, stump
 from tests.kit.small_audits import (
     audit_of,
@@ -42,6 +20,28 @@ from tests.kit.small_audits import (
     people_of,
 )
 from tests.reports.gates import several
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.facts.kind import Dropped
+from treewarden.audit.people.forest import forest_of
+from treewarden.audit.people.population import build_population
+from treewarden.audit.reading import Undetermined, exactly
+from treewarden.audit.result import Level
+from treewarden.audit.run import SolverReport, run
+from treewarden.audit.worlds.result import Witness
+from treewarden.policies.judging.judge import judge
+from treewarden.policies.pack import calls
+from treewarden.policies.repairing.repair import repair
+from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tree.column import NumericColumn
+from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.tree.predicate import NumericTest
+from treewarden.ppdm_models.tree.tree import Feature, Node, Task, Tree
+from treewarden.reports.building.build import audit_document, repair_document
+from treewarden.reports.building.entry import gate_of
+from treewarden.reports.document.document import Document, Provenance
+from treewarden.reports.document.gate import Gate
+from treewarden.reports.document.parts import Adversary, File, Lack, Row, Value
 
 NASTY = "<script>alert(1)</script> \"'&, \n\x1b[31m \u202e \x00 {{ 7*7 }} 中文 \ud800"
 FIXED = {"schema", "kind", "verdict", "severity", "risk", "danger", "low", "high", "limit"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reports.renderers import GateRenderer, names, renderer
+from treewarden.reports.renderers import GateRenderer, names, renderer
 
 TEXTS = [
     name

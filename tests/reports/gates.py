@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from reports.building.entry import entry_of, gate_of, unaudited
-from reports.document.gate import Entry, Gate
-from reports.document.naming import finding_id
-from reports.document.parts import Accepted, Row
+from treewarden.reports.building.entry import entry_of, gate_of, unaudited
+from treewarden.reports.document.gate import Entry, Gate
+from treewarden.reports.document.naming import finding_id
+from treewarden.reports.document.parts import Accepted, Row
 
 WAIVED = Accepted(by="waiver", reason="the board of 3 May knows; until 2030-01-01")
 KNOWN = Accepted(by="baseline", reason="read 0.987654 when it was written")

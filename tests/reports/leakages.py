@@ -2,15 +2,15 @@
 
 from dataclasses import replace
 
-from policies.judging.judge import judge
-from ppdm_models.vertical.leakage import cells_split, seen_by
-from ppdm_models.vertical.messages import MINER, Log
-from ppdm_models.vertical.session import Mode
-from ppdm_models.vertical.simulating import play
-from reports.building.vertical import About, leakage_document
-from reports.building.vertical_audits import audited
 from tests.kit.small_audits import audit_of, evidence_of, flat_tree, pack_of
 from tests.ppdm_models.vertical.cases import TENNIS, dealt, table
+from treewarden.policies.judging.judge import judge
+from treewarden.ppdm_models.vertical.leakage import cells_split, seen_by
+from treewarden.ppdm_models.vertical.messages import MINER, Log
+from treewarden.ppdm_models.vertical.session import Mode
+from treewarden.ppdm_models.vertical.simulating import play
+from treewarden.reports.building.vertical import About, leakage_document
+from treewarden.reports.building.vertical_audits import audited
 
 COLUMNS = table(TENNIS, ["outlook", "temp", "humidity", "windy", "play"])
 MIXED = [[5, 5], [5, 5]]

@@ -3,8 +3,8 @@
 from fastapi import Request
 from fastapi.responses import JSONResponse
 
-from service.errors import ServiceError
 from tests.service import sites
+from treewarden.service.errors import ServiceError
 
 
 def a_client(site, who=None):

@@ -11,10 +11,10 @@ import httpx
 PROGRAM = """
 import socket, sys
 import uvicorn
-from service.app import application
-from service.operations.logging import log_as_json
-from service.settings import Settings
-from service.site import open_site
+from treewarden.service.app import application
+from treewarden.service.operations.logging import log_as_json
+from treewarden.service.settings import Settings
+from treewarden.service.site import open_site
 
 log_as_json("warning")
 site = open_site(Settings(data_dir=sys.argv[1], database=sys.argv[2]))

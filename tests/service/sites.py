@@ -16,16 +16,16 @@ from fastapi.testclient import TestClient
 from sqlalchemy import create_engine, insert, text
 from sqlalchemy.pool import NullPool
 
-from service.app import application
-from service.database.engine import open_engine
-from service.database.levels import upgrade
-from service.database.tables import account, organisation, token
-from service.ids import new_id
-from service.people.permissions import ALLOWED, Role
-from service.people.principal import Principal
-from service.people.tokens import SHOWN, digest_of, new_secret
-from service.settings import Settings
-from service.site import open_site
+from treewarden.service.app import application
+from treewarden.service.database.engine import open_engine
+from treewarden.service.database.levels import upgrade
+from treewarden.service.database.tables import account, organisation, token
+from treewarden.service.ids import new_id
+from treewarden.service.people.permissions import ALLOWED, Role
+from treewarden.service.people.principal import Principal
+from treewarden.service.people.tokens import SHOWN, digest_of, new_secret
+from treewarden.service.settings import Settings
+from treewarden.service.site import open_site
 
 SERVER = os.environ.get(
     "TREEWARDEN_TEST_POSTGRESQL", "postgresql+psycopg://postgres@127.0.0.1:5432/test"

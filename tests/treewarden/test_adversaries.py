@@ -2,11 +2,12 @@
 
 import csv
 import json
+from importlib import import_module
 
 import pytest
 
-from audit.partial.leaf_table import leaf_table
 from tests.kit.run import run_command
+from treewarden.audit.partial.leaf_table import leaf_table
 
 KNOWN = """
 [[adversary]]
@@ -56,7 +57,7 @@ def test_leaves_are_looked_at_once_for_all_adversaries(files, told, monkeypatch)
         asked.append(about)
         return leaf_table(*about)
 
-    monkeypatch.setattr("audit.partial.ground.leaf_table", looked_at)
+    monkeypatch.setattr(import_module("treewarden.audit.partial.ground"), "leaf_table", looked_at)
     report(files, "--knowledge", told)
     assert len(asked) == 1
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 
-from audit.ipopt.doors import doors
 from tests.kit.run import run_command
+from treewarden.audit.ipopt.doors import doors
 from treewarden.terminal.exits import NO_AUDIT
 
 NEEDS_A_SOLVER = ("--split", "none", "--marginal", "--no-worlds", "-q")

@@ -12,9 +12,9 @@ import pyarrow.feather as pa_feather
 import pytest
 
 import treewarden as tw
-from ppdm_models.files.convert import converted
 from tests.kit import office_tables
 from tests.kit.forests import by_sex, forest, stump
+from treewarden.ppdm_models.files.convert import converted
 
 
 def packed(data):

@@ -9,11 +9,11 @@ import shutil
 import numpy as np
 import pytest
 
-from ppdm_models.files.load import open_model
-from ppdm_models.records.predict import predict
 from tests.kit.grown_models import FOLDER
 from tests.kit.run import run_command
 from treewarden.jobs.inputs import opened, read
+from treewarden.ppdm_models.files.load import open_model
+from treewarden.ppdm_models.records.predict import predict
 
 POLICY = """name = "recovered"
 version = "1"

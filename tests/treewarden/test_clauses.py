@@ -6,8 +6,8 @@ import jsonschema
 import pytest
 
 import treewarden as tw
-from reports.document.schema import SCHEMA_FILE
 from treewarden.api.errors import ArgumentError
+from treewarden.reports.document.schema import SCHEMA_FILE
 
 HEAD = 'name = "ours"\nversion = "1"\ntitle = "Ours"\n'
 SMALL = '[[clause]]\nid = "small"\nmeasure = "k_anonymity"\nrule = "at_least"\nlimit = 2\n'

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ppdm_models.files.load import load_tree, read_tree
 from tests.kit.run import run_command
+from treewarden.ppdm_models.files.load import load_tree, read_tree
 
 
 def convert(files, output, *arguments):

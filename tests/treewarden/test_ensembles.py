@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from policies.pack import load_pack
-from ppdm_models.files.convert import converted
 from tests.kit.forests import by_sex, forest, stump
 from treewarden.jobs.provenance import Clock
 from treewarden.jobs.subject import Request
+from treewarden.policies.pack import load_pack
+from treewarden.ppdm_models.files.convert import converted
 
 POLICY = """name = "beside"
 version = "1"

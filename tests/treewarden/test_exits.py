@@ -6,7 +6,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from ppdm_models.errors import TableError
+from treewarden.ppdm_models.errors import TableError
 from treewarden.terminal.exits import INTERRUPTED, MEANINGS, NO_AUDIT, PIPE_CLOSED, boundary
 
 

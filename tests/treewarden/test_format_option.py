@@ -8,11 +8,11 @@ import os
 import click
 import pytest
 
-from ppdm_models.errors import OutputError
-from reports.building.entry import gate_of, unaudited
-from reports.renderers import GateRenderer, names, renderer
 from treewarden.api.saving import form_of
 from treewarden.commands._reporting import Wanted, reporting
+from treewarden.ppdm_models.errors import OutputError
+from treewarden.reports.building.entry import gate_of, unaudited
+from treewarden.reports.renderers import GateRenderer, names, renderer
 
 QUICK = ("--no-worlds", "--quiet")
 

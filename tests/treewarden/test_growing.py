@@ -8,15 +8,15 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pytest
 
-from ppdm_models.files.load import read_tree
-from ppdm_models.randomised.generating import ATTRIBUTES, people
-from ppdm_models.randomised.learning import Method
-from ppdm_models.randomised.manifest import Hidden, Manifest, manifest_bytes
-from ppdm_models.randomised.noise import hiding, noisy
 from tests.kit.run import run_command
 from tests.treewarden.conftest import CLAUSE
 from treewarden.jobs.randomised import testing
 from treewarden.jobs.randomised.growing import MOST_CLASSES, Wanted, grown
+from treewarden.ppdm_models.files.load import read_tree
+from treewarden.ppdm_models.randomised.generating import ATTRIBUTES, people
+from treewarden.ppdm_models.randomised.learning import Method
+from treewarden.ppdm_models.randomised.manifest import Hidden, Manifest, manifest_bytes
+from treewarden.ppdm_models.randomised.noise import hiding, noisy
 
 LEVELS = ("none", "school", "college", "bachelor", "master")
 LEVEL = 0.25

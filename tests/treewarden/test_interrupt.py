@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ppdm_models.files.load import writers
-from ppdm_models.learn.best_first import BestFirst
-from ppdm_models.learn.response import of_classes
-from ppdm_models.tree.column import CategoricalColumn
 from tests.kit import places
+from treewarden.ppdm_models.files.load import writers
+from treewarden.ppdm_models.learn.best_first import BestFirst
+from treewarden.ppdm_models.learn.response import of_classes
+from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.terminal.exits import INTERRUPTED
 
 pytestmark = [

@@ -13,16 +13,16 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 import treewarden as tw
-from audit.people.population import build_population
-from ppdm_models.errors import TableError
-from ppdm_models.files.load import read_model
-from ppdm_models.records.arrow_column import ArrowColumn
-from ppdm_models.records.counting import large
-from ppdm_models.records.counting.kinds import has_no_records
-from ppdm_models.records.counting.opening import open_source
-from ppdm_models.records.counting.source import count_table
-from ppdm_models.records.frames import table_of_frame
-from ppdm_models.records.read_table import read_table
+from treewarden.audit.people.population import build_population
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.files.load import read_model
+from treewarden.ppdm_models.records.arrow_column import ArrowColumn
+from treewarden.ppdm_models.records.counting import large
+from treewarden.ppdm_models.records.counting.kinds import has_no_records
+from treewarden.ppdm_models.records.counting.opening import open_source
+from treewarden.ppdm_models.records.counting.source import count_table
+from treewarden.ppdm_models.records.frames import table_of_frame
+from treewarden.ppdm_models.records.read_table import read_table
 
 DATA = Path(__file__).parent.parent / "data" / "office"
 MODEL = DATA / "illness_tree.skops"

@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.files.load import open_model
-from ppdm_models.tree.ensemble import outputs_of
 from tests.kit.grown_models import FOLDER
 from tests.kit.run import run_command
 from treewarden.jobs.inputs import opened
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.files.load import open_model
+from treewarden.ppdm_models.tree.ensemble import outputs_of
 
 OUTPUTS = FOLDER / "outputs"
 SEVERAL = ("two_labels.json", "two_labels_vectors.json")

@@ -9,12 +9,12 @@ from dataclasses import replace
 import jsonschema
 import pytest
 
-from audit.options import AuditOptions
-from reports.document.plan import PlanDocument, plan_schema
-from reports.document.schema import PLAN_SCHEMA_FILE
+from treewarden.audit.options import AuditOptions
 from treewarden.commands.audit import COMMAND
 from treewarden.jobs import costs
 from treewarden.jobs.sizes import Sizes
+from treewarden.reports.document.plan import PlanDocument, plan_schema
+from treewarden.reports.document.schema import PLAN_SCHEMA_FILE
 from treewarden.terminal.exits import NO_AUDIT
 
 SIZES = Sizes(
@@ -56,7 +56,9 @@ def test_a_plan_counts_what_the_audit_deals_with(files):
 
 
 def test_the_schema_of_plans_is_current():
-    assert PLAN_SCHEMA_FILE.read_bytes() == plan_schema(), "run: python -m reports.document.schema"
+    assert PLAN_SCHEMA_FILE.read_bytes() == plan_schema(), (
+        "run: python -m treewarden.reports.document.schema"
+    )
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ from functools import partial
 import jsonschema
 import pytest
 
-from policies.explaining.written import toml
-from policies.pack import load_pack, read_pack
-from policies.shipped import shipped_packs
 from tests.kit.run import run_command
+from treewarden.policies.explaining.written import toml
+from treewarden.policies.pack import load_pack, read_pack
+from treewarden.policies.shipped import shipped_packs
 
 CASES = """
 [[case]]

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from audit.partial.who import Adversary
-from audit.result import Audit
 from tests.kit.small_audits import audit_of, evidence_of, flat_tree, only_world, pack_of, people_of
+from treewarden.audit.partial.who import Adversary
+from treewarden.audit.result import Audit
 from treewarden.jobs.posterior_file import audit_table
 from treewarden.jobs.posterior_rows import audit_rows, grouped, schema_of
 

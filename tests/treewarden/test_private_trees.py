@@ -8,14 +8,14 @@ import json
 import numpy as np
 import pytest
 
-from ppdm_models.codecs.sklearn.fitted import from_sklearn
-from ppdm_models.files.fitted import open_fitted
-from ppdm_models.files.load import load_tree, writers
-from ppdm_models.meaning.describe import describe
-from ppdm_models.tree.tree import Quality
 from tests.kit import places
 from tests.kit.run import run_command
 from treewarden.jobs.inputs import opened
+from treewarden.ppdm_models.codecs.sklearn.fitted import from_sklearn
+from treewarden.ppdm_models.files.fitted import open_fitted
+from treewarden.ppdm_models.files.load import load_tree, writers
+from treewarden.ppdm_models.meaning.describe import describe
+from treewarden.ppdm_models.tree.tree import Quality
 
 FOLDER = places.DATA / "private"
 NODES = [

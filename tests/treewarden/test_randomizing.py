@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ppdm_models.randomised.manifest import read_manifest
-from ppdm_models.records.batches import Batches
 from tests.kit import places
 from tests.kit.run import run_command
+from treewarden.ppdm_models.randomised.manifest import read_manifest
+from treewarden.ppdm_models.records.batches import Batches
 from treewarden.terminal.exits import INTERRUPTED
 
 RECORDS = 5_000

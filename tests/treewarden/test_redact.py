@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ppdm_models.files.load import load_model, load_tree, read_tree
 from tests.kit import places
 from tests.kit.run import run_command
+from treewarden.ppdm_models.files.load import load_model, load_tree, read_tree
 
 SPOKEN = '<Header copyright="Copyright (c) 2020 ann"><Extension name="user" value="ann"/></Header>'
 

@@ -11,19 +11,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit.options import AuditOptions
-from policies.pack import load_pack
-from policies.remedies import Proposal
-from ppdm_models.files.load import open_model, read_tree, writers
-from ppdm_models.learn.best_first import BestFirst
-from ppdm_models.learn.response import of_classes
-from ppdm_models.records.read_table import read_table, table_of
-from ppdm_models.tree.tree import Feature
 from tests.treewarden.conftest import CLAUSE, PMML
+from treewarden.audit.options import AuditOptions
 from treewarden.jobs.provenance import Clock
 from treewarden.jobs.reauditing import auditing
 from treewarden.jobs.repairing import repair_file
 from treewarden.jobs.subject import Request, read_subject
+from treewarden.policies.pack import load_pack
+from treewarden.policies.remedies import Proposal
+from treewarden.ppdm_models.files.load import open_model, read_tree, writers
+from treewarden.ppdm_models.learn.best_first import BestFirst
+from treewarden.ppdm_models.learn.response import of_classes
+from treewarden.ppdm_models.records.read_table import read_table, table_of
+from treewarden.ppdm_models.tree.tree import Feature
 
 
 def test_what_it_writes_passes_the_audit_that_the_original_fails(files):

@@ -9,16 +9,16 @@ import re
 import numpy as np
 import pytest
 
-from ppdm_models.codecs.xgboost.ubjson import read_ubjson
-from ppdm_models.files.convert import converted
-from ppdm_models.files.load import read_model
-from ppdm_models.records.predict import predict
-from ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from ppdm_models.tree.ensemble import Combination
 from tests.kit import places
 from tests.kit.forests import by_sex, forest, stump
 from tests.kit.run import run_command
 from tests.treewarden.conftest import CLAUSE
+from treewarden.ppdm_models.codecs.xgboost.ubjson import read_ubjson
+from treewarden.ppdm_models.files.convert import converted
+from treewarden.ppdm_models.files.load import read_model
+from treewarden.ppdm_models.records.predict import predict
+from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from treewarden.ppdm_models.tree.ensemble import Combination
 
 NAMES = ["age", "hours", "town"]
 LEAST = 12

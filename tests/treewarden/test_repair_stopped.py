@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from audit.options import AuditOptions
-from policies.verdict import Verdict
-from ppdm_models.codecs.sklearn.fitted import from_sklearn
-from ppdm_models.files.load import writers
 from tests.kit.small_audits import pack_of
+from treewarden.audit.options import AuditOptions
 from treewarden.jobs.repairing import repair_file
 from treewarden.jobs.subject import Request, read_subject
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.codecs.sklearn.fitted import from_sklearn
+from treewarden.ppdm_models.files.load import writers
 
 PACK = pack_of(
     ("certain_disclosure", "at_most", 0),

@@ -10,8 +10,8 @@ import pytest
 BYTES = b"\xff\xfe\x00\r\n\x80no text at all"
 STRANGE = f'''"""Bytes that are no text, as a picture or an archive has them."""
 
-from ppdm_models.errors import OutputError
-from reports.renderers import Renderer
+from treewarden.ppdm_models.errors import OutputError
+from treewarden.reports.renderers import Renderer
 
 
 class Strange(Renderer):
@@ -35,8 +35,8 @@ RENDERER = Strange()
 '''
 RUN = """
 import sys
-import reports.renderers
-reports.renderers.__path__.append(sys.argv.pop(1))
+from treewarden.reports import renderers
+renderers.__path__.append(sys.argv.pop(1))
 from treewarden.cli import main
 main()
 """

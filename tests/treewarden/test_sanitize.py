@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from ppdm_models.files.load import read_tree
-from ppdm_models.learn.best_first import BestFirst
-from ppdm_models.learn.response import of_classes
-from ppdm_models.records.read_table import read_table
-from ppdm_models.tree.tree import Feature
 from tests.kit.run import run_command
+from treewarden.ppdm_models.files.load import read_tree
+from treewarden.ppdm_models.learn.best_first import BestFirst
+from treewarden.ppdm_models.learn.response import of_classes
+from treewarden.ppdm_models.records.read_table import read_table
+from treewarden.ppdm_models.tree.tree import Feature
 
 TREE = ["--target", "flu", "--sensitive", "job"]
 LOOSE = """name = "loose"

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from audit.measures import measures
-from audit.reading import Interval
-from policies.shipped import shipped_packs
-from ppdm_models.files.convert import converted
-from ppdm_models.files.load import formats, load_model, read_tree
-from ppdm_models.tree.leaks import Leak, LeakKind
 from tests.kit import places
 from tests.kit.forests import by_sex, forest, stump
 from tests.kit.run import on_one_line, run_command
 from tests.kit.small_audits import evidence_of, flat_tree
+from treewarden.audit.measures import measures
+from treewarden.audit.reading import Interval
+from treewarden.policies.shipped import shipped_packs
+from treewarden.ppdm_models.files.convert import converted
+from treewarden.ppdm_models.files.load import formats, load_model, read_tree
+from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
 
 PUBLISH = "Publish exactly this file"
 TREE = """<?xml version="1.0" encoding="UTF-8"?>

@@ -7,9 +7,9 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 import pytest
 
-from ppdm_models.synthesis import pgen
 from tests.kit.run import run_command
 from tests.treewarden.conftest import PMML
+from treewarden.ppdm_models.synthesis import pgen
 
 
 @pytest.fixture

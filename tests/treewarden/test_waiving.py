@@ -10,14 +10,14 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 import treewarden as tw
-from audit.options import AuditOptions
-from ppdm_models.errors import TreewardenError, WaiverError
-from ppdm_models.files.convert import converted
-from ppdm_models.files.load import read_tree
 from tests.kit.forests import by_sex, forest, stump
 from treewarden.api.errors import ArgumentError
+from treewarden.audit.options import AuditOptions
 from treewarden.jobs.auditing import audit_file
 from treewarden.jobs.subject import Request
+from treewarden.ppdm_models.errors import TreewardenError, WaiverError
+from treewarden.ppdm_models.files.convert import converted
+from treewarden.ppdm_models.files.load import read_tree
 
 TODAY = datetime.now(UTC).date()
 PACK = """name = "groups"

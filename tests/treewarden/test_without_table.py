@@ -7,10 +7,10 @@ import json
 import pytest
 
 import treewarden as tw
-from reports.building.entry import entry_of
-from reports.document.document import Document
 from tests.kit.run import run_command
 from tests.treewarden.conftest import CLAUSE
+from treewarden.reports.building.entry import entry_of
+from treewarden.reports.document.document import Document
 
 
 def audit_without_table(files, *arguments):

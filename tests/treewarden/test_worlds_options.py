@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from audit.options import AuditOptions
 from tests.kit.run import run_command
+from treewarden.audit.options import AuditOptions
 from treewarden.jobs.auditing import audit_file
 from treewarden.jobs.subject import Request
 

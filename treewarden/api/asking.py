@@ -10,22 +10,22 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
-from audit.adversary.knowledge import Knowledge, knowledge_of
-from audit.options import KNOWLEDGE, AuditOptions
-from policies.pack import Pack, pack_of
-from policies.severity import SEVERITIES, Severity
-from ppdm_models.errors import TableError
-from ppdm_models.files.fitted import open_fitted
-from ppdm_models.records.counting.address import Address
-from ppdm_models.records.counting.kinds import has_no_records
-from ppdm_models.records.counting.opening import open_source
-from ppdm_models.records.frames import column_names, table_of_frame, table_of_pair
-from ppdm_models.records.matching import has_column
-from ppdm_models.records.read_table import read_table
-from ppdm_models.records.table import Table
 from treewarden.api.errors import ArgumentError
+from treewarden.audit.adversary.knowledge import Knowledge, knowledge_of
+from treewarden.audit.options import KNOWLEDGE, AuditOptions
 from treewarden.jobs.inputs import ModelBytes, ModelInput, TableInput, read, table_input, table_name
 from treewarden.jobs.subject import Earlier, Request
+from treewarden.policies.pack import Pack, pack_of
+from treewarden.policies.severity import SEVERITIES, Severity
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.files.fitted import open_fitted
+from treewarden.ppdm_models.records.counting.address import Address
+from treewarden.ppdm_models.records.counting.kinds import has_no_records
+from treewarden.ppdm_models.records.counting.opening import open_source
+from treewarden.ppdm_models.records.frames import column_names, table_of_frame, table_of_pair
+from treewarden.ppdm_models.records.matching import has_column
+from treewarden.ppdm_models.records.read_table import read_table
+from treewarden.ppdm_models.records.table import Table
 
 AnyPath = str | os.PathLike[str]
 PolicyLike = AnyPath | Mapping[str, object] | Pack

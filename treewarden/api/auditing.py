@@ -8,8 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal, Unpack
 
-from audit.solver.engines.cluster import on_cluster
-from policies.severity import Severity
 from treewarden.api.asking import (
     AnyPath,
     KnowledgeLike,
@@ -21,8 +19,10 @@ from treewarden.api.asking import (
 from treewarden.api.errors import ArgumentError
 from treewarden.api.result import Result
 from treewarden.api.telling import Listener, say_of, step_of
+from treewarden.audit.solver.engines.cluster import on_cluster
 from treewarden.jobs.auditing import audit_file
 from treewarden.jobs.provenance import Clock
+from treewarden.policies.severity import Severity
 
 
 def audit(

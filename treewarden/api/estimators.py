@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from audit.result import Audit
-from audit.stages import Step
-from policies.judging.decision import Decision
-from policies.verdict import Verdict
-from ppdm_models.errors import TreewardenError
-from ppdm_models.files.load import OpenedFile, open_model
-from ppdm_models.tree.tree import Tree
 from treewarden.api.asking import model_input
 from treewarden.api.pruned import pruned_copy
 from treewarden.api.regrowing import Regrown, Settings, regrow
 from treewarden.api.training import Training, innermost, is_of_scikit, training_of
+from treewarden.audit.result import Audit
+from treewarden.audit.stages import Step
 from treewarden.jobs.auditing import audit_file
 from treewarden.jobs.inputs import ModelBytes, model_name, opened, read, saved
 from treewarden.jobs.repairing import Repaired
 from treewarden.jobs.subject import Request, Subject
+from treewarden.policies.judging.decision import Decision
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.errors import TreewardenError
+from treewarden.ppdm_models.files.load import OpenedFile, open_model
+from treewarden.ppdm_models.tree.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from reports.document.document import Attempt
-from reports.document.parts import Finding, Number, Reading, Value
 from treewarden.api.regrowing import Regrown
+from treewarden.reports.document.document import Attempt
+from treewarden.reports.document.parts import Finding, Number, Reading, Value
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ppdm_models.tree.tree import Tree
 from treewarden.api.training import final_of
+from treewarden.ppdm_models.tree.tree import Tree
 
 NONE, UNDEFINED = -1, -2
 """What scikit-learn writes for the children of a leaf, and for what a leaf would compare."""

@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from audit.stages import Step
-from policies.judging.judge import judge
-from policies.pack import Pack
-from policies.verdict import Verdict
-from ppdm_models.errors import TreewardenError
 from treewarden.api.asking import model_input
 from treewarden.api.training import Training, final_of
+from treewarden.audit.stages import Step
 from treewarden.jobs.auditing import Audited
 from treewarden.jobs.subject import Request, Subject, read_subject
+from treewarden.policies.judging.judge import judge
+from treewarden.policies.pack import Pack
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.errors import TreewardenError
 
 Settings = Mapping[str, Any]
 KNOBS = ("min_samples_leaf", "ccp_alpha", "max_depth")

@@ -11,23 +11,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
-from audit.result import Audit
-from audit.solver.engines.cluster import on_cluster
-from policies.judging.decision import Decision
-from policies.repairing.attempts import Attempt, Ended
-from policies.repairing.deadline import Deadline
-from policies.repairing.given import Given
-from policies.repairing.holdout import holdout_of
-from policies.severity import Severity
-from policies.verdict import Verdict as Answer
-from ppdm_models.errors import OutputError, RemedyError
-from ppdm_models.files.convert import MODELS, converted
-from ppdm_models.files.load import OpenedFile
-from ppdm_models.formats import Rewritable
-from ppdm_models.records.taxonomy_files import load_taxonomies
-from reports.building.build import repair_document
-from reports.document.document import Document, Provenance
-from reports.renderers import renderer
 from treewarden.api.asking import (
     AnyPath,
     KnowledgeLike,
@@ -43,10 +26,27 @@ from treewarden.api.frames import attempts_frame
 from treewarden.api.result import Result
 from treewarden.api.saving import save_bytes, save_report
 from treewarden.api.telling import Listener, say_of, step_of
+from treewarden.audit.result import Audit
+from treewarden.audit.solver.engines.cluster import on_cluster
 from treewarden.jobs.inputs import ModelInput, model_name
 from treewarden.jobs.provenance import Clock
 from treewarden.jobs.repairing import Repaired, repair_file
 from treewarden.jobs.subject import Request, Subject, read_subject
+from treewarden.policies.judging.decision import Decision
+from treewarden.policies.repairing.attempts import Attempt, Ended
+from treewarden.policies.repairing.deadline import Deadline
+from treewarden.policies.repairing.given import Given
+from treewarden.policies.repairing.holdout import holdout_of
+from treewarden.policies.severity import Severity
+from treewarden.policies.verdict import Verdict as Answer
+from treewarden.ppdm_models.errors import OutputError, RemedyError
+from treewarden.ppdm_models.files.convert import MODELS, converted
+from treewarden.ppdm_models.files.load import OpenedFile
+from treewarden.ppdm_models.formats import Rewritable
+from treewarden.ppdm_models.records.taxonomy_files import load_taxonomies
+from treewarden.reports.building.build import repair_document
+from treewarden.reports.document.document import Document, Provenance
+from treewarden.reports.renderers import renderer
 
 if TYPE_CHECKING:
     import pandas as pd

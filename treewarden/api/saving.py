@@ -6,13 +6,13 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from ppdm_models.errors import OutputError
-from ppdm_models.files.convert import MODELS, SUFFIXES, converted
-from ppdm_models.tree.ensemble import Model
-from reports.building.redacted import redacted
-from reports.document.document import Document
-from reports.renderers import names, rendered, renderer
 from treewarden.jobs.known_as import known_as
+from treewarden.ppdm_models.errors import OutputError
+from treewarden.ppdm_models.files.convert import MODELS, SUFFIXES, converted
+from treewarden.ppdm_models.tree.ensemble import Model
+from treewarden.reports.building.redacted import redacted
+from treewarden.reports.document.document import Document
+from treewarden.reports.renderers import names, rendered, renderer
 from treewarden.terminal.outputs import check_file, check_no_input, write_files
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from audit.stages import Step, silent
 from treewarden.api.errors import ArgumentError
+from treewarden.audit.stages import Step, silent
 from treewarden.terminal.progress import Progress
 
 Listener = bool | Callable[[str], object] | None

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ppdm_models.codecs.sklearn.arrays import class_label
-from ppdm_models.errors import TreewardenError
-from ppdm_models.records.frames import column_names
-from ppdm_models.records.predict import labels, predict
-from ppdm_models.records.table import Table
-from ppdm_models.tree.ensemble import Model
-from ppdm_models.tree.tree import Task
+from treewarden.ppdm_models.codecs.sklearn.arrays import class_label
+from treewarden.ppdm_models.errors import TreewardenError
+from treewarden.ppdm_models.records.frames import column_names
+from treewarden.ppdm_models.records.predict import labels, predict
+from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tree.ensemble import Model
+from treewarden.ppdm_models.tree.tree import Task
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from audit.solver.engines.cluster import on_cluster
+from treewarden.audit.solver.engines.cluster import on_cluster
 from treewarden.commands._plain import Command
 from treewarden.terminal.progress import Progress
 

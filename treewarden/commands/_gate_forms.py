@@ -11,9 +11,9 @@ from pathlib import Path
 
 import click
 
-from reports.renderers import GateRenderer, renderer
 from treewarden.commands._reporting import ON_STDOUT, STDOUT, Reporting, Wanted, reporting
 from treewarden.jobs.gate.gating import Gated
+from treewarden.reports.renderers import GateRenderer, renderer
 from treewarden.terminal.outputs import check_folder
 
 MOST_LETTERS = 120

@@ -10,13 +10,13 @@ from typing import Any
 
 import click
 
-from audit.options import KNOWLEDGE, AuditOptions, Says
-from policies.severity import SEVERITIES
-from ppdm_models.records.counting.address import Address
+from treewarden.audit.options import KNOWLEDGE, AuditOptions, Says
 from treewarden.commands._cluster import on_a_cluster
 from treewarden.commands._plain import FILE, QUIET, Command, Option, names_of
 from treewarden.jobs.inputs import table_input
 from treewarden.jobs.subject import Earlier, Request
+from treewarden.policies.severity import SEVERITIES
+from treewarden.ppdm_models.records.counting.address import Address
 
 PURPOSE = click.option(
     "--purpose",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from reports.document.parts import as_json
-from reports.document.words import printable
 from treewarden.commands._reporting import ON_STDOUT, Reporting
 from treewarden.jobs.planning import plan_lines, plan_of
 from treewarden.jobs.subject import Request
+from treewarden.reports.document.parts import as_json
+from treewarden.reports.document.words import printable
 from treewarden.terminal.progress import Progress
 
 

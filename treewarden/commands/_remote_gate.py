@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from reports.document.words import printable
+from treewarden.reports.document.words import printable
 from treewarden.terminal.progress import Progress
 
 Command = Callable[..., Any]

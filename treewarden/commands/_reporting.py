@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reports.building.redacted import redacted
-from reports.document.document import Document
-from reports.document.gate import Gate
-from reports.document.words import wrapped
-from reports.figures.assumed_rows import assumed_words, summary_of
-from reports.figures.gate_rows import in_words
-from reports.renderers import GateRenderer, Renderer, names, rendered, renderer
+from treewarden.reports.building.redacted import redacted
+from treewarden.reports.document.document import Document
+from treewarden.reports.document.gate import Gate
+from treewarden.reports.document.words import wrapped
+from treewarden.reports.figures.assumed_rows import assumed_words, summary_of
+from treewarden.reports.figures.gate_rows import in_words
+from treewarden.reports.renderers import GateRenderer, Renderer, names, rendered, renderer
 from treewarden.terminal.outputs import check_apart, check_file, check_folder
 
 if TYPE_CHECKING:  # a gate without changes reads no table, and needs none of what comes with these

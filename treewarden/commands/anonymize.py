@@ -6,9 +6,6 @@ from pathlib import Path
 
 import click
 
-from ppdm_models.errors import OutputError
-from ppdm_models.full_domain.groups import Figures, Requirement
-from ppdm_models.full_domain.lattice import Generalised, generalise
 from treewarden.commands._plain import (
     FILE,
     FORCE,
@@ -21,6 +18,9 @@ from treewarden.commands._plain import (
     qi_option,
 )
 from treewarden.jobs.anonymizing import Subject, Wanted, level_words, read_subject, table_pieces
+from treewarden.ppdm_models.errors import OutputError
+from treewarden.ppdm_models.full_domain.groups import Figures, Requirement
+from treewarden.ppdm_models.full_domain.lattice import Generalised, generalise
 from treewarden.terminal.exits import FAIL, PASS
 from treewarden.terminal.outputs import check_file, check_no_input, write_pieces
 from treewarden.terminal.progress import Progress

@@ -10,10 +10,7 @@ from typing import Any
 
 import click
 
-from audit.result import Audit
-from policies.waiving.baseline import write_baseline
-from ppdm_models.errors import OutputError
-from reports.building.build import audit_document
+from treewarden.audit.result import Audit
 from treewarden.commands._options import PURPOSE, RESUME, request_of, request_options_alone
 from treewarden.commands._plain import FILE
 from treewarden.commands._planning import show_plan
@@ -24,6 +21,9 @@ from treewarden.jobs.known_as import known_as
 from treewarden.jobs.posterior_file import check_suffix, write_posterior
 from treewarden.jobs.provenance import Clock
 from treewarden.jobs.repair_command import repair_command
+from treewarden.policies.waiving.baseline import write_baseline
+from treewarden.ppdm_models.errors import OutputError
+from treewarden.reports.building.build import audit_document
 from treewarden.terminal.exits import EXITS, NO_AUDIT
 from treewarden.terminal.outputs import (
     beside,

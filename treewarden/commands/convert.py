@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from ppdm_models.files.convert import TARGETS, converted, target_of
-from ppdm_models.files.load import read_model
 from treewarden.commands._plain import FILE, FORCE
+from treewarden.ppdm_models.files.convert import TARGETS, converted, target_of
+from treewarden.ppdm_models.files.load import read_model
 from treewarden.terminal.exits import PASS
 from treewarden.terminal.outputs import check_file, check_new, check_no_input, write_files
 

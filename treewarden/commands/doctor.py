@@ -8,9 +8,9 @@ from importlib import metadata
 import click
 
 import treewarden
-from audit.ipopt.doors import doors
-from audit.worlds.proofs.cpsat import solver_module
-from reports.document.words import printable
+from treewarden.audit.ipopt.doors import doors
+from treewarden.audit.worlds.proofs.cpsat import solver_module
+from treewarden.reports.document.words import printable
 from treewarden.terminal.exits import NO_AUDIT, PASS
 
 PACKAGES = (

@@ -9,9 +9,6 @@ from typing import Any
 
 import click
 
-from ppdm_models.files.private import own_folder
-from reports.document.gate import Outcome
-from reports.document.words import counted, printable
 from treewarden.commands._cluster import on_a_cluster
 from treewarden.commands._gate_forms import forms_of
 from treewarden.commands._plain import QUIET
@@ -22,6 +19,9 @@ from treewarden.jobs.gate.config import NAME, find_configuration, read_configura
 from treewarden.jobs.gate.gating import Gated, gate
 from treewarden.jobs.gate.models import models_of
 from treewarden.jobs.gate.wish import Wish
+from treewarden.ppdm_models.files.private import own_folder
+from treewarden.reports.document.gate import Outcome
+from treewarden.reports.document.words import counted, printable
 from treewarden.terminal.exits import FAIL, NO_AUDIT, PASS, RESUMED, UNDETERMINED
 from treewarden.terminal.outputs import check_apart, check_file, check_no_input, write_files
 from treewarden.terminal.progress import Progress

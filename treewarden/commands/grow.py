@@ -6,14 +6,14 @@ from pathlib import Path
 
 import click
 
-from ppdm_models.errors import OutputError
-from ppdm_models.files.convert import MODELS, SUFFIXES, converted
-from ppdm_models.randomised.learning import Method
-from ppdm_models.randomised.reconstructing import Kernel
-from reports.document.words import printable
 from treewarden.commands._plain import FILE, FORCE, QUIET, names_of, output_option
 from treewarden.jobs.randomised.growing import Found, Subject, Wanted, grown, unused_words
 from treewarden.jobs.randomised.testing import Tested, tested
+from treewarden.ppdm_models.errors import OutputError
+from treewarden.ppdm_models.files.convert import MODELS, SUFFIXES, converted
+from treewarden.ppdm_models.randomised.learning import Method
+from treewarden.ppdm_models.randomised.reconstructing import Kernel
+from treewarden.reports.document.words import printable
 from treewarden.terminal.exits import PASS
 from treewarden.terminal.outputs import check_file, check_new, check_no_input, write_files
 from treewarden.terminal.progress import Progress

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import click
 
-from ppdm_models.errors import TreewardenError
-from ppdm_models.meaning.describe import MOST_LEAVES
-from reports.document.words import printable
 from treewarden.jobs.inspecting import leaf_lines, lines, said_of
+from treewarden.ppdm_models.errors import TreewardenError
+from treewarden.ppdm_models.meaning.describe import MOST_LEAVES
+from treewarden.reports.document.words import printable
 from treewarden.terminal.exits import NO_AUDIT, PASS
 
 

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 
 import click
 
-from policies.shipped import shipped_titles
-from ppdm_models.plugins import summaries
+from treewarden.policies.shipped import shipped_titles
+from treewarden.ppdm_models.plugins import summaries
 
 FOLDERS: Mapping[str, str] = {
-    "formats": "ppdm_models.formats",
-    "constraints": "audit.constraints",
-    "measures": "audit.measures",
-    "rules": "policies.rules",
-    "remedies": "policies.remedies",
-    "renderers": "reports.renderers",
+    "formats": "treewarden.ppdm_models.formats",
+    "constraints": "treewarden.audit.constraints",
+    "measures": "treewarden.audit.measures",
+    "rules": "treewarden.policies.rules",
+    "remedies": "treewarden.policies.remedies",
+    "renderers": "treewarden.reports.renderers",
 }
 """The folders of plug-ins, as they are called here: they are only looked into, none is imported."""
 

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import click
 
-from policies.comparing import Strictness, compared
-from policies.explaining.sentences import difference_text, explained
-from policies.explaining.written import toml
-from policies.importing.acro import imported
-from policies.pack import json_schema, load_pack
-from policies.shipped import shipped_packs
-from reports.document.words import counted, printable, wrapped
 from treewarden.commands._cluster import on_a_cluster
 from treewarden.commands._plain import FILE
 from treewarden.jobs.policies.testing import Tested, cases_beside, read_cases, run_cases
+from treewarden.policies.comparing import Strictness, compared
+from treewarden.policies.explaining.sentences import difference_text, explained
+from treewarden.policies.explaining.written import toml
+from treewarden.policies.importing.acro import imported
+from treewarden.policies.pack import json_schema, load_pack
+from treewarden.policies.shipped import shipped_packs
+from treewarden.reports.document.words import counted, printable, wrapped
 from treewarden.terminal.exits import FAIL
 from treewarden.terminal.outputs import check_file, check_new, write_files
 from treewarden.terminal.progress import Progress

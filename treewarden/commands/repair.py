@@ -12,24 +12,6 @@ from typing import Any
 
 import click
 
-from policies.remedies._table import TableProposal
-from policies.repairing.attempts import Ended
-from policies.repairing.deadline import Deadline
-from policies.repairing.given import Given
-from policies.repairing.holdout import holdout_of
-from policies.verdict import Verdict
-from ppdm_models.errors import OutputError, RemedyError
-from ppdm_models.files.convert import MODELS
-from ppdm_models.records.matching import matched
-from ppdm_models.records.read_table import read_table
-from ppdm_models.records.taxonomy_files import load_taxonomies
-from ppdm_models.tree.ensemble import Ensemble, Model
-from ppdm_models.tree.tree import Tree
-from reports.building.build import repair_document
-from reports.document.document import Document, Provenance
-from reports.document.parts import File
-from reports.document.words import wrapped
-from reports.figures.attempts import advice_lines, attempt_lines
 from treewarden.commands._options import PURPOSE, RESUME, request_of, request_options_saying
 from treewarden.commands._plain import FILE, FORCE, TAXONOMY
 from treewarden.commands._reporting import Wanted, report_options, reporting
@@ -39,6 +21,24 @@ from treewarden.jobs.known_as import known_as
 from treewarden.jobs.provenance import Clock
 from treewarden.jobs.repairing import Repaired, repair_file
 from treewarden.jobs.subject import Request, Subject, read_subject
+from treewarden.policies.remedies._table import TableProposal
+from treewarden.policies.repairing.attempts import Ended
+from treewarden.policies.repairing.deadline import Deadline
+from treewarden.policies.repairing.given import Given
+from treewarden.policies.repairing.holdout import holdout_of
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.errors import OutputError, RemedyError
+from treewarden.ppdm_models.files.convert import MODELS
+from treewarden.ppdm_models.records.matching import matched
+from treewarden.ppdm_models.records.read_table import read_table
+from treewarden.ppdm_models.records.taxonomy_files import load_taxonomies
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
+from treewarden.ppdm_models.tree.tree import Tree
+from treewarden.reports.building.build import repair_document
+from treewarden.reports.document.document import Document, Provenance
+from treewarden.reports.document.parts import File
+from treewarden.reports.document.words import wrapped
+from treewarden.reports.figures.attempts import advice_lines, attempt_lines
 from treewarden.terminal.exits import EXITS, INTERRUPTED, PASS, USAGE, going_on
 from treewarden.terminal.outputs import (
     check_apart,

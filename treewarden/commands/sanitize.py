@@ -6,12 +6,6 @@ from pathlib import Path
 
 import click
 
-from policies.pack import load_pack
-from ppdm_models.errors import OutputError
-from ppdm_models.files.load import writers
-from ppdm_models.learn.attributes import MOST_SET_VALUES
-from ppdm_models.learn.worth import CRITERIA
-from ppdm_models.tpp.sanitise import Candidate, Step
 from treewarden.commands._plain import FILE, FORCE, QUIET, K, L, names_of, output_option, qi_option
 from treewarden.jobs.held import WORTH_SAYING, check_held, held_of
 from treewarden.jobs.manifest import manifest
@@ -23,6 +17,12 @@ from treewarden.jobs.sanitizing import (
     sanitised,
     table_bytes,
 )
+from treewarden.policies.pack import load_pack
+from treewarden.ppdm_models.errors import OutputError
+from treewarden.ppdm_models.files.load import writers
+from treewarden.ppdm_models.learn.attributes import MOST_SET_VALUES
+from treewarden.ppdm_models.learn.worth import CRITERIA
+from treewarden.ppdm_models.tpp.sanitise import Candidate, Step
 from treewarden.terminal.exits import FAIL, PASS
 from treewarden.terminal.outputs import check_folder, check_no_input, write_files
 from treewarden.terminal.progress import Progress

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import click
 
-from policies.pack import load_pack
-from reports.document.words import printable
 from treewarden.commands._cluster import on_a_cluster
 from treewarden.commands._plain import FILE, QUIET
 from treewarden.jobs.attesting.alike import Compared, Outcome, overall
@@ -16,6 +14,8 @@ from treewarden.jobs.attesting.checking import Attested, Question, answered, rea
 from treewarden.jobs.attesting.errors import AttestationError, OtherModelError
 from treewarden.jobs.attesting.keys import public_key, read_key_file
 from treewarden.jobs.attesting.repeating import read_report, repeated
+from treewarden.policies.pack import load_pack
+from treewarden.reports.document.words import printable
 from treewarden.terminal.progress import Progress
 
 EXITS = {Outcome.AGREES: 0, Outcome.DIFFERS: 1, Outcome.OPEN: 3}

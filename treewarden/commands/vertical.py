@@ -6,11 +6,6 @@ from pathlib import Path
 
 import click
 
-from policies.pack import load_pack
-from policies.verdict import worst
-from ppdm_models.vertical.parties_file import read_parties
-from ppdm_models.vertical.session import Mode
-from reports.document.words import counted, printable
 from treewarden.commands._cluster import on_a_cluster
 from treewarden.commands._plain import FILE, FORCE, QUIET
 from treewarden.jobs.vertical.checking import checked
@@ -19,6 +14,11 @@ from treewarden.jobs.vertical.joining import joined_folders
 from treewarden.jobs.vertical.leaving import NOTES, TREE
 from treewarden.jobs.vertical.leaving_all import FULL_FILES, files_of
 from treewarden.jobs.vertical.playing import Wanted, audits_of, played
+from treewarden.policies.pack import load_pack
+from treewarden.policies.verdict import worst
+from treewarden.ppdm_models.vertical.parties_file import read_parties
+from treewarden.ppdm_models.vertical.session import Mode
+from treewarden.reports.document.words import counted, printable
 from treewarden.terminal.exits import EXITS, FAIL, PASS
 from treewarden.terminal.outputs import (
     check_into,

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-from audit.result import Audit
-from policies.judging.decision import Decision
-from policies.judging.names import Names
-from policies.pack import Pack
-from policies.waiving.applying import Model, Waived, accepted
-from policies.waiving.baseline import (
+from treewarden.audit.result import Audit
+from treewarden.jobs.inputs import model_name, told
+from treewarden.jobs.subject import Request
+from treewarden.policies.judging.decision import Decision
+from treewarden.policies.judging.names import Names
+from treewarden.policies.pack import Pack
+from treewarden.policies.waiving.applying import Model, Waived, accepted
+from treewarden.policies.waiving.baseline import (
     Baseline,
     Circumstances,
     ModelBaseline,
@@ -20,11 +22,9 @@ from policies.waiving.baseline import (
     read_baseline,
     sayable,
 )
-from policies.waiving.comparing import held_against
-from policies.waiving.waivers import Waivers, check_lengths, read_waivers
-from ppdm_models.errors import BaselineError, WaiverError
-from treewarden.jobs.inputs import model_name, told
-from treewarden.jobs.subject import Request
+from treewarden.policies.waiving.comparing import held_against
+from treewarden.policies.waiving.waivers import Waivers, check_lengths, read_waivers
+from treewarden.ppdm_models.errors import BaselineError, WaiverError
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,19 +8,19 @@ from pathlib import Path
 
 import numpy as np
 
-from ppdm_models import limits
-from ppdm_models.arrays import BoolArray, IntArray
-from ppdm_models.errors import TableError, TaxonomyError
-from ppdm_models.full_domain.groups import Requirement
-from ppdm_models.full_domain.lattice import Generalised, Lattice
-from ppdm_models.full_domain.levels import Ladder, ladder
-from ppdm_models.records.batches import Batches, open_batches
-from ppdm_models.records.coding import ValuesColumn
-from ppdm_models.records.distinct import Distinct, distinct_rows
-from ppdm_models.records.taxonomy import Categories, Intervals, Taxonomies, Taxonomy
-from ppdm_models.records.taxonomy_files import load_taxonomies
-from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 from treewarden.jobs.sorted_lines import Cells, groups, sorted_lines, sums
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.arrays import BoolArray, IntArray
+from treewarden.ppdm_models.errors import TableError, TaxonomyError
+from treewarden.ppdm_models.full_domain.groups import Requirement
+from treewarden.ppdm_models.full_domain.lattice import Generalised, Lattice
+from treewarden.ppdm_models.full_domain.levels import Ladder, ladder
+from treewarden.ppdm_models.records.batches import Batches, open_batches
+from treewarden.ppdm_models.records.coding import ValuesColumn
+from treewarden.ppdm_models.records.distinct import Distinct, distinct_rows
+from treewarden.ppdm_models.records.taxonomy import Categories, Intervals, Taxonomies, Taxonomy
+from treewarden.ppdm_models.records.taxonomy_files import load_taxonomies
+from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 
 MISSING = "(missing)"
 """The category that stands for no value."""

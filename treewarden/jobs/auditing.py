@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from audit.result import Audit
-from audit.stages import Step, silent
-from policies.judging.decision import Decision
-from policies.judging.judge import judge
-from policies.judging.reachable import advised
-from policies.waiving.applying import Uses
+from treewarden.audit.result import Audit
+from treewarden.audit.stages import Step, silent
 from treewarden.jobs.accepting import read_accepted
 from treewarden.jobs.subject import Request, Subject, read_subject
+from treewarden.policies.judging.decision import Decision
+from treewarden.policies.judging.judge import judge
+from treewarden.policies.judging.reachable import advised
+from treewarden.policies.waiving.applying import Uses
 
 
 @dataclass(frozen=True, slots=True)

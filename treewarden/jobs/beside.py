@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from policies.pack import Pack
-from policies.remedies._table import TableProposal
-from ppdm_models.errors import RemedyError
-from ppdm_models.learn.best_first import BestFirst
-from ppdm_models.learn.response import of_classes
-from ppdm_models.records.matching import matched
-from ppdm_models.records.read_table import read_table
-from ppdm_models.tpp.sanitise import Job
-from ppdm_models.tree.tree import Tree
 from treewarden.jobs.sanitizing import Subject, Wanted, grown_from, table_bytes
+from treewarden.policies.pack import Pack
+from treewarden.policies.remedies._table import TableProposal
+from treewarden.ppdm_models.errors import RemedyError
+from treewarden.ppdm_models.learn.best_first import BestFirst
+from treewarden.ppdm_models.learn.response import of_classes
+from treewarden.ppdm_models.records.matching import matched
+from treewarden.ppdm_models.records.read_table import read_table
+from treewarden.ppdm_models.tpp.sanitise import Job
+from treewarden.ppdm_models.tree.tree import Tree
 
 
 def table_beside(tree: Tree, data: Path, pack: Pack, proposal: TableProposal) -> bytes:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.options import AuditOptions
+from treewarden.audit.options import AuditOptions
 from treewarden.jobs.sizes import Sizes
 
 LOOP_SECONDS = 0.055

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
 
-from audit.adversary.knowledge import Knowledge, RowOrder
-from audit.options import AuditOptions
-from ppdm_models.errors import ColumnNotCountedError, TableError
-from ppdm_models.records.counting.address import Address
-from ppdm_models.records.counting.kinds import has_no_records
-from ppdm_models.records.counting.large import is_large
-from ppdm_models.records.counting.opening import open_source
-from ppdm_models.records.counting.source import Source, count_table
-from ppdm_models.records.matching import PLACEHOLDERS, alike
-from ppdm_models.records.table import Table
-from ppdm_models.tree.ensemble import Ensemble, Model
+from treewarden.audit.adversary.knowledge import Knowledge, RowOrder
+from treewarden.audit.options import AuditOptions
 from treewarden.jobs.inputs import TableInput
+from treewarden.ppdm_models.errors import ColumnNotCountedError, TableError
+from treewarden.ppdm_models.records.counting.address import Address
+from treewarden.ppdm_models.records.counting.kinds import has_no_records
+from treewarden.ppdm_models.records.counting.large import is_large
+from treewarden.ppdm_models.records.counting.opening import open_source
+from treewarden.ppdm_models.records.counting.source import Source, count_table
+from treewarden.ppdm_models.records.matching import PLACEHOLDERS, alike
+from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 
 Built = TypeVar("Built")
 

@@ -7,19 +7,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from audit.ipopt.doors import doors
-from audit.options import AuditOptions
-from ppdm_models.files.load import writers
-from reports.building.build import audit_document, repair_document
-from reports.document.document import Document
-from reports.document.parts import Finding
-from reports.document.words import percent, sentence
-from reports.renderers import renderer
+from treewarden.audit.ipopt.doors import doors
+from treewarden.audit.options import AuditOptions
 from treewarden.jobs.auditing import audit_file
 from treewarden.jobs.provenance import Clock
 from treewarden.jobs.repairing import repair_file
 from treewarden.jobs.subject import Request
 from treewarden.jobs.survey import SENSITIVE, Survey, survey
+from treewarden.ppdm_models.files.load import writers
+from treewarden.reports.building.build import audit_document, repair_document
+from treewarden.reports.document.document import Document
+from treewarden.reports.document.parts import Finding
+from treewarden.reports.document.words import percent, sentence
+from treewarden.reports.renderers import renderer
 from treewarden.terminal.outputs import write_files
 from treewarden.terminal.progress import Progress
 

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ppdm_models.files.load import read_bytes
-from ppdm_models.meaning.describe import describe, leaf_entries
-from ppdm_models.meaning.producer import producer
-from ppdm_models.tree.column import number_text
-from reports.document.words import count, counted, listed, printable
 from treewarden.jobs.inputs import ModelBytes, ModelInput, opened
+from treewarden.ppdm_models.files.load import read_bytes
+from treewarden.ppdm_models.meaning.describe import describe, leaf_entries
+from treewarden.ppdm_models.meaning.producer import producer
+from treewarden.ppdm_models.tree.column import number_text
+from treewarden.reports.document.words import count, counted, listed, printable
 
 WIDTH = 110
 LABEL = 15

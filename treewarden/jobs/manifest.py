@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import treewarden
-from policies.judging.groups import Clauses
-from ppdm_models.learn.attributes import ANY
-from ppdm_models.learn.best_first import BestFirst
-from ppdm_models.tpp.checks import CONDITIONS, Problem
-from ppdm_models.tpp.sanitise import Candidate, Job
-from ppdm_models.tpp.scikit import Scikit
-from ppdm_models.tree.column import CategoricalColumn, Column
 from treewarden.jobs.sanitizing import Subject, settled
+from treewarden.policies.judging.groups import Clauses
+from treewarden.ppdm_models.learn.attributes import ANY
+from treewarden.ppdm_models.learn.best_first import BestFirst
+from treewarden.ppdm_models.tpp.checks import CONDITIONS, Problem
+from treewarden.ppdm_models.tpp.sanitise import Candidate, Job
+from treewarden.ppdm_models.tpp.scikit import Scikit
+from treewarden.ppdm_models.tree.column import CategoricalColumn, Column
 
 SCHEMA = "treewarden-sanitised/1"
 

@@ -5,26 +5,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from audit.adversaries import Asked
-from audit.adversary.declared import MOST, MOST_CHARACTERS, Declared, SecretColumn, words_of
-from audit.adversary.knowledge import Knowledge
-from audit.adversary.presets import ALL
-from audit.options import AuditOptions
-from audit.partial.dependencies import Codes, closed
-from audit.partial.domains import told_apart
-from audit.partial.outcome import outcome_tellers
-from audit.partial.secret import Secret, secret_of, tellers
-from audit.partial.who import WORDS, adversary_of, check_names, found_column
-from audit.people.population import Population, build_population
-from audit.people.said import said_of
-from audit.result import KNOWS_ALL
-from ppdm_models.errors import KnowledgeError, TableError
-from ppdm_models.files.load import OpenedFile
-from ppdm_models.records.matching import are_alike, has_column
-from ppdm_models.records.table import Table
-from ppdm_models.tree.ensemble import Model, trees_of
-from ppdm_models.tree.tree import Task
+from treewarden.audit.adversaries import Asked
+from treewarden.audit.adversary.declared import (
+    MOST,
+    MOST_CHARACTERS,
+    Declared,
+    SecretColumn,
+    words_of,
+)
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.adversary.presets import ALL
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.partial.dependencies import Codes, closed
+from treewarden.audit.partial.domains import told_apart
+from treewarden.audit.partial.outcome import outcome_tellers
+from treewarden.audit.partial.secret import Secret, secret_of, tellers
+from treewarden.audit.partial.who import WORDS, adversary_of, check_names, found_column
+from treewarden.audit.people.population import Population, build_population
+from treewarden.audit.people.said import said_of
+from treewarden.audit.result import KNOWS_ALL
 from treewarden.jobs.inputs import ModelInput
+from treewarden.ppdm_models.errors import KnowledgeError, TableError
+from treewarden.ppdm_models.files.load import OpenedFile
+from treewarden.ppdm_models.records.matching import are_alike, has_column
+from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tree.ensemble import Model, trees_of
+from treewarden.ppdm_models.tree.tree import Task
 
 ELSE = Declared(name="who knows all else", knows=ALL, target=True)
 """The adversary of whom every audit asks where the secret is no target: the others are held beside him."""

@@ -7,14 +7,14 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
-from audit.solver.parallel import default_jobs
-from audit.stages import Step, silent
-from ppdm_models.tree.ensemble import Ensemble
-from ppdm_models.tree.tree import Task
-from reports.document.plan import Expected, PlanDocument, PlannedSizes
+from treewarden.audit.solver.parallel import default_jobs
+from treewarden.audit.stages import Step, silent
 from treewarden.jobs.costs import Costs, costs, slowness
 from treewarden.jobs.sizes import Sizes, sizes_of
 from treewarden.jobs.subject import Request, Subject, read_subject
+from treewarden.ppdm_models.tree.ensemble import Ensemble
+from treewarden.ppdm_models.tree.tree import Task
+from treewarden.reports.document.plan import Expected, PlanDocument, PlannedSizes
 
 if sys.platform != "win32":
     import resource

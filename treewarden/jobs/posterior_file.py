@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from audit.reading import Undetermined
-from audit.result import Audit
-from ppdm_models.errors import OutputError
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.result import Audit
 from treewarden.jobs.posterior_rows import audit_rows, grouped, schema_of
+from treewarden.ppdm_models.errors import OutputError
 
 WRITERS: Mapping[str, Callable[[Path, pa.Schema], Any]] = {
     ".csv": pyarrow.csv.CSVWriter,

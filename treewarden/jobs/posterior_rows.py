@@ -10,15 +10,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from audit.estimate.posterior import Posterior
-from audit.evidence import Evidence
-from audit.people.population import Population
-from audit.reading import Undetermined
-from audit.result import Audit
-from audit.values.found import ValueBounds
-from ppdm_models.records.arrow_plain import array_of, text_array
-from ppdm_models.tree.column import Column, NumericColumn
-from ppdm_models.tree.tree import Task
+from treewarden.audit.estimate.posterior import Posterior
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.people.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.result import Audit
+from treewarden.audit.values.found import ValueBounds
+from treewarden.ppdm_models.records.arrow_plain import array_of, text_array
+from treewarden.ppdm_models.tree.column import Column, NumericColumn
+from treewarden.ppdm_models.tree.tree import Task
 
 PIECE_ROWS = 2**20
 """So many rows are made at a time at most; Parquet's row groups have as many."""

@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 
 import treewarden
-from audit.adversary.knowledge import Knowledge
-from policies.pack import Pack
-from reports.document.document import Asked, EarlierFiles, Provenance
-from reports.document.parts import File, number
+from treewarden.audit.adversary.knowledge import Knowledge
 from treewarden.jobs.inputs import told, told_table
 from treewarden.jobs.subject import Request
+from treewarden.policies.pack import Pack
+from treewarden.reports.document.document import Asked, EarlierFiles, Provenance
+from treewarden.reports.document.parts import File, number
 
 
 @dataclass(frozen=True, slots=True)

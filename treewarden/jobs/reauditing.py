@@ -6,22 +6,22 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 
-from audit.options import AuditOptions
-from audit.result import Audit
-from audit.solver.kept import KEPT, Within
-from audit.solver.parcel import Common, done
-from audit.solver.stream import each_done
-from policies.remedies import Proposal
-from policies.repairing.deadline import NO_LIMIT, Deadline
-from policies.repairing.search import AuditAll, Found, Glance
-from ppdm_models.errors import RemedyError, TreewardenError
-from ppdm_models.files.convert import converted, writable
-from ppdm_models.files.load import OpenedFile, open_model, writers
-from ppdm_models.formats import Opened, Rewritable
-from ppdm_models.tree.ensemble import Model
-from ppdm_models.tree.tree import Tree
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.result import Audit
+from treewarden.audit.solver.kept import KEPT, Within
+from treewarden.audit.solver.parcel import Common, done
+from treewarden.audit.solver.stream import each_done
 from treewarden.jobs.redacting import without_leaks
 from treewarden.jobs.subject import Subject
+from treewarden.policies.remedies import Proposal
+from treewarden.policies.repairing.deadline import NO_LIMIT, Deadline
+from treewarden.policies.repairing.search import AuditAll, Found, Glance
+from treewarden.ppdm_models.errors import RemedyError, TreewardenError
+from treewarden.ppdm_models.files.convert import converted, writable
+from treewarden.ppdm_models.files.load import OpenedFile, open_model, writers
+from treewarden.ppdm_models.formats import Opened, Rewritable
+from treewarden.ppdm_models.tree.ensemble import Model
+from treewarden.ppdm_models.tree.tree import Tree
 
 LOST = RemedyError("the audit", "three processes ended before it was done; is there enough memory?")
 LARGE_CELLS = 20_000

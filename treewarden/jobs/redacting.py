@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ppdm_models.errors import OutputError
-from ppdm_models.files.load import OpenedFile, open_model, read_bytes
-from ppdm_models.formats import Strippable
-from ppdm_models.tree.ensemble import Model, trees_of
-from ppdm_models.tree.leaks import Leak, LeakKind
-from ppdm_models.tree.tree import Node
+from treewarden.ppdm_models.errors import OutputError
+from treewarden.ppdm_models.files.load import OpenedFile, open_model, read_bytes
+from treewarden.ppdm_models.formats import Strippable
+from treewarden.ppdm_models.tree.ensemble import Model, trees_of
+from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.tree.tree import Node
 
 
 @dataclass(frozen=True, slots=True)

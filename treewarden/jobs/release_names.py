@@ -7,9 +7,9 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from ppdm_models.files.load import OpenedFile
-from ppdm_models.tree.ensemble import Ensemble, with_trees
 from treewarden.jobs.inputs import ModelInput, model_name
+from treewarden.ppdm_models.files.load import OpenedFile
+from treewarden.ppdm_models.tree.ensemble import Ensemble, with_trees
 
 
 def release_names(models: Sequence[ModelInput]) -> tuple[str, ...]:

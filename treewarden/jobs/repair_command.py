@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 
-from audit.options import DEFAULT, KNOWLEDGE
-from ppdm_models.records.counting.address import Address
-from reports.building.advice import repair_target
+from treewarden.audit.options import DEFAULT, KNOWLEDGE
 from treewarden.jobs.subject import Request, Subject
+from treewarden.ppdm_models.records.counting.address import Address
+from treewarden.reports.building.advice import repair_target
 
 REPAIRED = "-repaired"
 SUFFIXES = {"pmml": ".pmml", "treewarden_json": ".json"}

@@ -5,19 +5,12 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 
-from audit.levels import with_levels
-from audit.options import AuditOptions
-from audit.result import Audit
-from audit.run import with_grades
-from audit.solver.parallel import default_jobs
-from audit.stages import Step, silent
-from policies.judging.judge import verdict_of
-from policies.repairing.attempts import Attempt, Ended, Repair
-from policies.repairing.deadline import NO_LIMIT, Deadline
-from policies.repairing.given import Given
-from policies.repairing.repair import repair
-from policies.repairing.search import Tell, to_nobody
-from policies.verdict import Verdict
+from treewarden.audit.levels import with_levels
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.result import Audit
+from treewarden.audit.run import with_grades
+from treewarden.audit.solver.parallel import default_jobs
+from treewarden.audit.stages import Step, silent
 from treewarden.jobs.reauditing import (
     LARGE_CELLS,
     auditing,
@@ -27,6 +20,13 @@ from treewarden.jobs.reauditing import (
     written,
 )
 from treewarden.jobs.subject import Subject
+from treewarden.policies.judging.judge import verdict_of
+from treewarden.policies.repairing.attempts import Attempt, Ended, Repair
+from treewarden.policies.repairing.deadline import NO_LIMIT, Deadline
+from treewarden.policies.repairing.given import Given
+from treewarden.policies.repairing.repair import repair
+from treewarden.policies.repairing.search import Tell, to_nobody
+from treewarden.policies.verdict import Verdict
 
 WORTH_WORKERS_SECONDS = 4.0
 """What all re-audits together must be expected to take before processes are started that nobody asked for."""

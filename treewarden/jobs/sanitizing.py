@@ -8,21 +8,28 @@ from pathlib import Path
 
 import numpy as np
 
-from policies.judging.groups import Clauses
-from policies.pack import Pack
-from ppdm_models.errors import LearnerError, PolicyError, TableError
-from ppdm_models.learn.best_first import BestFirst
-from ppdm_models.learn.response import Response, of_classes, of_numbers
-from ppdm_models.records.read_table import read_table, read_table_bytes
-from ppdm_models.records.table import Table
-from ppdm_models.tpp.checks import Problem, differences
-from ppdm_models.tpp.groups import AtLeast, Demand, Diverse
-from ppdm_models.tpp.sanitise import Candidate, Job, Sanitised, Step, TreeLearner, sanitise
-from ppdm_models.tpp.scikit import CRITERIA as SCIKIT_CRITERIA
-from ppdm_models.tpp.scikit import Scikit
-from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn, number_text
-from ppdm_models.tree.tree import Feature
 from treewarden.jobs.sorted_lines import Cells, sorted_lines
+from treewarden.policies.judging.groups import Clauses
+from treewarden.policies.pack import Pack
+from treewarden.ppdm_models.errors import LearnerError, PolicyError, TableError
+from treewarden.ppdm_models.learn.best_first import BestFirst
+from treewarden.ppdm_models.learn.response import Response, of_classes, of_numbers
+from treewarden.ppdm_models.records.read_table import read_table, read_table_bytes
+from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tpp.checks import Problem, differences
+from treewarden.ppdm_models.tpp.groups import AtLeast, Demand, Diverse
+from treewarden.ppdm_models.tpp.sanitise import (
+    Candidate,
+    Job,
+    Sanitised,
+    Step,
+    TreeLearner,
+    sanitise,
+)
+from treewarden.ppdm_models.tpp.scikit import CRITERIA as SCIKIT_CRITERIA
+from treewarden.ppdm_models.tpp.scikit import Scikit
+from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn, number_text
+from treewarden.ppdm_models.tree.tree import Feature
 
 MISSING = "(missing)"
 """The category that stands for no value."""

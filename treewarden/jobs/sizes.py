@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.adversary.knowledge import LeafLevel, SplitLevel, resolved
-from audit.facts.split_families import MOST_BINS_FOR_SUBSETS
-from audit.people.members import Members, members
-from audit.people.population import Population
-from ppdm_models.arrays import IndexArray, alike
-from ppdm_models.tree.column import CategoricalColumn
-from ppdm_models.tree.ensemble import Model, trees_of
-from ppdm_models.tree.tree import Task, Tree
+from treewarden.audit.adversary.knowledge import LeafLevel, SplitLevel, resolved
+from treewarden.audit.facts.split_families import MOST_BINS_FOR_SUBSETS
+from treewarden.audit.people.members import Members, members
+from treewarden.audit.people.population import Population
 from treewarden.jobs.subject import Subject
+from treewarden.ppdm_models.arrays import IndexArray, alike
+from treewarden.ppdm_models.tree.column import CategoricalColumn
+from treewarden.ppdm_models.tree.ensemble import Model, trees_of
+from treewarden.ppdm_models.tree.tree import Task, Tree
 
 MOST_PLACES = 50_000_000
 """Leaves times values of an attribute up to which it is counted which value is where; beyond, each may be anywhere."""

@@ -8,40 +8,45 @@ from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
-from audit.adversaries import Asked, of_model_alone, with_adversaries
-from audit.adversary.adversary_file import read_adversaries, with_adversaries_of
-from audit.adversary.knowledge import Knowledge, read_knowledge
-from audit.evidence import Enough
-from audit.facts.background_facts import check_facts
-from audit.glance import glance, glance_at_file
-from audit.inverters import facts_of, settings_of
-from audit.measures import MeasureCall
-from audit.options import DEFAULT, KNOWLEDGE, AuditOptions
-from audit.people.population import Population, rerouted
-from audit.people.shared import Shared
-from audit.people.unlinked import KEY_OPTION, KeySetting, UnlinkedReleases, link_releases
-from audit.releases import ReleaseCase, run_releases
-from audit.result import Audit
-from audit.run import run, start_early
-from audit.stages import Share, Step, silent
-from policies.binding import Under
-from policies.judging.applying import applying, assuming, assumptions
-from policies.judging.enough import enough
-from policies.judging.failing import failing
-from policies.judging.held import of_worlds
-from policies.pack import Pack, calls, load_pack
-from policies.severity import Severity
-from ppdm_models.errors import KnowledgeError, TableError, TreeFormatError, TreewardenError
-from ppdm_models.files.load import OpenedFile
-from ppdm_models.records.counting.kinds import parted
-from ppdm_models.records.table import Table
-from ppdm_models.tree.ensemble import Ensemble, Model, outputs_of
-from reports.document.parts import File
+from treewarden.audit.adversaries import Asked, of_model_alone, with_adversaries
+from treewarden.audit.adversary.adversary_file import read_adversaries, with_adversaries_of
+from treewarden.audit.adversary.knowledge import Knowledge, read_knowledge
+from treewarden.audit.evidence import Enough
+from treewarden.audit.facts.background_facts import check_facts
+from treewarden.audit.glance import glance, glance_at_file
+from treewarden.audit.inverters import facts_of, settings_of
+from treewarden.audit.measures import MeasureCall
+from treewarden.audit.options import DEFAULT, KNOWLEDGE, AuditOptions
+from treewarden.audit.people.population import Population, rerouted
+from treewarden.audit.people.shared import Shared
+from treewarden.audit.people.unlinked import KEY_OPTION, KeySetting, UnlinkedReleases, link_releases
+from treewarden.audit.releases import ReleaseCase, run_releases
+from treewarden.audit.result import Audit
+from treewarden.audit.run import run, start_early
+from treewarden.audit.stages import Share, Step, silent
 from treewarden.jobs.counting import columns_needed, counted, source_of
 from treewarden.jobs.inputs import ModelInput, TableInput, model_name, opened, read, table_name
 from treewarden.jobs.people import nobody, people_and_adversaries, people_of, with_options
 from treewarden.jobs.release_names import called, release_names
 from treewarden.jobs.training_said import check_training
+from treewarden.policies.binding import Under
+from treewarden.policies.judging.applying import applying, assuming, assumptions
+from treewarden.policies.judging.enough import enough
+from treewarden.policies.judging.failing import failing
+from treewarden.policies.judging.held import of_worlds
+from treewarden.policies.pack import Pack, calls, load_pack
+from treewarden.policies.severity import Severity
+from treewarden.ppdm_models.errors import (
+    KnowledgeError,
+    TableError,
+    TreeFormatError,
+    TreewardenError,
+)
+from treewarden.ppdm_models.files.load import OpenedFile
+from treewarden.ppdm_models.records.counting.kinds import parted
+from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, outputs_of
+from treewarden.reports.document.parts import File
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +137,7 @@ class Subject:
         """Audit a file, its own or a repaired one, over the same people under the same knowledge and policy.
 
         Where clauses assume other knowledge, it is audited once for each of these too; all of them share the budget for
-        whole records. ``step`` is told of each stage; for ``grades`` see ``audit.run``. Where it
+        whole records. ``step`` is told of each stage; for ``grades`` see ``treewarden.audit.run``. Where it
         ``is_stopped_by_failing``, clauses about the estimate are not read of what fails by whole records.
         """
         if self.population.is_absent:

@@ -10,8 +10,8 @@ import pyarrow.csv
 from sklearn.tree import DecisionTreeClassifier
 from statsmodels.datasets import fair
 
-from ppdm_models.codecs.sklearn.fitted import from_sklearn
-from ppdm_models.tree.tree import Tree
+from treewarden.ppdm_models.codecs.sklearn.fitted import from_sklearn
+from treewarden.ppdm_models.tree.tree import Tree
 
 SENSITIVE = "affair"
 FEATURES = {

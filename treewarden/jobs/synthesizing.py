@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
-from ppdm_models.errors import OutputError, SynthesisError
-from ppdm_models.synthesis.pgen import Chunk
-from ppdm_models.synthesis.regions import Domain, Range
-from ppdm_models.tree.column import Column, NumericColumn
+from treewarden.ppdm_models.errors import OutputError, SynthesisError
+from treewarden.ppdm_models.synthesis.pgen import Chunk
+from treewarden.ppdm_models.synthesis.regions import Domain, Range
+from treewarden.ppdm_models.tree.column import Column, NumericColumn
 
 
 class Writer(Protocol):

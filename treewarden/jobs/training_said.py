@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from audit.adversary.knowledge import Knowledge
-from audit.inverters import contradicted, settings_of
-from ppdm_models.errors import KnowledgeError
-from ppdm_models.tree.ensemble import Model
-from ppdm_models.tree.growth import Fact, Source
-from reports.document.words import listed
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.inverters import contradicted, settings_of
+from treewarden.ppdm_models.errors import KnowledgeError
+from treewarden.ppdm_models.tree.ensemble import Model
+from treewarden.ppdm_models.tree.growth import Fact, Source
+from treewarden.reports.document.words import listed
 
 SAYS = {Source.KNOWN: "says", Source.DERIVED: "shows by its numbers"}
 

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 
 import click
 
-from policies.verdict import Verdict
-from ppdm_models.errors import TooManyProfilesError, TreewardenError
-from reports.document.words import printable
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.errors import TooManyProfilesError, TreewardenError
+from treewarden.reports.document.words import printable
 from treewarden.terminal.outputs import has_written
 
 PASS = 0

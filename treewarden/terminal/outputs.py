@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 import click
 
-from ppdm_models.errors import OutputError
+from treewarden.ppdm_models.errors import OutputError
 
 WRITTEN = "treewarden.written"
 """Where the context of a command line remembers that a file was put in place."""

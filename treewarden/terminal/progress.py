@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import click
 
-from reports.document.words import printable
+from treewarden.reports.document.words import printable
 
 PATIENCE_SECONDS = 1.0
 EVERY_SECONDS = 10.0

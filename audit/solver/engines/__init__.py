@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from audit.solver.parcel import Parcel
+from treewarden.audit.solver.parcel import Parcel
 
 
 class GoneError(Exception):

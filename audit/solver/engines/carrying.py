@@ -10,9 +10,9 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from audit.solver.engines.versions import versions
-from audit.solver.parcel import Parcel
-from audit.solver.pool import Worker
+from treewarden.audit.solver.engines.versions import versions
+from treewarden.audit.solver.parcel import Parcel
+from treewarden.audit.solver.pool import Worker
 
 MOST_IDLE = 64
 """Processes that wait for the next job; a worker has no more threads that ask."""

@@ -9,17 +9,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from audit.solver.engines import Engine, GoneError, Seat
-from audit.solver.parcel import packed
-from audit.solver.pool import WORKERS, Pool, Worker, processors
-from ppdm_models.errors import ClusterError
+from treewarden.audit.solver.engines import Engine, GoneError, Seat
+from treewarden.audit.solver.parcel import packed
+from treewarden.audit.solver.pool import WORKERS, Pool, Worker, processors
+from treewarden.ppdm_models.errors import ClusterError
 
 ENGINES = {
-    "tcp": "audit.solver.engines.dask",
-    "tls": "audit.solver.engines.dask",
-    "ws": "audit.solver.engines.dask",
-    "wss": "audit.solver.engines.dask",
-    "ray": "audit.solver.engines.ray",
+    "tcp": "treewarden.audit.solver.engines.dask",
+    "tls": "treewarden.audit.solver.engines.dask",
+    "ws": "treewarden.audit.solver.engines.dask",
+    "wss": "treewarden.audit.solver.engines.dask",
+    "ray": "treewarden.audit.solver.engines.ray",
 }
 """Which engine an address is of, by how it begins."""
 BATCH = 1500.0

@@ -15,11 +15,11 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from audit.solver.engines import Engine, GoneError, Seat
-from audit.solver.engines.carrying import begin, carried, kept, leave, stop
-from audit.solver.engines.versions import check_same, versions
-from audit.solver.parcel import Parcel
-from ppdm_models.errors import ClusterError
+from treewarden.audit.solver.engines import Engine, GoneError, Seat
+from treewarden.audit.solver.engines.carrying import begin, carried, kept, leave, stop
+from treewarden.audit.solver.engines.versions import check_same, versions
+from treewarden.audit.solver.parcel import Parcel
+from treewarden.ppdm_models.errors import ClusterError
 
 Result = TypeVar("Result")
 

@@ -13,11 +13,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from audit.solver.engines import Engine, GoneError, Seat
-from audit.solver.engines.carrying import carried
-from audit.solver.engines.versions import check_same, versions
-from audit.solver.parcel import Parcel
-from ppdm_models.errors import ClusterError
+from treewarden.audit.solver.engines import Engine, GoneError, Seat
+from treewarden.audit.solver.engines.carrying import carried
+from treewarden.audit.solver.engines.versions import check_same, versions
+from treewarden.audit.solver.parcel import Parcel
+from treewarden.ppdm_models.errors import ClusterError
 
 LOGGERS = ("ray", "ray.util.client.logsclient")
 AUTO = "ray://auto"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import metadata
 
-from ppdm_models.errors import ClusterError
+from treewarden.ppdm_models.errors import ClusterError
 
 PACKAGES = (
     "treewarden",

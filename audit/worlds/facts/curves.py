@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.facts.impurity import branch_impurity
-from audit.worlds.facts.splits import Split
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray, NumberArray
-from ppdm_models.tree.tree import Criterion
+from treewarden.audit.facts.impurity import branch_impurity
+from treewarden.audit.worlds.facts.splits import Split
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray, NumberArray
+from treewarden.ppdm_models.tree.tree import Criterion
 
 STEPS = 60
 

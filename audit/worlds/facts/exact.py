@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from decimal import Context, Decimal
 from fractions import Fraction
 
-from ppdm_models.tree.tree import Criterion
+from treewarden.ppdm_models.tree.tree import Criterion
 
 SLACK_SHARE = Fraction(1, 10**9)
 """What the learner's own floating point may have missed, as a share of the node's records."""

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from audit.facts.rows import Grouping, SplitFamily
-from audit.facts.split_families import MISSING
-from audit.worlds.facts.facts import Facts
-from audit.worlds.facts.splits import Split
-from ppdm_models.tree.column import number_text
+from treewarden.audit.facts.rows import Grouping, SplitFamily
+from treewarden.audit.facts.split_families import MISSING
+from treewarden.audit.worlds.facts.facts import Facts
+from treewarden.audit.worlds.facts.splits import Split
+from treewarden.ppdm_models.tree.column import number_text
 
 MOST_NAMES = 8
 MOST_SPLITS = 2

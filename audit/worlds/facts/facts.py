@@ -14,17 +14,17 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.facts.case import Case
-from audit.facts.kind import COUNT_TOLERANCE_RECORDS, TRUTH_TOLERANCE_SHARE
-from audit.facts.rows import LeafMass, Linear, Origin
-from audit.reading import Undetermined
-from audit.system.system import System
-from audit.worlds.clock import FOREVER, Clock
-from audit.worlds.facts.places import Place, tightened
-from audit.worlds.facts.splits import Chosen, Split, chosen_of, split_of
-from audit.worlds.facts.ties import parted
-from ppdm_models.arrays import FloatArray, IndexArray, IntArray, distinct
-from ppdm_models.tree.tree import Tree
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.kind import COUNT_TOLERANCE_RECORDS, TRUTH_TOLERANCE_SHARE
+from treewarden.audit.facts.rows import LeafMass, Linear, Origin
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.system.system import System
+from treewarden.audit.worlds.clock import FOREVER, Clock
+from treewarden.audit.worlds.facts.places import Place, tightened
+from treewarden.audit.worlds.facts.splits import Chosen, Split, chosen_of, split_of
+from treewarden.audit.worlds.facts.ties import parted
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray, distinct
+from treewarden.ppdm_models.tree.tree import Tree
 
 MOST_RECORDS = 2**52
 """Above this a count read as a float may not be whole."""

@@ -8,7 +8,7 @@ from functools import cache, cached_property
 import numpy as np
 from scipy.sparse import csc_matrix
 
-from ppdm_models.arrays import IndexArray, NumberArray, ShortArray
+from treewarden.ppdm_models.arrays import IndexArray, NumberArray, ShortArray
 
 MANY_CELLS = 20_000
 MANY_POSITIONS = 100

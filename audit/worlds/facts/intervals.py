@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import xlogy
 
-from audit.facts.impurity import branch_impurity
-from audit.worlds.clock import FOREVER, Clock
-from audit.worlds.facts.exact import is_beaten
-from audit.worlds.facts.facts import Facts
-from audit.worlds.facts.splits import Split
-from ppdm_models.arrays import BoolArray, FloatArray, IntArray
-from ppdm_models.tree.tree import Criterion
+from treewarden.audit.facts.impurity import branch_impurity
+from treewarden.audit.worlds.clock import FOREVER, Clock
+from treewarden.audit.worlds.facts.exact import is_beaten
+from treewarden.audit.worlds.facts.facts import Facts
+from treewarden.audit.worlds.facts.splits import Split
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IntArray
+from treewarden.ppdm_models.tree.tree import Criterion
 
 CANDIDATES_TOGETHER = 20_000
 

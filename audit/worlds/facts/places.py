@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ppdm_models.arrays import BoolArray, IntArray
+from treewarden.ppdm_models.arrays import BoolArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import xlogy
 
-from audit.facts.impurity import branch_impurity, split_information
-from audit.facts.rows import Grouping, SplitFamily, branch_of_bins
-from audit.worlds.facts.exact import SLACK_SHARE, is_beaten
-from audit.worlds.facts.groups import Groups, groups
-from audit.worlds.facts.places import Place
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray, NumberArray
-from ppdm_models.tree.tree import Criterion
+from treewarden.audit.facts.impurity import branch_impurity, split_information
+from treewarden.audit.facts.rows import Grouping, SplitFamily, branch_of_bins
+from treewarden.audit.worlds.facts.exact import SLACK_SHARE, is_beaten
+from treewarden.audit.worlds.facts.groups import Groups, groups
+from treewarden.audit.worlds.facts.places import Place
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray, NumberArray
+from treewarden.ppdm_models.tree.tree import Criterion
 
 EVERY = slice(None)
 ROUNDING = 1e-12

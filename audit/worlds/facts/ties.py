@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from audit.facts.case import Case
-from audit.facts.rows import Grouping, SplitFamily
-from ppdm_models.tree.predicate import features_of
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.rows import Grouping, SplitFamily
+from treewarden.ppdm_models.tree.predicate import features_of
 
 
 def parted(

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.worlds.clock import Clock
-from audit.worlds.facts.facts import Facts
-from audit.worlds.facts.places import Place
-from audit.worlds.facts.splits import Split
-from audit.worlds.found.pool import Pool, Swap
-from ppdm_models.arrays import BoolArray, FloatArray, IntArray
-from ppdm_models.tree.tree import Criterion
+from treewarden.audit.worlds.clock import Clock
+from treewarden.audit.worlds.facts.facts import Facts
+from treewarden.audit.worlds.facts.places import Place
+from treewarden.audit.worlds.facts.splits import Split
+from treewarden.audit.worlds.found.pool import Pool, Swap
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IntArray
+from treewarden.ppdm_models.tree.tree import Criterion
 
 ROUNDS = 6
 """The first tries single records, the others a partner for each cell, drawn at random."""

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from audit.worlds.clock import FOREVER, Clock
-from audit.worlds.facts.explain import would_have_split
-from audit.worlds.facts.facts import Facts
-from audit.worlds.facts.splits import Split
-from ppdm_models.arrays import BoolArray, IntArray
+from treewarden.audit.worlds.clock import FOREVER, Clock
+from treewarden.audit.worlds.facts.explain import would_have_split
+from treewarden.audit.worlds.facts.facts import Facts
+from treewarden.audit.worlds.facts.splits import Split
+from treewarden.ppdm_models.arrays import BoolArray, IntArray
 
 
 def node_holds(facts: Facts, node: int, tables: IntArray, clock: Clock = FOREVER) -> BoolArray:

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.worlds.clock import FOREVER, Clock
-from audit.worlds.facts.facts import Facts
-from audit.worlds.facts.places import Place
-from audit.worlds.found.check import node_holds
-from ppdm_models.arrays import BoolArray, IntArray
+from treewarden.audit.worlds.clock import FOREVER, Clock
+from treewarden.audit.worlds.facts.facts import Facts
+from treewarden.audit.worlds.facts.places import Place
+from treewarden.audit.worlds.found.check import node_holds
+from treewarden.ppdm_models.arrays import BoolArray, IntArray
 
 CHUNK_CELLS = 2_000_000
 TOGETHER_CELLS = 250_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.arrays import FloatArray
 
 ERROR = 0.01
 """The chance that any of the intervals misses."""

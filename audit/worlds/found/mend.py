@@ -9,12 +9,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from audit.worlds.clock import Clock
-from audit.worlds.facts.facts import Facts
-from audit.worlds.facts.splits import Split
-from audit.worlds.found.pool import Pool, Swap
-from audit.worlds.found.swaps import swaps_of, trades_of
-from ppdm_models.arrays import BoolArray, IntArray
+from treewarden.audit.worlds.clock import Clock
+from treewarden.audit.worlds.facts.facts import Facts
+from treewarden.audit.worlds.facts.splits import Split
+from treewarden.audit.worlds.found.pool import Pool, Swap
+from treewarden.audit.worlds.found.swaps import swaps_of, trades_of
+from treewarden.ppdm_models.arrays import BoolArray, IntArray
 
 BASES = 4
 MOST_FIRST = 12

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from audit.worlds.facts.facts import Facts
-from audit.worlds.found.pool import Pool
-from audit.worlds.proofs.bounds import Bounds
-from ppdm_models.arrays import BoolArray
+from treewarden.audit.worlds.facts.facts import Facts
+from treewarden.audit.worlds.found.pool import Pool
+from treewarden.audit.worlds.proofs.bounds import Bounds
+from treewarden.ppdm_models.arrays import BoolArray
 
 
 def may_be_certain(facts: Facts, bounds: Bounds, pool: Pool) -> BoolArray:

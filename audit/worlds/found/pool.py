@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from audit.worlds.facts.facts import Facts
-from ppdm_models.arrays import BoolArray, IntArray
+from treewarden.audit.worlds.facts.facts import Facts
+from treewarden.ppdm_models.arrays import BoolArray, IntArray
 
 MOST_TABLES = 64
 

@@ -8,11 +8,11 @@ from fractions import Fraction
 import numpy as np
 from scipy.special import betainccinv, betaincinv
 
-from audit.worlds.clock import FOREVER, Clock
-from audit.worlds.facts.facts import Facts
-from audit.worlds.found.enumerate import data_sets
-from audit.worlds.found.exact_posterior import ERROR, ExactPosterior
-from ppdm_models.arrays import IntArray
+from treewarden.audit.worlds.clock import FOREVER, Clock
+from treewarden.audit.worlds.facts.facts import Facts
+from treewarden.audit.worlds.found.enumerate import data_sets
+from treewarden.audit.worlds.found.exact_posterior import ERROR, ExactPosterior
+from treewarden.ppdm_models.arrays import IntArray
 
 
 def counted_posterior(

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from scipy.special import betainccinv, betaincinv
 
-from audit.reading import Interval, Reading, Undetermined
-from audit.worlds.clock import Clock
-from audit.worlds.facts.facts import Facts
-from audit.worlds.facts.places import Place
-from audit.worlds.facts.splits import Split
-from ppdm_models.arrays import BoolArray, IntArray
+from treewarden.audit.reading import Interval, Reading, Undetermined
+from treewarden.audit.worlds.clock import Clock
+from treewarden.audit.worlds.facts.facts import Facts
+from treewarden.audit.worlds.facts.places import Place
+from treewarden.audit.worlds.facts.splits import Split
+from treewarden.ppdm_models.arrays import BoolArray, IntArray
 
 BATCH_CELLS = 4_000_000
 MOST_LEAF_RECORDS = 2_000_000

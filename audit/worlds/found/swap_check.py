@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from audit.worlds.clock import Clock
-from audit.worlds.facts.facts import Facts
-from audit.worlds.found.pool import Swap
-from audit.worlds.found.swaps import is_other, swaps_of
-from ppdm_models.arrays import FloatArray, IntArray
+from treewarden.audit.worlds.clock import Clock
+from treewarden.audit.worlds.facts.facts import Facts
+from treewarden.audit.worlds.found.pool import Swap
+from treewarden.audit.worlds.found.swaps import is_other, swaps_of
+from treewarden.ppdm_models.arrays import FloatArray, IntArray
 
 
 def swaps_hold(facts: Facts, table: IntArray, swaps: Sequence[Swap], clock: Clock) -> bool:

@@ -7,14 +7,14 @@ from itertools import groupby
 
 import numpy as np
 
-from audit.facts.rows import Grouping
-from audit.worlds.clock import Clock, OutOfTimeError
-from audit.worlds.facts.facts import Facts
-from audit.worlds.facts.splits import Split
-from audit.worlds.found.check import path_holds
-from audit.worlds.found.pool import Pool, Swap
-from ppdm_models.arrays import BoolArray, FloatArray, IntArray
-from ppdm_models.tree.tree import Criterion
+from treewarden.audit.facts.rows import Grouping
+from treewarden.audit.worlds.clock import Clock, OutOfTimeError
+from treewarden.audit.worlds.facts.facts import Facts
+from treewarden.audit.worlds.facts.splits import Split
+from treewarden.audit.worlds.found.check import path_holds
+from treewarden.audit.worlds.found.pool import Pool, Swap
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IntArray
+from treewarden.ppdm_models.tree.tree import Criterion
 
 Known = dict[int, tuple[FloatArray, FloatArray]]
 Kept = tuple[np.random.Generator, Known, Clock]

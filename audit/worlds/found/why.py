@@ -8,11 +8,11 @@ from functools import cached_property
 
 import numpy as np
 
-from audit.worlds.clock import Clock
-from audit.worlds.facts.explain import joined, would_have_split
-from audit.worlds.facts.facts import Facts
-from audit.worlds.found.enumerate import Limits, combinations, parts_of
-from ppdm_models.arrays import BoolArray, IntArray
+from treewarden.audit.worlds.clock import Clock
+from treewarden.audit.worlds.facts.explain import joined, would_have_split
+from treewarden.audit.worlds.facts.facts import Facts
+from treewarden.audit.worlds.found.enumerate import Limits, combinations, parts_of
+from treewarden.ppdm_models.arrays import BoolArray, IntArray
 
 BY_COUNTS = "the counts of its leaf"
 MOST_CELLS = 4_000_000

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from audit.worlds.facts.facts import Facts
-from audit.worlds.facts.places import Place
-from audit.worlds.facts.splits import Split
-from ppdm_models.arrays import BoolArray, IntArray
+from treewarden.audit.worlds.facts.facts import Facts
+from treewarden.audit.worlds.facts.places import Place
+from treewarden.audit.worlds.facts.splits import Split
+from treewarden.ppdm_models.arrays import BoolArray, IntArray
 
 LEAF_TOO = ", and the counts of the leaf leave no other way"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from audit.worlds.clock import Clock
-from audit.worlds.proofs.relax import NOTHING, Answer, Scope
-from ppdm_models.arrays import IntArray
+from treewarden.audit.worlds.clock import Clock
+from treewarden.audit.worlds.proofs.relax import NOTHING, Answer, Scope
+from treewarden.ppdm_models.arrays import IntArray
 
 WHOLE = 1e-6
 

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from audit.worlds.clock import Clock
-from audit.worlds.facts.explain import SPLIT, would_have_split
-from audit.worlds.facts.splits import Split
-from audit.worlds.proofs.learned import split_at
-from audit.worlds.proofs.relax import NOTHING, Answer, Scope
-from audit.worlds.proofs.rows import branch_ends, terms, value_of
-from ppdm_models.arrays import IntArray
+from treewarden.audit.worlds.clock import Clock
+from treewarden.audit.worlds.facts.explain import SPLIT, would_have_split
+from treewarden.audit.worlds.facts.splits import Split
+from treewarden.audit.worlds.proofs.learned import split_at
+from treewarden.audit.worlds.proofs.relax import NOTHING, Answer, Scope
+from treewarden.audit.worlds.proofs.rows import branch_ends, terms, value_of
+from treewarden.ppdm_models.arrays import IntArray
 
 LARGEST_TABLE = 20_000
 MOST_SECANTS = 200

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.reading import Undetermined
-from audit.system.system import System
-from audit.worlds.clock import OutOfTimeError, clock
-from audit.worlds.facts.facts import facts_of
-from audit.worlds.facts.intervals import with_intervals
-from audit.worlds.proofs.bounds import closed_form, spread
-from audit.worlds.proofs.propagate import propagate
-from ppdm_models.arrays import BoolArray, IntArray
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.system.system import System
+from treewarden.audit.worlds.clock import OutOfTimeError, clock
+from treewarden.audit.worlds.facts.facts import facts_of
+from treewarden.audit.worlds.facts.intervals import with_intervals
+from treewarden.audit.worlds.proofs.bounds import closed_form, spread
+from treewarden.audit.worlds.proofs.propagate import propagate
+from treewarden.ppdm_models.arrays import BoolArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)

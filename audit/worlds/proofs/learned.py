@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from audit.worlds.facts.facts import Facts
-from audit.worlds.facts.splits import Split
-from audit.worlds.proofs.linear import Rows
-from audit.worlds.proofs.rows import fact_rows
+from treewarden.audit.worlds.facts.facts import Facts
+from treewarden.audit.worlds.facts.splits import Split
+from treewarden.audit.worlds.proofs.linear import Rows
+from treewarden.audit.worlds.proofs.rows import fact_rows
 
 Ref = tuple[int, int, int]
 """A candidate: the node whose split was chosen, the number of its rows' split there, its own number among them."""

@@ -16,9 +16,9 @@ from scipy.optimize import Bounds as Box
 from scipy.optimize import LinearConstraint, linprog, milp
 from scipy.sparse import csr_matrix, hstack, vstack
 
-from audit.worlds.facts.explain import SPLIT
-from audit.worlds.proofs.rows import CellRow
-from ppdm_models.arrays import FloatArray, IndexArray, IntArray
+from treewarden.audit.worlds.facts.explain import SPLIT
+from treewarden.audit.worlds.proofs.rows import CellRow
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
 
 MULTIPLIER = 1 << 24
 LARGEST = 2.0**60

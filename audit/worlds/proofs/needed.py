@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from audit.worlds.clock import Clock
-from audit.worlds.proofs.linear import Program, Rows
-from audit.worlds.proofs.relax import Scope
+from treewarden.audit.worlds.clock import Clock
+from treewarden.audit.worlds.proofs.linear import Program, Rows
+from treewarden.audit.worlds.proofs.relax import Scope
 
 MOST_TRIED = 24
 """Rows that are tried at most, so that a proof is not much dearer for being explained."""

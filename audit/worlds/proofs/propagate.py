@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.facts.rows import Grouping
-from audit.worlds.clock import Clock
-from audit.worlds.facts.curves import Sides, inside_of, limits, sides_of
-from audit.worlds.facts.explain import would_have_split
-from audit.worlds.facts.facts import Facts
-from audit.worlds.facts.splits import Split
-from audit.worlds.proofs.bounds import Bounds, ContradictionError, spread
-from ppdm_models.arrays import IndexArray, IntArray
+from treewarden.audit.facts.rows import Grouping
+from treewarden.audit.worlds.clock import Clock
+from treewarden.audit.worlds.facts.curves import Sides, inside_of, limits, sides_of
+from treewarden.audit.worlds.facts.explain import would_have_split
+from treewarden.audit.worlds.facts.facts import Facts
+from treewarden.audit.worlds.facts.splits import Split
+from treewarden.audit.worlds.proofs.bounds import Bounds, ContradictionError, spread
+from treewarden.ppdm_models.arrays import IndexArray, IntArray
 
 MOST_ROUNDS = 50
 FAR = np.int64(2**60)

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from audit.worlds.clock import FOREVER, Clock
-from audit.worlds.facts.facts import Facts
-from audit.worlds.proofs.bounds import Bounds
-from audit.worlds.proofs.learned import Learned, Ref, split_at
-from audit.worlds.proofs.linear import Program, Rows
-from audit.worlds.proofs.rows import CellRow, cuts, interval_row
-from ppdm_models.arrays import FloatArray, IntArray
+from treewarden.audit.worlds.clock import FOREVER, Clock
+from treewarden.audit.worlds.facts.facts import Facts
+from treewarden.audit.worlds.proofs.bounds import Bounds
+from treewarden.audit.worlds.proofs.learned import Learned, Ref, split_at
+from treewarden.audit.worlds.proofs.linear import Program, Rows
+from treewarden.audit.worlds.proofs.rows import CellRow, cuts, interval_row
+from treewarden.ppdm_models.arrays import FloatArray, IntArray
 
 MOST_ROUNDS = 60
 CUTS_PER_SPLIT = 3

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from audit.worlds.facts.explain import would_have_split
-from audit.worlds.facts.facts import Facts, Line
-from audit.worlds.facts.splits import Split
-from audit.worlds.proofs.bounds import Bounds
-from ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
-from ppdm_models.tree.tree import Criterion
+from treewarden.audit.worlds.facts.explain import would_have_split
+from treewarden.audit.worlds.facts.facts import Facts, Line
+from treewarden.audit.worlds.facts.splits import Split
+from treewarden.audit.worlds.proofs.bounds import Bounds
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
+from treewarden.ppdm_models.tree.tree import Criterion
 
 SCALE = 1 << 20
 LARGEST_WEIGHT = 2**31 - 1

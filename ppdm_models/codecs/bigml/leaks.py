@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ppdm_models.codecs.common.part import Part
-from ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.codecs.common.part import Part
+from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
 
 HISTOGRAMS = ("bins", "counts", "categories")
 SECRETS = (

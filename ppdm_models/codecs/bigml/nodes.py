@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ppdm_models.codecs.common.grow import Branch, Draft, belongs, compared, grown
-from ppdm_models.codecs.common.part import Part
-from ppdm_models.tree.predicate import AllOf, AnyOf, MissingTest, Predicate
-from ppdm_models.tree.tree import Feature, Node
+from treewarden.ppdm_models.codecs.common.grow import Branch, Draft, belongs, compared, grown
+from treewarden.ppdm_models.codecs.common.part import Part
+from treewarden.ppdm_models.tree.predicate import AllOf, AnyOf, MissingTest, Predicate
+from treewarden.ppdm_models.tree.tree import Feature, Node
 
 OPERATORS = {"<": "<", "<=": "<=", ">": ">", ">=": ">=", "=": "==", "!=": "!=", "/=": "!="}
 SETS = ("=", "!=", "/=", "in")

@@ -8,13 +8,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from ppdm_models import limits
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.meaning.consistency import contradictions
-from ppdm_models.tree.cuts import Cuts, Flags, Numbers, Wholes
-from ppdm_models.tree.node_table import NodeTable, Vectors
-from ppdm_models.tree.predicate import Predicate
-from ppdm_models.tree.tree import Feature, Missing, Quality, Task, Tree
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.meaning.consistency import contradictions
+from treewarden.ppdm_models.tree.cuts import Cuts, Flags, Numbers, Wholes
+from treewarden.ppdm_models.tree.node_table import NodeTable, Vectors
+from treewarden.ppdm_models.tree.predicate import Predicate
+from treewarden.ppdm_models.tree.tree import Feature, Missing, Quality, Task, Tree
 
 LEAF = -1
 """What stands for "no child" in a column of children."""

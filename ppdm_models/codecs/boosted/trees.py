@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ppdm_models.codecs.common.json import Steps, as_list, refused
-from ppdm_models.errors import OutputError
-from ppdm_models.tree.cuts import Numbers, Wholes
-from ppdm_models.tree.ensemble import Ensemble, Model
-from ppdm_models.tree.node_table import NodeTable
-from ppdm_models.tree.tree import Node, Tree
+from treewarden.ppdm_models.codecs.common.json import Steps, as_list, refused
+from treewarden.ppdm_models.errors import OutputError
+from treewarden.ppdm_models.tree.cuts import Numbers, Wholes
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
+from treewarden.ppdm_models.tree.node_table import NodeTable
+from treewarden.ppdm_models.tree.tree import Node, Tree
 
 
 def numbers(value: object, source: str, steps: Steps) -> Numbers:

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ppdm_models.codecs.common.part import Part
-from ppdm_models.tree.growth import Fact, GrownTree, Growth, known
-from ppdm_models.tree.tree import Node
+from treewarden.ppdm_models.codecs.common.part import Part
+from treewarden.ppdm_models.tree.growth import Fact, GrownTree, Growth, known
+from treewarden.ppdm_models.tree.tree import Node
 
 SILENT = "the file does not say how it was trained (model_info.params)"
 SCALED = "its values were scaled, or its start was changed, after the training (scale_and_bias)"

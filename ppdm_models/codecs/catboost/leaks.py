@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ppdm_models.codecs.common.part import Part
-from ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.codecs.common.part import Part
+from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
 
 OF_TARGETS = ("Borders", "Buckets")
 COUNTS = (*OF_TARGETS, "Counter", "FeatureFreq")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.grow import Branch, belongs, compared, unique
-from ppdm_models.codecs.common.part import Part
-from ppdm_models.tree.tree import Feature
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.grow import Branch, belongs, compared, unique
+from treewarden.ppdm_models.codecs.common.part import Part
+from treewarden.ppdm_models.tree.tree import Feature
 
 TREATMENTS = ("AsIs", "AsFalse", "AsTrue")
 HASHES = 2**32

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ppdm_models import limits
-from ppdm_models.codecs.catboost.splits import Splits
-from ppdm_models.codecs.common.grow import Branch, Draft, grown, summed
-from ppdm_models.codecs.common.part import Part
-from ppdm_models.tree.tree import Node
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.catboost.splits import Splits
+from treewarden.ppdm_models.codecs.common.grow import Branch, Draft, grown, summed
+from treewarden.ppdm_models.codecs.common.part import Part
+from treewarden.ppdm_models.tree.tree import Node
 
 
 def symmetric(part: Part, splits: Splits) -> tuple[Node, ...]:

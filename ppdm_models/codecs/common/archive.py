@@ -8,8 +8,8 @@ import zipfile
 import zlib
 from pathlib import Path, PurePosixPath
 
-from ppdm_models import limits
-from ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.errors import TreeFormatError
 
 FIRST_MOMENT = (1980, 1, 1, 0, 0, 0)
 DAMAGED = (

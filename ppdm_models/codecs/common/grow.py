@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from ppdm_models import limits
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.tree.ensemble import Ensemble, Link, Model
-from ppdm_models.tree.predicate import (
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Link, Model
+from treewarden.ppdm_models.tree.predicate import (
     Always,
     AnyOf,
     CategoryTest,
@@ -21,7 +21,7 @@ from ppdm_models.tree.predicate import (
     Predicate,
     atoms,
 )
-from ppdm_models.tree.tree import Feature, Node, Tree
+from treewarden.ppdm_models.tree.tree import Feature, Node, Tree
 
 Handle = TypeVar("Handle")
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ppdm_models import limits
-from ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.errors import TreeFormatError
 
 DEPTH = 2 * limits.DEPTH + 32
 """The deepest nesting: a nested node takes two levels, an object and the list it stands in."""

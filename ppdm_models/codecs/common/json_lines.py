@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from ppdm_models.codecs.common.json import STEPS
+from treewarden.ppdm_models.codecs.common.json import STEPS
 
 MOST_BYTES = 50_000_000
 """Lines are told of files up to this size."""

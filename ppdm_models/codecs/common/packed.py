@@ -9,10 +9,10 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.origin import is_name, is_place
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.origin import is_name, is_place
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
 
 GZIP = b"\x1f\x8b\x08"
 CHUNK = 1 << 20

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppdm_models.codecs.common.json import (
+from treewarden.ppdm_models.codecs.common.json import (
     as_list,
     as_number,
     as_object,
@@ -17,7 +17,7 @@ from ppdm_models.codecs.common.json import (
     read_json,
     refused,
 )
-from ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.errors import TreeFormatError
 
 
 @dataclass(frozen=True, slots=True)

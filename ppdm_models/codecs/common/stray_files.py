@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
 
 
 def stray_files(names: Iterable[str], is_part: Callable[[str], bool]) -> Iterator[Leak]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ppdm_models.tree.leaks import LeakKind
+from treewarden.ppdm_models.tree.leaks import LeakKind
 
 PATH = re.compile(
     r"(?:^|[\s\"'=:,(\[])"

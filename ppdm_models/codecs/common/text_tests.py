@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ppdm_models.codecs.common.grow import belongs, compared
-from ppdm_models.codecs.common.text_tree import as_float
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.tree.predicate import Predicate
+from treewarden.ppdm_models.codecs.common.grow import belongs, compared
+from treewarden.ppdm_models.codecs.common.text_tree import as_float
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.tree.predicate import Predicate
 
 NUMERIC = {"<=": ">", ">": "<=", "<": ">=", ">=": "<"}
 SETS = ("=", "==", "in")

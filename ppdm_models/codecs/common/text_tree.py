@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ppdm_models import limits
-from ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.errors import TreeFormatError
 
 LINES = 4 * limits.NODES
 LINE_LENGTH = 100_000

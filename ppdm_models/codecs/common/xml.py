@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from xml.parsers import expat
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.xml_elements import NODE, RECORDED, Recorded
-from ppdm_models.codecs.common.xml_elements import Element as Element
-from ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.xml_elements import NODE, RECORDED, Recorded
+from treewarden.ppdm_models.codecs.common.xml_elements import Element as Element
+from treewarden.ppdm_models.errors import TreeFormatError
 
 Finished = Callable[[Element, Sequence[Element]], None]
 """Told of a model's element when it ends, with the elements around it, outermost first."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from xml.parsers import expat
 from xml.sax.saxutils import escape
 
-from ppdm_models.codecs.common.xml import local_name, run
+from treewarden.ppdm_models.codecs.common.xml import local_name, run
 
 ATTRIBUTE = r"""\s+{name}\s*=\s*("[^"]*"|'[^']*')"""
 START_TAG = re.compile(rb"""<[^\s/>]+(?:\s+[^\s=]+\s*=\s*(?:"[^"]*"|'[^']*'))*\s*/?>""")

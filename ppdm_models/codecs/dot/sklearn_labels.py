@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.text_tree import amount, as_float
-from ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.text_tree import amount, as_float
+from treewarden.ppdm_models.errors import TreeFormatError
 
 NODE_ID = re.compile(r"node #\d+")
 TEST = re.compile(r"(.+) <= (-?[\d.eE+-]+|inf)")

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ppdm_models import limits
-from ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.errors import TreeFormatError
 
 EDGE = re.compile(r"(\w{1,40}) *-> *(\w{1,40}) *(\[.*\])?")
 NODE = re.compile(r"(\w{1,40}) *\[label=(.*)\]")

@@ -6,17 +6,24 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.grow import Branch, Draft, features_named, grown, summed, unique
-from ppdm_models.codecs.common.text_tests import agreed, readings, tests
-from ppdm_models.codecs.common.text_tree import check_class_numbers
-from ppdm_models.codecs.dot.statements import Graph
-from ppdm_models.codecs.weka.leaf import WekaLeaf, class_counts, read_leaf
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.meaning.consistency import is_whole
-from ppdm_models.meaning.support import checked
-from ppdm_models.tree.predicate import features_of
-from ppdm_models.tree.tree import Missing, Node, Quality, Tree
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.grow import (
+    Branch,
+    Draft,
+    features_named,
+    grown,
+    summed,
+    unique,
+)
+from treewarden.ppdm_models.codecs.common.text_tests import agreed, readings, tests
+from treewarden.ppdm_models.codecs.common.text_tree import check_class_numbers
+from treewarden.ppdm_models.codecs.dot.statements import Graph
+from treewarden.ppdm_models.codecs.weka.leaf import WekaLeaf, class_counts, read_leaf
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.meaning.consistency import is_whole
+from treewarden.ppdm_models.meaning.support import checked
+from treewarden.ppdm_models.tree.predicate import features_of
+from treewarden.ppdm_models.tree.tree import Missing, Node, Quality, Tree
 
 WEKA_OPERATORS = (" <= ", " > ", " < ", " >= ", " = ", " != ")
 ESCAPED = re.compile(r"\\(.)")

@@ -15,11 +15,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ppdm_models.codecs.common.grow import Branch, Draft, belongs, compared, grown
-from ppdm_models.codecs.h2o.nodes import Column
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.tree.predicate import MissingTest, Predicate
-from ppdm_models.tree.tree import Node
+from treewarden.ppdm_models.codecs.common.grow import Branch, Draft, belongs, compared, grown
+from treewarden.ppdm_models.codecs.h2o.nodes import Column
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.tree.predicate import MissingTest, Predicate
+from treewarden.ppdm_models.tree.tree import Node
 
 NO_COLUMN = 65535
 MISSING_VS_REST = 1

@@ -7,10 +7,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.grow import unique
-from ppdm_models.codecs.h2o.nodes import Column
-from ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.grow import unique
+from treewarden.ppdm_models.codecs.h2o.nodes import Column
+from treewarden.ppdm_models.errors import TreeFormatError
 
 NAME = "model.ini"
 DOMAIN = re.compile(r"(\d{1,6}): (\d{1,9}) (\S{1,100})")

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.grow import unique
-from ppdm_models.codecs.common.part import Part
-from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member
-from ppdm_models.tree.tree import Feature, Missing, Node, Task, Tree
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.grow import unique
+from treewarden.ppdm_models.codecs.common.part import Part
+from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member
+from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, Task, Tree
 
 LINKS = {"identity": Link.IDENTITY, "logit": Link.LOGISTIC, "log": Link.EXP, "tweedie": Link.EXP}
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ppdm_models.codecs.common.grow import Branch, Draft, belongs, compared, grown
-from ppdm_models.codecs.common.part import Part
-from ppdm_models.tree.predicate import MissingTest
-from ppdm_models.tree.tree import Node
+from treewarden.ppdm_models.codecs.common.grow import Branch, Draft, belongs, compared, grown
+from treewarden.ppdm_models.codecs.common.part import Part
+from treewarden.ppdm_models.tree.predicate import MissingTest
+from treewarden.ppdm_models.tree.tree import Node
 
 SIDES = ("LEFT", "RIGHT")
 

@@ -9,13 +9,18 @@ from itertools import accumulate
 
 import numpy as np
 
-from ppdm_models import limits
-from ppdm_models.codecs.boosted.forest import LEAF, Forest, Shape, Splits, shape_of
-from ppdm_models.codecs.boosted.trees import leaf_score
-from ppdm_models.codecs.lightgbm.lines import Block, Document, finite_numbers, whole_numbers
-from ppdm_models.codecs.lightgbm.splits import MISSING, Asked
-from ppdm_models.tree.cuts import Numbers, Wholes
-from ppdm_models.tree.tree import Tree
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.boosted.forest import LEAF, Forest, Shape, Splits, shape_of
+from treewarden.ppdm_models.codecs.boosted.trees import leaf_score
+from treewarden.ppdm_models.codecs.lightgbm.lines import (
+    Block,
+    Document,
+    finite_numbers,
+    whole_numbers,
+)
+from treewarden.ppdm_models.codecs.lightgbm.splits import MISSING, Asked
+from treewarden.ppdm_models.tree.cuts import Numbers, Wholes
+from treewarden.ppdm_models.tree.tree import Tree
 
 CATEGORICAL, DEFAULT_LEFT, MISSING_SHIFT = 1, 2, 2
 """The bits of a decision type; two more above tell how missing values are known."""

@@ -8,12 +8,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from ppdm_models.codecs.boosted.forest import Forest
-from ppdm_models.codecs.lightgbm.arrays import Arrays
-from ppdm_models.codecs.lightgbm.lines import Block, Document, finite_numbers
-from ppdm_models.codecs.lightgbm.model import Header
-from ppdm_models.tree.cuts import Numbers
-from ppdm_models.tree.growth import Fact, GrownTree, Growth, known
+from treewarden.ppdm_models.codecs.boosted.forest import Forest
+from treewarden.ppdm_models.codecs.lightgbm.arrays import Arrays
+from treewarden.ppdm_models.codecs.lightgbm.lines import Block, Document, finite_numbers
+from treewarden.ppdm_models.codecs.lightgbm.model import Header
+from treewarden.ppdm_models.tree.cuts import Numbers
+from treewarden.ppdm_models.tree.growth import Fact, GrownTree, Growth, known
 
 Settings = Callable[[str], str | None]
 """Returns a training parameter as the file writes it; None where it does not say."""

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppdm_models import limits
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.tree.cuts import Numbers, Wholes
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.tree.cuts import Numbers, Wholes
 
 END = "end of trees"
 IMPORTANCES = "feature_importances:"

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ppdm_models import limits
-from ppdm_models.codecs.boosted.forest import Forest
-from ppdm_models.codecs.boosted.trees import differing_roots, gathered_notes
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.tree.column import number_text
-from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Shrinkage
-from ppdm_models.tree.tree import Feature, Quality, Task, Tree
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.boosted.forest import Forest
+from treewarden.ppdm_models.codecs.boosted.trees import differing_roots, gathered_notes
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.tree.column import number_text
+from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Shrinkage
+from treewarden.ppdm_models.tree.tree import Feature, Quality, Task, Tree
 
 LOGISTIC = ("binary", "cross_entropy", "xentropy", "multiclassova")
 EXP = ("poisson", "gamma", "tweedie")

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ppdm_models import limits
-from ppdm_models.codecs.boosted.forest import LEAF, Forest, Shape, Splits
-from ppdm_models.codecs.boosted.trees import leaf_score, plain_numbers, taken
-from ppdm_models.codecs.common.json import Steps, as_number, as_object, as_whole, refused
-from ppdm_models.codecs.lightgbm.splits import MISSING, Asked
-from ppdm_models.tree.cuts import Numbers
-from ppdm_models.tree.tree import Tree
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.boosted.forest import LEAF, Forest, Shape, Splits
+from treewarden.ppdm_models.codecs.boosted.trees import leaf_score, plain_numbers, taken
+from treewarden.ppdm_models.codecs.common.json import Steps, as_number, as_object, as_whole, refused
+from treewarden.ppdm_models.codecs.lightgbm.splits import MISSING, Asked
+from treewarden.ppdm_models.tree.cuts import Numbers
+from treewarden.ppdm_models.tree.tree import Tree
 
 COMPARED = ("<=", "no_greater")
 LISTED = ("==", "is")

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from ppdm_models.codecs.lightgbm.arrays import CATEGORICAL, OF_LEAVES, OF_SPLITS
-from ppdm_models.codecs.lightgbm.lines import END, IMPORTANCES, SETTING, Block, Document
-from ppdm_models.codecs.lightgbm.words import OPTIONS, SETTINGS, WORDS
+from treewarden.ppdm_models.codecs.lightgbm.arrays import CATEGORICAL, OF_LEAVES, OF_SPLITS
+from treewarden.ppdm_models.codecs.lightgbm.lines import END, IMPORTANCES, SETTING, Block, Document
+from treewarden.ppdm_models.codecs.lightgbm.words import OPTIONS, SETTINGS, WORDS
 
 HEADER = (
     "version",

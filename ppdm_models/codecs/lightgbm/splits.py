@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppdm_models.codecs.boosted.forest import Splits
-from ppdm_models.codecs.lightgbm.model import Header
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.tree.cuts import Flags, Numbers, Wholes
-from ppdm_models.tree.predicate import (
+from treewarden.ppdm_models.codecs.boosted.forest import Splits
+from treewarden.ppdm_models.codecs.lightgbm.model import Header
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.tree.cuts import Flags, Numbers, Wholes
+from treewarden.ppdm_models.tree.predicate import (
     AnyOf,
     CategoryTest,
     MissingTest,
@@ -20,7 +20,7 @@ from ppdm_models.tree.predicate import (
     NumericTest,
     Predicate,
 )
-from ppdm_models.tree.tree import Feature
+from treewarden.ppdm_models.tree.tree import Feature
 
 ZERO = float(np.float32(1e-35))
 """Numbers up to this far from 0 are 0 to LightGBM (kZeroThreshold)."""

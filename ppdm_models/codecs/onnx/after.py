@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ppdm_models.codecs.onnx.file import FLOATS
-from ppdm_models.codecs.onnx.graph import (
+from treewarden.ppdm_models.codecs.onnx.file import FLOATS
+from treewarden.ppdm_models.codecs.onnx.graph import (
     OF_TREES,
     STANDARD,
     Graph,
@@ -25,9 +25,9 @@ from ppdm_models.codecs.onnx.graph import (
     kind_of,
     setting,
 )
-from ppdm_models.codecs.onnx.meaning import Meaning
-from ppdm_models.tree.column import number_text
-from ppdm_models.tree.ensemble import Link
+from treewarden.ppdm_models.codecs.onnx.meaning import Meaning
+from treewarden.ppdm_models.tree.column import number_text
+from treewarden.ppdm_models.tree.ensemble import Link
 
 COPIES = ("Identity", "Dropout")
 RESHAPES = ("Reshape", "Squeeze", "Unsqueeze", "Flatten")

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.json import opens_json, read_json
-from ppdm_models.codecs.onnx.graph import (
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.json import opens_json, read_json
+from treewarden.ppdm_models.codecs.onnx.graph import (
     STANDARD,
     Graph,
     in_order,
@@ -18,7 +18,7 @@ from ppdm_models.codecs.onnx.graph import (
     setting,
     tree_operator,
 )
-from ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.errors import TreeFormatError
 
 FLOATS = (1, 11)
 """The numbers that ONNX gives to floating numbers of 32 and of 64 bits."""

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ppdm_models.arrays import FloatArray
-from ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.errors import TreeFormatError
 
 TREES = ("TreeEnsembleClassifier", "TreeEnsembleRegressor", "TreeEnsemble")
 OF_TREES = "ai.onnx.ml"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.grow import unique
-from ppdm_models.codecs.onnx.file import Operator
-from ppdm_models.codecs.onnx.table import Table, floats, ints, texts
-from ppdm_models.tree.ensemble import Combination, Link
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.grow import unique
+from treewarden.ppdm_models.codecs.onnx.file import Operator
+from treewarden.ppdm_models.codecs.onnx.table import Table, floats, ints, texts
+from treewarden.ppdm_models.tree.ensemble import Combination, Link
 
 POST = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 LINKS = {"NONE": Link.IDENTITY, "SOFTMAX": Link.SOFTMAX, "LOGISTIC": Link.LOGISTIC}

@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.grow import ALL_NODES
-from ppdm_models.codecs.onnx.file import Operator, Value
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.grow import ALL_NODES
+from treewarden.ppdm_models.codecs.onnx.file import Operator, Value
 
 Handle = tuple[int | str, ...]
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ppdm_models import limits
-from ppdm_models.codecs.pmml.datatypes import NotFollowedError
-from ppdm_models.codecs.pmml.outcomes import (
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.pmml.datatypes import NotFollowedError
+from treewarden.ppdm_models.codecs.pmml.outcomes import (
     ByCategory,
     ByNumber,
     Moving,

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ppdm_models.codecs.common.xml import Element
-from ppdm_models.codecs.pmml.values import Failure, number
-from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Other
-from ppdm_models.tree.predicate import Always
-from ppdm_models.tree.tree import Task, Tree
+from treewarden.ppdm_models.codecs.common.xml import Element
+from treewarden.ppdm_models.codecs.pmml.values import Failure, number
+from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Other
+from treewarden.ppdm_models.tree.predicate import Always
+from treewarden.ppdm_models.tree.tree import Task, Tree
 
 LINKS = {
     (Task.CLASSIFICATION, "logit"): Link.LOGISTIC,

@@ -12,9 +12,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_models import limits
-from ppdm_models.arrays import IndexArray
-from ppdm_models.codecs.common.xml_elements import (
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.arrays import IndexArray
+from treewarden.ppdm_models.codecs.common.xml_elements import (
     COMPOUND,
     DISTRIBUTION,
     FALSE,
@@ -25,14 +25,14 @@ from ppdm_models.codecs.common.xml_elements import (
     Element,
     Tape,
 )
-from ppdm_models.codecs.pmml.fields import Fields
-from ppdm_models.codecs.pmml.predicates import read_predicate
-from ppdm_models.codecs.pmml.sources import Raw
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.tree.cuts import Cuts, Numbers, Wholes
-from ppdm_models.tree.node_table import NodeTable
-from ppdm_models.tree.predicate import Predicate
-from ppdm_models.tree.tree import Task
+from treewarden.ppdm_models.codecs.pmml.fields import Fields
+from treewarden.ppdm_models.codecs.pmml.predicates import read_predicate
+from treewarden.ppdm_models.codecs.pmml.sources import Raw
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.tree.cuts import Cuts, Numbers, Wholes
+from treewarden.ppdm_models.tree.node_table import NodeTable
+from treewarden.ppdm_models.tree.predicate import Predicate
+from treewarden.ppdm_models.tree.tree import Task
 
 Read = TypeVar("Read")
 

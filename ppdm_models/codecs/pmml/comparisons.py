@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ppdm_models.codecs.pmml.datatypes import (
+from treewarden.ppdm_models.codecs.pmml.datatypes import (
     Constant,
     InvalidValueError,
     Kind,
@@ -13,7 +13,7 @@ from ppdm_models.codecs.pmml.datatypes import (
     convert,
     text_of,
 )
-from ppdm_models.codecs.pmml.outcomes import (
+from treewarden.ppdm_models.codecs.pmml.outcomes import (
     ByCategory,
     ByNumber,
     Invalid,
@@ -24,7 +24,7 @@ from ppdm_models.codecs.pmml.outcomes import (
     Segment,
     Split,
 )
-from ppdm_models.tree.column import number_text
+from treewarden.ppdm_models.tree.column import number_text
 
 INF = math.inf
 SIDES = {

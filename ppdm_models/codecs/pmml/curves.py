@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from ppdm_models.codecs.pmml.cases import number_of_rank, rank_of_number
-from ppdm_models.codecs.pmml.datatypes import (
+from treewarden.ppdm_models.codecs.pmml.cases import number_of_rank, rank_of_number
+from treewarden.ppdm_models.codecs.pmml.datatypes import (
     INTEGER_ENDS,
     Kind,
     NotFollowedError,
     number_constant,
     single,
 )
-from ppdm_models.codecs.pmml.outcomes import (
+from treewarden.ppdm_models.codecs.pmml.outcomes import (
     Function,
     Invalid,
     NotANumber,

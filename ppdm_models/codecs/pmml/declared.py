@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.xml import Element, is_model
-from ppdm_models.codecs.pmml.values import Failure
-from ppdm_models.tree.tree import Feature
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.xml import Element, is_model
+from treewarden.ppdm_models.codecs.pmml.values import Failure
+from treewarden.ppdm_models.tree.tree import Feature
 
 NUMERIC_TYPES = ("integer", "float", "double")
 OWN_ID = "BigML-Field_ID"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.xml import Element
-from ppdm_models.codecs.pmml.budget import WorkBudget
-from ppdm_models.codecs.pmml.cases import Cases, Compute, Everywhere, combine, work_of
-from ppdm_models.codecs.pmml.comparisons import equal
-from ppdm_models.codecs.pmml.datatypes import (
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.xml import Element
+from treewarden.ppdm_models.codecs.pmml.budget import WorkBudget
+from treewarden.ppdm_models.codecs.pmml.cases import Cases, Compute, Everywhere, combine, work_of
+from treewarden.ppdm_models.codecs.pmml.comparisons import equal
+from treewarden.ppdm_models.codecs.pmml.datatypes import (
     Constant,
     InvalidValueError,
     Kind,
@@ -20,8 +20,13 @@ from ppdm_models.codecs.pmml.datatypes import (
     literal,
     single,
 )
-from ppdm_models.codecs.pmml.functions import FUNCTIONS, apply_function, at_segments, truth_of
-from ppdm_models.codecs.pmml.outcomes import (
+from treewarden.ppdm_models.codecs.pmml.functions import (
+    FUNCTIONS,
+    apply_function,
+    at_segments,
+    truth_of,
+)
+from treewarden.ppdm_models.codecs.pmml.outcomes import (
     ByCategory,
     ByNumber,
     Invalid,
@@ -36,7 +41,7 @@ from ppdm_models.codecs.pmml.outcomes import (
     Step,
     Undefined,
 )
-from ppdm_models.codecs.pmml.tables import (
+from treewarden.ppdm_models.codecs.pmml.tables import (
     Lookup,
     discretize_segments,
     normalization_segments,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ppdm_models.codecs.common.xml import Element
-from ppdm_models.codecs.common.xml_edit import Span
-from ppdm_models.codecs.pmml.values import number
-from ppdm_models.codecs.pmml.write import BAND, IMPURITY
-from ppdm_models.tree.tree import Node
+from treewarden.ppdm_models.codecs.common.xml import Element
+from treewarden.ppdm_models.codecs.common.xml_edit import Span
+from treewarden.ppdm_models.codecs.pmml.values import number
+from treewarden.ppdm_models.codecs.pmml.write import BAND, IMPURITY
+from treewarden.ppdm_models.tree.tree import Node
 
 SILENT = (BAND, IMPURITY, "defaultChild", "storageType", "cellRef")
 """Extensions of a node that are read, or say nothing of its records."""

@@ -8,12 +8,12 @@ from copy import copy
 from dataclasses import replace
 from typing import TypeVar
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.xml import Element
-from ppdm_models.codecs.pmml.budget import WorkBudget
-from ppdm_models.codecs.pmml.cases import Cases, outcomes, work_of
-from ppdm_models.codecs.pmml.datatypes import NotFollowedError, single
-from ppdm_models.codecs.pmml.declared import (
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.xml import Element
+from treewarden.ppdm_models.codecs.pmml.budget import WorkBudget
+from treewarden.ppdm_models.codecs.pmml.cases import Cases, outcomes, work_of
+from treewarden.ppdm_models.codecs.pmml.datatypes import NotFollowedError, single
+from treewarden.ppdm_models.codecs.pmml.declared import (
     Dictionary,
     declared_feature,
     declared_values,
@@ -22,13 +22,19 @@ from ppdm_models.codecs.pmml.declared import (
     predicted_values,
     raw_labels,
 )
-from ppdm_models.codecs.pmml.derived import EXPRESSIONS, Derivation
-from ppdm_models.codecs.pmml.raw_cases import raw_cases, source_of
-from ppdm_models.codecs.pmml.schemas import read_schemas
-from ppdm_models.codecs.pmml.shares import StatedShares
-from ppdm_models.codecs.pmml.sources import Computed, Raw, Source, is_invalid, refusal_test
-from ppdm_models.codecs.pmml.treatments import read_treatments
-from ppdm_models.codecs.pmml.uses import (
+from treewarden.ppdm_models.codecs.pmml.derived import EXPRESSIONS, Derivation
+from treewarden.ppdm_models.codecs.pmml.raw_cases import raw_cases, source_of
+from treewarden.ppdm_models.codecs.pmml.schemas import read_schemas
+from treewarden.ppdm_models.codecs.pmml.shares import StatedShares
+from treewarden.ppdm_models.codecs.pmml.sources import (
+    Computed,
+    Raw,
+    Source,
+    is_invalid,
+    refusal_test,
+)
+from treewarden.ppdm_models.codecs.pmml.treatments import read_treatments
+from treewarden.ppdm_models.codecs.pmml.uses import (
     NOTHING_KEPT,
     Kept,
     Use,
@@ -36,8 +42,8 @@ from ppdm_models.codecs.pmml.uses import (
     refusals_by_feature,
     use_of,
 )
-from ppdm_models.codecs.pmml.values import Failure, Vocabulary, number
-from ppdm_models.tree.predicate import (
+from treewarden.ppdm_models.codecs.pmml.values import Failure, Vocabulary, number
+from treewarden.ppdm_models.tree.predicate import (
     AllOf,
     AnyOf,
     MissingTest,
@@ -45,7 +51,7 @@ from ppdm_models.tree.predicate import (
     Refusal,
     features_of,
 )
-from ppdm_models.tree.tree import Feature
+from treewarden.ppdm_models.tree.tree import Feature
 
 ORDERED = ("lessThan", "lessOrEqual", "greaterThan", "greaterOrEqual")
 SCOPES = ("TransformationDictionary", "LocalTransformations")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from ppdm_models.codecs.pmml.comparisons import compare, equal, is_in
-from ppdm_models.codecs.pmml.curves import (
+from treewarden.ppdm_models.codecs.pmml.comparisons import compare, equal, is_in
+from treewarden.ppdm_models.codecs.pmml.curves import (
     CURVES,
     INF,
     KEEPS_KIND,
@@ -22,7 +22,7 @@ from ppdm_models.codecs.pmml.curves import (
     segments_of,
     whole,
 )
-from ppdm_models.codecs.pmml.datatypes import (
+from treewarden.ppdm_models.codecs.pmml.datatypes import (
     INTEGER_ENDS,
     Constant,
     InvalidValueError,
@@ -32,7 +32,7 @@ from ppdm_models.codecs.pmml.datatypes import (
     number_constant,
     text_of,
 )
-from ppdm_models.codecs.pmml.outcomes import (
+from treewarden.ppdm_models.codecs.pmml.outcomes import (
     ByNumber,
     Invalid,
     Moving,

@@ -7,10 +7,17 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from ppdm_models.codecs.common.xml import Element
-from ppdm_models.codecs.pmml.values import number
-from ppdm_models.codecs.sklearn.arrays import UNMODELLED, stopping_of
-from ppdm_models.tree.tree import SPLIT_SETTINGS, Criterion, Learner, Quality, Stopping, Tool
+from treewarden.ppdm_models.codecs.common.xml import Element
+from treewarden.ppdm_models.codecs.pmml.values import number
+from treewarden.ppdm_models.codecs.sklearn.arrays import UNMODELLED, stopping_of
+from treewarden.ppdm_models.tree.tree import (
+    SPLIT_SETTINGS,
+    Criterion,
+    Learner,
+    Quality,
+    Stopping,
+    Tool,
+)
 
 PREFIX = "treewarden:"
 ESTIMATOR = re.compile(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from ppdm_models.tree.ensemble import Combination, Ensemble, Member, Model, Other
-from ppdm_models.tree.tree import Feature, Node, Task, Tree
+from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member, Model, Other
+from treewarden.ppdm_models.tree.tree import Feature, Node, Task, Tree
 
 
 def merged_features(own: Iterable[Feature], members: Sequence[Member]) -> tuple[Feature, ...]:

@@ -6,19 +6,27 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ppdm_models.codecs.common.xml import Element
-from ppdm_models.codecs.pmml.chain import joined_chain
-from ppdm_models.codecs.pmml.declared import Dictionary
-from ppdm_models.codecs.pmml.fields import Fields, read_tests
-from ppdm_models.codecs.pmml.merge import aligned, merged_features
-from ppdm_models.codecs.pmml.predicates import PREDICATES, read_predicate
-from ppdm_models.codecs.pmml.targets import Target, read_target, rescaled
-from ppdm_models.codecs.pmml.tree import task_of
-from ppdm_models.codecs.pmml.values import Failure, number
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model, Other, Silence
-from ppdm_models.tree.predicate import Always, Predicate
-from ppdm_models.tree.tree import Task, Tree
+from treewarden.ppdm_models.codecs.common.xml import Element
+from treewarden.ppdm_models.codecs.pmml.chain import joined_chain
+from treewarden.ppdm_models.codecs.pmml.declared import Dictionary
+from treewarden.ppdm_models.codecs.pmml.fields import Fields, read_tests
+from treewarden.ppdm_models.codecs.pmml.merge import aligned, merged_features
+from treewarden.ppdm_models.codecs.pmml.predicates import PREDICATES, read_predicate
+from treewarden.ppdm_models.codecs.pmml.targets import Target, read_target, rescaled
+from treewarden.ppdm_models.codecs.pmml.tree import task_of
+from treewarden.ppdm_models.codecs.pmml.values import Failure, number
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.tree.ensemble import (
+    Combination,
+    Ensemble,
+    Link,
+    Member,
+    Model,
+    Other,
+    Silence,
+)
+from treewarden.ppdm_models.tree.predicate import Always, Predicate
+from treewarden.ppdm_models.tree.tree import Task, Tree
 
 COMBINATIONS = {
     "sum": Combination.SUM,

@@ -6,20 +6,20 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.xml import Element, is_model
-from ppdm_models.codecs.common.xml_elements import Recorded
-from ppdm_models.codecs.pmml.columns import plain_nodes
-from ppdm_models.codecs.pmml.extras import extra_kinds
-from ppdm_models.codecs.pmml.fields import Fields
-from ppdm_models.codecs.pmml.predicates import PREDICATES, read_predicate
-from ppdm_models.codecs.pmml.shares import Stated, are_of_one
-from ppdm_models.codecs.pmml.values import Failure, Vocabulary, number
-from ppdm_models.codecs.pmml.write import BAND, IMPURITY
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.tree.impurity import Impurity
-from ppdm_models.tree.predicate import Always, Predicate
-from ppdm_models.tree.tree import Band, Criterion, Node, Task, completed
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.xml import Element, is_model
+from treewarden.ppdm_models.codecs.common.xml_elements import Recorded
+from treewarden.ppdm_models.codecs.pmml.columns import plain_nodes
+from treewarden.ppdm_models.codecs.pmml.extras import extra_kinds
+from treewarden.ppdm_models.codecs.pmml.fields import Fields
+from treewarden.ppdm_models.codecs.pmml.predicates import PREDICATES, read_predicate
+from treewarden.ppdm_models.codecs.pmml.shares import Stated, are_of_one
+from treewarden.ppdm_models.codecs.pmml.values import Failure, Vocabulary, number
+from treewarden.ppdm_models.codecs.pmml.write import BAND, IMPURITY
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.tree.impurity import Impurity
+from treewarden.ppdm_models.tree.predicate import Always, Predicate
+from treewarden.ppdm_models.tree.tree import Band, Criterion, Node, Task, completed
 
 
 @dataclass(slots=True)

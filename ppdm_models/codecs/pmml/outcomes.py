@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from ppdm_models.codecs.pmml.datatypes import Constant, Kind, NotFollowedError
+from treewarden.ppdm_models.codecs.pmml.datatypes import Constant, Kind, NotFollowedError
 
 MOST_STEPS = 100
 """The most functions that a number is put through, one after the other."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.xml import Element
-from ppdm_models.codecs.pmml.datatypes import NotFollowedError
-from ppdm_models.codecs.pmml.fields import Fields
-from ppdm_models.codecs.pmml.sources import (
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.xml import Element
+from treewarden.ppdm_models.codecs.pmml.datatypes import NotFollowedError
+from treewarden.ppdm_models.codecs.pmml.fields import Fields
+from treewarden.ppdm_models.codecs.pmml.sources import (
     COMPARISONS,
     INTERVALS,
     Computed,
@@ -21,8 +21,8 @@ from ppdm_models.codecs.pmml.sources import (
     set_test,
     with_missing,
 )
-from ppdm_models.codecs.pmml.values import Failure, items, number
-from ppdm_models.tree.predicate import (
+from treewarden.ppdm_models.codecs.pmml.values import Failure, items, number
+from treewarden.ppdm_models.tree.predicate import (
     AllOf,
     Always,
     AnyOf,
@@ -33,7 +33,7 @@ from ppdm_models.tree.predicate import (
     Predicate,
     Surrogate,
 )
-from ppdm_models.tree.tree import Feature
+from treewarden.ppdm_models.tree.tree import Feature
 
 COMPOUND = ("CompoundPredicate", "CompositePredicate")
 """PMML's name for it, and what some early files call it."""

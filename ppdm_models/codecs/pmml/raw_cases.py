@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ppdm_models.codecs.pmml.cases import (
+from treewarden.ppdm_models.codecs.pmml.cases import (
     Cases,
     CategoryCases,
     Everywhere,
@@ -12,8 +12,8 @@ from ppdm_models.codecs.pmml.cases import (
     Unreachable,
     all_numbers,
 )
-from ppdm_models.codecs.pmml.comparisons import category_text
-from ppdm_models.codecs.pmml.datatypes import (
+from treewarden.ppdm_models.codecs.pmml.comparisons import category_text
+from treewarden.ppdm_models.codecs.pmml.datatypes import (
     Constant,
     InvalidValueError,
     Kind,
@@ -21,11 +21,17 @@ from ppdm_models.codecs.pmml.datatypes import (
     convert,
     kind_of,
 )
-from ppdm_models.codecs.pmml.outcomes import Invalid, Moving, NoValue, Outcome, SameCategory
-from ppdm_models.codecs.pmml.sources import Computed, Raw, Source, is_refused_always
-from ppdm_models.tree.column import number_text
-from ppdm_models.tree.treatment import Invalid as Treated
-from ppdm_models.tree.tree import Feature
+from treewarden.ppdm_models.codecs.pmml.outcomes import (
+    Invalid,
+    Moving,
+    NoValue,
+    Outcome,
+    SameCategory,
+)
+from treewarden.ppdm_models.codecs.pmml.sources import Computed, Raw, Source, is_refused_always
+from treewarden.ppdm_models.tree.column import number_text
+from treewarden.ppdm_models.tree.treatment import Invalid as Treated
+from treewarden.ppdm_models.tree.tree import Feature
 
 LETS_NO_OTHERS = (Treated.RETURN_INVALID, Treated.AS_MISSING)
 

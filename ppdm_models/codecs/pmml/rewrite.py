@@ -7,14 +7,20 @@ from collections.abc import Iterator, Sequence
 
 from lxml import etree
 
-from ppdm_models.codecs.common.xml_edit import Document, Edit, Span
-from ppdm_models.codecs.pmml.extras import telling_parts
-from ppdm_models.codecs.pmml.predicates import PREDICATES
-from ppdm_models.codecs.pmml.write import BAND, IMPURITY, add_bands, add_impurity, add_predicate
-from ppdm_models.errors import OutputError
-from ppdm_models.tree.column import number_text
-from ppdm_models.tree.ensemble import Model, trees_of
-from ppdm_models.tree.tree import Node, Tree
+from treewarden.ppdm_models.codecs.common.xml_edit import Document, Edit, Span
+from treewarden.ppdm_models.codecs.pmml.extras import telling_parts
+from treewarden.ppdm_models.codecs.pmml.predicates import PREDICATES
+from treewarden.ppdm_models.codecs.pmml.write import (
+    BAND,
+    IMPURITY,
+    add_bands,
+    add_impurity,
+    add_predicate,
+)
+from treewarden.ppdm_models.errors import OutputError
+from treewarden.ppdm_models.tree.column import number_text
+from treewarden.ppdm_models.tree.ensemble import Model, trees_of
+from treewarden.ppdm_models.tree.tree import Node, Tree
 
 PREFIX = re.compile(rb"<([^\s/>:]+:)?")
 Labels = dict[str, str]

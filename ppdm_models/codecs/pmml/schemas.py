@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ppdm_models.codecs.common.xml import Element
-from ppdm_models.codecs.pmml.values import Failure
+from treewarden.ppdm_models.codecs.common.xml import Element
+from treewarden.ppdm_models.codecs.pmml.values import Failure
 
 TARGETS = ("predicted", "target")
 

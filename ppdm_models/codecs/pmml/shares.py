@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ppdm_models.codecs.pmml.values import number
+from treewarden.ppdm_models.codecs.pmml.values import number
 
 LEAST_HALF, MOST_HALF = 1e-6, 0.05
 """Half a unit of the last decimal that is printed: at least what single precision loses, at most half a tenth."""

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ppdm_models.codecs.pmml.cases import (
+from treewarden.ppdm_models.codecs.pmml.cases import (
     FIRST,
     LAST,
     Cases,
@@ -22,7 +22,7 @@ from ppdm_models.codecs.pmml.cases import (
     number_of_rank,
     outcomes,
 )
-from ppdm_models.codecs.pmml.comparisons import (
+from treewarden.ppdm_models.codecs.pmml.comparisons import (
     FALSE,
     SIDES,
     TRUE,
@@ -31,14 +31,14 @@ from ppdm_models.codecs.pmml.comparisons import (
     compare_moving,
     truth,
 )
-from ppdm_models.codecs.pmml.datatypes import (
+from treewarden.ppdm_models.codecs.pmml.datatypes import (
     Constant,
     InvalidValueError,
     Kind,
     NotFollowedError,
     convert,
 )
-from ppdm_models.codecs.pmml.outcomes import (
+from treewarden.ppdm_models.codecs.pmml.outcomes import (
     Invalid,
     Moving,
     NoValue,
@@ -46,8 +46,8 @@ from ppdm_models.codecs.pmml.outcomes import (
     SameCategory,
     Split,
 )
-from ppdm_models.tree.column import number_text
-from ppdm_models.tree.predicate import (
+from treewarden.ppdm_models.tree.column import number_text
+from treewarden.ppdm_models.tree.predicate import (
     AllOf,
     Always,
     AnyOf,
@@ -58,7 +58,7 @@ from ppdm_models.tree.predicate import (
     Predicate,
     Unknown,
 )
-from ppdm_models.tree.treatment import Ends, Treatment
+from treewarden.ppdm_models.tree.treatment import Ends, Treatment
 
 Value = str | float
 

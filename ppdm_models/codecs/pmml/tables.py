@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.xml import Element
-from ppdm_models.codecs.pmml.comparisons import by_value
-from ppdm_models.codecs.pmml.datatypes import (
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.xml import Element
+from treewarden.ppdm_models.codecs.pmml.comparisons import by_value
+from treewarden.ppdm_models.codecs.pmml.datatypes import (
     Constant,
     InvalidValueError,
     Kind,
     NotFollowedError,
     convert,
 )
-from ppdm_models.codecs.pmml.outcomes import (
+from treewarden.ppdm_models.codecs.pmml.outcomes import (
     Invalid,
     Moving,
     NoValue,
@@ -27,7 +27,7 @@ from ppdm_models.codecs.pmml.outcomes import (
     Split,
     Step,
 )
-from ppdm_models.codecs.pmml.values import number
+from treewarden.ppdm_models.codecs.pmml.values import number
 
 INF = math.inf
 Ends = tuple[float, bool, float, bool]

@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from ppdm_models.codecs.common.xml import Element
-from ppdm_models.codecs.pmml.values import Failure, number
-from ppdm_models.tree.tree import Node
+from treewarden.ppdm_models.codecs.common.xml import Element
+from treewarden.ppdm_models.codecs.pmml.values import Failure, number
+from treewarden.ppdm_models.tree.tree import Node
 
 CASTS: dict[str, Callable[[float], float]] = {
     "round": lambda value: float(math.floor(value + 0.5)),

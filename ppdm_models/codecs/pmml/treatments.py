@@ -6,14 +6,14 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
-from ppdm_models.codecs.common.xml import Element
-from ppdm_models.codecs.pmml.datatypes import single
-from ppdm_models.codecs.pmml.tables import interval_ends
-from ppdm_models.codecs.pmml.values import Failure, Vocabulary, number
-from ppdm_models.errors import OutputError
-from ppdm_models.tree.column import number_text
-from ppdm_models.tree.treatment import Ends, Invalid, Outliers, Treatment
-from ppdm_models.tree.tree import Feature
+from treewarden.ppdm_models.codecs.common.xml import Element
+from treewarden.ppdm_models.codecs.pmml.datatypes import single
+from treewarden.ppdm_models.codecs.pmml.tables import interval_ends
+from treewarden.ppdm_models.codecs.pmml.values import Failure, Vocabulary, number
+from treewarden.ppdm_models.errors import OutputError
+from treewarden.ppdm_models.tree.column import number_text
+from treewarden.ppdm_models.tree.treatment import Ends, Invalid, Outliers, Treatment
+from treewarden.ppdm_models.tree.tree import Feature
 
 INVALID = {
     "returnInvalid": Invalid.RETURN_INVALID,

@@ -6,18 +6,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from ppdm_models.codecs.common.xml import Element
-from ppdm_models.codecs.pmml.declared import Dictionary
-from ppdm_models.codecs.pmml.fields import Fields, read_tests
-from ppdm_models.codecs.pmml.learner import extensions, read_learner
-from ppdm_models.codecs.pmml.nodes import read_nodes
-from ppdm_models.codecs.pmml.shares import contradictions
-from ppdm_models.codecs.pmml.targets import read_target, rescaled
-from ppdm_models.codecs.pmml.values import Failure
-from ppdm_models.meaning.consistency import is_whole
-from ppdm_models.meaning.partition import Problem, problems
-from ppdm_models.meaning.support import REASONS, REPEATED_TOTALS, checked, with_support
-from ppdm_models.tree.tree import Missing, Node, NoTrueChild, Quality, Task, Tree, count_of
+from treewarden.ppdm_models.codecs.common.xml import Element
+from treewarden.ppdm_models.codecs.pmml.declared import Dictionary
+from treewarden.ppdm_models.codecs.pmml.fields import Fields, read_tests
+from treewarden.ppdm_models.codecs.pmml.learner import extensions, read_learner
+from treewarden.ppdm_models.codecs.pmml.nodes import read_nodes
+from treewarden.ppdm_models.codecs.pmml.shares import contradictions
+from treewarden.ppdm_models.codecs.pmml.targets import read_target, rescaled
+from treewarden.ppdm_models.codecs.pmml.values import Failure
+from treewarden.ppdm_models.meaning.consistency import is_whole
+from treewarden.ppdm_models.meaning.partition import Problem, problems
+from treewarden.ppdm_models.meaning.support import REASONS, REPEATED_TOTALS, checked, with_support
+from treewarden.ppdm_models.tree.tree import (
+    Missing,
+    Node,
+    NoTrueChild,
+    Quality,
+    Task,
+    Tree,
+    count_of,
+)
 
 Choice = TypeVar("Choice")
 

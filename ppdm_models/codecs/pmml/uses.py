@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ppdm_models.codecs.pmml.sources import Computed, Source, refusal
-from ppdm_models.tree.treatment import Treatment
+from treewarden.ppdm_models.codecs.pmml.sources import Computed, Source, refusal
+from treewarden.ppdm_models.tree.treatment import Treatment
 
 
 @dataclass(frozen=True, slots=True)

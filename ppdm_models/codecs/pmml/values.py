@@ -6,8 +6,8 @@ import math
 import re
 from collections.abc import Iterable
 
-from ppdm_models.codecs.common.xml import Element
-from ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.codecs.common.xml import Element
+from treewarden.ppdm_models.errors import TreeFormatError
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 ITEM = re.compile(r'"((?:\\"|[^"])*)"|([^\s"]+)')

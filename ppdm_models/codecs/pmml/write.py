@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 from lxml import etree
 
-from ppdm_models import limits
-from ppdm_models.codecs.pmml.treatments import domain, treatment_attributes
-from ppdm_models.errors import OutputError
-from ppdm_models.tree.column import number_text
-from ppdm_models.tree.predicate import (
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.pmml.treatments import domain, treatment_attributes
+from treewarden.ppdm_models.errors import OutputError
+from treewarden.ppdm_models.tree.column import number_text
+from treewarden.ppdm_models.tree.predicate import (
     AllOf,
     Always,
     AnyOf,
@@ -26,8 +26,8 @@ from ppdm_models.tree.predicate import (
     Surrogate,
     Unknown,
 )
-from ppdm_models.tree.single import on_32_bits
-from ppdm_models.tree.tree import Missing, Node, NoTrueChild, Task, Tool, Tree
+from treewarden.ppdm_models.tree.single import on_32_bits
+from treewarden.ppdm_models.tree.tree import Missing, Node, NoTrueChild, Task, Tool, Tree
 
 NAMESPACE = "http://www.dmg.org/PMML-4_4"
 UNSAFE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

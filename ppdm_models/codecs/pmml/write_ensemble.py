@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from lxml import etree
 
-from ppdm_models.codecs.pmml.write import NAMESPACE, as_bytes, document_of
-from ppdm_models.errors import OutputError
-from ppdm_models.tree.column import number_text
-from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member
-from ppdm_models.tree.predicate import Always
-from ppdm_models.tree.tree import Node, Quality, Task, Tree
+from treewarden.ppdm_models.codecs.pmml.write import NAMESPACE, as_bytes, document_of
+from treewarden.ppdm_models.errors import OutputError
+from treewarden.ppdm_models.tree.column import number_text
+from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member
+from treewarden.ppdm_models.tree.predicate import Always
+from treewarden.ppdm_models.tree.tree import Node, Quality, Task, Tree
 
 METHODS = {
     Combination.SUM: "sum",

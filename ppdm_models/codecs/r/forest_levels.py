@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ppdm_models.codecs.common.grow import belongs, unique
-from ppdm_models.codecs.common.part import Part
-from ppdm_models.tree.predicate import Predicate
+from treewarden.ppdm_models.codecs.common.grow import belongs, unique
+from treewarden.ppdm_models.codecs.common.part import Part
+from treewarden.ppdm_models.tree.predicate import Predicate
 
 LARGEST_MASK = 2**53
 """randomForest writes a mask as a number; beyond this it loses bits."""

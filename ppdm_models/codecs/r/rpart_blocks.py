@@ -7,11 +7,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.grow import belongs, compared
-from ppdm_models.codecs.common.text_tree import as_float
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.tree.predicate import Predicate
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.grow import belongs, compared
+from treewarden.ppdm_models.codecs.common.text_tree import as_float
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.tree.predicate import Predicate
 
 NUMBER = r"[-+]?[\d.]+(?:[eE][-+]?\d+)?"
 HEAD = re.compile(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ppdm_models.codecs.common.part import Part
-from ppdm_models.codecs.r.rpart_splits import frame_rows
-from ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.codecs.common.part import Part
+from treewarden.ppdm_models.codecs.r.rpart_splits import frame_rows
+from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
 
 OF_RECORDS = {
     "y": (LeakKind.RAW_RECORDS, "the target of every training record"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ppdm_models.codecs.common.part import Part
+from treewarden.ppdm_models.codecs.common.part import Part
 
 LEAF = "<leaf>"
 SPLIT = ("count", "ncat", "improve", "index", "adj")

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.text_tree import as_float, decimals_of
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.unsupported_models import OF_TREE
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.text_tree import as_float, decimals_of
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.unsupported_models import OF_TREE
 
 CLASS_HEADER = "node), split, n, loss, yval, (yprob)"
 NUMBER_HEADER = "node), split, n, deviance, yval"

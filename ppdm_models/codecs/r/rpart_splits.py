@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ppdm_models.codecs.common.grow import belongs, compared
-from ppdm_models.codecs.common.part import Part
-from ppdm_models.tree.impurity import FLOAT_SLACK
-from ppdm_models.tree.other_split import OtherSplit
-from ppdm_models.tree.predicate import Predicate, Surrogate
+from treewarden.ppdm_models.codecs.common.grow import belongs, compared
+from treewarden.ppdm_models.codecs.common.part import Part
+from treewarden.ppdm_models.tree.impurity import FLOAT_SLACK
+from treewarden.ppdm_models.tree.other_split import OtherSplit
+from treewarden.ppdm_models.tree.predicate import Predicate, Surrogate
 
 OTHER_SPLITS = "how much other splits of its nodes would improve"
 LEFT, ABSENT, RIGHT = 1, 2, 3

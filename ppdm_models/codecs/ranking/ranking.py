@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.grow import features_named
-from ppdm_models.codecs.pmml.values import number
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.meaning.support import with_support
-from ppdm_models.tree.ensemble import Combination, Ensemble, Member
-from ppdm_models.tree.predicate import features_of
-from ppdm_models.tree.tree import Missing, Node, Task, Tree
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.grow import features_named
+from treewarden.ppdm_models.codecs.pmml.values import number
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.meaning.support import with_support
+from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member
+from treewarden.ppdm_models.tree.predicate import features_of
+from treewarden.ppdm_models.tree.tree import Missing, Node, Task, Tree
 
 
 def summed(

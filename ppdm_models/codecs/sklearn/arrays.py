@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ppdm_models import limits
-from ppdm_models.arrays import BoolArray, FloatArray, IntArray
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.meaning.consistency import is_whole
-from ppdm_models.meaning.support import NO_COUNTS
-from ppdm_models.tree.column import number_text
-from ppdm_models.tree.cuts import Cuts
-from ppdm_models.tree.node_table import NodeTable
-from ppdm_models.tree.predicate import MissingTest, NumericTest, Predicate
-from ppdm_models.tree.tree import (
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IntArray
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.meaning.consistency import is_whole
+from treewarden.ppdm_models.meaning.support import NO_COUNTS
+from treewarden.ppdm_models.tree.column import number_text
+from treewarden.ppdm_models.tree.cuts import Cuts
+from treewarden.ppdm_models.tree.node_table import NodeTable
+from treewarden.ppdm_models.tree.predicate import MissingTest, NumericTest, Predicate
+from treewarden.ppdm_models.tree.tree import (
     CLASS_WEIGHT,
     PRIVACY,
     Criterion,

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from ppdm_models.codecs.sklearn.arrays import (
+from treewarden.ppdm_models.codecs.sklearn.arrays import (
     STOPPING,
     UNMODELLED,
     TreeArrays,
     class_label,
     tree_from_arrays,
 )
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.tree.tree import Tree
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.tree.tree import Tree
 
 SETTINGS = (
     "criterion",

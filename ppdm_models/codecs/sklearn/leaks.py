@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ppdm_models.codecs.sklearn.arrays import TreeArrays
-from ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.codecs.sklearn.arrays import TreeArrays
+from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
 
 
 def seed_leak(seed: object, where: str) -> Iterator[Leak]:

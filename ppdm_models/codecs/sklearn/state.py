@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_models.arrays import IntArray
-from ppdm_models.codecs.sklearn.arrays import TreeArrays
-from ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.arrays import IntArray
+from treewarden.ppdm_models.codecs.sklearn.arrays import TreeArrays
+from treewarden.ppdm_models.errors import TreeFormatError
 
 FIELDS = (
     "left_child",

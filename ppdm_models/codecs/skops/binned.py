@@ -6,18 +6,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ppdm_models import limits
-from ppdm_models.codecs.sklearn.arrays import TreeArrays, threshold_tests
-from ppdm_models.codecs.skops.derived import Derived
-from ppdm_models.codecs.skops.fitted import Fitted
-from ppdm_models.codecs.skops.following import followed, places_in
-from ppdm_models.codecs.skops.growth import keeps_aside, of_binned
-from ppdm_models.codecs.skops.npy import Array
-from ppdm_models.codecs.skops.part import Part
-from ppdm_models.codecs.skops.told import Table, told
-from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member
-from ppdm_models.tree.predicate import Always, CategoryTest, MissingTest, Predicate
-from ppdm_models.tree.tree import (
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.sklearn.arrays import TreeArrays, threshold_tests
+from treewarden.ppdm_models.codecs.skops.derived import Derived
+from treewarden.ppdm_models.codecs.skops.fitted import Fitted
+from treewarden.ppdm_models.codecs.skops.following import followed, places_in
+from treewarden.ppdm_models.codecs.skops.growth import keeps_aside, of_binned
+from treewarden.ppdm_models.codecs.skops.npy import Array
+from treewarden.ppdm_models.codecs.skops.part import Part
+from treewarden.ppdm_models.codecs.skops.told import Table, told
+from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member
+from treewarden.ppdm_models.tree.predicate import Always, CategoryTest, MissingTest, Predicate
+from treewarden.ppdm_models.tree.tree import (
     Feature,
     Learner,
     Missing,

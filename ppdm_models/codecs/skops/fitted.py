@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ppdm_models import limits
-from ppdm_models.codecs.sklearn.arrays import class_label
-from ppdm_models.codecs.skops.derived import Derived
-from ppdm_models.codecs.skops.following import all_followed, is_identity, steps_of
-from ppdm_models.codecs.skops.part import Part
-from ppdm_models.codecs.skops.told import Table
-from ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.sklearn.arrays import class_label
+from treewarden.ppdm_models.codecs.skops.derived import Derived
+from treewarden.ppdm_models.codecs.skops.following import all_followed, is_identity, steps_of
+from treewarden.ppdm_models.codecs.skops.part import Part
+from treewarden.ppdm_models.codecs.skops.told import Table
+from treewarden.ppdm_models.errors import TreeFormatError
 
 TREES = ("DecisionTree", "ExtraTree")
 FORESTS = ("RandomForest", "ExtraTrees")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ppdm_models.codecs.sklearn.leaks import seed_leak, size_leak, spread_leak
-from ppdm_models.codecs.skops.fitted import Fitted
-from ppdm_models.codecs.skops.leaks import of_records, of_steps
-from ppdm_models.codecs.skops.models import arrays_in
-from ppdm_models.codecs.skops.part import Part
-from ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.codecs.sklearn.leaks import seed_leak, size_leak, spread_leak
+from treewarden.ppdm_models.codecs.skops.fitted import Fitted
+from treewarden.ppdm_models.codecs.skops.leaks import of_records, of_steps
+from treewarden.ppdm_models.codecs.skops.models import arrays_in
+from treewarden.ppdm_models.codecs.skops.part import Part
+from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
 
 
 def leaks_of(root: Part, fitted: Fitted) -> Iterator[Leak]:

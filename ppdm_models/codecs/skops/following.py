@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from ppdm_models import limits
-from ppdm_models.codecs.sklearn.arrays import class_label
-from ppdm_models.codecs.skops.derived import Derived, Label
-from ppdm_models.codecs.skops.part import Part
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.tree.cuts import Numbers
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.sklearn.arrays import class_label
+from treewarden.ppdm_models.codecs.skops.derived import Derived, Label
+from treewarden.ppdm_models.codecs.skops.part import Part
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.tree.cuts import Numbers
 
 Columns = Sequence[Derived]
 

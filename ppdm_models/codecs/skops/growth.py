@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from ppdm_models.codecs.sklearn.arrays import TreeArrays
-from ppdm_models.codecs.skops.fitted import Fitted
-from ppdm_models.tree.growth import Fact, GrownTree, Growth, known
-from ppdm_models.tree.tree import Tree
+from treewarden.ppdm_models.codecs.sklearn.arrays import TreeArrays
+from treewarden.ppdm_models.codecs.skops.fitted import Fitted
+from treewarden.ppdm_models.tree.growth import Fact, GrownTree, Growth, known
+from treewarden.ppdm_models.tree.tree import Tree
 
 STOPPED = "some of the records were kept aside to know when to stop (validation_fraction)"
 WEIGHED = "its records were given weights"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ppdm_models.codecs.common.json import pointer
-from ppdm_models.codecs.skops.fitted import Fitted
-from ppdm_models.codecs.skops.following import is_identity
-from ppdm_models.codecs.skops.part import Part
-from ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.codecs.common.json import pointer
+from treewarden.ppdm_models.codecs.skops.fitted import Fitted
+from treewarden.ppdm_models.codecs.skops.following import is_identity
+from treewarden.ppdm_models.codecs.skops.part import Part
+from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
 
 OF_STEPS = {
     ("MinMaxScaler", "data_min_"): (

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppdm_models.codecs.common.json import pointer
-from ppdm_models.codecs.skops.npy import Array
-from ppdm_models.codecs.skops.part import Part
-from ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.codecs.common.json import pointer
+from treewarden.ppdm_models.codecs.skops.npy import Array
+from treewarden.ppdm_models.codecs.skops.part import Part
+from treewarden.ppdm_models.errors import TreeFormatError
 
 PLAIN = (str, int, float, bool, type(None))
 

@@ -7,18 +7,25 @@ from dataclasses import replace
 
 import numpy as np
 
-from ppdm_models import limits
-from ppdm_models.codecs.sklearn.arrays import UNMODELLED, TreeArrays, tree_from_arrays
-from ppdm_models.codecs.sklearn.state import arrays_of
-from ppdm_models.codecs.skops.binned import binned
-from ppdm_models.codecs.skops.fitted import BINNED, BOOSTED, FORESTS, TREES, Fitted, claims_privacy
-from ppdm_models.codecs.skops.growth import keeps_aside, of_boosted
-from ppdm_models.codecs.skops.npy import Array
-from ppdm_models.codecs.skops.part import Part
-from ppdm_models.codecs.skops.told import told
-from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
-from ppdm_models.tree.node_table import NodeTable
-from ppdm_models.tree.tree import Feature, Missing, Task, Tree
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.sklearn.arrays import UNMODELLED, TreeArrays, tree_from_arrays
+from treewarden.ppdm_models.codecs.sklearn.state import arrays_of
+from treewarden.ppdm_models.codecs.skops.binned import binned
+from treewarden.ppdm_models.codecs.skops.fitted import (
+    BINNED,
+    BOOSTED,
+    FORESTS,
+    TREES,
+    Fitted,
+    claims_privacy,
+)
+from treewarden.ppdm_models.codecs.skops.growth import keeps_aside, of_boosted
+from treewarden.ppdm_models.codecs.skops.npy import Array
+from treewarden.ppdm_models.codecs.skops.part import Part
+from treewarden.ppdm_models.codecs.skops.told import told
+from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
+from treewarden.ppdm_models.tree.node_table import NodeTable
+from treewarden.ppdm_models.tree.tree import Feature, Missing, Task, Tree
 
 SMALLEST_SHARE = float(np.finfo(np.float64).eps)
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.errors import TreeFormatError
 
 HEADER_CHARACTERS = 10_000
 MOST_AXES = 8

@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
-from ppdm_models.codecs.skops.npy import Array
-from ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.codecs.skops.npy import Array
+from treewarden.ppdm_models.errors import TreeFormatError
 
 
 class Part(ABC):

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppdm_models.codecs.common.archive import entries
-from ppdm_models.codecs.common.json import (
+from treewarden.ppdm_models.codecs.common.archive import entries
+from treewarden.ppdm_models.codecs.common.json import (
     Steps,
     as_list,
     as_object,
@@ -17,9 +17,9 @@ from ppdm_models.codecs.common.json import (
     read_json,
     refused,
 )
-from ppdm_models.codecs.skops.npy import Array, read_npy
-from ppdm_models.codecs.skops.part import Part
-from ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.codecs.skops.npy import Array, read_npy
+from treewarden.ppdm_models.codecs.skops.part import Part
+from treewarden.ppdm_models.errors import TreeFormatError
 
 SCHEMA = "schema.json"
 

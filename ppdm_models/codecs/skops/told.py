@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ppdm_models import limits
-from ppdm_models.codecs.sklearn.arrays import threshold_tests
-from ppdm_models.codecs.skops.derived import Derived, Label
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.tree.predicate import (
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.sklearn.arrays import threshold_tests
+from treewarden.ppdm_models.codecs.skops.derived import Derived, Label
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.tree.predicate import (
     AnyOf,
     CategoryTest,
     MissingTest,
@@ -21,7 +21,7 @@ from ppdm_models.tree.predicate import (
     Predicate,
     features_of,
 )
-from ppdm_models.tree.tree import Feature, Missing, Node, Tree
+from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, Tree
 
 Pair = tuple[Predicate, Predicate]
 

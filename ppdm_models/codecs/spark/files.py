@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.archive import entries
-from ppdm_models.codecs.common.part import Part, read_part
-from ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.archive import entries
+from treewarden.ppdm_models.codecs.common.part import Part, read_part
+from treewarden.ppdm_models.errors import TreeFormatError
 
 ROWS = 1_000_000
 """The most rows of one table."""

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ppdm_models.codecs.common.part import Part
-from ppdm_models.codecs.spark.files import Stage
-from ppdm_models.codecs.spark.nodes import are_weighed
-from ppdm_models.tree.growth import Fact, GrownTree, Growth, known
-from ppdm_models.tree.tree import Tree
+from treewarden.ppdm_models.codecs.common.part import Part
+from treewarden.ppdm_models.codecs.spark.files import Stage
+from treewarden.ppdm_models.codecs.spark.nodes import are_weighed
+from treewarden.ppdm_models.tree.growth import Fact, GrownTree, Growth, known
+from treewarden.ppdm_models.tree.tree import Tree
 
 SAMPLED = "each round saw a sample of the records (subsamplingRate)"
 STOPPED = "some of the records were kept aside to know when to stop (validationIndicatorCol)"

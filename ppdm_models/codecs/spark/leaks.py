@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ppdm_models.codecs.common.stray_files import stray_files
-from ppdm_models.codecs.spark.files import KINDS, Saved, Stage
-from ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.codecs.common.stray_files import stray_files
+from treewarden.ppdm_models.codecs.spark.files import KINDS, Saved, Stage
+from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
 
 FEW = 2
 """Up to so many records, their number, sum and sum of squares give each target."""

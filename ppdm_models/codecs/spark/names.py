@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.grow import unique
-from ppdm_models.codecs.common.part import Part
-from ppdm_models.codecs.spark.files import Saved, Stage
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.grow import unique
+from treewarden.ppdm_models.codecs.common.part import Part
+from treewarden.ppdm_models.codecs.spark.files import Saved, Stage
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.grow import Branch, Draft, belongs, compared, grown
-from ppdm_models.codecs.common.part import Part
-from ppdm_models.tree.predicate import Predicate
-from ppdm_models.tree.tree import Node
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.grow import Branch, Draft, belongs, compared, grown
+from treewarden.ppdm_models.codecs.common.part import Part
+from treewarden.ppdm_models.tree.predicate import Predicate
+from treewarden.ppdm_models.tree.tree import Node
 
 UNUSED = -1
 SQUARES_ROUNDING = 2.0**-40

@@ -7,11 +7,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.grow import Branch, Draft, belongs, compared, grown
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.tree.predicate import Predicate
-from ppdm_models.tree.tree import Node
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.grow import Branch, Draft, belongs, compared, grown
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.tree.predicate import Predicate
+from treewarden.ppdm_models.tree.tree import Node
 
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 ASKED = re.compile(

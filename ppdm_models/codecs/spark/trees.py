@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.part import Part
-from ppdm_models.codecs.spark.nodes import are_weighed
-from ppdm_models.meaning.support import with_support
-from ppdm_models.tree.tree import Feature, Learner, Missing, Node, Task, Tree
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.part import Part
+from treewarden.ppdm_models.codecs.spark.nodes import are_weighed
+from treewarden.ppdm_models.meaning.support import with_support
+from treewarden.ppdm_models.tree.tree import Feature, Learner, Missing, Node, Task, Tree
 
 
 def groups_of(rows: Sequence[Part], is_single: bool, metadata: Part) -> list[list[Part]]:

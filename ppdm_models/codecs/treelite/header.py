@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.part import Part
-from ppdm_models.tree.ensemble import Link
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.part import Part
+from treewarden.ppdm_models.tree.ensemble import Link
 
 LINKS = {
     "identity": Link.IDENTITY,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ppdm_models.codecs.common.grow import Branch, Draft, belongs, compared, grown
-from ppdm_models.codecs.common.part import Part
-from ppdm_models.codecs.treelite.header import Header
-from ppdm_models.tree.predicate import Predicate
-from ppdm_models.tree.tree import Node
+from treewarden.ppdm_models.codecs.common.grow import Branch, Draft, belongs, compared, grown
+from treewarden.ppdm_models.codecs.common.part import Part
+from treewarden.ppdm_models.codecs.treelite.header import Header
+from treewarden.ppdm_models.tree.predicate import Predicate
+from treewarden.ppdm_models.tree.tree import Node
 
 OPERATORS = ("<", "<=", ">", ">=", "==")
 LISTS = ("category_list", "categories_list", "matching_categories")

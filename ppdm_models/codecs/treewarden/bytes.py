@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pydantic import ValidationError
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.json import read_json
-from ppdm_models.codecs.treewarden.document import TreeDocument
-from ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.json import read_json
+from treewarden.ppdm_models.codecs.treewarden.document import TreeDocument
+from treewarden.ppdm_models.errors import TreeFormatError
 
 DEPTH = 2 * limits.TEST_DEPTH + 6
 """The deepest nesting: the document, its nodes, a node, and the parts of its test."""

@@ -1,7 +1,7 @@
 """The shape of our own JSON: what ``treewarden.schema.json`` says, as pydantic models.
 
 After a change, renew the schema:
-``python -m ppdm_models.codecs.treewarden.document > ppdm_models/codecs/treewarden/treewarden.schema.json``
+``python -m treewarden.ppdm_models.codecs.treewarden.document > ppdm_models/codecs/treewarden/treewarden.schema.json``
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from ppdm_models import limits
-from ppdm_models.tree.treatment import Invalid, Outliers
-from ppdm_models.tree.tree import (
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.tree.treatment import Invalid, Outliers
+from treewarden.ppdm_models.tree.tree import (
     SPLIT_SETTINGS,
     Criterion,
     Missing,

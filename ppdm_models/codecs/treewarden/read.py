@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from ppdm_models import limits
-from ppdm_models.codecs.treewarden.document import LearnerEntry, NodeEntry, TreeDocument
-from ppdm_models.codecs.treewarden.tests import test_of
-from ppdm_models.codecs.treewarden.treatments import treatment_of
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.tree.impurity import Impurity
-from ppdm_models.tree.predicate import (
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.treewarden.document import LearnerEntry, NodeEntry, TreeDocument
+from treewarden.ppdm_models.codecs.treewarden.tests import test_of
+from treewarden.ppdm_models.codecs.treewarden.treatments import treatment_of
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.tree.impurity import Impurity
+from treewarden.ppdm_models.tree.predicate import (
     Always,
     MissingTest,
     Never,
@@ -20,7 +20,7 @@ from ppdm_models.tree.predicate import (
     Unknown,
     atoms,
 )
-from ppdm_models.tree.tree import Band, Criterion, Feature, Learner, Node, Task, Tree
+from treewarden.ppdm_models.tree.tree import Band, Criterion, Feature, Learner, Node, Task, Tree
 
 
 def tree_of(document: TreeDocument, source: str) -> Tree:

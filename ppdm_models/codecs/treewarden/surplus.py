@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ppdm_models.codecs.common.origin import MOST_SIGNS, is_class_name
-from ppdm_models.tree.leaks import Leak, LeakKind
-from ppdm_models.tree.tree import Feature, Tree
+from treewarden.ppdm_models.codecs.common.origin import MOST_SIGNS, is_class_name
+from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.tree.tree import Feature, Tree
 
 
 def surplus_texts(tree: Tree) -> Iterator[Leak]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import assert_never
 
-from ppdm_models.codecs.treewarden import document
-from ppdm_models.tree.predicate import (
+from treewarden.ppdm_models.codecs.treewarden import document
+from treewarden.ppdm_models.tree.predicate import (
     AllOf,
     Always,
     AnyOf,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import asdict
 
-from ppdm_models.codecs.common.origin import is_marker
-from ppdm_models.codecs.treewarden.document import FeatureEntry, TreatmentEntry
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.tree.leaks import Leak, LeakKind
-from ppdm_models.tree.treatment import Treatment
-from ppdm_models.tree.tree import Tree
+from treewarden.ppdm_models.codecs.common.origin import is_marker
+from treewarden.ppdm_models.codecs.treewarden.document import FeatureEntry, TreatmentEntry
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.tree.treatment import Treatment
+from treewarden.ppdm_models.tree.tree import Tree
 
 
 def treatment_of(entry: TreatmentEntry, feature: FeatureEntry, source: str) -> Treatment:

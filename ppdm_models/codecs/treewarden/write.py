@@ -7,11 +7,11 @@ from dataclasses import asdict
 
 from pydantic import ValidationError
 
-from ppdm_models.codecs.treewarden.document import TreeDocument
-from ppdm_models.codecs.treewarden.tests import test_entry
-from ppdm_models.codecs.treewarden.treatments import treatment_entry
-from ppdm_models.errors import OutputError
-from ppdm_models.tree.tree import Node, Tree
+from treewarden.ppdm_models.codecs.treewarden.document import TreeDocument
+from treewarden.ppdm_models.codecs.treewarden.tests import test_entry
+from treewarden.ppdm_models.codecs.treewarden.treatments import treatment_entry
+from treewarden.ppdm_models.errors import OutputError
+from treewarden.ppdm_models.tree.tree import Node, Tree
 
 
 def written(tree: Tree) -> bytes:

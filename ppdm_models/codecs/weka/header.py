@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
 
 TREES = {
     "J48 pruned tree": ": ",

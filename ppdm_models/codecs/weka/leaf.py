@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ppdm_models.codecs.common.text_tree import amount
-from ppdm_models.meaning.consistency import is_whole
+from treewarden.ppdm_models.codecs.common.text_tree import amount
+from treewarden.ppdm_models.meaning.consistency import is_whole
 
 NUMBERS = re.compile(
     r"(?s)(.*?) ?\(([\d.eE+-]+)(?:/([\d.eE+-]+))?\)(?: \[([\d.eE+-]+)/([\d.eE+-]+)\])?"

@@ -9,12 +9,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from ppdm_models.codecs.boosted.forest import LEAF, Forest, Shape, Splits, shape_of
-from ppdm_models.codecs.boosted.trees import numbers, plain_numbers, wholes
-from ppdm_models.codecs.common.json import Steps, as_object, pointer, refused
-from ppdm_models.tree.cuts import Flags, Numbers, Wholes
-from ppdm_models.tree.predicate import CategoryTest
-from ppdm_models.tree.tree import Feature
+from treewarden.ppdm_models.codecs.boosted.forest import LEAF, Forest, Shape, Splits, shape_of
+from treewarden.ppdm_models.codecs.boosted.trees import numbers, plain_numbers, wholes
+from treewarden.ppdm_models.codecs.common.json import Steps, as_object, pointer, refused
+from treewarden.ppdm_models.tree.cuts import Flags, Numbers, Wholes
+from treewarden.ppdm_models.tree.predicate import CategoryTest
+from treewarden.ppdm_models.tree.tree import Feature
 
 CATEGORICAL = 1
 """The split type of a test on a set of categories."""

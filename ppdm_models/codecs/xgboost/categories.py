@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ppdm_models.codecs.boosted.trees import numbers, wholes
-from ppdm_models.codecs.common.json import Steps, as_list, as_object, refused
-from ppdm_models.tree.column import number_text
+from treewarden.ppdm_models.codecs.boosted.trees import numbers, wholes
+from treewarden.ppdm_models.codecs.common.json import Steps, as_list, as_object, refused
+from treewarden.ppdm_models.tree.column import number_text
 
 
 def category_names(container: object, source: str, steps: Steps) -> dict[int, tuple[str, ...]]:

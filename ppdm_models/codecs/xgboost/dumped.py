@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.telling_text import telling
-from ppdm_models.codecs.xgboost.nested import Dump
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member
-from ppdm_models.tree.leaks import Leak
-from ppdm_models.tree.tree import Feature, Quality, Task
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.telling_text import telling
+from treewarden.ppdm_models.codecs.xgboost.nested import Dump
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member
+from treewarden.ppdm_models.tree.leaks import Leak
+from treewarden.ppdm_models.tree.tree import Feature, Quality, Task
 
 INDEXED = re.compile(r"f(\d{1,6})")
 

@@ -7,11 +7,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from ppdm_models.codecs.xgboost.arrays import Joined
-from ppdm_models.codecs.xgboost.objective import Objective
-from ppdm_models.codecs.xgboost.settings import growth_facts
-from ppdm_models.tree.cuts import Numbers
-from ppdm_models.tree.growth import Fact, GrownTree, Growth, known
+from treewarden.ppdm_models.codecs.xgboost.arrays import Joined
+from treewarden.ppdm_models.codecs.xgboost.objective import Objective
+from treewarden.ppdm_models.codecs.xgboost.settings import growth_facts
+from treewarden.ppdm_models.tree.cuts import Numbers
+from treewarden.ppdm_models.tree.growth import Fact, GrownTree, Growth, known
 
 PARALLEL = "several trees of each round were grown side by side, which is not turned back"
 DART = "trees were dropped while it grew (dart), and the file does not say which in which round"

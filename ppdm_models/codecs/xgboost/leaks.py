@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ppdm_models.codecs.common.json import Steps, as_list, as_object, pointer
-from ppdm_models.codecs.common.origin import is_origin
-from ppdm_models.codecs.common.telling_text import telling
-from ppdm_models.codecs.xgboost.categories import category_names
-from ppdm_models.codecs.xgboost.learner import booster_of, learner_of
-from ppdm_models.tree.leaks import Leak, LeakGroup, LeakKind
+from treewarden.ppdm_models.codecs.common.json import Steps, as_list, as_object, pointer
+from treewarden.ppdm_models.codecs.common.origin import is_origin
+from treewarden.ppdm_models.codecs.common.telling_text import telling
+from treewarden.ppdm_models.codecs.xgboost.categories import category_names
+from treewarden.ppdm_models.codecs.xgboost.learner import booster_of, learner_of
+from treewarden.ppdm_models.tree.leaks import Leak, LeakGroup, LeakKind
 
 SEEDS = ("seed", "random_state")
 

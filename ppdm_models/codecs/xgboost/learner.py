@@ -8,17 +8,28 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ppdm_models import limits
-from ppdm_models.codecs.boosted.trees import differing_roots, gathered_notes, numbers, wholes
-from ppdm_models.codecs.common.json import Steps, as_list, as_object, as_text, refused
-from ppdm_models.codecs.xgboost.arrays import Arrays, Joined, arrays_of, forest_of, joined
-from ppdm_models.codecs.xgboost.categories import category_names
-from ppdm_models.codecs.xgboost.growth import growth_of
-from ppdm_models.codecs.xgboost.objective import Objective
-from ppdm_models.codecs.xgboost.settings import SQUARED, shrinkage_in
-from ppdm_models.tree.cuts import Numbers
-from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member
-from ppdm_models.tree.tree import Feature, Quality, Task, Tree
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.boosted.trees import (
+    differing_roots,
+    gathered_notes,
+    numbers,
+    wholes,
+)
+from treewarden.ppdm_models.codecs.common.json import Steps, as_list, as_object, as_text, refused
+from treewarden.ppdm_models.codecs.xgboost.arrays import (
+    Arrays,
+    Joined,
+    arrays_of,
+    forest_of,
+    joined,
+)
+from treewarden.ppdm_models.codecs.xgboost.categories import category_names
+from treewarden.ppdm_models.codecs.xgboost.growth import growth_of
+from treewarden.ppdm_models.codecs.xgboost.objective import Objective
+from treewarden.ppdm_models.codecs.xgboost.settings import SQUARED, shrinkage_in
+from treewarden.ppdm_models.tree.cuts import Numbers
+from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member
+from treewarden.ppdm_models.tree.tree import Feature, Quality, Task, Tree
 
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 

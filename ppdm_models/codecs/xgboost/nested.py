@@ -8,14 +8,21 @@ from itertools import pairwise
 
 import numpy as np
 
-from ppdm_models import limits
-from ppdm_models.codecs.boosted.forest import LEAF, Forest, Shape, Splits
-from ppdm_models.codecs.boosted.trees import plain_numbers, taken
-from ppdm_models.codecs.common.json import Steps, as_list, as_number, as_object, as_whole, refused
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.tree.cuts import Numbers, Wholes
-from ppdm_models.tree.predicate import CategoryTest, MissingTest, Predicate
-from ppdm_models.tree.tree import Tree
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.boosted.forest import LEAF, Forest, Shape, Splits
+from treewarden.ppdm_models.codecs.boosted.trees import plain_numbers, taken
+from treewarden.ppdm_models.codecs.common.json import (
+    Steps,
+    as_list,
+    as_number,
+    as_object,
+    as_whole,
+    refused,
+)
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.tree.cuts import Numbers, Wholes
+from treewarden.ppdm_models.tree.predicate import CategoryTest, MissingTest, Predicate
+from treewarden.ppdm_models.tree.tree import Tree
 
 Raw = dict[str, object]
 MOST = 3.4e38

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppdm_models.arrays import FloatArray
-from ppdm_models.tree.ensemble import Link
-from ppdm_models.tree.tree import Quality, Task
+from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.tree.ensemble import Link
+from treewarden.ppdm_models.tree.tree import Quality, Task
 
 LOGISTIC = ("binary:logistic", "reg:logistic")
 SOFTMAX = ("multi:softprob", "multi:softmax")

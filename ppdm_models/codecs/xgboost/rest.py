@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
-from ppdm_models.codecs.common.json import Steps, pointer
-from ppdm_models.codecs.xgboost.categories import category_names
-from ppdm_models.codecs.xgboost.learner import booster_of, learner_of
-from ppdm_models.codecs.xgboost.rewrite import PER_NODE
-from ppdm_models.codecs.xgboost.shapes import (
+from treewarden.ppdm_models.codecs.common.json import Steps, pointer
+from treewarden.ppdm_models.codecs.xgboost.categories import category_names
+from treewarden.ppdm_models.codecs.xgboost.learner import booster_of, learner_of
+from treewarden.ppdm_models.codecs.xgboost.rewrite import PER_NODE
+from treewarden.ppdm_models.codecs.xgboost.shapes import (
     MODEL_PARAMETERS,
     TYPES,
     are_wholes,
@@ -20,7 +20,7 @@ from ppdm_models.codecs.xgboost.shapes import (
     is_whole,
     strange_in,
 )
-from ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
 
 LEARNER = frozenset(
     (

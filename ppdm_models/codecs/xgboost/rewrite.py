@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ppdm_models.codecs.boosted.forest import LEAF
-from ppdm_models.codecs.boosted.trees import leaf_score, paired
-from ppdm_models.codecs.common.json import as_list, as_object
-from ppdm_models.codecs.xgboost.learner import Booster, booster_of, learner_of
-from ppdm_models.errors import OutputError
-from ppdm_models.tree.ensemble import Model
-from ppdm_models.tree.tree import Tree
+from treewarden.ppdm_models.codecs.boosted.forest import LEAF
+from treewarden.ppdm_models.codecs.boosted.trees import leaf_score, paired
+from treewarden.ppdm_models.codecs.common.json import as_list, as_object
+from treewarden.ppdm_models.codecs.xgboost.learner import Booster, booster_of, learner_of
+from treewarden.ppdm_models.errors import OutputError
+from treewarden.ppdm_models.tree.ensemble import Model
+from treewarden.ppdm_models.tree.tree import Tree
 
 PER_NODE = (
     "base_weights",

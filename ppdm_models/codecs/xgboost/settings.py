@@ -6,8 +6,8 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 
-from ppdm_models.tree.ensemble import Shrinkage, shrinkage_of
-from ppdm_models.tree.growth import Fact, known
+from treewarden.ppdm_models.tree.ensemble import Shrinkage, shrinkage_of
+from treewarden.ppdm_models.tree.growth import Fact, known
 
 SQUARED = ("reg:squarederror", "reg:linear")
 SNAPSHOT = ("Config", "learner", "gradient_booster", "tree_train_param")

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.json import CONTAINERS, DEPTH
-from ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.json import CONTAINERS, DEPTH
+from treewarden.ppdm_models.errors import TreeFormatError
 
 DTYPES = {"U": ">u1", "i": ">i1", "I": ">i2", "l": ">i4", "L": ">i8", "d": ">f4", "D": ">f8"}
 """The types of numbers, most significant byte first."""

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
-from ppdm_models.errors import TableError
+from treewarden.ppdm_models.errors import TableError
 
 SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+)://?")
 SECRET = re.compile(r"pass|pwd|secret|token|key|credential", re.IGNORECASE)

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 import duckdb
 import pyarrow as pa
 
-from ppdm_models.errors import TableError, TooManyProfilesError
-from ppdm_models.records.room import room_bytes
+from treewarden.ppdm_models.errors import TableError, TooManyProfilesError
+from treewarden.ppdm_models.records.room import room_bytes
 
 COUNT, FIRST = "records that a row stands for", "first record of a row"
 """What the engine adds to the columns of a table; a column that is called so is renamed before."""

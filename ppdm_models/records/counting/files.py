@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote
 
-from ppdm_models.errors import TableError
+from treewarden.ppdm_models.errors import TableError
 
 WILD = frozenset("*?[")
 NOTHING = "__HIVE_DEFAULT_PARTITION__"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ppdm_models.records.counting.files import digest_of, is_pattern, parts_of
-from ppdm_models.records.dialect import dialect_of
-from ppdm_models.records.sheets import sheet_of
+from treewarden.ppdm_models.records.counting.files import digest_of, is_pattern, parts_of
+from treewarden.ppdm_models.records.dialect import dialect_of
+from treewarden.ppdm_models.records.sheets import sheet_of
 
 MAGIC, MAGIC_AT = b"DUCK", 8
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
-from ppdm_models.records.dialect import dialect_of
+from treewarden.ppdm_models.records.dialect import dialect_of
 
 LARGE_BYTES = 64 * 2**20
 """From so many bytes on a file is counted, where nothing needs its single records."""

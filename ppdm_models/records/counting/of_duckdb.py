@@ -9,13 +9,13 @@ from pathlib import Path
 import duckdb
 import numpy as np
 
-from ppdm_models.errors import TableError
-from ppdm_models.records.counting.engine import COUNT, Engine, engine, named, unreadable
-from ppdm_models.records.counting.files import Part, check_unchanged, digest_of
-from ppdm_models.records.counting.source import Counted, Source, in_order
-from ppdm_models.records.dialect import Dialect
-from ppdm_models.records.places import Places
-from ppdm_models.records.table import listed, near_text
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.records.counting.engine import COUNT, Engine, engine, named, unreadable
+from treewarden.ppdm_models.records.counting.files import Part, check_unchanged, digest_of
+from treewarden.ppdm_models.records.counting.source import Counted, Source, in_order
+from treewarden.ppdm_models.records.dialect import Dialect
+from treewarden.ppdm_models.records.places import Places
+from treewarden.ppdm_models.records.table import listed, near_text
 
 OWN = ("information_schema", "pg_catalog")
 

@@ -10,18 +10,18 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from ppdm_models.errors import TableError
-from ppdm_models.records.arrow_column import flat
-from ppdm_models.records.arrow_plain import numpy_of
-from ppdm_models.records.batches import Batches, OtherEncodingError, open_batches
-from ppdm_models.records.counting.engine import COUNT, FIRST
-from ppdm_models.records.counting.files import Part, check_unchanged, digest_of, parts_of
-from ppdm_models.records.counting.parquet import count_parquet, is_plain
-from ppdm_models.records.counting.source import Counted, Source
-from ppdm_models.records.counting.streaming import count_batches, spelled_out
-from ppdm_models.records.dialect import Dialect
-from ppdm_models.records.places import Places
-from ppdm_models.records.readers import Labels
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.records.arrow_column import flat
+from treewarden.ppdm_models.records.arrow_plain import numpy_of
+from treewarden.ppdm_models.records.batches import Batches, OtherEncodingError, open_batches
+from treewarden.ppdm_models.records.counting.engine import COUNT, FIRST
+from treewarden.ppdm_models.records.counting.files import Part, check_unchanged, digest_of, parts_of
+from treewarden.ppdm_models.records.counting.parquet import count_parquet, is_plain
+from treewarden.ppdm_models.records.counting.source import Counted, Source
+from treewarden.ppdm_models.records.counting.streaming import count_batches, spelled_out
+from treewarden.ppdm_models.records.dialect import Dialect
+from treewarden.ppdm_models.records.places import Places
+from treewarden.ppdm_models.records.readers import Labels
 
 OF_ENGINE = frozenset({"file_index", "file_row_number", "filename", "c", "t", "s", "said"})
 """What the engine calls something of its own: columns of these names are read by Arrow."""

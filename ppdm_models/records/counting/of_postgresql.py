@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ppdm_models.errors import TableError
-from ppdm_models.records.counting.address import Address
-from ppdm_models.records.counting.engine import COUNT, attended, named, too_many
-from ppdm_models.records.counting.source import Counted, Source, in_order
-from ppdm_models.records.places import Places
-from ppdm_models.records.room import room_bytes
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.records.counting.address import Address
+from treewarden.ppdm_models.records.counting.engine import COUNT, attended, named, too_many
+from treewarden.ppdm_models.records.counting.source import Counted, Source, in_order
+from treewarden.ppdm_models.records.places import Places
+from treewarden.ppdm_models.records.room import room_bytes
 
 PLAIN = frozenset(
     {"boolean", "smallint", "integer", "bigint", "real", "double precision", "text", "date"}

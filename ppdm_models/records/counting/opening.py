@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ppdm_models.records.counting.address import POSTGRESQL, Address
-from ppdm_models.records.counting.kinds import is_duckdb, parted
-from ppdm_models.records.counting.of_duckdb import open_duckdb
-from ppdm_models.records.counting.of_files import open_files
-from ppdm_models.records.counting.of_postgresql import open_postgresql
-from ppdm_models.records.counting.of_warehouse import open_warehouse
-from ppdm_models.records.counting.source import Source
-from ppdm_models.records.dialect import dialect_of
+from treewarden.ppdm_models.records.counting.address import POSTGRESQL, Address
+from treewarden.ppdm_models.records.counting.kinds import is_duckdb, parted
+from treewarden.ppdm_models.records.counting.of_duckdb import open_duckdb
+from treewarden.ppdm_models.records.counting.of_files import open_files
+from treewarden.ppdm_models.records.counting.of_postgresql import open_postgresql
+from treewarden.ppdm_models.records.counting.of_warehouse import open_warehouse
+from treewarden.ppdm_models.records.counting.source import Source
+from treewarden.ppdm_models.records.dialect import dialect_of
 
 
 def open_source(path: Path | Address) -> Source:

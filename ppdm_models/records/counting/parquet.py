@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pa_parquet
 
-from ppdm_models.errors import TableError
-from ppdm_models.records.batches import BATCH_RECORDS, BOUNDED
-from ppdm_models.records.counting.engine import COUNT, FIRST, engine, named, unreadable
-from ppdm_models.records.counting.files import Part
-from ppdm_models.records.places import FILE_BITS
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.records.batches import BATCH_RECORDS, BOUNDED
+from treewarden.ppdm_models.records.counting.engine import COUNT, FIRST, engine, named, unreadable
+from treewarden.ppdm_models.records.counting.files import Part
+from treewarden.ppdm_models.records.places import FILE_BITS
 
 
 def is_plain(kind: pa.DataType) -> bool:

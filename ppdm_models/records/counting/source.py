@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ppdm_models.arrays import FloatArray
-from ppdm_models.errors import ColumnNotCountedError, TableError
-from ppdm_models.records.arrow_column import ArrowColumn, flat
-from ppdm_models.records.dialect import Dialect
-from ppdm_models.records.labels import labelled
-from ppdm_models.records.places import Places
-from ppdm_models.records.readers import Labels
-from ppdm_models.records.table import RawColumn, Table
-from ppdm_models.tree.column import CategoricalColumn
+from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.errors import ColumnNotCountedError, TableError
+from treewarden.ppdm_models.records.arrow_column import ArrowColumn, flat
+from treewarden.ppdm_models.records.dialect import Dialect
+from treewarden.ppdm_models.records.labels import labelled
+from treewarden.ppdm_models.records.places import Places
+from treewarden.ppdm_models.records.readers import Labels
+from treewarden.ppdm_models.records.table import RawColumn, Table
+from treewarden.ppdm_models.tree.column import CategoricalColumn
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from ppdm_models.records.arrow_column import flat
-from ppdm_models.records.batches import Batches
-from ppdm_models.records.counting.engine import COUNT, FIRST, engine, named, unreadable
-from ppdm_models.records.counting.files import Part
-from ppdm_models.records.places import FILE_BITS
+from treewarden.ppdm_models.records.arrow_column import flat
+from treewarden.ppdm_models.records.batches import Batches
+from treewarden.ppdm_models.records.counting.engine import COUNT, FIRST, engine, named, unreadable
+from treewarden.ppdm_models.records.counting.files import Part
+from treewarden.ppdm_models.records.places import FILE_BITS
 
 
 def count_batches(

@@ -15,8 +15,8 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
-from ppdm_models.errors import TableError
-from ppdm_models.foreign import Foreign, saving
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.foreign import Foreign, saving
 
 Labels = Mapping[str, str]
 """What the codes of a column are called, codes as texts: ``{"1": "male"}``."""

@@ -11,7 +11,7 @@ from enum import Enum
 import numpy as np
 import pyarrow as pa
 
-from ppdm_models.arrays import BoolArray, FloatArray
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray
 
 DAY_SECONDS = 86400.0
 UNIX = date(1970, 1, 1)

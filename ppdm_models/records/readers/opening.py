@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from ppdm_models.foreign import Foreign, table_kind
-from ppdm_models.records.readers import Reader
+from treewarden.ppdm_models.foreign import Foreign, table_kind
+from treewarden.ppdm_models.records.readers import Reader
 
 ARCHIVE = b"PK\x03\x04"
 """How workbooks start since 2007."""
@@ -26,7 +26,7 @@ def reader_of(start: bytes, whole: Path | pa.Buffer, name: str, sheet: str = "")
     module = "statistics"
     if kind is Foreign.EXCEL:
         module = "xlsx" if start.startswith(ARCHIVE) else "xls"
-    family = importlib.import_module(f"ppdm_models.records.readers.{module}")
+    family = importlib.import_module(f"treewarden.ppdm_models.records.readers.{module}")
     data = whole if isinstance(whole, Path) else whole.to_pybytes()
     found: Reader = family.open_table(data, name, sheet)
     return found

@@ -16,11 +16,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ppdm_models.errors import TableError
-from ppdm_models.foreign import PEEKED, Foreign
-from ppdm_models.records.readers import Labels, Reader, Whole, library, stream
-from ppdm_models.records.readers.moments import OF_SAS, OF_SPSS, OF_STATA, Calendar, Moment
-from ppdm_models.records.readers.trial import survives
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.foreign import PEEKED, Foreign
+from treewarden.ppdm_models.records.readers import Labels, Reader, Whole, library, stream
+from treewarden.ppdm_models.records.readers.moments import (
+    OF_SAS,
+    OF_SPSS,
+    OF_STATA,
+    Calendar,
+    Moment,
+)
+from treewarden.ppdm_models.records.readers.trial import survives
 
 CELLS, FEWEST = 2**20, 2**13
 """So many cells are read at a time, but of so many records at least."""

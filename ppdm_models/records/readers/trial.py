@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ppdm_models.records.readers import Whole
+from treewarden.ppdm_models.records.readers import Whole
 
 TRIAL = """
 import io, sys, pyreadstat

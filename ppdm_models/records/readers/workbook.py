@@ -12,9 +12,9 @@ from itertools import islice
 
 import pyarrow as pa
 
-from ppdm_models.errors import TableError
-from ppdm_models.records.header import said_of_twins
-from ppdm_models.records.readers import Reader
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.records.header import said_of_twins
+from treewarden.ppdm_models.records.readers import Reader
 
 Row = Sequence[object]
 NOT_AVAILABLE = "#N/A"

@@ -11,10 +11,17 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ppdm_models.errors import TableError
-from ppdm_models.foreign import Foreign
-from ppdm_models.records.readers import Whole, library
-from ppdm_models.records.readers.workbook import Book, Marks, Range, Row, Sheet, open_sheet
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.foreign import Foreign
+from treewarden.ppdm_models.records.readers import Whole, library
+from treewarden.ppdm_models.records.readers.workbook import (
+    Book,
+    Marks,
+    Range,
+    Row,
+    Sheet,
+    open_sheet,
+)
 
 SEALED = "EncryptedPackage".encode("utf-16-le")
 """What is in the container that Excel puts a workbook in which a password protects."""

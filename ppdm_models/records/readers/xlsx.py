@@ -12,10 +12,10 @@ from typing import IO, Any
 
 from lxml import etree
 
-from ppdm_models.errors import TableError
-from ppdm_models.foreign import Foreign
-from ppdm_models.records.readers import Whole, library, stream
-from ppdm_models.records.readers.workbook import (
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.foreign import Foreign
+from treewarden.ppdm_models.records.readers import Whole, library, stream
+from treewarden.ppdm_models.records.readers.workbook import (
     Book,
     Marks,
     Range,
@@ -25,7 +25,7 @@ from ppdm_models.records.readers.workbook import (
     open_sheet,
     read_safely,
 )
-from ppdm_models.records.room import MORE_ROOM, room_bytes
+from treewarden.ppdm_models.records.room import MORE_ROOM, room_bytes
 
 BINARY = "xl/workbook.bin"
 SHEETS = "xl/worksheets/"

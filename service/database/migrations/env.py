@@ -1,10 +1,10 @@
-"""Runs the steps of the schema over the connection that ``service.database.levels`` gives."""
+"""Runs the steps of the schema over the connection that ``treewarden.service.database.levels`` gives."""
 
 from __future__ import annotations
 
 from alembic import context
 
-from service.database.tables import METADATA
+from treewarden.service.database.tables import METADATA
 
 context.configure(
     connection=context.config.attributes["connection"],

@@ -2,13 +2,13 @@
 
 import pytest
 
-from audit.adversary.knowledge import Knowledge, read_knowledge
-from audit.facts.background_facts import check_facts, contradicted_facts
-from audit.people.population import build_population
-from ppdm_models.errors import KnowledgeError
-from ppdm_models.files.load import open_model
-from ppdm_models.records.read_table import read_table
 from tests.kit.places import DATA
+from treewarden.audit.adversary.knowledge import Knowledge, read_knowledge
+from treewarden.audit.facts.background_facts import check_facts, contradicted_facts
+from treewarden.audit.people.population import build_population
+from treewarden.ppdm_models.errors import KnowledgeError
+from treewarden.ppdm_models.files.load import open_model
+from treewarden.ppdm_models.records.read_table import read_table
 
 RECORD = 'record = { age = 30, sex = "F" }'
 

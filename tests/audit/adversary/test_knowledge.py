@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from audit.adversary.knowledge import (
+from tests.kit.cases import multiway_case
+from treewarden.audit.adversary.knowledge import (
     Knowledge,
     LeafLevel,
     SplitLevel,
@@ -13,13 +14,12 @@ from audit.adversary.knowledge import (
     resolved,
     understated,
 )
-from audit.adversary.statement import Condition, read_claim
-from audit.facts.case import Case
-from audit.system.system import build_system
-from ppdm_models.errors import KnowledgeError
-from ppdm_models.tree.predicate import NumericTest
-from ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Task, Tree
-from tests.kit.cases import multiway_case
+from treewarden.audit.adversary.statement import Condition, read_claim
+from treewarden.audit.facts.case import Case
+from treewarden.audit.system.system import build_system
+from treewarden.ppdm_models.errors import KnowledgeError
+from treewarden.ppdm_models.tree.predicate import NumericTest
+from treewarden.ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Task, Tree
 
 SAID = b"""
 leaf = "rates"

@@ -5,19 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit.adversary.knowledge import Knowledge
-from audit.facts.case import Case
-from audit.facts.rows import LeafMass
-from audit.measures import MeasureCall
-from audit.options import AuditOptions
-from audit.people.members import members
-from audit.people.population import Population
-from audit.reading import Undetermined
-from audit.run import run
-from audit.system.system import build_system
-from ppdm_models.tree.column import CategoricalColumn
 from tests.judges.estimate import direct
 from tests.kit.small_audits import flat_tree
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.rows import LeafMass
+from treewarden.audit.measures import MeasureCall
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.people.members import members
+from treewarden.audit.people.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.run import run
+from treewarden.audit.system.system import build_system
+from treewarden.ppdm_models.tree.column import CategoricalColumn
 
 COUNTS = [[7, 2, 0], [3, 3, 3]]
 BANDS = (((5.0, 9.0), (0.0, 4.0), (0.0, 4.0)), ((0.0, 4.0), (0.0, 4.0), (0.0, 4.0)))

@@ -3,21 +3,21 @@
 import numpy as np
 import pytest
 
-from audit import constraints
-from audit.adversary.knowledge import Knowledge
-from audit.agreement import _empty_leaves
-from audit.constraints import Constraint
-from audit.facts.case import Case
-from audit.facts.impurity import excess
-from audit.facts.rows import Grouping, LeftOut, Plurality, branch_of_bins
-from audit.people.members import members
-from audit.people.population import build_population
-from audit.system.system import build_system
-from ppdm_models.plugins import discover
-from ppdm_models.records.read_table import table_of
-from ppdm_models.tree.predicate import CategoryTest, NumericTest
-from ppdm_models.tree.tree import NOISE, Criterion, Feature, Learner, Node, Tree
 from tests.kit.cases import multiway_case
+from treewarden.audit import constraints
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.agreement import _empty_leaves
+from treewarden.audit.constraints import Constraint
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.impurity import excess
+from treewarden.audit.facts.rows import Grouping, LeftOut, Plurality, branch_of_bins
+from treewarden.audit.people.members import members
+from treewarden.audit.people.population import build_population
+from treewarden.audit.system.system import build_system
+from treewarden.ppdm_models.plugins import discover
+from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest
+from treewarden.ppdm_models.tree.tree import NOISE, Criterion, Feature, Learner, Node, Tree
 
 CONSTRAINTS = discover(constraints, "CONSTRAINT", Constraint)
 

@@ -5,16 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit.adversary.knowledge import Knowledge, understated
-from audit.estimate.estimate import estimate
-from audit.facts.case import Case
-from audit.options import AuditOptions
-from audit.people.members import members
-from audit.people.population import build_population
-from audit.system.system import build_system
-from audit.worlds.engine import reason
-from ppdm_models.tree.tree import Criterion
 from tests.kit.cases import multiway_tree, random_table
+from treewarden.audit.adversary.knowledge import Knowledge, understated
+from treewarden.audit.estimate.estimate import estimate
+from treewarden.audit.facts.case import Case
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.people.members import members
+from treewarden.audit.people.population import build_population
+from treewarden.audit.system.system import build_system
+from treewarden.audit.worlds.engine import reason
+from treewarden.ppdm_models.tree.tree import Criterion
 
 KNOWN = Knowledge(split="none")
 

@@ -5,24 +5,24 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit.adversary.knowledge import Knowledge, understated
-from audit.agreement import disagreements
-from audit.estimate.posterior import certain
-from audit.evidence import Evidence
-from audit.facts.case import Case
-from audit.facts.node_impurities import allowed_as_label, allowed_counts, node_impurities
-from audit.facts.unused import unused_kinds
-from audit.measures import measures
-from audit.people.forest import forest_of
-from audit.people.members import members
-from audit.reading import Undetermined
-from audit.run import run
-from audit.system.system import build_system
-from audit.worlds.doubts import reason_in_doubt
-from ppdm_models.tree.impurity import Impurity, fits, impurity_of, printed
-from ppdm_models.tree.tree import Criterion, Quality
 from tests.judges.numbers_at_nodes import all_tables, mixed, random_case
 from tests.kit.small_audits import flat_tree, people_of
+from treewarden.audit.adversary.knowledge import Knowledge, understated
+from treewarden.audit.agreement import disagreements
+from treewarden.audit.estimate.posterior import certain
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.node_impurities import allowed_as_label, allowed_counts, node_impurities
+from treewarden.audit.facts.unused import unused_kinds
+from treewarden.audit.measures import measures
+from treewarden.audit.people.forest import forest_of
+from treewarden.audit.people.members import members
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.run import run
+from treewarden.audit.system.system import build_system
+from treewarden.audit.worlds.doubts import reason_in_doubt
+from treewarden.ppdm_models.tree.impurity import Impurity, fits, impurity_of, printed
+from treewarden.ppdm_models.tree.tree import Criterion, Quality
 
 KINDS = {"labels": (2, 0.0), "impurities": (2, 0.6), "three classes": (3, 0.6)}
 CASES = [(kind, seed) for kind in KINDS for seed in range(120)]

@@ -8,18 +8,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit.adversary.knowledge import Knowledge
-from audit.facts.case import Case
-from audit.people.members import members
-from audit.people.population import Population
-from audit.system.system import build_system
-from audit.worlds.engine import reason
-from ppdm_models.files.load import load_tree
-from ppdm_models.tree.column import CategoricalColumn
-from ppdm_models.tree.other_split import OtherSplit
-from ppdm_models.tree.predicate import CategoryTest
-from ppdm_models.tree.tree import Feature, Node, Tree
 from tests.kit import places
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.facts.case import Case
+from treewarden.audit.people.members import members
+from treewarden.audit.people.population import Population
+from treewarden.audit.system.system import build_system
+from treewarden.audit.worlds.engine import reason
+from treewarden.ppdm_models.files.load import load_tree
+from treewarden.ppdm_models.tree.column import CategoricalColumn
+from treewarden.ppdm_models.tree.other_split import OtherSplit
+from treewarden.ppdm_models.tree.predicate import CategoryTest
+from treewarden.ppdm_models.tree.tree import Feature, Node, Tree
 
 RPART = places.DATA / "formats" / "rpart_json" / "good"
 SIDES = ("l", "r")

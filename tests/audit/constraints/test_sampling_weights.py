@@ -7,19 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit.adversary.knowledge import Knowledge
-from audit.facts.case import Case
-from audit.measures import MeasureCall
-from audit.options import AuditOptions
-from audit.people.forest import forest_of
-from audit.people.leaves import leaves_of
-from audit.people.members import members
-from audit.people.population import build_population
-from audit.reading import Interval, Undetermined
-from audit.run import run
-from audit.system.system import build_system
-from ppdm_models.errors import TableError
-from ppdm_models.tree.ensemble import Combination, Ensemble, Member
 from tests.audit.weighed_trees import (
     fitting_columns,
     leads,
@@ -27,6 +14,19 @@ from tests.audit.weighed_trees import (
     people_of,
     weighed_tree,
 )
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.facts.case import Case
+from treewarden.audit.measures import MeasureCall
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.people.forest import forest_of
+from treewarden.audit.people.leaves import leaves_of
+from treewarden.audit.people.members import members
+from treewarden.audit.people.population import build_population
+from treewarden.audit.reading import Interval, Undetermined
+from treewarden.audit.run import run
+from treewarden.audit.system.system import build_system
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member
 
 LEAVES = Knowledge(split="none")
 QUICK = AuditOptions(worlds_budget=5.0, jobs=1)

@@ -5,16 +5,16 @@ from dataclasses import replace
 
 import pytest
 
-from audit.adversary.knowledge import Knowledge
-from audit.measures import MeasureCall
-from audit.people.population import build_population
-from audit.reading import Interval
-from audit.run import run
-from ppdm_models.codecs.xgboost.settings import shrinkage_in
-from ppdm_models.files.load import load_model
-from ppdm_models.records.read_table import read_table
-from ppdm_models.tree.ensemble import Shrinkage
 from tests.kit import places
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.measures import MeasureCall
+from treewarden.audit.people.population import build_population
+from treewarden.audit.reading import Interval
+from treewarden.audit.run import run
+from treewarden.ppdm_models.codecs.xgboost.settings import shrinkage_in
+from treewarden.ppdm_models.files.load import load_model
+from treewarden.ppdm_models.records.read_table import read_table
+from treewarden.ppdm_models.tree.ensemble import Shrinkage
 
 FOLDER = places.DATA / "shrunk"
 """Made by tests/data/make_shrunk_models.py."""

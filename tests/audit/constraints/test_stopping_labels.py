@@ -2,18 +2,18 @@
 
 import numpy as np
 
-from audit.adversary.knowledge import Knowledge
-from audit.constraints.inner_label import CONSTRAINT as INNER
-from audit.constraints.leaf_label import CONSTRAINT as LEAF
-from audit.facts.case import Case
-from audit.facts.rows import Plurality
-from audit.people.members import members
-from audit.people.population import build_population
-from audit.system.system import build_system
-from audit.worlds.engine import reason
-from ppdm_models.records.read_table import table_of
-from ppdm_models.tree.predicate import Always, NumericTest
-from ppdm_models.tree.tree import Feature, Missing, Node, Quality, Tree
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.constraints.inner_label import CONSTRAINT as INNER
+from treewarden.audit.constraints.leaf_label import CONSTRAINT as LEAF
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.rows import Plurality
+from treewarden.audit.people.members import members
+from treewarden.audit.people.population import build_population
+from treewarden.audit.system.system import build_system
+from treewarden.audit.worlds.engine import reason
+from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tree.predicate import Always, NumericTest
+from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, Quality, Tree
 
 LABELS = Knowledge(leaf="labels", split="none")
 

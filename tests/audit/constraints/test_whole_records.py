@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from audit.adversary.knowledge import Knowledge
-from audit.estimate.estimate import estimate
-from audit.estimate.whole_records import interval_excess, whole_records
-from audit.options import AuditOptions
-from audit.system.system import build_system, max_violation
 from tests.judges.worlds_by_hand import brute_force
 from tests.kit.cases import multiway_case
 from tests.kit.grown_trees import grown, heart
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.estimate.estimate import estimate
+from treewarden.audit.estimate.whole_records import interval_excess, whole_records
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.system.system import build_system, max_violation
 
 SMALL = [(seed, split) for seed in range(14) for split in ("gini", "entropy")]
 

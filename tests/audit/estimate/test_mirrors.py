@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from audit.estimate.blocks import blocks
-from audit.estimate.mirrors import mirror_images
-from audit.estimate.reduce import Reduced
-from audit.estimate.search import BEGINNING, Search
-from audit.estimate.solved import shares
-from audit.estimate.violated import violated
-from audit.options import AuditOptions
-from audit.system.system import build_system
 from tests.judges.estimate.cases import sample
 from tests.judges.estimate.product import answer
+from treewarden.audit.estimate.blocks import blocks
+from treewarden.audit.estimate.mirrors import mirror_images
+from treewarden.audit.estimate.reduce import Reduced
+from treewarden.audit.estimate.search import BEGINNING, Search
+from treewarden.audit.estimate.solved import shares
+from treewarden.audit.estimate.violated import violated
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.system.system import build_system
 
 TWINS = 202104
 """A case of which three classes are known to have equal totals, and whose best estimates tell them apart."""

@@ -1,25 +1,26 @@
 """Small blocks with a gap to their bound: tried from more starts, once."""
 
 from dataclasses import replace
+from importlib import import_module
 
 import pytest
 
-from audit.adversary.knowledge import Knowledge
-from audit.estimate.blocks import blocks
-from audit.estimate.estimate import estimate
-from audit.estimate.search import BEGINNING, Search
-from audit.estimate.violated import violated
-from audit.ipopt.door import Solver
-from audit.options import AuditOptions
-from audit.people.population import build_population
-from audit.solver.block_solver import _is_enough
-from audit.solver.task import ELASTIC_TRIES, TRIES
-from audit.system.system import build_system
-from ppdm_models.tree.tree import Criterion
 from tests.judges.estimate.cases import sample
 from tests.judges.estimate.product import answer
 from tests.kit.cases import case_of, multiway_case, multiway_tree, random_table
 from tests.kit.tiers import cases
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.estimate.blocks import blocks
+from treewarden.audit.estimate.estimate import estimate
+from treewarden.audit.estimate.search import BEGINNING, Search
+from treewarden.audit.estimate.violated import violated
+from treewarden.audit.ipopt.door import Solver
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.people.population import build_population
+from treewarden.audit.solver.block_solver import _is_enough
+from treewarden.audit.solver.task import ELASTIC_TRIES, TRIES
+from treewarden.audit.system.system import build_system
+from treewarden.ppdm_models.tree.tree import Criterion
 
 OPTIONS = AuditOptions(rows="real", jobs=1)
 
@@ -120,7 +121,7 @@ def test_only_the_first_try_with_entropies_takes_steps_that_the_filter_would_sho
 
     monkeypatch.setattr(Solver, "solve", noted)
     monkeypatch.setattr(
-        "audit.solver.block_solver.KKT_ERROR", -1.0
+        import_module("treewarden.audit.solver.block_solver"), "KKT_ERROR", -1.0
     )  # so that no try is good enough
     system = build_system(multiway_case(12, Knowledge(leaf="rates", split=split), records=60))
     estimate(system, OPTIONS)

@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from audit.adversary.knowledge import Knowledge
-from audit.estimate.search import Search
-from audit.estimate.violated import TIE_SHARE, VIOLATION_SHARE, unseen, violated
-from audit.facts.impurity import excess
-from audit.facts.rows import branch_of_bins
-from audit.options import AuditOptions
-from audit.system.system import build_system
 from tests.judges.estimate.cases import sample
 from tests.kit.cases import multiway_case
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.estimate.search import Search
+from treewarden.audit.estimate.violated import TIE_SHARE, VIOLATION_SHARE, unseen, violated
+from treewarden.audit.facts.impurity import excess
+from treewarden.audit.facts.rows import branch_of_bins
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.system.system import build_system
 
 TIED = 12
 """A case in which several candidates of a node are violated alike from the start."""

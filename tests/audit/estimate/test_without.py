@@ -7,20 +7,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit.adversary.knowledge import Knowledge
-from audit.estimate import without
-from audit.estimate.estimate import estimate
-from audit.estimate.without import Without, without_one
-from audit.measures import call
-from audit.options import AuditOptions
-from audit.people.population import build_population
-from audit.reading import Interval, Undetermined
-from audit.run import run
-from audit.system.system import build_system
-from ppdm_models.records.read_table import table_of
-from ppdm_models.tree.tree import Criterion, Quality
 from tests.kit.cases import NAMES, case_of, multiway_tree
 from tests.kit.small_audits import evidence_of, flat_tree, people_of, read
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.estimate import without
+from treewarden.audit.estimate.estimate import estimate
+from treewarden.audit.estimate.without import Without, without_one
+from treewarden.audit.measures import call
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.people.population import build_population
+from treewarden.audit.reading import Interval, Undetermined
+from treewarden.audit.run import run
+from treewarden.audit.system.system import build_system
+from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tree.tree import Criterion, Quality
 
 OPTIONS = AuditOptions(jobs=1, worlds=True)
 KNOWS = Knowledge(leaf="counts", split="gini")

@@ -3,10 +3,10 @@
 import gc
 import weakref
 
-from audit.adversary.knowledge import Knowledge
-from audit.facts.case import Case, once
-from audit.people.members import members
 from tests.audit.partial.test_splits import by_age
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.facts.case import Case, once
+from treewarden.audit.people.members import members
 
 
 def case():

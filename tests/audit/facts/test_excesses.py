@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from audit.facts import excesses as together
-from audit.facts.excesses import excesses
-from audit.facts.impurity import excess
-from audit.facts.rows import Grouping, Origin, SplitFamily
-from ppdm_models.tree.tree import Criterion
+from treewarden.audit.facts import excesses as together
+from treewarden.audit.facts.excesses import excesses
+from treewarden.audit.facts.impurity import excess
+from treewarden.audit.facts.rows import Grouping, Origin, SplitFamily
+from treewarden.ppdm_models.tree.tree import Criterion
 
 PROFILES = 40
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from audit.facts.rows import Grouping, Origin
-from audit.facts.split_families import Attribute, Levels, bins_at, bins_of
-from ppdm_models.tree.column import number_text
-from ppdm_models.tree.tree import Criterion
+from treewarden.audit.facts.rows import Grouping, Origin
+from treewarden.audit.facts.split_families import Attribute, Levels, bins_at, bins_of
+from treewarden.ppdm_models.tree.column import number_text
+from treewarden.ppdm_models.tree.tree import Criterion
 
 
 @pytest.mark.parametrize("size", [3, 12, 200])

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from audit.inverters import GrownCase, LeafSums, leaf_sums
-from audit.reading import Undetermined
-from ppdm_models.records.routing import route
 from tests.ppdm_models.codecs.boosted import columns_of
+from treewarden.audit.inverters import GrownCase, LeafSums, leaf_sums
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.records.routing import route
 
 
 def case_of(model, table):

@@ -5,15 +5,15 @@ import json
 import numpy as np
 import pytest
 
-from audit.inverters import LeafSums, leaf_sums
-from audit.inverters._bounds import Bounds, exactly, softmax
-from audit.inverters._rounds import whole_between
-from audit.inverters._walks import Leaves, Rule, backtracked, fitting, whole_sums
-from audit.reading import Undetermined
-from ppdm_models.formats.catboost_json import FORMAT
 from tests.audit.inverters.grown import check_sound, reason, table_of
 from tests.kit.grown_models import FOLDER, case_of, truth
+from treewarden.audit.inverters import LeafSums, leaf_sums
+from treewarden.audit.inverters._bounds import Bounds, exactly, softmax
+from treewarden.audit.inverters._rounds import whole_between
+from treewarden.audit.inverters._walks import Leaves, Rule, backtracked, fitting, whole_sums
+from treewarden.audit.reading import Undetermined
 from treewarden.jobs.inputs import opened
+from treewarden.ppdm_models.formats.catboost_json import FORMAT
 
 
 def sums_of(name, table="two"):

@@ -5,16 +5,16 @@ from itertools import product
 import numpy as np
 import pytest
 
-from audit.inverters import LeafSums, leaf_sums
-from audit.inverters._bounds import before_rounding
-from audit.people.forest import forest_of
-from audit.people.population import build_population
-from audit.reading import Undetermined
-from policies.pack import load_pack
-from policies.remedies.round_leaves import DIGITS, REMEDY, rounded
-from ppdm_models.files.load import open_model
 from tests.kit.grown_models import FOLDER, case_of, truth
+from treewarden.audit.inverters import LeafSums, leaf_sums
+from treewarden.audit.inverters._bounds import before_rounding
+from treewarden.audit.people.forest import forest_of
+from treewarden.audit.people.population import build_population
+from treewarden.audit.reading import Undetermined
 from treewarden.jobs.inputs import opened, read
+from treewarden.policies.pack import load_pack
+from treewarden.policies.remedies.round_leaves import DIGITS, REMEDY, rounded
+from treewarden.ppdm_models.files.load import open_model
 
 MODELS = [("two", "two"), ("three", "three"), ("eight", "eight")]
 

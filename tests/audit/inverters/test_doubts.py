@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from audit.inverters import ONLY_BOUNDS, SCORED, leaf_sums
-from audit.reading import Undetermined
-from ppdm_models.files.load import open_model
-from ppdm_models.tree.growth import known
 from tests.kit.grown_models import FOLDER, case_of
+from treewarden.audit.inverters import ONLY_BOUNDS, SCORED, leaf_sums
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.files.load import open_model
+from treewarden.ppdm_models.tree.growth import known
 
 
 def sums(name, **facts):

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from audit.inverters import inverters, leaf_sums
-from audit.inverters._refusing import not_turned_back
 from tests.kit.grown_models import FOLDER, case_of
+from treewarden.audit.inverters import inverters, leaf_sums
+from treewarden.audit.inverters._refusing import not_turned_back
 
 NAMES = [
     ("rank:ndcg", "groups"),

@@ -5,16 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit.inverters import LeafSums, inverters, leaf_sums
-from audit.inverters._bounds import Bounds
-from audit.inverters._rounds import Leafs
-from audit.inverters._samples import extremes, is_from_sample
-from audit.reading import Undetermined
-from ppdm_models.formats.lightgbm_text import FORMAT as TEXT
-from ppdm_models.formats.skops_file import FORMAT as SKOPS
-from ppdm_models.tree.growth import known
 from tests.audit.inverters.grown import case_of, check_sound, found, table_of, truth
 from tests.kit import grown_models
+from treewarden.audit.inverters import LeafSums, inverters, leaf_sums
+from treewarden.audit.inverters._bounds import Bounds
+from treewarden.audit.inverters._rounds import Leafs
+from treewarden.audit.inverters._samples import extremes, is_from_sample
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.formats.lightgbm_text import FORMAT as TEXT
+from treewarden.ppdm_models.formats.skops_file import FORMAT as SKOPS
+from treewarden.ppdm_models.tree.growth import known
 
 BAGGED = {"bagging_freq": 1, "bagging_seed": 3}
 

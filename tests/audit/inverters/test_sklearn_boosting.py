@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.files.fitted import open_fitted
-from ppdm_models.formats.skops_file import FORMAT
 from tests.audit.inverters.grown import check_exact, check_sound, found, reason, table_of
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.files.fitted import open_fitted
+from treewarden.ppdm_models.formats.skops_file import FORMAT
 
 ensemble = pytest.importorskip("sklearn.ensemble", reason="grows the models that are turned back")
 dummy = pytest.importorskip("sklearn.dummy", reason="grows the models that are turned back")

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit.inverters import LeafSums, leaf_sums
-from audit.reading import Undetermined
 from tests.kit.grown_models import FOLDER, case_of, truth
+from treewarden.audit.inverters import LeafSums, leaf_sums
+from treewarden.audit.reading import Undetermined
 from treewarden.jobs.inputs import opened
 
 

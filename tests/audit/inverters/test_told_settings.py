@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit.inverters import LeafSums, contradicted, facts_of, knowing, leaf_sums
-from ppdm_models.files.load import open_model
 from tests.kit.grown_models import FOLDER, case_of, truth
 from tests.kit.run import run_command
+from treewarden.audit.inverters import LeafSums, contradicted, facts_of, knowing, leaf_sums
 from treewarden.jobs.inputs import opened
+from treewarden.ppdm_models.files.load import open_model
 
 TOLD = FOLDER / "told"
 NAMES = ("eta", "lambda", "alpha", "max_delta_step")

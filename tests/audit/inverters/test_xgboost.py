@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit.inverters import LeafSums, leaf_sums
-from audit.reading import Undetermined
-from ppdm_models.tree.growth import Source, known
 from tests.kit.grown_models import FOLDER, case_of, sums_of, truth
+from treewarden.audit.inverters import LeafSums, leaf_sums
+from treewarden.audit.reading import Undetermined
 from treewarden.jobs.inputs import opened, read
+from treewarden.ppdm_models.tree.growth import Source, known
 
 
 def edited(tmp_path, name, change):

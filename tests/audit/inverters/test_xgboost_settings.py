@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from audit.inverters import contradicted, facts_of
-from ppdm_models.files.load import open_model
+from treewarden.audit.inverters import contradicted, facts_of
+from treewarden.ppdm_models.files.load import open_model
 
 xgboost = pytest.importorskip("xgboost", reason="compares with XGBoost itself")
 

@@ -4,9 +4,9 @@ import casadi
 import numpy as np
 import pytest
 
-from audit.ipopt.loaded import load
-from audit.solver.elastic import elastic
 from tests.kit.cases import curved_tasks
+from treewarden.audit.ipopt.loaded import load
+from treewarden.audit.solver.elastic import elastic
 
 
 def apart(one, other):

@@ -2,21 +2,22 @@
 
 import os
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pyomo.environ as pyo
 import pytest
 
-from audit.adversary.knowledge import Knowledge
-from audit.estimate.estimate import estimate
-from audit.ipopt.door import Door, Solver, _small_model
-from audit.ipopt.doors import door, doors
-from audit.ipopt.loaded import load_model
-from audit.ipopt.status import STATUS, STATUS_NAMES, Status
-from audit.options import AuditOptions
-from audit.system.system import build_system
-from ppdm_models.errors import SolverError
 from tests.kit.cases import multiway_case
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.estimate.estimate import estimate
+from treewarden.audit.ipopt.door import Door, Solver, _small_model
+from treewarden.audit.ipopt.doors import door, doors
+from treewarden.audit.ipopt.loaded import load_model
+from treewarden.audit.ipopt.status import STATUS, STATUS_NAMES, Status
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.system.system import build_system
+from treewarden.ppdm_models.errors import SolverError
 
 MUST_HAVE_CYIPOPT = os.environ.get("TREEWARDEN_REQUIRE_CYIPOPT") == "1"
 HAS_CYIPOPT = doors()["cyipopt"].probe().works
@@ -89,7 +90,9 @@ class _Useless(Solver):
 @pytest.mark.parametrize("code", sorted(set(STATUS)))
 def test_no_status_makes_a_point_that_breaks_its_rows_optimal(code, monkeypatch):
     broken = _Broken(code)
-    monkeypatch.setattr("audit.solver.block_solver.doors", lambda: {"casadi": broken})
+    monkeypatch.setattr(
+        import_module("treewarden.audit.solver.block_solver"), "doors", lambda: {"casadi": broken}
+    )
     system = build_system(multiway_case(4, Knowledge(leaf="rates", split="gini"), records=30))
     posterior, report = estimate(system)
     assert report.status == "stalled"
@@ -98,7 +101,9 @@ def test_no_status_makes_a_point_that_breaks_its_rows_optimal(code, monkeypatch)
 
 def test_an_unknown_return_code_is_an_error(monkeypatch):
     broken = _Broken(42)
-    monkeypatch.setattr("audit.solver.block_solver.doors", lambda: {"casadi": broken})
+    monkeypatch.setattr(
+        import_module("treewarden.audit.solver.block_solver"), "doors", lambda: {"casadi": broken}
+    )
     system = build_system(multiway_case(4, Knowledge(leaf="rates", split="gini"), records=30))
     with pytest.raises(SolverError, match="return code 42 is not known"):
         estimate(system)

@@ -3,10 +3,22 @@
 import numpy as np
 import pytest
 
-from audit.inverters import LeafSums
-from audit.joint.cells import ALL_PEOPLE, Release, breaking, cells_of, certain_by_leaf, rows_of
-from audit.joint.together import OTHER_LABELS, OTHER_WAY_ROUND, problem_with, recovered_leaves
-from audit.reading import Undetermined
+from treewarden.audit.inverters import LeafSums
+from treewarden.audit.joint.cells import (
+    ALL_PEOPLE,
+    Release,
+    breaking,
+    cells_of,
+    certain_by_leaf,
+    rows_of,
+)
+from treewarden.audit.joint.together import (
+    OTHER_LABELS,
+    OTHER_WAY_ROUND,
+    problem_with,
+    recovered_leaves,
+)
+from treewarden.audit.reading import Undetermined
 
 STOPS = np.array([[1, 1, 2, 2, 2], [1, 1, 1, 2, 2]])
 PEOPLE = np.array([1.0, 2.0, 1.0, 3.0, 1.0])

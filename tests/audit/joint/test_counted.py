@@ -5,17 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit.adversary.knowledge import Knowledge
-from audit.joint.counted import counted_sums
-from audit.options import AuditOptions
-from audit.people.forest import forest_of
-from audit.people.population import build_population
-from audit.reading import Undetermined
-from audit.run import run
-from ppdm_models.records.read_table import table_of
-from ppdm_models.tree.predicate import CategoryTest
-from ppdm_models.tree.tree import Node, Quality, Tree
 from tests.kit.forests import FEATURES, by_sex, forest, stump
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.joint.counted import counted_sums
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.people.forest import forest_of
+from treewarden.audit.people.population import build_population
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.run import run
+from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tree.predicate import CategoryTest
+from treewarden.ppdm_models.tree.tree import Node, Quality, Tree
 
 AGES, SEX = [20, 20, 60, 60], list("FMFM")
 

@@ -4,17 +4,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from audit.inverters import LeafSums, leaf_sums
-from audit.joint.cells import cells_of
-from audit.joint.feedback import narrower
-from audit.joint.together import joined_of
-from audit.people.forest import forest_of
-from audit.people.population import build_population
-from audit.worlds.clock import clock
-from ppdm_models.files.load import open_model
 from tests.audit.inverters.test_cut_lightgbm import read_case, written
 from tests.kit.grown_models import FOLDER, truth
+from treewarden.audit.inverters import LeafSums, leaf_sums
+from treewarden.audit.joint.cells import cells_of
+from treewarden.audit.joint.feedback import narrower
+from treewarden.audit.joint.together import joined_of
+from treewarden.audit.people.forest import forest_of
+from treewarden.audit.people.population import build_population
+from treewarden.audit.worlds.clock import clock
 from treewarden.jobs.inputs import read
+from treewarden.ppdm_models.files.load import open_model
 
 STOPS = np.array([[1, 1, 2, 2], [1, 2, 1, 2]])
 

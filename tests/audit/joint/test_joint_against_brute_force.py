@@ -8,16 +8,16 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import LinearConstraint, minimize
 
-from audit.joint.certificate import is_small, tightened, whole
-from audit.joint.counts import counts_of
-from audit.joint.estimate import estimate
-from audit.joint.propagation import by_leaves, propagate, settled
-from audit.joint.reason import reason
-from audit.joint.result import Guess
-from audit.joint.search import one_off
-from audit.worlds.clock import FOREVER
 from tests.judges.rows_by_hand import entropy, rows_of, some_rows, tables
 from tests.kit.tiers import examples
+from treewarden.audit.joint.certificate import is_small, tightened, whole
+from treewarden.audit.joint.counts import counts_of
+from treewarden.audit.joint.estimate import estimate
+from treewarden.audit.joint.propagation import by_leaves, propagate, settled
+from treewarden.audit.joint.reason import reason
+from treewarden.audit.joint.result import Guess
+from treewarden.audit.joint.search import one_off
+from treewarden.audit.worlds.clock import FOREVER
 
 SLOW = settings(
     max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow]

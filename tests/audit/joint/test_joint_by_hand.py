@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from audit.joint.certificate import tightened
-from audit.joint.counts import by_class, counts_of
-from audit.joint.propagation import by_leaves, propagate
-from audit.joint.reason import DECIDED, reason
-from audit.joint.result import How
-from audit.worlds.clock import FOREVER, Clock, clock
 from tests.judges.rows_by_hand import rows_of
+from treewarden.audit.joint.certificate import tightened
+from treewarden.audit.joint.counts import by_class, counts_of
+from treewarden.audit.joint.propagation import by_leaves, propagate
+from treewarden.audit.joint.reason import DECIDED, reason
+from treewarden.audit.joint.result import How
+from treewarden.audit.worlds.clock import FOREVER, Clock, clock
 
 FOUR = ("ab cd", "ac bd")
 FIVE = ("ab cde", "ac bde", "ad bce")

@@ -6,16 +6,16 @@ import random
 import numpy as np
 import pytest
 
-from audit.joint.profiles import worlds_of
-from audit.joint.releases import Held, join_releases
-from audit.people.forest import forest_of
-from audit.people.population import build_population
-from audit.people.shared import shared_people
-from audit.reading import Undetermined
-from audit.worlds.clock import clock
-from ppdm_models.files.load import open_model
-from ppdm_models.records.read_table import read_table_bytes
 from tests.kit.releases import a_table, a_tree
+from treewarden.audit.joint.profiles import worlds_of
+from treewarden.audit.joint.releases import Held, join_releases
+from treewarden.audit.people.forest import forest_of
+from treewarden.audit.people.population import build_population
+from treewarden.audit.people.shared import shared_people
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.worlds.clock import clock
+from treewarden.ppdm_models.files.load import open_model
+from treewarden.ppdm_models.records.read_table import read_table_bytes
 
 PLACES = "abcdef"
 

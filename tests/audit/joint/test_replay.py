@@ -6,32 +6,32 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit.adversary.knowledge import Knowledge, RowOrder
-from audit.inverters import LeafSums
-from audit.joint.cells import Release, cells_of, class_by_leaf, rows_of
-from audit.joint.drawn import drawn_sums
-from audit.joint.profiles import in_trees, worlds_of
-from audit.joint.reason import reason
-from audit.joint.replay import bits, replays
-from audit.joint.together import Joined
-from audit.joint.units import Units, by_profile
-from audit.options import AuditOptions
-from audit.people.forest import forest_of
-from audit.people.population import Population, build_population
-from audit.reading import Interval, Undetermined
-from audit.run import run
-from audit.worlds.clock import FOREVER
-from audit.worlds.result import Worlds
-from policies.judging.judge import judge
-from policies.pack import load_pack
-from policies.verdict import Verdict
-from ppdm_models.formats.skops_file import FORMAT as SKOPS
-from ppdm_models.records.read_table import table_of
-from ppdm_models.tree.ensemble import Combination, Ensemble, Member
-from ppdm_models.tree.predicate import NumericTest
-from ppdm_models.tree.tree import Feature, Node, Quality, Tree
 from tests.kit.grown_models import FOLDER
+from treewarden.audit.adversary.knowledge import Knowledge, RowOrder
+from treewarden.audit.inverters import LeafSums
+from treewarden.audit.joint.cells import Release, cells_of, class_by_leaf, rows_of
+from treewarden.audit.joint.drawn import drawn_sums
+from treewarden.audit.joint.profiles import in_trees, worlds_of
+from treewarden.audit.joint.reason import reason
+from treewarden.audit.joint.replay import bits, replays
+from treewarden.audit.joint.together import Joined
+from treewarden.audit.joint.units import Units, by_profile
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.people.forest import forest_of
+from treewarden.audit.people.population import Population, build_population
+from treewarden.audit.reading import Interval, Undetermined
+from treewarden.audit.run import run
+from treewarden.audit.worlds.clock import FOREVER
+from treewarden.audit.worlds.result import Worlds
 from treewarden.jobs.inputs import opened, read
+from treewarden.policies.judging.judge import judge
+from treewarden.policies.pack import load_pack
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.formats.skops_file import FORMAT as SKOPS
+from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member
+from treewarden.ppdm_models.tree.predicate import NumericTest
+from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Tree
 
 QUICK = AuditOptions(worlds_budget=5.0)
 UNKNOWN = Knowledge(row_order=RowOrder.UNKNOWN)

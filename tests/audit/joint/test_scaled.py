@@ -6,13 +6,13 @@ from itertools import product
 import numpy as np
 import pytest
 
-from audit.inverters import Added
-from audit.joint.counts import counts_of
-from audit.joint.reason import reason
-from audit.joint.scaled import scaled_of
-from audit.joint.together import OTHER_LABELS, problem_with
-from audit.worlds.clock import clock
 from tests.judges.rows_by_hand import rows_of
+from treewarden.audit.inverters import Added
+from treewarden.audit.joint.counts import counts_of
+from treewarden.audit.joint.reason import reason
+from treewarden.audit.joint.scaled import scaled_of
+from treewarden.audit.joint.together import OTHER_LABELS, problem_with
+from treewarden.audit.worlds.clock import clock
 
 pytest.importorskip("ortools", reason="looks for other tables")
 

@@ -5,18 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit.adversary.knowledge import Knowledge
-from audit.joint import together
-from audit.joint.found import Together
-from audit.measures import call
-from audit.options import AuditOptions
-from audit.people.population import build_population
-from audit.reading import Undetermined
-from audit.run import run
-from ppdm_models.errors import KnowledgeError
-from ppdm_models.tree.growth import Source
 from tests.kit.grown_models import FOLDER
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.joint import together
+from treewarden.audit.joint.found import Together
+from treewarden.audit.measures import call
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.people.population import build_population
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.run import run
 from treewarden.jobs.inputs import opened, read
+from treewarden.ppdm_models.errors import KnowledgeError
+from treewarden.ppdm_models.tree.growth import Source
 
 QUICK = AuditOptions(worlds_budget=5.0)
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit.evidence import NOT_RUN
-from audit.people.population import Population
-from audit.reading import Interval
-from ppdm_models.tree.column import CategoricalColumn
 from tests.kit.small_audits import evidence_of, flat_tree, only_world, people_of, read
+from treewarden.audit.evidence import NOT_RUN
+from treewarden.audit.people.population import Population
+from treewarden.audit.reading import Interval
+from treewarden.ppdm_models.tree.column import CategoricalColumn
 
 
 def small(evidence, size):

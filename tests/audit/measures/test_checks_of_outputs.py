@@ -6,16 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.adversary.knowledge import Knowledge
-from audit.measures import MeasureCall
-from audit.people.population import build_population
-from audit.reading import Undetermined, exactly
-from audit.run import run
-from policies.judging.judge import judge
-from policies.verdict import Verdict
-from ppdm_models.records.read_table import table_of
-from ppdm_models.tree.ensemble import Member, Other
-from ppdm_models.tree.tree import Task
 from tests.kit.forests import forest, stump
 from tests.kit.small_audits import (
     audit_of,
@@ -26,6 +16,16 @@ from tests.kit.small_audits import (
     people_of,
     read,
 )
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.measures import MeasureCall
+from treewarden.audit.people.population import build_population
+from treewarden.audit.reading import Undetermined, exactly
+from treewarden.audit.run import run
+from treewarden.policies.judging.judge import judge
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tree.ensemble import Member, Other
+from treewarden.ppdm_models.tree.tree import Task
 
 counts_of_leaves = st.integers(2, 4).flatmap(
     lambda m: st.lists(

@@ -5,12 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit.estimate.posterior import certain
-from audit.evidence import NO_NUMBER, NOT_RUN
-from audit.measures import Source, of_models
-from audit.reading import Interval, Undetermined
-from ppdm_models.tree.leaks import Leak, LeakKind
-from ppdm_models.tree.tree import Task
 from tests.kit.small_audits import (
     NO_TRUTH,
     bounds,
@@ -20,6 +14,12 @@ from tests.kit.small_audits import (
     people_of,
     read,
 )
+from treewarden.audit.estimate.posterior import certain
+from treewarden.audit.evidence import NO_NUMBER, NOT_RUN
+from treewarden.audit.measures import Source, of_models
+from treewarden.audit.reading import Interval, Undetermined
+from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.tree.tree import Task
 
 MEASURES = of_models()
 TREE = flat_tree([[14, 6, 0], [3, 3, 4]])

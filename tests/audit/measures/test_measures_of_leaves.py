@@ -7,9 +7,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from audit.reading import Interval, Undetermined
-from ppdm_models.tree.tree import Quality
 from tests.kit.small_audits import evidence_of, flat_tree, read
+from treewarden.audit.reading import Interval, Undetermined
+from treewarden.ppdm_models.tree.tree import Quality
 
 counts_of_leaves = st.integers(2, 5).flatmap(
     lambda m: st.lists(

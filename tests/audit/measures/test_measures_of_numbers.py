@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit.measures import measures
-from audit.reading import Interval, Undetermined
-from audit.values.found import ValueBounds
 from tests.kit.small_audits import evidence_of, flat_tree, read
+from treewarden.audit.measures import measures
+from treewarden.audit.reading import Interval, Undetermined
+from treewarden.audit.values.found import ValueBounds
 
 TREE = flat_tree([[14, 6, 0], [3, 3, 4]])
 

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from audit.estimate.posterior import certain
-from audit.people.population import Population
-from audit.reading import Interval
-from ppdm_models.tree.column import CategoricalColumn
 from tests.kit.small_audits import bounds, evidence_of, flat_tree, read
+from treewarden.audit.estimate.posterior import certain
+from treewarden.audit.people.population import Population
+from treewarden.audit.reading import Interval
+from treewarden.ppdm_models.tree.column import CategoricalColumn
 
 # Example 1 of Zhu & Du (2010): three leaves by age; q2 and q3 share the last one.
 EXAMPLE = flat_tree([[2, 0], [1, 1], [0, 2]], classes=("<=50K", ">50K"))

@@ -11,18 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from audit.adversary.knowledge import Knowledge
-from audit.measures import measures
-from audit.people.population import build_population
-from audit.reading import Interval, Undetermined
-from audit.result import MeasureCall
-from audit.run import run
-from policies.judging.groups import Clauses
-from policies.remedies import NoProposal, remedies
-from policies.remedies._pruning import merging
-from ppdm_models.records.read_table import table_of
-from ppdm_models.records.routing import route
-from ppdm_models.tpp.groups import grouped
 from tests.audit.weighed_trees import people_of as people_with_weights
 from tests.audit.weighed_trees import weighed_tree
 from tests.kit.forests import forest, stump
@@ -36,6 +24,18 @@ from tests.kit.small_audits import (
     read,
 )
 from tests.ppdm_models.tpp.tpp_strategies import categories, numbers
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.measures import measures
+from treewarden.audit.people.population import build_population
+from treewarden.audit.reading import Interval, Undetermined
+from treewarden.audit.result import MeasureCall
+from treewarden.audit.run import run
+from treewarden.policies.judging.groups import Clauses
+from treewarden.policies.remedies import NoProposal, remedies
+from treewarden.policies.remedies._pruning import merging
+from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.tpp.groups import grouped
 
 NAMES = ("t_closeness", "delta_disclosure")
 counts_of_leaves = st.integers(2, 4).flatmap(

@@ -10,16 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.adversary.knowledge import Knowledge
-from audit.estimate.posterior import certain
-from audit.evidence import NOT_RUN
-from audit.measures import call
-from audit.people.population import Population, build_population
-from audit.people.weights import Weights
-from audit.reading import Interval, Undetermined
-from audit.run import run
-from ppdm_models.records.read_table import table_of
-from ppdm_models.tree.column import CategoricalColumn
 from tests.kit.cases import multiway_case
 from tests.kit.forests import by_sex, forest
 from tests.kit.small_audits import (
@@ -31,6 +21,16 @@ from tests.kit.small_audits import (
     people_of,
     read,
 )
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.estimate.posterior import certain
+from treewarden.audit.evidence import NOT_RUN
+from treewarden.audit.measures import call
+from treewarden.audit.people.population import Population, build_population
+from treewarden.audit.people.weights import Weights
+from treewarden.audit.reading import Interval, Undetermined
+from treewarden.audit.run import run
+from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tree.column import CategoricalColumn
 
 AT_LEAVES = Knowledge(leaf="counts", split="none")
 TWO = ("no", "yes")

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from audit.measures import Measure, measures
-from audit.reading import Interval, Undetermined
 from tests.kit.small_audits import evidence_of, flat_tree, only_world, people_of
+from treewarden.audit.measures import Measure, measures
+from treewarden.audit.reading import Interval, Undetermined
 
 SUMS = {"certain_disclosure", "excluded_values"}
 """Counts of people: the reading is the sum over the profiles. Of all others it is the worst place."""

@@ -5,13 +5,13 @@ from itertools import product
 
 import numpy as np
 
-from audit.people.population import build_population
-from ppdm_models.records.read_table import table_of
-from ppdm_models.records.routing import route
-from ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from ppdm_models.tree.predicate import CategoryTest, NumericTest
-from ppdm_models.tree.tree import Criterion, Feature, Missing, Node, NoTrueChild, Tree
 from tests.kit.cases import multiway_tree, random_table
+from treewarden.audit.people.population import build_population
+from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest
+from treewarden.ppdm_models.tree.tree import Criterion, Feature, Missing, Node, NoTrueChild, Tree
 
 
 def of_categories(seed, records, features=3, values=2, min_records=1):

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from audit.partial.learned import proofs, shares
-from audit.partial.scaling import spread
 from tests.judges import partial_cases
+from treewarden.audit.partial.learned import proofs, shares
+from treewarden.audit.partial.scaling import spread
 
 
 class Small:

@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
-from audit.adversary.knowledge import Knowledge, SplitLevel
-from audit.partial.dependencies import Codes, closed, indicators
-from audit.partial.ground import Ground
-from audit.partial.seen import seen_by
-from audit.people.population import Population, build_population
-from audit.reading import Undetermined
-from audit.worlds.clock import clock
-from ppdm_models.learn.id3 import grow_id3
-from ppdm_models.records.read_table import table_of
-from ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from ppdm_models.tree.tree import Feature
+from treewarden.audit.adversary.knowledge import Knowledge, SplitLevel
+from treewarden.audit.partial.dependencies import Codes, closed, indicators
+from treewarden.audit.partial.ground import Ground
+from treewarden.audit.partial.seen import seen_by
+from treewarden.audit.people.population import Population, build_population
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.worlds.clock import clock
+from treewarden.ppdm_models.learn.id3 import grow_id3
+from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from treewarden.ppdm_models.tree.tree import Feature
 
 NO_TRUTH = Undetermined("not asked")
 

@@ -4,21 +4,20 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-import audit.partial.seen
-import audit.partial.with_outcome
-from audit.adversary.knowledge import Knowledge, SplitLevel
-from audit.ipopt.doors import door
-from audit.ipopt.loaded import load_model
-from audit.ipopt.modelling import pyo
-from audit.ipopt.status import Status
-from audit.partial.enforced import enforced
-from audit.partial.ground import Ground
-from audit.partial.seen import seen_by
-from audit.people.population import build_population
-from audit.worlds.clock import clock
-from ppdm_models.codecs.sklearn.fitted import from_sklearn
-from ppdm_models.records.read_table import table_of
 from tests.kit.tiers import cases
+from treewarden.audit.adversary.knowledge import Knowledge, SplitLevel
+from treewarden.audit.ipopt.doors import door
+from treewarden.audit.ipopt.loaded import load_model
+from treewarden.audit.ipopt.modelling import pyo
+from treewarden.audit.ipopt.status import Status
+from treewarden.audit.partial import seen, with_outcome
+from treewarden.audit.partial.enforced import enforced
+from treewarden.audit.partial.ground import Ground
+from treewarden.audit.partial.seen import seen_by
+from treewarden.audit.people.population import build_population
+from treewarden.audit.worlds.clock import clock
+from treewarden.ppdm_models.codecs.sklearn.fitted import from_sklearn
+from treewarden.ppdm_models.records.read_table import table_of
 
 NAMES = ("age", "zip", "lab", "dose")
 
@@ -62,7 +61,7 @@ DRAWN = pytest.mark.parametrize(
 
 @DRAWN
 def test_the_estimate_under_split_rows_is_that_of_the_exact_problem(criterion, draws, monkeypatch):
-    asked = noted(monkeypatch, audit.partial.seen)
+    asked = noted(monkeypatch, seen)
     knowledge = Knowledge(split=SplitLevel(criterion), min_leaf=1)
     for seed in range(draws):
         tree, population = grown(seed, criterion)
@@ -75,7 +74,7 @@ def test_the_estimate_under_split_rows_is_that_of_the_exact_problem(criterion, d
 def test_so_it_is_where_a_column_says_what_is_predicted_of_some_people(
     criterion, draws, monkeypatch
 ):
-    asked = noted(monkeypatch, audit.partial.with_outcome)
+    asked = noted(monkeypatch, with_outcome)
     knowledge = Knowledge(split=SplitLevel(criterion), min_leaf=1)
     for seed in range(draws):
         tree, population = grown(seed, criterion, told=40)

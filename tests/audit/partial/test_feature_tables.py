@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from audit.adversary.knowledge import Knowledge, SplitLevel
-from audit.partial import secret as columns
-from audit.partial.feature import secret_seen_by
-from audit.partial.ground import Ground
-from audit.worlds.clock import clock
-from ppdm_models.errors import KnowledgeError
 from tests.audit.partial.features import every_table, of_categories, of_numbers, scaled_estimate
 from tests.kit.tiers import seeds
+from treewarden.audit.adversary.knowledge import Knowledge, SplitLevel
+from treewarden.audit.partial import secret as columns
+from treewarden.audit.partial.feature import secret_seen_by
+from treewarden.audit.partial.ground import Ground
+from treewarden.audit.worlds.clock import clock
+from treewarden.ppdm_models.errors import KnowledgeError
 
 NO_SPLITS = Knowledge(split=SplitLevel.NONE)
 

@@ -6,20 +6,20 @@ from itertools import product
 import numpy as np
 import pytest
 
-from audit.adversary.knowledge import Knowledge
-from audit.partial.forest_secret import NOT_TOGETHER, secret_seen_in_forest
-from audit.partial.secret import secret_of
-from audit.people.forest import forest_of
-from audit.people.population import build_population
-from audit.reading import Undetermined
-from audit.worlds.clock import FOREVER
-from audit.worlds.result import Worlds
-from ppdm_models.learn.id3 import grow_id3
-from ppdm_models.records.routing import route
-from ppdm_models.tree.column import CategoricalColumn
-from ppdm_models.tree.ensemble import Combination, Ensemble, Member
-from ppdm_models.tree.tree import Criterion, Feature, Quality
 from tests.kit.cases import random_table
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.partial.forest_secret import NOT_TOGETHER, secret_seen_in_forest
+from treewarden.audit.partial.secret import secret_of
+from treewarden.audit.people.forest import forest_of
+from treewarden.audit.people.population import build_population
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.worlds.clock import FOREVER
+from treewarden.audit.worlds.result import Worlds
+from treewarden.ppdm_models.learn.id3 import grow_id3
+from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.tree.column import CategoricalColumn
+from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member
+from treewarden.ppdm_models.tree.tree import Criterion, Feature, Quality
 
 
 def small_forest(seed, records, values=2, trees=2):

@@ -9,17 +9,17 @@ import casadi
 import numpy as np
 import pytest
 
-from audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel
-from audit.partial.class_rows import NOT_USED
-from audit.partial.feature import secret_seen_by
-from audit.partial.ground import Ground
-from audit.partial.leaf_table import leaf_table
-from audit.partial.secret import secret_of
-from audit.people.merged import merged
-from audit.worlds.clock import clock
-from ppdm_models.records.routing import route
 from tests.judges.partial_cases import every_value, fitting, tree_and_people
 from tests.kit.tiers import seeds
+from treewarden.audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel
+from treewarden.audit.partial.class_rows import NOT_USED
+from treewarden.audit.partial.feature import secret_seen_by
+from treewarden.audit.partial.ground import Ground
+from treewarden.audit.partial.leaf_table import leaf_table
+from treewarden.audit.partial.secret import secret_of
+from treewarden.audit.people.merged import merged
+from treewarden.audit.worlds.clock import clock
+from treewarden.ppdm_models.records.routing import route
 
 ROOM = 1e-6
 UNCOUNTED = (LeafLevel.LABELS, LeafLevel.RATES, LeafLevel.AS_PUBLISHED)

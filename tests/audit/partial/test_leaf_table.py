@@ -6,12 +6,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from audit.adversary.knowledge import Knowledge, SplitLevel
-from audit.estimate.estimate import estimate
-from audit.partial.leaf_table import leaf_table
-from audit.worlds.clock import clock
-from audit.worlds.doubts import reason_in_doubt
 from tests.audit.partial.test_splits import by_age
+from treewarden.audit.adversary.knowledge import Knowledge, SplitLevel
+from treewarden.audit.estimate.estimate import estimate
+from treewarden.audit.partial.leaf_table import leaf_table
+from treewarden.audit.worlds.clock import clock
+from treewarden.audit.worlds.doubts import reason_in_doubt
 
 FIELDS = ("low", "high", "certain", "excluded", "reached_low", "reached_high", "open_exclusions")
 

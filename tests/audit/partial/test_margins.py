@@ -1,15 +1,17 @@
 """Tables of greatest entropy under linear rows: Newton's method on the dual, and IPOPT where that gives up."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 from scipy import sparse
 from threadpoolctl import threadpool_info
 
-from audit.partial import multipliers
-from audit.partial.allowance import Allowance
-from audit.partial.by_ipopt import by_ipopt
-from audit.partial.margins import MOST_GAP, Margins
-from audit.partial.rows import Slopes, cells_of, rows_over
+from treewarden.audit.partial import multipliers
+from treewarden.audit.partial.allowance import Allowance
+from treewarden.audit.partial.by_ipopt import by_ipopt
+from treewarden.audit.partial.margins import MOST_GAP, Margins
+from treewarden.audit.partial.rows import Slopes, cells_of, rows_over
 
 
 def of_groups(supply, demand):
@@ -95,7 +97,9 @@ def test_a_step_that_is_not_found_is_left_to_ipopt(monkeypatch):
     def endless(*_):
         raise RuntimeError("Maximum number of iterations reached.")
 
-    monkeypatch.setattr("audit.partial.multipliers.optimize.nnls", endless)
+    monkeypatch.setattr(
+        import_module("treewarden.audit.partial.multipliers").optimize, "nnls", endless
+    )
     found = margins.under([rows], np.zeros(0), Allowance(1e9))
     assert found.table.toarray() == pytest.approx(wanted.table.toarray(), abs=1e-4)
     assert found.multipliers[2:] == pytest.approx(wanted.multipliers[2:], abs=1e-3)
@@ -105,7 +109,7 @@ def test_rows_that_speak_of_too_much_are_not_put_in(monkeypatch):
     margins = of_groups([3.0, 4.0], [2.0, 5.0])
     rows = [rows_of([[[1, 0], [0, 0]]], [1.5]), rows_of([[[0, 0], [1, 0]]], [0.1])]
     assert margins.under(rows, np.zeros(0), Allowance(1e9)) is not None
-    monkeypatch.setattr("audit.partial.rows.MOST_SPOKEN", 1)
+    monkeypatch.setattr(import_module("treewarden.audit.partial.rows"), "MOST_SPOKEN", 1)
     assert margins.under(rows, np.zeros(0), Allowance(1e9)) is None
 
 

@@ -5,24 +5,24 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel
-from audit.partial.allowance import Allowance
-from audit.partial.ground import Ground
-from audit.partial.leaf_table import leaf_table
-from audit.partial.reach import reach
-from audit.partial.saying import OPEN
-from audit.partial.seen import seen_by
-from audit.partial.walk import branches, knower
-from audit.partial.with_outcome import with_outcome
-from audit.people.members import members
-from audit.people.merged import merged
-from audit.people.population import build_population
-from audit.worlds.clock import clock
-from ppdm_models.records.read_table import table_of
-from ppdm_models.tree.predicate import Always, CategoryTest, NumericTest
-from ppdm_models.tree.tree import Feature, Node, Quality, Tree
 from tests.audit.partial.test_feature import asked
 from tests.judges.partial_cases import every_table, tree_and_people
+from treewarden.audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel
+from treewarden.audit.partial.allowance import Allowance
+from treewarden.audit.partial.ground import Ground
+from treewarden.audit.partial.leaf_table import leaf_table
+from treewarden.audit.partial.reach import reach
+from treewarden.audit.partial.saying import OPEN
+from treewarden.audit.partial.seen import seen_by
+from treewarden.audit.partial.walk import branches, knower
+from treewarden.audit.partial.with_outcome import with_outcome
+from treewarden.audit.people.members import members
+from treewarden.audit.people.merged import merged
+from treewarden.audit.people.population import build_population
+from treewarden.audit.worlds.clock import clock
+from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tree.predicate import Always, CategoryTest, NumericTest
+from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Tree
 
 NO_SPLITS = Knowledge(split=SplitLevel.NONE)
 

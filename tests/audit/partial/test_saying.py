@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from audit.people.population import build_population
-from ppdm_models.records.read_table import table_of
-from ppdm_models.tree.predicate import Always, CategoryTest
-from ppdm_models.tree.tree import Feature, Node, Quality, Tree
 from tests.audit.partial.test_feature import asked
+from treewarden.audit.people.population import build_population
+from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tree.predicate import Always, CategoryTest
+from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Tree
 
 
 def split(name, values, left, columns):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from audit.partial import scaling
-from audit.partial.network import network
-from audit.partial.scaling import GAP, spread, weighed
+from treewarden.audit.partial import scaling
+from treewarden.audit.partial.network import network
+from treewarden.audit.partial.scaling import GAP, spread, weighed
 
 
 def drawn(seed, size, share):

@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel
-from audit.partial.allowance import Effort
-from audit.partial.ground import Ground
-from audit.partial.seen import NO_SIZES, SPLITS_NOT_USED, WEIGHED, seen_by
-from audit.people.population import build_population
-from audit.worlds.clock import clock
-from ppdm_models.tree.tree import Criterion, Quality
 from tests.judges.partial_cases import every_table
 from tests.kit.cases import multiway_tree, random_table
+from treewarden.audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel
+from treewarden.audit.partial.allowance import Effort
+from treewarden.audit.partial.ground import Ground
+from treewarden.audit.partial.seen import NO_SIZES, SPLITS_NOT_USED, WEIGHED, seen_by
+from treewarden.audit.people.population import build_population
+from treewarden.audit.worlds.clock import clock
+from treewarden.ppdm_models.tree.tree import Criterion, Quality
 
 NO_SPLITS = Knowledge(split=SplitLevel.NONE)
 

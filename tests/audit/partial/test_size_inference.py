@@ -8,8 +8,11 @@ import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from audit.partial.secret import secret_of
-from audit.partial.size_inference import (
+from tests.audit.partial.features import NUMBERS, of_categories, of_numbers
+from tests.kit.places import DATA
+from treewarden.api.asking import model_input
+from treewarden.audit.partial.secret import secret_of
+from treewarden.audit.partial.size_inference import (
     DRAWN,
     NO_SIZES,
     WEIGHED,
@@ -18,21 +21,18 @@ from audit.partial.size_inference import (
     infer_from_sizes,
     published_sizes,
 )
-from audit.partial.size_secret import secret_seen_by_sizes
-from audit.people.forest import forest_of
-from audit.people.merged import merged
-from audit.people.population import build_population
-from ppdm_models.errors import KnowledgeError
-from ppdm_models.files.load import open_model
-from ppdm_models.records.branching import FEWEST_NODES
-from ppdm_models.records.read_table import read_table, table_of
-from ppdm_models.records.routing import route
-from ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from ppdm_models.tree.node_table import parents_of
-from ppdm_models.tree.tree import Quality
-from tests.audit.partial.features import NUMBERS, of_categories, of_numbers
-from tests.kit.places import DATA
-from treewarden.api.asking import model_input
+from treewarden.audit.partial.size_secret import secret_seen_by_sizes
+from treewarden.audit.people.forest import forest_of
+from treewarden.audit.people.merged import merged
+from treewarden.audit.people.population import build_population
+from treewarden.ppdm_models.errors import KnowledgeError
+from treewarden.ppdm_models.files.load import open_model
+from treewarden.ppdm_models.records.branching import FEWEST_NODES
+from treewarden.ppdm_models.records.read_table import read_table, table_of
+from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from treewarden.ppdm_models.tree.node_table import parents_of
+from treewarden.ppdm_models.tree.tree import Quality
 
 HIV = DATA / "forests" / "column-proved-by-a-leaf.pmml"
 

@@ -1,5 +1,6 @@
 """Candidate splits on known columns, held against an estimate: as a slow count of each candidate says."""
 
+from importlib import import_module
 from itertools import pairwise
 
 import numpy as np
@@ -7,21 +8,21 @@ import pytest
 from scipy import sparse
 from scipy.special import entr
 
-from audit.adversary.knowledge import Knowledge, SplitLevel
-from audit.options import AuditOptions
-from audit.partial.allowance import Effort
-from audit.partial.feature import secret_seen_by
-from audit.partial.ground import Ground
-from audit.partial.secret import secret_of
-from audit.partial.seen import seen_by
-from audit.partial.splits import Choice, Held, compared
-from audit.people.population import build_population
-from audit.worlds.clock import clock
-from ppdm_models.records.read_table import table_of
-from ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from ppdm_models.tree.impurity import Criterion, impurity_of
-from ppdm_models.tree.predicate import Always, NumericTest
-from ppdm_models.tree.tree import Feature, Node, Quality, Tree
+from treewarden.audit.adversary.knowledge import Knowledge, SplitLevel
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.partial.allowance import Effort
+from treewarden.audit.partial.feature import secret_seen_by
+from treewarden.audit.partial.ground import Ground
+from treewarden.audit.partial.secret import secret_of
+from treewarden.audit.partial.seen import seen_by
+from treewarden.audit.partial.splits import Choice, Held, compared
+from treewarden.audit.people.population import build_population
+from treewarden.audit.worlds.clock import clock
+from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from treewarden.ppdm_models.tree.impurity import Criterion, impurity_of
+from treewarden.ppdm_models.tree.predicate import Always, NumericTest
+from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Tree
 
 
 def binary_tree(rng):
@@ -60,7 +61,7 @@ def binary_tree(rng):
 @pytest.mark.parametrize("criterion", [Criterion.GINI, Criterion.ENTROPY])
 @pytest.mark.parametrize("seed", range(20))
 def test_each_candidate_is_counted_as_by_hand(monkeypatch, seed, criterion, least, at_once):
-    monkeypatch.setattr("audit.partial.splits.MOST_AT_ONCE", at_once)
+    monkeypatch.setattr(import_module("treewarden.audit.partial.splits"), "MOST_AT_ONCE", at_once)
     rng = np.random.default_rng(seed)
     tree, counts = binary_tree(rng)
     size = 7

@@ -5,19 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit.adversary.knowledge import Knowledge, SplitLevel
-from audit.facts.case import Case
-from audit.partial.ground import Ground
-from audit.partial.seen import seen_by
-from audit.partial.sure_splits import sure_splits
-from audit.people.members import members
-from audit.people.population import build_population
-from audit.reading import Undetermined
-from audit.worlds.clock import clock
-from ppdm_models.records.read_table import table_of
-from ppdm_models.tree.impurity import Criterion
-from ppdm_models.tree.predicate import Always, CategoryTest, NumericTest
-from ppdm_models.tree.tree import Feature, Learner, Node, Quality, Tool, Tree
+from treewarden.audit.adversary.knowledge import Knowledge, SplitLevel
+from treewarden.audit.facts.case import Case
+from treewarden.audit.partial.ground import Ground
+from treewarden.audit.partial.seen import seen_by
+from treewarden.audit.partial.sure_splits import sure_splits
+from treewarden.audit.people.members import members
+from treewarden.audit.people.population import build_population
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.worlds.clock import clock
+from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tree.impurity import Criterion
+from treewarden.ppdm_models.tree.predicate import Always, CategoryTest, NumericTest
+from treewarden.ppdm_models.tree.tree import Feature, Learner, Node, Quality, Tool, Tree
 
 GINI = Knowledge(split=SplitLevel.GINI)
 NONE = Knowledge(split=SplitLevel.NONE)

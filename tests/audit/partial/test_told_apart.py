@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from audit.partial.domains import told_apart
-from ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from ppdm_models.tree.predicate import Always, CategoryTest, NumericTest
-from ppdm_models.tree.tree import Feature, Node, Tree
+from treewarden.audit.partial.domains import told_apart
+from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from treewarden.ppdm_models.tree.predicate import Always, CategoryTest, NumericTest
+from treewarden.ppdm_models.tree.tree import Feature, Node, Tree
 
 
 def places(feature, column, *tests):

@@ -5,21 +5,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel
-from audit.partial.feature import secret_seen_by
-from audit.partial.ground import Ground
-from audit.partial.secret import secret_of
-from audit.partial.seen import NO_SIZES, SPLITS_NOT_USED, seen_by
-from audit.partial.unsized import SIZES_NOT_USED, SIZES_UNKNOWN
-from audit.people.population import build_population
-from audit.reading import Undetermined
-from audit.worlds.clock import clock
-from ppdm_models.records.read_table import table_of
-from ppdm_models.records.routing import route
-from ppdm_models.tree.column import CategoricalColumn
-from ppdm_models.tree.predicate import CategoryTest
-from ppdm_models.tree.tree import Feature, Node, Quality, Tree
 from tests.audit.partial.features import of_categories, of_numbers
+from treewarden.audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel
+from treewarden.audit.partial.feature import secret_seen_by
+from treewarden.audit.partial.ground import Ground
+from treewarden.audit.partial.secret import secret_of
+from treewarden.audit.partial.seen import NO_SIZES, SPLITS_NOT_USED, seen_by
+from treewarden.audit.partial.unsized import SIZES_NOT_USED, SIZES_UNKNOWN
+from treewarden.audit.people.population import build_population
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.worlds.clock import clock
+from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.tree.column import CategoricalColumn
+from treewarden.ppdm_models.tree.predicate import CategoryTest
+from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Tree
 
 NO_SPLITS = Knowledge(split=SplitLevel.NONE)
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from audit.adversary.declared import Declared
-from audit.partial.who import adversary_of, check_names
-from ppdm_models.errors import KnowledgeError
+from treewarden.audit.adversary.declared import Declared
+from treewarden.audit.partial.who import adversary_of, check_names
+from treewarden.ppdm_models.errors import KnowledgeError
 
 COLUMNS = ("age", "Sex", "zip_code", "income", "flu")
 

@@ -3,18 +3,18 @@
 import numpy as np
 import pytest
 
-from audit.adversaries import Asked, with_adversaries
-from audit.adversary.knowledge import Knowledge, knowledge_of
-from audit.estimate.report import SolverReport
-from audit.options import AuditOptions, Rows
-from audit.partial import whole_records
-from audit.partial.doubts import FACTS_NOT_USED
-from audit.partial.who import Adversary
-from audit.people.population import build_population
-from audit.run import run
-from audit.system.system import build_system
-from ppdm_models.tree.tree import Criterion
 from tests.kit.cases import NAMES, multiway_tree, random_table
+from treewarden.audit.adversaries import Asked, with_adversaries
+from treewarden.audit.adversary.knowledge import Knowledge, knowledge_of
+from treewarden.audit.estimate.report import SolverReport
+from treewarden.audit.options import AuditOptions, Rows
+from treewarden.audit.partial import whole_records
+from treewarden.audit.partial.doubts import FACTS_NOT_USED
+from treewarden.audit.partial.who import Adversary
+from treewarden.audit.people.population import build_population
+from treewarden.audit.run import run
+from treewarden.audit.system.system import build_system
+from treewarden.ppdm_models.tree.tree import Criterion
 
 SEEDS = (0, 1, 2, 3, 4, 5)
 

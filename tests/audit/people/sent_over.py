@@ -6,11 +6,11 @@ import threading
 
 import numpy as np
 
-from audit.people.population import build_population
-from audit.people.sending import sent
-from audit.solver.pool import WORKERS
-from ppdm_models.records.read_table import table_of
 from tests.kit.forests import by_sex, forest, stump
+from treewarden.audit.people.population import build_population
+from treewarden.audit.people.sending import sent
+from treewarden.audit.solver.pool import WORKERS
+from treewarden.ppdm_models.records.read_table import table_of
 
 TREES = [stump(float(age), "no", "yes") for age in range(20, 80, 3)] + [by_sex("no", "yes")]
 FOREST = forest(*TREES)

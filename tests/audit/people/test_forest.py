@@ -1,27 +1,28 @@
 """An ensemble in an audit: every tree is measured, draws are never people, and nothing joint is guessed."""
 
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pytest
 
-from audit.adversary.knowledge import Knowledge
-from audit.measures import MeasureCall
-from audit.people.forest import forest_of
-from audit.people.population import build_population
-from audit.reading import Interval, Undetermined
-from audit.run import run
-from policies.judging.judge import judge
-from policies.pack import calls, load_pack
-from policies.shipped import shipped_packs
-from policies.verdict import Verdict
-from ppdm_models.errors import TableError
-from ppdm_models.records.read_table import table_of
-from ppdm_models.tree.ensemble import Combination, Link, Member, with_trees
-from ppdm_models.tree.leaks import Leak, LeakKind
-from ppdm_models.tree.predicate import CategoryTest
-from ppdm_models.tree.tree import Quality, Task
 from tests.kit.forests import by_sex, forest, stump
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.measures import MeasureCall
+from treewarden.audit.people.forest import forest_of
+from treewarden.audit.people.population import build_population
+from treewarden.audit.reading import Interval, Undetermined
+from treewarden.audit.run import run
+from treewarden.policies.judging.judge import judge
+from treewarden.policies.pack import calls, load_pack
+from treewarden.policies.shipped import shipped_packs
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tree.ensemble import Combination, Link, Member, with_trees
+from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.tree.predicate import CategoryTest
+from treewarden.ppdm_models.tree.tree import Quality, Task
 
 AGES = [20, 25, 30, 35, 45, 45, 55, 60, 60, 80]
 SEX = list("FMFMFMFMFM")
@@ -131,7 +132,7 @@ def test_a_record_that_no_tree_takes_is_an_error():
 
 
 def test_more_places_than_memory_holds_are_refused(monkeypatch):
-    monkeypatch.setattr("audit.people.sending.MOST_STOPS", 19)
+    monkeypatch.setattr(import_module("treewarden.audit.people.sending"), "MOST_STOPS", 19)
     with pytest.raises(TableError, match="2 trees times 10 profiles"):
         audited(TWO)
 

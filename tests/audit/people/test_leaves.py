@@ -4,16 +4,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from audit.people.forest import forest_of
-from audit.people.leaves import described, leaves_of
-from audit.people.population import build_population
-from ppdm_models.records.read_table import table_of
-from ppdm_models.tree.ensemble import Member
-from ppdm_models.tree.predicate import CategoryTest
 from tests.audit.weighed_trees import people_of as people_with_weights
 from tests.audit.weighed_trees import weighed_tree
 from tests.kit.forests import forest, stump
 from tests.kit.small_audits import NO_TRUTH, deep_tree, people_of
+from treewarden.audit.people.forest import forest_of
+from treewarden.audit.people.leaves import described, leaves_of
+from treewarden.audit.people.population import build_population
+from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tree.ensemble import Member
+from treewarden.ppdm_models.tree.predicate import CategoryTest
 
 TREE = deep_tree([[[9, 1], [1, 0]], [[3, 4], [5, 5]]], ("a", "b"))
 TABLE = table_of(

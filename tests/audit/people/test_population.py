@@ -5,18 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit.adversary.knowledge import Knowledge
-from audit.options import AuditOptions
-from audit.people.population import build_population
-from audit.reading import Undetermined
-from audit.run import run
-from policies.judging.judge import judge
-from policies.pack import calls, load_pack
-from policies.verdict import Verdict
-from ppdm_models.errors import TableError
-from ppdm_models.records.read_table import table_of
-from ppdm_models.tree.predicate import CategoryTest, NumericTest
-from ppdm_models.tree.tree import Feature, Node, Quality, Task, Tree
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.people.population import build_population
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.run import run
+from treewarden.policies.judging.judge import judge
+from treewarden.policies.pack import calls, load_pack
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest
+from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Task, Tree
 
 AGE = Feature("age", numeric=True)
 SEX = Feature("sex", numeric=False, values=("F", "M"))

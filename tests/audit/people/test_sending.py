@@ -7,20 +7,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit.people import sending
-from audit.people.forest import forest_of
-from audit.people.sending import Batch, refused_profiles, sent
-from audit.people.standing import Crowd, crowd_of
-from audit.solver.parcel import Common
-from audit.solver.pool import Pool, Worker
-from ppdm_models.errors import TableError
-from ppdm_models.records.routing import route
-from ppdm_models.tree.column import NumericColumn
-from ppdm_models.tree.ensemble import Member
-from ppdm_models.tree.predicate import AnyOf, CategoryTest, NumericTest, Refusal
-from ppdm_models.tree.tree import Feature, Missing, Node, Quality, Tree
 from tests.audit.people.sent_over import FOREST, TREES, people, said, sent_by_others_too
 from tests.kit.forests import by_sex, forest, stump
+from treewarden.audit.people import sending
+from treewarden.audit.people.forest import forest_of
+from treewarden.audit.people.sending import Batch, refused_profiles, sent
+from treewarden.audit.people.standing import Crowd, crowd_of
+from treewarden.audit.solver.parcel import Common
+from treewarden.audit.solver.pool import Pool, Worker
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.tree.column import NumericColumn
+from treewarden.ppdm_models.tree.ensemble import Member
+from treewarden.ppdm_models.tree.predicate import AnyOf, CategoryTest, NumericTest, Refusal
+from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, Quality, Tree
 
 
 @pytest.fixture

@@ -5,17 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit.adversary.knowledge import Knowledge
-from audit.glance import glance_at_file
-from audit.people.said import said_of
-from audit.people.unheld import unheld_values, with_unheld
-from audit.reading import Undetermined
-from audit.run import run
-from ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from ppdm_models.tree.leaks import LeakKind
-from ppdm_models.tree.predicate import CategoryTest
-from ppdm_models.tree.tree import Feature
 from tests.kit.small_audits import flat_tree, people_of
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.glance import glance_at_file
+from treewarden.audit.people.said import said_of
+from treewarden.audit.people.unheld import unheld_values, with_unheld
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.run import run
+from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from treewarden.ppdm_models.tree.leaks import LeakKind
+from treewarden.ppdm_models.tree.predicate import CategoryTest
+from treewarden.ppdm_models.tree.tree import Feature
 
 RECORD = "30,m,Anna Schmidt,1961-03-04,HIV"
 HELD = ("p0", "p1")

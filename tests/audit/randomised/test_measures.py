@@ -5,11 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit.evidence import NOT_RANDOMISED
-from audit.measures import NO_MODEL, NoiseMeasure, call, measured, measured_of_noise, measures
-from audit.reading import Interval, Undetermined
 from tests.kit.randomised_cases import even, hidden, randomised, without_records
 from tests.kit.small_audits import evidence_of, flat_tree
+from treewarden.audit.evidence import NOT_RANDOMISED
+from treewarden.audit.measures import (
+    NO_MODEL,
+    NoiseMeasure,
+    call,
+    measured,
+    measured_of_noise,
+    measures,
+)
+from treewarden.audit.reading import Interval, Undetermined
 
 OF_NOISE = [name for name, each in measures().items() if isinstance(each, NoiseMeasure)]
 

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from audit.adversary.knowledge import Knowledge
-from audit.estimate.blocks import blocks
-from audit.estimate.reduce import Reduced
-from audit.estimate.search import Search
-from audit.estimate.violated import violated
-from audit.options import AuditOptions
-from audit.solver.block_solver import solve_task
-from audit.solver.canonical import canonical, restored
-from audit.solver.task import TRIES, Task
-from audit.system.system import build_system
 from tests.kit.cases import multiway_case
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.estimate.blocks import blocks
+from treewarden.audit.estimate.reduce import Reduced
+from treewarden.audit.estimate.search import Search
+from treewarden.audit.estimate.violated import violated
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.solver.block_solver import solve_task
+from treewarden.audit.solver.canonical import canonical, restored
+from treewarden.audit.solver.task import TRIES, Task
+from treewarden.audit.system.system import build_system
 
 
 def block(seed: int) -> Reduced:

@@ -9,21 +9,21 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.optimize import linprog
 
-from audit.adversary.knowledge import Knowledge
-from audit.estimate.blocks import blocks
-from audit.estimate.builder import ProgramBuilder
-from audit.estimate.search import Search
-from audit.estimate.solved import shares
-from audit.estimate.violated import violated
-from audit.options import AuditOptions
-from audit.people.population import build_population
-from audit.solver.curvature import weights
-from audit.system.system import build_system
-from ppdm_models.tree.tree import Criterion
 from tests.judges.estimate import direct
 from tests.judges.estimate.cases import sample
 from tests.judges.estimate.product import answer
 from tests.kit.cases import case_of, multiway_tree, random_table
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.estimate.blocks import blocks
+from treewarden.audit.estimate.builder import ProgramBuilder
+from treewarden.audit.estimate.search import Search
+from treewarden.audit.estimate.solved import shares
+from treewarden.audit.estimate.violated import violated
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.people.population import build_population
+from treewarden.audit.solver.curvature import weights
+from treewarden.audit.system.system import build_system
+from treewarden.ppdm_models.tree.tree import Criterion
 
 EMPTY = ProgramBuilder().program(Criterion.GINI)
 

@@ -1,15 +1,16 @@
 """The bound of a block: no point goes beyond it, whatever multipliers it is proved by."""
 
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pytest
 from scipy import sparse
 
-from audit.solver.block_solver import solve_task
-from audit.solver.curvature import weights
-from audit.solver.elastic import floor, is_overloaded
 from tests.kit.cases import curved_tasks
+from treewarden.audit.solver.block_solver import solve_task
+from treewarden.audit.solver.curvature import weights
+from treewarden.audit.solver.elastic import floor, is_overloaded
 
 OPEN = (12, 19, 43, 44, 51)
 """Seeds of cases with blocks that are below their bound."""
@@ -60,7 +61,9 @@ def test_weights_seen_from_a_point_prove_more_than_those_of_all_points(monkeypat
     tasks = curved_tasks(monkeypatch, "gini", OPEN, records=60)
     seen = [solve_task(task) for task in tasks]
     monkeypatch.setattr(
-        "audit.solver.elastic.weights", lambda program, chains, *_: weights(program, chains)
+        import_module("treewarden.audit.solver.elastic"),
+        "weights",
+        lambda program, chains, *_: weights(program, chains),
     )
     blind = [solve_task(task) for task in tasks]
     gaps = [sum(a.objective - a.floor for a in answers) for answers in (seen, blind)]
@@ -69,12 +72,16 @@ def test_weights_seen_from_a_point_prove_more_than_those_of_all_points(monkeypat
 
 def test_chains_that_were_taken_too_lightly_are_weighed_again(monkeypatch):
     again = []
-    monkeypatch.setattr("audit.solver.elastic.MARGIN", 0.7)
+    monkeypatch.setattr(import_module("treewarden.audit.solver.elastic"), "MARGIN", 0.7)
     for task in curved_tasks(monkeypatch, "gini", OPEN, records=60):
         once = solve_task(task)
-        monkeypatch.setattr("audit.solver.block_solver.is_overloaded", lambda *_: False)
+        monkeypatch.setattr(
+            import_module("treewarden.audit.solver.block_solver"), "is_overloaded", lambda *_: False
+        )
         never = solve_task(task)
-        monkeypatch.setattr("audit.solver.block_solver.is_overloaded", is_overloaded)
+        monkeypatch.setattr(
+            import_module("treewarden.audit.solver.block_solver"), "is_overloaded", is_overloaded
+        )
         assert never.floor <= never.objective + 1e-6
         assert once.floor <= once.objective + 1e-6
         again.append(once.iterations > never.iterations)

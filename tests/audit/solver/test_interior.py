@@ -1,20 +1,22 @@
 """What the linear rows force, judged by one linear program per variable."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 from scipy import sparse
 from scipy.optimize import linprog
 
-from audit.adversary.knowledge import Knowledge
-from audit.estimate.blocks import blocks
-from audit.estimate.search import Search
-from audit.ipopt.program import SMALLEST_MASS
-from audit.options import DEFAULT
-from audit.solver.block_solver import _from_inside, solve_task
-from audit.solver.interior import Interior, _independent, interior, is_inside
-from audit.solver.task import CONVEX_TRIES, Outcome, Task, no_answer
-from audit.system.system import build_system
 from tests.kit.cases import curved_tasks, multiway_case
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.estimate.blocks import blocks
+from treewarden.audit.estimate.search import Search
+from treewarden.audit.ipopt.program import SMALLEST_MASS
+from treewarden.audit.options import DEFAULT
+from treewarden.audit.solver.block_solver import _from_inside, solve_task
+from treewarden.audit.solver.interior import Interior, _independent, interior, is_inside
+from treewarden.audit.solver.task import CONVEX_TRIES, Outcome, Task, no_answer
+from treewarden.audit.system.system import build_system
 
 CASES = [(leaf, seed) for leaf in ("labels", "rates") for seed in range(8)]
 
@@ -100,7 +102,11 @@ def test_a_bound_on_the_rest_is_none_on_the_whole_where_a_pool_may_be_forced(mon
         values[0] += forced
         inner = Interior(task.program, free, values, kept)
         assert inner.is_bounding == (forced == 0.0)
-        monkeypatch.setattr("audit.solver.block_solver.interior", lambda _, inner=inner: inner)
+        monkeypatch.setattr(
+            import_module("treewarden.audit.solver.block_solver"),
+            "interior",
+            lambda _, inner=inner: inner,
+        )
         before = no_answer(task, Outcome.INFEASIBLE)
         floors.append(_from_inside(task, before).floor)
     assert np.isfinite(floors[0])

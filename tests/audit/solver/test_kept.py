@@ -11,22 +11,22 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from audit.adversary.knowledge import Knowledge
-from audit.estimate.blocks import blocks
-from audit.estimate.search import BEGINNING, Search
-from audit.ipopt.door import Solution
-from audit.ipopt.program import Program
-from audit.ipopt.status import Status
-from audit.options import AuditOptions
-from audit.solver.block_solver import solve_task
-from audit.solver.checks import holds
-from audit.solver.kept import keeping, key_of
-from audit.solver.parallel import solve_all
-from audit.solver.tape import Tape
-from audit.system.system import build_system
-from ppdm_models.errors import OutputError
-from ppdm_models.tree.tree import Criterion
 from tests.kit.cases import curved_tasks, multiway_case
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.estimate.blocks import blocks
+from treewarden.audit.estimate.search import BEGINNING, Search
+from treewarden.audit.ipopt.door import Solution
+from treewarden.audit.ipopt.program import Program
+from treewarden.audit.ipopt.status import Status
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.solver.block_solver import solve_task
+from treewarden.audit.solver.checks import holds
+from treewarden.audit.solver.kept import keeping, key_of
+from treewarden.audit.solver.parallel import solve_all
+from treewarden.audit.solver.tape import Tape
+from treewarden.audit.system.system import build_system
+from treewarden.ppdm_models.errors import OutputError
+from treewarden.ppdm_models.tree.tree import Criterion
 
 
 @pytest.fixture(scope="module")

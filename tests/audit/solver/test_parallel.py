@@ -11,27 +11,28 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 
 import numpy as np
 import pytest
 
-from audit import run
-from audit.adversary.knowledge import Knowledge
-from audit.estimate.blocks import blocks
-from audit.estimate.estimate import estimate
-from audit.estimate.search import BEGINNING, Search
-from audit.options import AuditOptions
-from audit.solver import parallel
-from audit.solver.block_solver import joined, solve_task
-from audit.solver.parallel import solve_all
-from audit.solver.parcel import done
-from audit.solver.pool import WORKERS, Pool, Worker
-from audit.solver.processes import Call, Line, Together
-from audit.solver.stream import each_done
-from audit.solver.task import Outcome, Task, no_answer
-from audit.system.system import build_system
-from ppdm_models.errors import SolverError
 from tests.kit.cases import curved_tasks, multiway_case
+from treewarden.audit import run
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.estimate.blocks import blocks
+from treewarden.audit.estimate.estimate import estimate
+from treewarden.audit.estimate.search import BEGINNING, Search
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.solver import parallel
+from treewarden.audit.solver.block_solver import joined, solve_task
+from treewarden.audit.solver.parallel import solve_all
+from treewarden.audit.solver.parcel import done
+from treewarden.audit.solver.pool import WORKERS, Pool, Worker
+from treewarden.audit.solver.processes import Call, Line, Together
+from treewarden.audit.solver.stream import each_done
+from treewarden.audit.solver.task import Outcome, Task, no_answer
+from treewarden.audit.system.system import build_system
+from treewarden.ppdm_models.errors import SolverError
 
 
 class _Recorder(Search):
@@ -78,7 +79,7 @@ def test_an_estimate_is_the_same_bytes_for_any_number_of_jobs(workers):
 
 
 def test_a_task_done_in_parts_has_the_answer_of_the_whole(monkeypatch):
-    monkeypatch.setattr("audit.solver.task.WORTH_HALVES", 0)
+    monkeypatch.setattr(import_module("treewarden.audit.solver.task"), "WORTH_HALVES", 0)
     for whole in [*curved_tasks(monkeypatch, "gini"), *curved_tasks(monkeypatch, "entropy")]:
         small, large = replace(whole, share=0.5), replace(whole, share=0.51)
         assert (len(small.parts(2)), len(large.parts(1))) == (1, 1)
@@ -92,7 +93,7 @@ def test_a_task_done_in_parts_has_the_answer_of_the_whole(monkeypatch):
 
 @pytest.mark.parametrize("failed", [0, 1])
 def test_where_a_part_fails_the_whole_is_solved(monkeypatch, failed):
-    monkeypatch.setattr("audit.solver.task.WORTH_HALVES", 0)
+    monkeypatch.setattr(import_module("treewarden.audit.solver.task"), "WORTH_HALVES", 0)
     whole = replace(curved_tasks(monkeypatch, "gini")[0], share=1.0)
     parts = [solve_task(part) for part in whole.parts(2)]
     parts[failed] = no_answer(whole, Outcome.NOT_CONVERGED)
@@ -220,7 +221,7 @@ def _by_others(asked, pool):
 
 
 def test_where_a_part_was_lost_the_whole_is_not_tried_in_this_process(monkeypatch):
-    monkeypatch.setattr("audit.solver.task.WORTH_HALVES", 0)
+    monkeypatch.setattr(import_module("treewarden.audit.solver.task"), "WORTH_HALVES", 0)
     whole = replace(curved_tasks(monkeypatch, "gini")[0], share=1.0)
     answers = [solve_task(whole), no_answer(whole, Outcome.LOST)]
     for parts in (answers, answers[::-1]):
@@ -290,7 +291,7 @@ def test_no_answer_is_never_accepted():
 
 def test_workers_end_with_their_parent():
     code = (
-        "from audit.solver.pool import Worker\n"
+        "from treewarden.audit.solver.pool import Worker\n"
         "worker = Worker()\n"
         "print(worker.process.pid, flush=True)\n"
         "import os; os._exit(0)\n"

@@ -5,9 +5,9 @@ from functools import partial
 
 import pytest
 
-from audit.solver import parcel
-from audit.solver.parcel import Common, packed, unpacked
-from audit.solver.pool import Worker
+from treewarden.audit.solver import parcel
+from treewarden.audit.solver.parcel import Common, packed, unpacked
+from treewarden.audit.solver.pool import Worker
 
 
 @pytest.fixture

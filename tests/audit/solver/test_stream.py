@@ -7,10 +7,10 @@ from functools import partial
 
 import pytest
 
-from audit.solver.pool import Pool
-from audit.solver.stream import each_done
-from policies.pack import load_pack
-from ppdm_models.errors import PolicyError, SolverError
+from treewarden.audit.solver.pool import Pool
+from treewarden.audit.solver.stream import each_done
+from treewarden.policies.pack import load_pack
+from treewarden.ppdm_models.errors import PolicyError, SolverError
 
 
 def forever():

@@ -2,14 +2,14 @@
 
 import pytest
 
-from audit.adversary.knowledge import Knowledge, Statement
-from audit.people.population import Population
-from audit.reading import Undetermined
-from audit.run import run
-from audit.system.conflict import conflict
-from audit.system.system import System, build_system
-from ppdm_models.errors import KnowledgeError
 from tests.kit.cases import case_of, multiway_case
+from treewarden.audit.adversary.knowledge import Knowledge, Statement
+from treewarden.audit.people.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.run import run
+from treewarden.audit.system.conflict import conflict
+from treewarden.audit.system.system import System, build_system
+from treewarden.ppdm_models.errors import KnowledgeError
 
 
 def without_truth(*says: str, leaf: str = "labels") -> System:

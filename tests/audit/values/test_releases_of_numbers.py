@@ -8,17 +8,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit.people.forest import forest_of
-from audit.people.population import build_population
-from audit.people.shared import shared_people
-from audit.reading import Undetermined
-from audit.values import together
-from audit.values.means import mean_sums
-from audit.values.releases import OTHER_STEPS, HeldNumbers, join_numbers
-from audit.worlds.clock import clock
-from ppdm_models.errors import TreewardenError
-from ppdm_models.files.load import open_model
-from ppdm_models.records.read_table import read_table_bytes
+from treewarden.audit.people.forest import forest_of
+from treewarden.audit.people.population import build_population
+from treewarden.audit.people.shared import shared_people
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.values import together
+from treewarden.audit.values.means import mean_sums
+from treewarden.audit.values.releases import OTHER_STEPS, HeldNumbers, join_numbers
+from treewarden.audit.worlds.clock import clock
+from treewarden.ppdm_models.errors import TreewardenError
+from treewarden.ppdm_models.files.load import open_model
+from treewarden.ppdm_models.records.read_table import read_table_bytes
 
 PLACES = "abcdef"
 

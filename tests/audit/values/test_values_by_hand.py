@@ -8,19 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.people.numbers import step_of
-from audit.values import boxes
-from audit.values.means import rounding
-from audit.values.reached import (
+from treewarden.audit.people.numbers import step_of
+from treewarden.audit.values import boxes
+from treewarden.audit.values.means import rounding
+from treewarden.audit.values.reached import (
     NONE_FOUND,
     OUT_OF_TIME,
     _Program,
     by_programs,
     reached_from,
 )
-from audit.values.rows import Range, Scale, ValueRows
-from audit.values.solved import determined, solved
-from audit.worlds.clock import FOREVER, clock
+from treewarden.audit.values.rows import Range, Scale, ValueRows
+from treewarden.audit.values.solved import determined, solved
+from treewarden.audit.worlds.clock import FOREVER, clock
 
 AB_CD, AC_BD, AD_BC = [0, 0, 1, 1], [0, 1, 0, 1], [0, 1, 1, 0]
 

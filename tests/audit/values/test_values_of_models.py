@@ -6,23 +6,23 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit.joint.cells import cells_of
-from audit.people.forest import forest_of
-from audit.people.population import build_population
-from audit.reading import Undetermined
-from audit.values.found import ValueBounds
-from audit.values.together import (
+from tests.kit.grown_models import FOLDER
+from treewarden.audit.joint.cells import cells_of
+from treewarden.audit.people.forest import forest_of
+from treewarden.audit.people.population import build_population
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.values.found import ValueBounds
+from treewarden.audit.values.together import (
     ONE_VALUE,
     ONLY_SWAPPED,
     OTHER_VALUES,
     values_of,
 )
-from audit.worlds.clock import clock
-from ppdm_models.errors import TableError
-from ppdm_models.files.load import open_model
-from ppdm_models.records.read_table import read_table_bytes
-from tests.kit.grown_models import FOLDER
+from treewarden.audit.worlds.clock import clock
 from treewarden.jobs.inputs import opened
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.files.load import open_model
+from treewarden.ppdm_models.records.read_table import read_table_bytes
 
 WHOLE = FOLDER / "numbers_whole.csv"
 CENTS = FOLDER / "numbers_cents.csv"

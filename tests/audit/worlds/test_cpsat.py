@@ -8,18 +8,18 @@ from functools import cache
 import numpy as np
 import pytest
 
-from audit.worlds.clock import clock
-from audit.worlds.facts.facts import facts_of
-from audit.worlds.facts.intervals import with_intervals
-from audit.worlds.found.check import first_broken
-from audit.worlds.found.pool import Pool
-from audit.worlds.proofs import cpsat
-from audit.worlds.proofs.bounds import closed_form
-from audit.worlds.proofs.relax import Scope
-from audit.worlds.queries import Asker, Effort, Question
 from tests.audit.worlds.test_worlds_against_brute_force import hidden, judged, small_case
 from tests.judges.worlds_by_hand import brute_force, system_of
 from tests.kit.tiers import seeds
+from treewarden.audit.worlds.clock import clock
+from treewarden.audit.worlds.facts.facts import facts_of
+from treewarden.audit.worlds.facts.intervals import with_intervals
+from treewarden.audit.worlds.found.check import first_broken
+from treewarden.audit.worlds.found.pool import Pool
+from treewarden.audit.worlds.proofs import cpsat
+from treewarden.audit.worlds.proofs.bounds import closed_form
+from treewarden.audit.worlds.proofs.relax import Scope
+from treewarden.audit.worlds.queries import Asker, Effort, Question
 
 SEEDS = seeds(5, quick=2)
 KINDS = tuple(itertools.product(("counts", "rates", "labels"), ("gini", "entropy")))

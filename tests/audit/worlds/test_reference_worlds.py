@@ -8,10 +8,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from audit.worlds.result import Consistency
-from ppdm_models.tree.predicate import CategoryTest
-from ppdm_models.tree.tree import Feature, Learner
 from tests.judges.worlds_by_hand import ONLY_PROOFS, brute_force, posterior_of, system_of, worlds_of
+from treewarden.audit.worlds.result import Consistency
+from treewarden.ppdm_models.tree.predicate import CategoryTest
+from treewarden.ppdm_models.tree.tree import Feature, Learner
 
 BOTH = ("gini", "entropy")
 EXAMPLE = ([2, 1, 1, 2], [[0], [1, 2], [3]])

@@ -7,17 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit.adversary.knowledge import Knowledge
-from audit.reading import Undetermined
-from audit.system.system import build_system
-from audit.worlds.engine import reason
-from audit.worlds.facts.facts import facts_of
-from audit.worlds.found.check import first_broken
-from audit.worlds.result import Consistency
-from audit.worlds.state import Tiers
 from tests.judges.worlds_by_hand import ONLY_PROOFS, brute_force, posterior_of, tables
 from tests.kit.cases import multiway_case
 from tests.kit.grown_trees import grown
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.system.system import build_system
+from treewarden.audit.worlds.engine import reason
+from treewarden.audit.worlds.facts.facts import facts_of
+from treewarden.audit.worlds.found.check import first_broken
+from treewarden.audit.worlds.result import Consistency
+from treewarden.audit.worlds.state import Tiers
 
 LEVELS = ("counts", "rates", "labels")
 MOST_TABLES = 60_000

@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from audit import measures
-from audit.measures import Measure
-from audit.system.system import build_system
-from audit.worlds.clock import clock
-from audit.worlds.engine import UNREAD, reason
-from audit.worlds.facts.facts import facts_of
-from audit.worlds.facts.intervals import with_intervals
-from audit.worlds.found.changes import change_many
-from audit.worlds.found.pool import Pool
-from audit.worlds.state import Tiers
-from ppdm_models.plugins import discover
 from tests.audit.worlds.test_worlds_against_brute_force import judged, small_case
+from treewarden.audit import measures
+from treewarden.audit.measures import Measure
+from treewarden.audit.system.system import build_system
+from treewarden.audit.worlds.clock import clock
+from treewarden.audit.worlds.engine import UNREAD, reason
+from treewarden.audit.worlds.facts.facts import facts_of
+from treewarden.audit.worlds.facts.intervals import with_intervals
+from treewarden.audit.worlds.found.changes import change_many
+from treewarden.audit.worlds.found.pool import Pool
+from treewarden.audit.worlds.state import Tiers
+from treewarden.ppdm_models.plugins import discover
 
 CRITERIA = ("gini", "entropy", "gain-ratio")
 

@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit.adversary.knowledge import Knowledge
-from audit.evidence import Evidence
-from audit.people.forest import forest_of
-from audit.reading import Undetermined
-from audit.worlds.facts.curves import inside_of, limits, sides_of
-from audit.worlds.facts.facts import facts_of
-from audit.worlds.state import Tiers
 from tests.judges.worlds_by_hand import brute_force, system_of, worlds_of
 from tests.kit.small_audits import read
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.people.forest import forest_of
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.worlds.facts.curves import inside_of, limits, sides_of
+from treewarden.audit.worlds.facts.facts import facts_of
+from treewarden.audit.worlds.state import Tiers
 
 NOTHING_ELSE = Tiers(enumerate=None, most_draws=0, draws=0, swaps=False)
 

@@ -9,13 +9,13 @@ from itertools import count
 import numpy as np
 import pytest
 
-from audit.system.system import build_system
-from audit.worlds.clock import Clock
-from audit.worlds.doubts import reason_in_doubt
-from audit.worlds.retrain import graded
-from audit.worlds.state import never
 from tests.kit.grown_trees import grown
 from tests.kit.tiers import cases
+from treewarden.audit.system.system import build_system
+from treewarden.audit.worlds.clock import Clock
+from treewarden.audit.worlds.doubts import reason_in_doubt
+from treewarden.audit.worlds.retrain import graded
+from treewarden.audit.worlds.state import never
 
 ENDS = 24
 MOST_AFTER = 0.05

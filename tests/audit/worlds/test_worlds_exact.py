@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from audit.facts.rows import Grouping, Origin, SplitFamily
-from audit.worlds.facts.exact import is_beaten, is_one
-from audit.worlds.facts.intervals import _ends
-from audit.worlds.facts.places import Place, tightened
-from audit.worlds.facts.splits import chosen_of, split_of
-from ppdm_models.tree.tree import Criterion
 from tests.judges.worlds_by_hand import _compare
+from treewarden.audit.facts.rows import Grouping, Origin, SplitFamily
+from treewarden.audit.worlds.facts.exact import is_beaten, is_one
+from treewarden.audit.worlds.facts.intervals import _ends
+from treewarden.audit.worlds.facts.places import Place, tightened
+from treewarden.audit.worlds.facts.splits import chosen_of, split_of
+from treewarden.ppdm_models.tree.tree import Criterion
 
 
 @pytest.mark.parametrize("criterion", list(Criterion))

@@ -7,23 +7,23 @@ import itertools
 import numpy as np
 import pytest
 
-from audit.system.system import build_system
-from audit.worlds.clock import clock
-from audit.worlds.facts.facts import facts_of, with_splits, without_splits
-from audit.worlds.facts.intervals import with_intervals
-from audit.worlds.facts.splits import groups
-from audit.worlds.found.check import (
+from tests.judges.worlds_by_hand import system_of
+from tests.kit.grown_trees import grown, heart
+from treewarden.audit.system.system import build_system
+from treewarden.audit.worlds.clock import clock
+from treewarden.audit.worlds.facts.facts import facts_of, with_splits, without_splits
+from treewarden.audit.worlds.facts.intervals import with_intervals
+from treewarden.audit.worlds.facts.splits import groups
+from treewarden.audit.worlds.found.check import (
     first_broken,
     without_false_places,
     without_false_splits,
 )
-from audit.worlds.found.enumerate import _row_number, _rows
-from audit.worlds.found.mend import mend_stuck
-from audit.worlds.found.pool import Pool, Swap
-from audit.worlds.found.swaps import _allowed, swap_stuck
-from audit.worlds.proofs.bounds import closed_form
-from tests.judges.worlds_by_hand import system_of
-from tests.kit.grown_trees import grown, heart
+from treewarden.audit.worlds.found.enumerate import _row_number, _rows
+from treewarden.audit.worlds.found.mend import mend_stuck
+from treewarden.audit.worlds.found.pool import Pool, Swap
+from treewarden.audit.worlds.found.swaps import _allowed, swap_stuck
+from treewarden.audit.worlds.proofs.bounds import closed_form
 
 
 @pytest.mark.parametrize("tables", [1, 3, 200])

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit.reading import Undetermined
-from audit.worlds.engine import reason
-from audit.worlds.result import Consistency
 from tests.judges.worlds_by_hand import ONLY_PROOFS, system_of, worlds_of
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.worlds.engine import reason
+from treewarden.audit.worlds.result import Consistency
 
 SQUARE = [[0, 1], [2, 3]]
 

@@ -7,22 +7,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit.adversary.knowledge import Knowledge
-from audit.evidence import Evidence
-from audit.measures import MeasureCall, Source, measures
-from audit.people.forest import forest_of
-from audit.people.members import members
-from audit.reading import Interval, Undetermined
-from audit.run import AuditOptions, run
-from audit.system.system import build_system
-from audit.worlds.engine import reason
-from ppdm_models.errors import TableError
-from ppdm_models.learn.id3 import grow_id3
-from ppdm_models.tree.column import CategoricalColumn
-from ppdm_models.tree.tree import Criterion
 from tests.judges.worlds_by_hand import system_of, worlds_of
 from tests.kit.cases import multiway_case
 from tests.kit.small_audits import evidence_of, read
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.measures import MeasureCall, Source, measures
+from treewarden.audit.people.forest import forest_of
+from treewarden.audit.people.members import members
+from treewarden.audit.reading import Interval, Undetermined
+from treewarden.audit.run import AuditOptions, run
+from treewarden.audit.system.system import build_system
+from treewarden.audit.worlds.engine import reason
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.learn.id3 import grow_id3
+from treewarden.ppdm_models.tree.column import CategoricalColumn
+from treewarden.ppdm_models.tree.tree import Criterion
 
 ABOUT_WORLDS = [name for name, measure in measures().items() if measure.is_of_worlds]
 WORLDS_ALONE = [name for name in ABOUT_WORLDS if Source.ESTIMATE not in measures()[name].reads]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from audit.system.system import build_system
-from audit.worlds.engine import reason
-from audit.worlds.result import Consistency
 from tests.kit.grown_trees import german, grown, heart
 from tests.kit.tiers import cases
+from treewarden.audit.system.system import build_system
+from treewarden.audit.worlds.engine import reason
+from treewarden.audit.worlds.result import Consistency
 
 
 @pytest.mark.parametrize(

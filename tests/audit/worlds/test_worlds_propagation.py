@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit.facts.rows import Grouping, SplitFamily
-from audit.worlds.clock import FOREVER
-from audit.worlds.facts.facts import facts_of
-from audit.worlds.facts.intervals import with_intervals
-from audit.worlds.proofs.bounds import ContradictionError, closed_form
-from audit.worlds.proofs.propagate import propagate
 from tests.judges.worlds_by_hand import system_of
+from treewarden.audit.facts.rows import Grouping, SplitFamily
+from treewarden.audit.worlds.clock import FOREVER
+from treewarden.audit.worlds.facts.facts import facts_of
+from treewarden.audit.worlds.facts.intervals import with_intervals
+from treewarden.audit.worlds.proofs.bounds import ContradictionError, closed_form
+from treewarden.audit.worlds.proofs.propagate import propagate
 
 
 def drawn(seed, classes, grouping):

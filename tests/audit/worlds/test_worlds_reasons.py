@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from audit.system.system import build_system
-from audit.worlds.engine import reason
-from audit.worlds.facts.explain import joined
-from audit.worlds.facts.facts import facts_of
-from audit.worlds.state import Tiers
 from tests.judges.worlds_by_hand import ONLY_PROOFS, system_of, worlds_of
 from tests.kit.grown_trees import grown, heart
+from treewarden.audit.system.system import build_system
+from treewarden.audit.worlds.engine import reason
+from treewarden.audit.worlds.facts.explain import joined
+from treewarden.audit.worlds.facts.facts import facts_of
+from treewarden.audit.worlds.state import Tiers
 
 EXAMPLE = ([2, 1, 1, 2], [[0], [1, 2], [3]], [(2, 0), (1, 1), (0, 2)])
 R1 = system_of(*EXAMPLE, [(0, "1010")])

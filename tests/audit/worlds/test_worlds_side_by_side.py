@@ -13,25 +13,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from audit.solver.pool import WORKERS, Pool
-from audit.worlds import decide, helpers
-from audit.worlds.asking import Asking
-from audit.worlds.clock import FOREVER, clock
-from audit.worlds.decide import EFFORTS, decide_certain
-from audit.worlds.engine import LOST, reason
-from audit.worlds.facts.facts import facts_of
-from audit.worlds.facts.intervals import with_intervals
-from audit.worlds.found.check import first_broken
-from audit.worlds.found.open import may_be_certain
-from audit.worlds.found.pool import Pool as Found
-from audit.worlds.found.pool import Swap
-from audit.worlds.found.swap_check import swaps_hold
-from audit.worlds.found.swaps import swap_stuck
-from audit.worlds.helpers import Helpers
-from audit.worlds.portions import OneByOne, World
-from audit.worlds.proofs.bounds import closed_form
-from audit.worlds.snapshot import start_of
 from tests.audit.worlds.side_by_side import FEW_WORLDS, made, said
+from treewarden.audit.solver.pool import WORKERS, Pool
+from treewarden.audit.worlds import decide, helpers
+from treewarden.audit.worlds.asking import Asking
+from treewarden.audit.worlds.clock import FOREVER, clock
+from treewarden.audit.worlds.decide import EFFORTS, decide_certain
+from treewarden.audit.worlds.engine import LOST, reason
+from treewarden.audit.worlds.facts.facts import facts_of
+from treewarden.audit.worlds.facts.intervals import with_intervals
+from treewarden.audit.worlds.found.check import first_broken
+from treewarden.audit.worlds.found.open import may_be_certain
+from treewarden.audit.worlds.found.pool import Pool as Found
+from treewarden.audit.worlds.found.pool import Swap
+from treewarden.audit.worlds.found.swap_check import swaps_hold
+from treewarden.audit.worlds.found.swaps import swap_stuck
+from treewarden.audit.worlds.helpers import Helpers
+from treewarden.audit.worlds.portions import OneByOne, World
+from treewarden.audit.worlds.proofs.bounds import closed_form
+from treewarden.audit.worlds.snapshot import start_of
 
 CASES = (
     (2, "counts", "gini", 16, 300),

@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from audit.adversary.knowledge import Knowledge
-from audit.facts.case import Case
-from audit.people.members import members
-from audit.people.population import build_population
-from audit.system.system import build_system
-from audit.worlds.engine import reason
-from audit.worlds.result import Worlds
-from ppdm_models.tree.tree import Criterion
 from tests.kit.cases import multiway_tree, random_table
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.facts.case import Case
+from treewarden.audit.people.members import members
+from treewarden.audit.people.population import build_population
+from treewarden.audit.system.system import build_system
+from treewarden.audit.worlds.engine import reason
+from treewarden.audit.worlds.result import Worlds
+from treewarden.ppdm_models.tree.tree import Criterion
 
 
 def case_of(seed: int) -> Case:

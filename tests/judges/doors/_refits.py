@@ -9,15 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
-from audit.adversary.knowledge import Knowledge
-from audit.measures import MeasureCall
-from audit.options import AuditOptions
-from audit.people.population import build_population
-from audit.reading import Undetermined
-from audit.run import run
-from ppdm_models.records.read_table import table_of
-from ppdm_models.tree.tree import Tree
 from tests.judges.doors import Trial
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.measures import MeasureCall
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.people.population import build_population
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.run import run
+from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tree.tree import Tree
 
 CERTAIN = MeasureCall("certain_disclosure")
 SEEDS, MANY_SEEDS = range(6), range(60)

@@ -14,10 +14,10 @@ from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
-from ppdm_models.files.load import load_tree
-from ppdm_models.records.routing import NOWHERE, routed
-from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 from tests.judges.doors import Judge, Trial
+from treewarden.ppdm_models.files.load import load_tree
+from treewarden.ppdm_models.records.routing import NOWHERE, routed
+from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 
 RECORDS = 40
 MISSING = None

@@ -18,15 +18,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
-from audit.people.population import build_population
-from ppdm_models.errors import TreewardenError
-from ppdm_models.files.load import load_model
-from ppdm_models.records.counting.opening import open_source
-from ppdm_models.records.counting.source import count_table
-from ppdm_models.records.frames import table_of_frame
-from ppdm_models.records.read_table import read_table, read_table_bytes
-from ppdm_models.records.table import Table
 from tests.judges.doors import Judge, Trial
+from treewarden.audit.people.population import build_population
+from treewarden.ppdm_models.errors import TreewardenError
+from treewarden.ppdm_models.files.load import load_model
+from treewarden.ppdm_models.records.counting.opening import open_source
+from treewarden.ppdm_models.records.counting.source import count_table
+from treewarden.ppdm_models.records.frames import table_of_frame
+from treewarden.ppdm_models.records.read_table import read_table, read_table_bytes
+from treewarden.ppdm_models.records.table import Table
 
 RECORDS = 24
 COLUMNS = ("amount", "rate", "flag")

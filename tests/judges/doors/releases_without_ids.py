@@ -17,8 +17,8 @@ import numpy as np
 from sklearn.ensemble import GradientBoostingClassifier
 
 import treewarden
-from ppdm_models.errors import TreewardenError
 from tests.judges.doors import Judge, Trial
+from treewarden.ppdm_models.errors import TreewardenError
 
 PLACES = 3
 POLICY = {

@@ -12,9 +12,6 @@ import re
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
-from audit.adversary.knowledge import Knowledge
-from ppdm_models.codecs.sklearn.fitted import from_sklearn
-from ppdm_models.files.load import load_tree, writers
 from tests.judges.doors import Judge, Trial
 from tests.judges.doors._refits import (
     Drawn,
@@ -24,6 +21,9 @@ from tests.judges.doors._refits import (
     forced_in,
     is_sound,
 )
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.ppdm_models.codecs.sklearn.fitted import from_sklearn
+from treewarden.ppdm_models.files.load import load_tree, writers
 
 LEARNERS = (None, None, "rpart", "spark", "weka", "treewarden")
 MOST_TRIES = 50

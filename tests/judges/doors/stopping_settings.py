@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from audit.adversary.knowledge import Knowledge
-from ppdm_models.codecs.sklearn.fitted import from_sklearn
 from tests.judges.doors import Judge, Trial
 from tests.judges.doors._refits import Published, ask, compare, draw_table, is_sound, regrown
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.ppdm_models.codecs.sklearn.fitted import from_sklearn
 
 MOST_TRIES = 50
 

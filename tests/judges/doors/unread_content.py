@@ -14,21 +14,21 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from audit.adversary.knowledge import Knowledge
-from audit.options import AuditOptions
-from audit.people.population import build_population
-from audit.run import run
-from policies.judging.decision import Decision
-from policies.judging.judge import judge
-from policies.pack import Pack, read_pack
-from policies.shipped import shipped_packs
-from policies.verdict import Verdict
-from ppdm_models.errors import OutputError, TreeFormatError
-from ppdm_models.files.load import OpenedFile, open_model
-from ppdm_models.formats import Strippable
-from ppdm_models.records.read_table import read_table_bytes
-from ppdm_models.tree.leaks import LeakGroup, LeakKind
 from tests.judges.doors import Judge, Trial
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.people.population import build_population
+from treewarden.audit.run import run
+from treewarden.policies.judging.decision import Decision
+from treewarden.policies.judging.judge import judge
+from treewarden.policies.pack import Pack, read_pack
+from treewarden.policies.shipped import shipped_packs
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.errors import OutputError, TreeFormatError
+from treewarden.ppdm_models.files.load import OpenedFile, open_model
+from treewarden.ppdm_models.formats import Strippable
+from treewarden.ppdm_models.records.read_table import read_table_bytes
+from treewarden.ppdm_models.tree.leaks import LeakGroup, LeakKind
 
 SENTENCE = "Zyxa Quentin, 44, has it"
 WORDS = "zyxa_quentin_of_44_has_it"

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ppdm_models.tree.column import Column, Columns, NumericColumn
-from ppdm_models.tree.predicate import Always, CategoryTest, NumericTest, Predicate
-from ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Tool, Tree, rebuilt
+from treewarden.ppdm_models.tree.column import Column, Columns, NumericColumn
+from treewarden.ppdm_models.tree.predicate import Always, CategoryTest, NumericTest, Predicate
+from treewarden.ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Tool, Tree, rebuilt
 
 
 def grow_binary(

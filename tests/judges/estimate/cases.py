@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
-from audit.adversary.knowledge import Knowledge, KnownRecord, Statement
-from audit.facts.case import Case
-from audit.people.members import members
-from audit.people.population import Population, build_population
-from ppdm_models.codecs.sklearn.fitted import from_sklearn
-from ppdm_models.learn.id3 import grow_id3
-from ppdm_models.records.read_table import table_of
-from ppdm_models.records.table import Table
-from ppdm_models.tree.column import NumericColumn, number_text
-from ppdm_models.tree.tree import Criterion, Feature, Quality, Tree
 from tests.judges.estimate.binary_learner import grow_binary
+from treewarden.audit.adversary.knowledge import Knowledge, KnownRecord, Statement
+from treewarden.audit.facts.case import Case
+from treewarden.audit.people.members import members
+from treewarden.audit.people.population import Population, build_population
+from treewarden.ppdm_models.codecs.sklearn.fitted import from_sklearn
+from treewarden.ppdm_models.learn.id3 import grow_id3
+from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tree.column import NumericColumn, number_text
+from treewarden.ppdm_models.tree.tree import Criterion, Feature, Quality, Tree
 
 SPLITS = ("gini", "entropy", "gain-ratio")
 LEARNERS = ("id3", "id3", "scikit-learn", "mixed")

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppdm_models.tree.predicate import CategoryTest, NumericTest
-from ppdm_models.tree.tree import Node
 from tests.judges.estimate.cases import Sample, matching
+from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest
+from treewarden.ppdm_models.tree.tree import Node
 
 SURE = 1e-10
 """A row that the truth misses by less than this is kept by every implementation."""

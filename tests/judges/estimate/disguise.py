@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
-from ppdm_models.tree.predicate import CategoryTest, NumericTest, Predicate
 from tests.judges.estimate.cases import Fact, Sample
+from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
+from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest, Predicate
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,10 @@
 """The product's answer to a system, with nothing of the benchmarks in it: the only place that calls the estimate."""
 
-from audit.estimate.estimate import estimate
-from audit.estimate.posterior import Posterior
-from audit.estimate.report import SolverReport
-from audit.options import AuditOptions
-from audit.system.system import System
+from treewarden.audit.estimate.estimate import estimate
+from treewarden.audit.estimate.posterior import Posterior
+from treewarden.audit.estimate.report import SolverReport
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.system.system import System
 
 
 def answer(system: System, *, jobs: int | None = 1) -> tuple[Posterior, SolverReport]:

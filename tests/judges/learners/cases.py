@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ppdm_models.learn.best_first import BestFirst
-from ppdm_models.tree.tree import Quality
 from tests.judges.learners.learners import Case, best_first_case, id3_case, sklearn_case
+from treewarden.ppdm_models.learn.best_first import BestFirst
+from treewarden.ppdm_models.tree.tree import Quality
 
 KINDS = {
     "missing": "missing cells",

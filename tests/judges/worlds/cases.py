@@ -7,21 +7,21 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from audit.adversary.knowledge import Knowledge
-from audit.facts.case import Case
-from audit.facts.rows import LeafMass
-from audit.people.members import members
-from audit.people.population import build_population
-from audit.reading import Undetermined
-from audit.system.system import System, build_system
-from ppdm_models.learn.id3 import grow_id3
-from ppdm_models.records.read_table import table_of
-from ppdm_models.records.table import Table
-from ppdm_models.tree.tree import Criterion, Feature
 from tests.judges.estimate import definitions
 from tests.judges.estimate.cases import LEARNERS, SPLITS, Sample, grown, true_facts
 from tests.judges.estimate.definitions import LinearRow, Row
 from tests.judges.worlds.zhu_du_example import RECORDS as EXAMPLE
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.rows import LeafMass
+from treewarden.audit.people.members import members
+from treewarden.audit.people.population import build_population
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.system.system import System, build_system
+from treewarden.ppdm_models.learn.id3 import grow_id3
+from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tree.tree import Criterion, Feature
 
 LEVELS = ("counts", "rates", "labels")
 MOST_RECORDS = {2: 13, 3: 9}

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import brentq
 
-from audit.adversary.knowledge import Knowledge
-from audit.facts.case import Case
-from audit.people.members import members
-from audit.people.population import build_population
-from audit.system.system import build_system
-from ppdm_models.learn.id3 import grow_id3
-from ppdm_models.records.read_table import table_of
-from ppdm_models.tree.tree import Criterion, Feature
 from tests.judges.estimate.definitions import after
 from tests.judges.estimate.product import answer
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.facts.case import Case
+from treewarden.audit.people.members import members
+from treewarden.audit.people.population import build_population
+from treewarden.audit.system.system import build_system
+from treewarden.ppdm_models.learn.id3 import grow_id3
+from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tree.tree import Criterion, Feature
 
 RECORDS = {
     "Age": ["a", "a", "b", "b", "c", "c"],

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.comparing import Strictness, compared
-from policies.importing.acro import LEFT_OUT, imported
-from policies.judging.judge import judge
-from policies.pack import load_pack, read_pack
-from policies.verdict import Verdict
-from ppdm_models.errors import PolicyError
 from tests.kit.small_audits import audit_of, evidence_of, flat_tree
+from treewarden.policies.comparing import Strictness, compared
+from treewarden.policies.importing.acro import LEFT_OUT, imported
+from treewarden.policies.judging.judge import judge
+from treewarden.policies.pack import load_pack, read_pack
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.errors import PolicyError
 
 SMALLEST = "safe_threshold: 10\nsafe_dof_threshold: 12\n"
 WHOLE = f"""---

@@ -6,24 +6,24 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit.adversary.knowledge import Knowledge
-from audit.people.population import Population, build_population
-from audit.reading import Interval, Undetermined
-from audit.result import Audit
-from audit.run import run
-from policies.judging.applying import kinds_of
-from policies.judging.decision import NOTHING_JUDGED
-from policies.judging.groups import Clauses, leaves_of
-from policies.judging.judge import judge
-from policies.pack import calls, read_pack
-from policies.remedies._leaf_targets import met
-from policies.rules import rules
-from policies.verdict import Verdict
-from ppdm_models.records.read_table import table_of
-from ppdm_models.tpp.groups import Groups
-from ppdm_models.tree.ensemble import Combination, Link
 from tests.kit.forests import by_sex, forest, stump
 from tests.kit.small_audits import audit_of, bounds, evidence_of, flat_tree
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.people.population import Population, build_population
+from treewarden.audit.reading import Interval, Undetermined
+from treewarden.audit.result import Audit
+from treewarden.audit.run import run
+from treewarden.policies.judging.applying import kinds_of
+from treewarden.policies.judging.decision import NOTHING_JUDGED
+from treewarden.policies.judging.groups import Clauses, leaves_of
+from treewarden.policies.judging.judge import judge
+from treewarden.policies.pack import calls, read_pack
+from treewarden.policies.remedies._leaf_targets import met
+from treewarden.policies.rules import rules
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tpp.groups import Groups
+from treewarden.ppdm_models.tree.ensemble import Combination, Link
 
 HEAD = 'name = "p"\nversion = "1"\ntitle = "P"\n'
 PASS, UNDETERMINED, FAIL = Verdict

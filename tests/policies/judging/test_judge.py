@@ -5,21 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit.adversary.knowledge import Knowledge
-from audit.estimate.posterior import certain
-from audit.facts.kind import Dropped
-from audit.reading import Undetermined
-from audit.result import Audit
-from audit.run import run
-from policies.judging.figures import figure
-from policies.judging.judge import judge, verdict_of
-from policies.pack import calls, load_pack, read_pack
-from policies.shipped import shipped_packs
-from policies.verdict import Verdict
-from ppdm_models.tree.fingerprint import fingerprints
-from ppdm_models.tree.leaks import Leak, LeakKind
-from ppdm_models.tree.paths import path_text
-from ppdm_models.tree.tree import Quality
 from tests.kit.cases import multiway_case
 from tests.kit.small_audits import (
     audit_of,
@@ -30,6 +15,21 @@ from tests.kit.small_audits import (
     pack_of,
     people_of,
 )
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.estimate.posterior import certain
+from treewarden.audit.facts.kind import Dropped
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.result import Audit
+from treewarden.audit.run import run
+from treewarden.policies.judging.figures import figure
+from treewarden.policies.judging.judge import judge, verdict_of
+from treewarden.policies.pack import calls, load_pack, read_pack
+from treewarden.policies.shipped import shipped_packs
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.tree.fingerprint import fingerprints
+from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.tree.paths import path_text
+from treewarden.ppdm_models.tree.tree import Quality
 
 TREE = flat_tree([[14, 6], [4, 0], [2, 1], [9, 9]])
 EVIDENCE = evidence_of(TREE)
@@ -61,7 +61,7 @@ def test_the_path_to_a_place_is_said_once_and_not_where_only_the_verdict_is_aske
         said.append(index)
         return path_text(tree, index)
 
-    monkeypatch.setattr("policies.judging.names.path_text", noted)
+    monkeypatch.setattr("treewarden.policies.judging.names.path_text", noted)
     pack = pack_of(("k_anonymity", "at_least", 5), ("k_anonymity", "at_least", 4))
     audit = audit_of(EVIDENCE, pack)
     assert verdict_of(audit, pack) is Verdict.FAIL

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.judging.judge import judge
-from policies.judging.reachable import advised, ceiling, out_of_reach
-from policies.pack import load_pack
-from policies.shipped import shipped_packs
-from policies.verdict import Verdict
 from tests.kit.small_audits import audit_of, evidence_of, flat_tree, only_world, pack_of, people_of
+from treewarden.policies.judging.judge import judge
+from treewarden.policies.judging.reachable import advised, ceiling, out_of_reach
+from treewarden.policies.pack import load_pack
+from treewarden.policies.shipped import shipped_packs
+from treewarden.policies.verdict import Verdict
 
 IRIS = [[50, 0, 0], [0, 49, 5], [0, 1, 45]]
 """What a scikit-learn tree of depth 2 makes of Fisher's irises."""

@@ -4,16 +4,16 @@ import json
 
 import pytest
 
-from audit.people.forest import forest_of
-from audit.people.population import build_population
-from policies.pack import load_pack
-from policies.remedies import Proposal
-from policies.remedies.drop_trees import REMEDY
-from ppdm_models.files.load import open_model
-from ppdm_models.tree.ensemble import first_members
 from tests.kit.grown_models import FOLDER
 from tests.kit.run import run_command
+from treewarden.audit.people.forest import forest_of
+from treewarden.audit.people.population import build_population
 from treewarden.jobs.inputs import opened, read
+from treewarden.policies.pack import load_pack
+from treewarden.policies.remedies import Proposal
+from treewarden.policies.remedies.drop_trees import REMEDY
+from treewarden.ppdm_models.files.load import open_model
+from treewarden.ppdm_models.tree.ensemble import first_members
 
 
 def proposals(name, table):

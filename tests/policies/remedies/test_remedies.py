@@ -7,16 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.measures import measures
-from audit.people.population import Population
-from policies.remedies import NoProposal, Proposal, remedies
-from policies.remedies._pruning import merging
-from policies.repairing.cost import cost_of
-from ppdm_models.errors import TaxonomyError
-from ppdm_models.records.routing import route
-from ppdm_models.records.taxonomy import Categories
-from ppdm_models.tree.impurity import Impurity
-from ppdm_models.tree.tree import Criterion, Missing, Quality, Task
 from tests.judges.pruning_by_hand import numeric
 from tests.kit.small_audits import (
     NO_TRUTH,
@@ -28,6 +18,16 @@ from tests.kit.small_audits import (
     people_of,
     read,
 )
+from treewarden.audit.measures import measures
+from treewarden.audit.people.population import Population
+from treewarden.policies.remedies import NoProposal, Proposal, remedies
+from treewarden.policies.remedies._pruning import merging
+from treewarden.policies.repairing.cost import cost_of
+from treewarden.ppdm_models.errors import TaxonomyError
+from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.records.taxonomy import Categories
+from treewarden.ppdm_models.tree.impurity import Impurity
+from treewarden.ppdm_models.tree.tree import Criterion, Missing, Quality, Task
 
 REMEDIES = remedies()
 SURE = pack_of(("confidence", "at_most", 0.9))

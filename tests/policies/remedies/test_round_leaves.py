@@ -5,22 +5,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.inverters._bounds import rounded_by
-from audit.people.forest import forest_of
-from audit.people.population import build_population
-from policies.pack import load_pack
-from policies.remedies import NoProposal, Proposal
-from policies.remedies.round_leaves import DIGITS, REMEDY, rounded
-from ppdm_models.codecs.lightgbm.arrays import BESIDE
-from ppdm_models.files.load import open_model
-from ppdm_models.records.predict import predict
-from ppdm_models.records.read_table import table_of
-from ppdm_models.tree.column import NumericColumn
-from ppdm_models.tree.ensemble import trees_of
 from tests.kit.forests import by_sex, forest, stump
 from tests.kit.grown_models import FOLDER
+from treewarden.audit.inverters._bounds import rounded_by
+from treewarden.audit.people.forest import forest_of
+from treewarden.audit.people.population import build_population
 from treewarden.jobs.inputs import opened, read
 from treewarden.jobs.redacting import without_leaks
+from treewarden.policies.pack import load_pack
+from treewarden.policies.remedies import NoProposal, Proposal
+from treewarden.policies.remedies.round_leaves import DIGITS, REMEDY, rounded
+from treewarden.ppdm_models.codecs.lightgbm.arrays import BESIDE
+from treewarden.ppdm_models.files.load import open_model
+from treewarden.ppdm_models.records.predict import predict
+from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tree.column import NumericColumn
+from treewarden.ppdm_models.tree.ensemble import trees_of
 
 VALUES = st.lists(
     st.floats(2.0**-40, 2.0**40).flatmap(lambda x: st.sampled_from([x, -x])), min_size=1

@@ -6,18 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from audit.people.population import build_population
-from policies.judging.groups import Clauses, leaves_of
-from policies.remedies import NoProposal, remedies
-from policies.remedies._table import UsesTable
-from ppdm_models.learn.best_first import BestFirst
-from ppdm_models.learn.response import of_classes
-from ppdm_models.records.read_table import table_of
-from ppdm_models.records.routing import route
-from ppdm_models.tpp.groups import grouped
-from ppdm_models.tree.tree import Feature
 from tests.kit.small_audits import pack_of
 from tests.ppdm_models.tpp.tpp_strategies import categories, numbers
+from treewarden.audit.people.population import build_population
+from treewarden.policies.judging.groups import Clauses, leaves_of
+from treewarden.policies.remedies import NoProposal, remedies
+from treewarden.policies.remedies._table import UsesTable
+from treewarden.ppdm_models.learn.best_first import BestFirst
+from treewarden.ppdm_models.learn.response import of_classes
+from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.tpp.groups import grouped
+from treewarden.ppdm_models.tree.tree import Feature
 
 REMEDY = remedies()["sanitize_tpp"]
 RECORDS = {

@@ -4,23 +4,23 @@ from dataclasses import replace
 
 import pytest
 
-from audit.adversary.knowledge import Knowledge
-from audit.people.population import build_population
-from audit.reading import Undetermined
-from audit.run import run
-from policies.pack import calls, load_pack
-from policies.repairing.holdout import holdout_of
-from policies.repairing.repair import Given, repair
-from policies.shipped import shipped_packs
-from policies.verdict import Verdict
-from ppdm_models.errors import TableError
-from ppdm_models.records.read_table import table_of
-from ppdm_models.records.taxonomy import Categories
-from ppdm_models.tree.ensemble import Combination, Link, Member, Other
-from ppdm_models.tree.predicate import CategoryTest, NumericTest
-from ppdm_models.tree.tree import Missing, Node, NoTrueChild, Quality, Task, Tree
 from tests.kit.forests import FEATURES, by_sex, forest, stump
 from tests.kit.small_audits import pack_of
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.people.population import build_population
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.run import run
+from treewarden.policies.pack import calls, load_pack
+from treewarden.policies.repairing.holdout import holdout_of
+from treewarden.policies.repairing.repair import Given, repair
+from treewarden.policies.shipped import shipped_packs
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.records.taxonomy import Categories
+from treewarden.ppdm_models.tree.ensemble import Combination, Link, Member, Other
+from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest
+from treewarden.ppdm_models.tree.tree import Missing, Node, NoTrueChild, Quality, Task, Tree
 
 AGES = [20, 25, 30, 35, 45, 45, 55, 60, 60, 80]
 FLU = ["no", "no", "yes", "no", "yes", "yes", "yes", "no", "yes", "yes"]

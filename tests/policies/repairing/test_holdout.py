@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from audit.reading import Undetermined
-from policies.repairing.holdout import holdout_of
-from ppdm_models.errors import TableError
-from ppdm_models.records.read_table import table_of
-from ppdm_models.tree.predicate import NumericTest
-from ppdm_models.tree.tree import Feature, Node, Task, Tree
 from tests.kit.small_audits import flat_tree
+from treewarden.audit.reading import Undetermined
+from treewarden.policies.repairing.holdout import holdout_of
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tree.predicate import NumericTest
+from treewarden.ppdm_models.tree.tree import Feature, Node, Task, Tree
 
 TREE = flat_tree([[3, 1], [1, 3]])  # p0 says c0, p1 says c1
 

@@ -6,21 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.facts.kind import Dropped
-from audit.people.population import build_population
-from audit.reading import Undetermined
-from audit.result import Audit
-from policies.judging.judge import judge
-from policies.remedies import remedies
-from policies.repairing.holdout import holdout_of
-from policies.repairing.repair import Given, repair
-from policies.verdict import Verdict
-from ppdm_models.errors import KnowledgeError, RemedyError, TaxonomyError
-from ppdm_models.learn.best_first import BestFirst
-from ppdm_models.learn.response import of_classes
-from ppdm_models.records.read_table import table_of
-from ppdm_models.records.taxonomy import Categories
-from ppdm_models.tree.tree import Criterion, Feature
 from tests.kit.small_audits import (
     NO_TRUTH,
     auditor,
@@ -29,6 +14,21 @@ from tests.kit.small_audits import (
     pack_of,
     people_of,
 )
+from treewarden.audit.facts.kind import Dropped
+from treewarden.audit.people.population import build_population
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.result import Audit
+from treewarden.policies.judging.judge import judge
+from treewarden.policies.remedies import remedies
+from treewarden.policies.repairing.holdout import holdout_of
+from treewarden.policies.repairing.repair import Given, repair
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.errors import KnowledgeError, RemedyError, TaxonomyError
+from treewarden.ppdm_models.learn.best_first import BestFirst
+from treewarden.ppdm_models.learn.response import of_classes
+from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.records.taxonomy import Categories
+from treewarden.ppdm_models.tree.tree import Criterion, Feature
 
 CLASSES = ("a", "b", "c")
 LEAVES = pack_of(("k_anonymity", "at_least", 5))

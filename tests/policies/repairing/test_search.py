@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.adversary.knowledge import Knowledge
-from audit.glance import glance
-from policies.pack import calls
-from policies.remedies import Proposal
-from policies.repairing.attempts import Ended
-from policies.repairing.cost import cost_of
-from policies.repairing.deadline import Deadline
-from policies.repairing.repair import repair
-from policies.repairing.search import Candidate
-from policies.verdict import Verdict
-from ppdm_models.records.routing import route
 from tests.kit.small_audits import auditor, deep_tree, flat_tree, pack_of, people_of
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.glance import glance
+from treewarden.policies.pack import calls
+from treewarden.policies.remedies import Proposal
+from treewarden.policies.repairing.attempts import Ended
+from treewarden.policies.repairing.cost import cost_of
+from treewarden.policies.repairing.deadline import Deadline
+from treewarden.policies.repairing.repair import repair
+from treewarden.policies.repairing.search import Candidate
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.records.routing import route
 
 CLASSES = ("a", "b", "c")
 BOTH = pack_of(

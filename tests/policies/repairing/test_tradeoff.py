@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.reading import Interval, Undetermined
-from policies.judging.judge import judge
-from policies.repairing.tradeoff import MOST, privacy, unbeaten
 from tests.kit.small_audits import audit_of, evidence_of, flat_tree, pack_of
+from treewarden.audit.reading import Interval, Undetermined
+from treewarden.policies.judging.judge import judge
+from treewarden.policies.repairing.tradeoff import MOST, privacy, unbeaten
 
 TREE = flat_tree([[6, 2], [2, 2]])
 POINTS = st.lists(st.tuples(*[st.integers(0, 3)] * 3), max_size=8)

@@ -8,22 +8,22 @@ from datetime import date, timedelta
 import numpy as np
 import pytest
 
-from audit.facts.kind import Dropped
-from audit.of_releases import ADVERSARY, ALONE
-from audit.people.population import Population
-from audit.reading import Interval, Undetermined, exactly
-from audit.spots import MOST_SPOTS
-from policies.clause import Waivers as Settings
-from policies.judging.judge import judge
-from policies.judging.names import Names
-from policies.verdict import Verdict
-from policies.waiving.applying import Model, Uses, accepted, unused
-from policies.waiving.breaking import verdict_of
-from policies.waiving.waivers import Waivers
-from ppdm_models.tree.column import CategoricalColumn
-from ppdm_models.tree.tree import Quality
 from tests.kit.deciding import CLAUSE, DIGEST, SMALL, TODAY, TREE, decided, leaves, told, waivers
 from tests.kit.small_audits import audit_of, bounds, evidence_of, flat_tree, pack_of
+from treewarden.audit.facts.kind import Dropped
+from treewarden.audit.of_releases import ADVERSARY, ALONE
+from treewarden.audit.people.population import Population
+from treewarden.audit.reading import Interval, Undetermined, exactly
+from treewarden.audit.spots import MOST_SPOTS
+from treewarden.policies.clause import Waivers as Settings
+from treewarden.policies.judging.judge import judge
+from treewarden.policies.judging.names import Names
+from treewarden.policies.verdict import Verdict
+from treewarden.policies.waiving.applying import Model, Uses, accepted, unused
+from treewarden.policies.waiving.breaking import verdict_of
+from treewarden.policies.waiving.waivers import Waivers
+from treewarden.ppdm_models.tree.column import CategoricalColumn
+from treewarden.ppdm_models.tree.tree import Quality
 
 WHOLE = {"digest": f"sha256:{DIGEST}"}
 SURE = pack_of(("disclosure", "at_most", 0.8))

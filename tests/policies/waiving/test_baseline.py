@@ -8,15 +8,17 @@ from datetime import timedelta
 
 import pytest
 
-from audit.adversary.knowledge import Knowledge, LeafLevel, Statement
-from audit.facts.kind import Dropped
-from audit.of_releases import ADVERSARY, ALONE, WITH_OTHERS
-from audit.reading import Interval, Undetermined, exactly
-from audit.spots import MOST_SPOTS
-from policies.judging.judge import judge
-from policies.verdict import Verdict
-from policies.waiving.applying import accepted
-from policies.waiving.baseline import (
+from tests.kit.deciding import CLAUSE, SMALL, TODAY, TREE, decided, leaves, told, waivers
+from tests.kit.small_audits import audit_of, bounds, evidence_of, flat_tree, pack_of
+from treewarden.audit.adversary.knowledge import Knowledge, LeafLevel, Statement
+from treewarden.audit.facts.kind import Dropped
+from treewarden.audit.of_releases import ADVERSARY, ALONE, WITH_OTHERS
+from treewarden.audit.reading import Interval, Undetermined, exactly
+from treewarden.audit.spots import MOST_SPOTS
+from treewarden.policies.judging.judge import judge
+from treewarden.policies.verdict import Verdict
+from treewarden.policies.waiving.applying import accepted
+from treewarden.policies.waiving.baseline import (
     SCHEMA,
     Baseline,
     circumstances,
@@ -24,10 +26,8 @@ from policies.waiving.baseline import (
     read_baseline,
     write_baseline,
 )
-from policies.waiving.comparing import held_against
-from ppdm_models.errors import BaselineError
-from tests.kit.deciding import CLAUSE, SMALL, TODAY, TREE, decided, leaves, told, waivers
-from tests.kit.small_audits import audit_of, bounds, evidence_of, flat_tree, pack_of
+from treewarden.policies.waiving.comparing import held_against
+from treewarden.ppdm_models.errors import BaselineError
 
 SURE = pack_of(("disclosure", "at_most", 0.8))
 QI = ("age", "sex")

@@ -6,8 +6,8 @@ from datetime import date
 
 import pytest
 
-from policies.waiving.waivers import check_lengths, read_waivers
-from ppdm_models.errors import WaiverError
+from treewarden.policies.waiving.waivers import check_lengths, read_waivers
+from treewarden.ppdm_models.errors import WaiverError
 
 LEAF = "0123456789abcdef01234567"
 DIGEST = f"sha256:{'ab' * 32}"

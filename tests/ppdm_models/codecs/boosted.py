@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from ppdm_models.records.routing import route
-from ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from ppdm_models.tree.predicate import atoms
-from ppdm_models.tree.tree import rebuilt
+from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from treewarden.ppdm_models.tree.predicate import atoms
+from treewarden.ppdm_models.tree.tree import rebuilt
 
 ROWS = 12_000
 NEAR_ZERO = [0.0, -0.0, 1e-36, -1e-36, 1e-35, -1e-35, 2e-35, -2e-35]

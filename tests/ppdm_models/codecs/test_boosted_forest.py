@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from ppdm_models import limits
-from ppdm_models.codecs.boosted.forest import LEAF, shape_of
-from ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.boosted.forest import LEAF, shape_of
+from treewarden.ppdm_models.errors import TreeFormatError
 
 
 def shaped(*trees):

@@ -5,14 +5,14 @@ import re
 
 import pytest
 
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.files.load import formats, load_model, load_tree, read_model
-from ppdm_models.tree.ensemble import Combination, Link, trees_of
-from ppdm_models.tree.leaks import LeakKind
-from ppdm_models.tree.single import on_32_bits
-from ppdm_models.tree.tree import Quality
 from tests.kit import places
 from tests.kit.tiers import in_tiers
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.files.load import formats, load_model, load_tree, read_model
+from treewarden.ppdm_models.tree.ensemble import Combination, Link, trees_of
+from treewarden.ppdm_models.tree.leaks import LeakKind
+from treewarden.ppdm_models.tree.single import on_32_bits
+from treewarden.ppdm_models.tree.tree import Quality
 
 MODELS = places.SHARED / "models"
 PMML = formats()["pmml"]

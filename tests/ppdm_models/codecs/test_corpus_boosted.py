@@ -4,10 +4,10 @@ import csv
 
 import pytest
 
-from ppdm_models.files.load import formats, load_model
-from ppdm_models.tree.ensemble import Ensemble, Link
-from ppdm_models.tree.tree import Quality
 from tests.kit import places
+from treewarden.ppdm_models.files.load import formats, load_model
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Link
+from treewarden.ppdm_models.tree.tree import Quality
 
 MODELS = places.SHARED / "models"
 FOLDERS = ("xgboost", "xgboost-wild", "lightgbm", "lightgbm-wild")

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.tree.ensemble import trees_of
-from ppdm_models.tree.tree import Quality
 from tests.kit import places
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.tree.ensemble import trees_of
+from treewarden.ppdm_models.tree.tree import Quality
 
 MODELS = places.SHARED / "models"
 pytestmark = pytest.mark.skipif(
@@ -28,7 +28,10 @@ READERS = (
     "weka_stump",
     "weka_text",
 )
-FORMATS = {name: importlib.import_module(f"ppdm_models.formats.{name}").FORMAT for name in READERS}
+FORMATS = {
+    name: importlib.import_module(f"treewarden.ppdm_models.formats.{name}").FORMAT
+    for name in READERS
+}
 FOLDERS = (
     "sklearn-1.2.2",
     "sklearn-1.9.0",

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.files.fitted import open_fitted
-from ppdm_models.files.load import load_model
-from ppdm_models.formats import Rewritable
-from ppdm_models.records.predict import labels, predict
-from ppdm_models.tree.column import NumericColumn
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.files.fitted import open_fitted
+from treewarden.ppdm_models.files.load import load_model
+from treewarden.ppdm_models.formats import Rewritable
+from treewarden.ppdm_models.records.predict import labels, predict
+from treewarden.ppdm_models.tree.column import NumericColumn
 
 DRAW = np.random.default_rng(3)
 X = DRAW.normal(size=(500, 3)).round(2).astype(np.float32)

@@ -4,14 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.files.fitted import open_fitted
-from ppdm_models.files.load import load_model
-from ppdm_models.records.predict import labels, predict
-from ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from ppdm_models.tree.leaks import LeakKind
-from ppdm_models.tree.predicate import MissingTest
-from ppdm_models.tree.tree import Quality, Tree
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.files.fitted import open_fitted
+from treewarden.ppdm_models.files.load import load_model
+from treewarden.ppdm_models.records.predict import labels, predict
+from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from treewarden.ppdm_models.tree.leaks import LeakKind
+from treewarden.ppdm_models.tree.predicate import MissingTest
+from treewarden.ppdm_models.tree.tree import Quality, Tree
 
 sklearn = pytest.importorskip("sklearn", reason="scikit-learn is not installed")
 from sklearn import ensemble, impute, model_selection, preprocessing, tree  # noqa: E402  # as above

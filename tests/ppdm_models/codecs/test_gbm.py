@@ -6,12 +6,12 @@ import json
 import numpy as np
 import pytest
 
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats.gbm_json import FORMAT
-from ppdm_models.records.predict import predict
-from ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from ppdm_models.tree.leaks import LeakKind
 from tests.kit import places
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.formats.gbm_json import FORMAT
+from treewarden.ppdm_models.records.predict import predict
+from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from treewarden.ppdm_models.tree.leaks import LeakKind
 
 GOOD = places.DATA / "formats" / "gbm_json" / "good"
 with (places.DATA / "r_predictions" / "gbm.predicted.csv").open(encoding="utf-8") as file:

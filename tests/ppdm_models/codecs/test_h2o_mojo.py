@@ -6,14 +6,14 @@ import zipfile
 import numpy as np
 import pytest
 
-from ppdm_models.files.load import open_model, read_bytes, read_model
-from ppdm_models.records.predict import predict
-from ppdm_models.records.routing import route
-from ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from ppdm_models.tree.ensemble import Ensemble, Link, Shrinkage
-from ppdm_models.tree.leaks import LeakKind
-from ppdm_models.tree.tree import Quality
 from tests.kit import places
+from treewarden.ppdm_models.files.load import open_model, read_bytes, read_model
+from treewarden.ppdm_models.records.predict import predict
+from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Link, Shrinkage
+from treewarden.ppdm_models.tree.leaks import LeakKind
+from treewarden.ppdm_models.tree.tree import Quality
 
 GOOD = places.DATA / "formats" / "h2o_mojo" / "good"
 """Made by tests/data/make_mojos.py."""

@@ -6,18 +6,18 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ppdm_models.codecs.lightgbm.splits import ZERO, zero_is_missing
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats.lightgbm_dump import FORMAT as DUMP
-from ppdm_models.formats.lightgbm_text import FORMAT as TEXT
-from ppdm_models.records.arrow_column import ArrowColumn
-from ppdm_models.records.predict import predict
-from ppdm_models.tree.column import NumericColumn
-from ppdm_models.tree.ensemble import Link
-from ppdm_models.tree.leaks import LeakKind
-from ppdm_models.tree.predicate import answer
-from ppdm_models.tree.tree import Quality, Task
 from tests.ppdm_models.codecs.boosted import changed, columns_of, essence, leaf_numbers, records
+from treewarden.ppdm_models.codecs.lightgbm.splits import ZERO, zero_is_missing
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.formats.lightgbm_dump import FORMAT as DUMP
+from treewarden.ppdm_models.formats.lightgbm_text import FORMAT as TEXT
+from treewarden.ppdm_models.records.arrow_column import ArrowColumn
+from treewarden.ppdm_models.records.predict import predict
+from treewarden.ppdm_models.tree.column import NumericColumn
+from treewarden.ppdm_models.tree.ensemble import Link
+from treewarden.ppdm_models.tree.leaks import LeakKind
+from treewarden.ppdm_models.tree.predicate import answer
+from treewarden.ppdm_models.tree.tree import Quality, Task
 
 lightgbm = pytest.importorskip("lightgbm", reason="compares with LightGBM itself")
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ppdm_models.codecs.lightgbm.splits import owners_of
-from ppdm_models.errors import TableError
-from ppdm_models.files.load import load_model, read_model
-from ppdm_models.records.matching import matched
-from ppdm_models.records.read_table import read_table
-from ppdm_models.records.routing import route
 from tests.kit import places
+from treewarden.ppdm_models.codecs.lightgbm.splits import owners_of
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.files.load import load_model, read_model
+from treewarden.ppdm_models.records.matching import matched
+from treewarden.ppdm_models.records.read_table import read_table
+from treewarden.ppdm_models.records.routing import route
 
 HALF_NAMED = places.DATA / "half_named"
 """German credit, with three columns of the type category and one declared as categorical by its number."""

@@ -5,12 +5,12 @@ import re
 import numpy as np
 import pytest
 
-from ppdm_models.codecs.lightgbm.lines import lines_of
-from ppdm_models.files.load import open_model
-from ppdm_models.formats.lightgbm_text import FORMAT
-from ppdm_models.tree.leaks import LeakKind
 from tests.kit.grown_models import FOLDER
 from tests.ppdm_models.codecs.boosted import changed, essence
+from treewarden.ppdm_models.codecs.lightgbm.lines import lines_of
+from treewarden.ppdm_models.files.load import open_model
+from treewarden.ppdm_models.formats.lightgbm_text import FORMAT
+from treewarden.ppdm_models.tree.leaks import LeakKind
 
 TEXT = (FOLDER / "lightgbm_two.txt").read_text()
 

@@ -5,13 +5,13 @@ from itertools import product
 import numpy as np
 import pytest
 
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.files.load import load_model
-from ppdm_models.records.predict import labels, predict
-from ppdm_models.tree.column import NumericColumn
-from ppdm_models.tree.ensemble import Link, outputs_of
 from tests.kit import places
 from tests.kit.run import run_command
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.files.load import load_model
+from treewarden.ppdm_models.records.predict import labels, predict
+from treewarden.ppdm_models.tree.column import NumericColumn
+from treewarden.ppdm_models.tree.ensemble import Link, outputs_of
 
 onnx = pytest.importorskip("onnx", reason="makes the models")
 helper, FLOAT, DOUBLE, INT64 = (

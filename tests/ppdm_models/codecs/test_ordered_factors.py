@@ -5,16 +5,16 @@ import subprocess
 
 import pytest
 
-from ppdm_models.errors import TableError, TreeFormatError
-from ppdm_models.files.load import read_model
-from ppdm_models.formats.partykit_text import AS_JSON
-from ppdm_models.formats.rpart_summary import NAMING
-from ppdm_models.records.matching import matched
-from ppdm_models.records.read_table import table_of
-from ppdm_models.records.table import Table
-from ppdm_models.tree.predicate import CategoryTest, atoms
 from tests.kit import places
 from tests.test_recipes import MUST_HAVE_R
+from treewarden.ppdm_models.errors import TableError, TreeFormatError
+from treewarden.ppdm_models.files.load import read_model
+from treewarden.ppdm_models.formats.partykit_text import AS_JSON
+from treewarden.ppdm_models.formats.rpart_summary import NAMING
+from treewarden.ppdm_models.records.matching import matched
+from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tree.predicate import CategoryTest, atoms
 
 ORDERED = places.DATA / "ordered_factors"
 MODEL = """

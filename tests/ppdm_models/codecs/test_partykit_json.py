@@ -6,11 +6,11 @@ import json
 import numpy as np
 import pytest
 
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats.partykit_json import FORMAT
-from ppdm_models.records.routing import route
-from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from tests.kit import places
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.formats.partykit_json import FORMAT
+from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 
 GOOD = places.DATA / "formats" / "partykit_json" / "good"
 with (places.DATA / "r_predictions" / "partykit.predicted.csv").open(encoding="utf-8") as file:

@@ -7,17 +7,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats.partykit_text import FORMAT as PARTYKIT
-from ppdm_models.formats.r_forest_json import FORMAT as FORESTS
-from ppdm_models.formats.rpart_json import FORMAT as OBJECT
-from ppdm_models.formats.rpart_text import FORMAT as PRINTED
-from ppdm_models.records.predict import labels, predict
-from ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from ppdm_models.tree.leaks import LeakKind
-from ppdm_models.tree.predicate import CategoryTest
-from ppdm_models.tree.tree import Missing, Quality
 from tests.kit import places
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.formats.partykit_text import FORMAT as PARTYKIT
+from treewarden.ppdm_models.formats.r_forest_json import FORMAT as FORESTS
+from treewarden.ppdm_models.formats.rpart_json import FORMAT as OBJECT
+from treewarden.ppdm_models.formats.rpart_text import FORMAT as PRINTED
+from treewarden.ppdm_models.records.predict import labels, predict
+from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from treewarden.ppdm_models.tree.leaks import LeakKind
+from treewarden.ppdm_models.tree.predicate import CategoryTest
+from treewarden.ppdm_models.tree.tree import Missing, Quality
 
 DATA = places.DATA
 GOOD = DATA / "formats"

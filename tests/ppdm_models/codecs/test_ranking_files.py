@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from ppdm_models.files.load import read_model
-from ppdm_models.records.predict import predict
-from ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from ppdm_models.tree.tree import Quality
 from tests.kit import places
+from treewarden.ppdm_models.files.load import read_model
+from treewarden.ppdm_models.records.predict import predict
+from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from treewarden.ppdm_models.tree.tree import Quality
 
 DATA = places.DATA / "formats"
 MODELS = places.SHARED / "models"

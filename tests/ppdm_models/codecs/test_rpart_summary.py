@@ -5,12 +5,12 @@ import csv
 import numpy as np
 import pytest
 
-from ppdm_models.files.load import read_model
-from ppdm_models.records.predict import labels, predict
-from ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from ppdm_models.tree.predicate import CategoryTest, Surrogate
-from ppdm_models.tree.tree import Missing, Quality
 from tests.kit import places
+from treewarden.ppdm_models.files.load import read_model
+from treewarden.ppdm_models.records.predict import labels, predict
+from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from treewarden.ppdm_models.tree.predicate import CategoryTest, Surrogate
+from treewarden.ppdm_models.tree.tree import Missing, Quality
 
 DATA = places.DATA
 """Made by tests/data/make_r_summaries.R."""

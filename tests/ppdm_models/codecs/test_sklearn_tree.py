@@ -7,13 +7,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ppdm_models.codecs.sklearn.fitted import from_sklearn
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.files.load import load_tree, writers
-from ppdm_models.records.routing import route
-from ppdm_models.tree.column import NumericColumn
-from ppdm_models.tree.single import on_32_bits
-from ppdm_models.tree.tree import Criterion, Learner, Quality, Stopping, Task, Tool, rebuilt
+from treewarden.ppdm_models.codecs.sklearn.fitted import from_sklearn
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.files.load import load_tree, writers
+from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.tree.column import NumericColumn
+from treewarden.ppdm_models.tree.single import on_32_bits
+from treewarden.ppdm_models.tree.tree import (
+    Criterion,
+    Learner,
+    Quality,
+    Stopping,
+    Task,
+    Tool,
+    rebuilt,
+)
 
 sklearn_tree = pytest.importorskip("sklearn.tree", reason="scikit-learn is not installed")
 
@@ -220,7 +228,10 @@ def test_the_tree_survives_being_written(name, settings):
 
 
 def test_the_formats_do_not_import_scikit_learn():
-    code = "import sys; from ppdm_models.files.load import formats; formats(); print('sklearn' in sys.modules)"
+    code = (
+        "import sys\nfrom treewarden.ppdm_models.files.load import formats\n"
+        "formats()\nprint('sklearn' in sys.modules)"
+    )
     run = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from ppdm_models.files.load import open_model, read_bytes, read_model
-from ppdm_models.records.predict import predict
-from ppdm_models.records.routing import route
-from ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from ppdm_models.tree.ensemble import Combination, Link, trees_of
-from ppdm_models.tree.leaks import LeakKind
-from ppdm_models.tree.tree import Criterion, Quality, Task
 from tests.kit import places
+from treewarden.ppdm_models.files.load import open_model, read_bytes, read_model
+from treewarden.ppdm_models.records.predict import predict
+from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from treewarden.ppdm_models.tree.ensemble import Combination, Link, trees_of
+from treewarden.ppdm_models.tree.leaks import LeakKind
+from treewarden.ppdm_models.tree.tree import Criterion, Quality, Task
 
 DATA = places.DATA / "formats"
 MODELS = places.SHARED / "models" / "spark-4.3.0"

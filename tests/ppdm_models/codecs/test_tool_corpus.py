@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.files.load import read_model
-from ppdm_models.tree.ensemble import trees_of
-from ppdm_models.tree.predicate import text
-from ppdm_models.tree.tree import Quality
 from tests.kit import places
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.files.load import read_model
+from treewarden.ppdm_models.tree.ensemble import trees_of
+from treewarden.ppdm_models.tree.predicate import text
+from treewarden.ppdm_models.tree.tree import Quality
 
 MODELS = places.SHARED / "models"
 pytestmark = pytest.mark.skipif(

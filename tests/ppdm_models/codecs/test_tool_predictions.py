@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from ppdm_models.files.load import formats
-from ppdm_models.records.predict import labels, predict
-from ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from ppdm_models.tree.ensemble import Link, trees_of
-from ppdm_models.tree.predicate import NumericTest, atoms
+from treewarden.ppdm_models.files.load import formats
+from treewarden.ppdm_models.records.predict import labels, predict
+from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from treewarden.ppdm_models.tree.ensemble import Link, trees_of
+from treewarden.ppdm_models.tree.predicate import NumericTest, atoms
 
 ROWS = 12_000
 

@@ -5,16 +5,16 @@ import csv
 import numpy as np
 import pytest
 
-from ppdm_models.codecs.weka.header import matrix_of
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.formats.graphviz_dot import FORMAT as DOT
-from ppdm_models.formats.weka_text import FORMAT as WEKA
-from ppdm_models.records.predict import labels, predict
-from ppdm_models.records.routing import route
-from ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from ppdm_models.tree.leaks import LeakKind
-from ppdm_models.tree.tree import Quality, Task
 from tests.kit import places
+from treewarden.ppdm_models.codecs.weka.header import matrix_of
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.formats.graphviz_dot import FORMAT as DOT
+from treewarden.ppdm_models.formats.weka_text import FORMAT as WEKA
+from treewarden.ppdm_models.records.predict import labels, predict
+from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from treewarden.ppdm_models.tree.leaks import LeakKind
+from treewarden.ppdm_models.tree.tree import Quality, Task
 
 DATA = places.DATA
 PRINTED = ["j48", "j48_binary", "reptree", "randomtree"]

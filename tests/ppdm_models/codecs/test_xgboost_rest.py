@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.files.load import open_model
-from ppdm_models.formats.xgboost_model import FORMAT
-from ppdm_models.tree.ensemble import first_members
-from ppdm_models.tree.leaks import LeakKind
 from tests.kit.grown_models import FOLDER
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.files.load import open_model
+from treewarden.ppdm_models.formats.xgboost_model import FORMAT
+from treewarden.ppdm_models.tree.ensemble import first_members
+from treewarden.ppdm_models.tree.leaks import LeakKind
 
 TEXT = (FOLDER / "numbers_xgboost.json").read_text()
 LEARNER = ("learner",)

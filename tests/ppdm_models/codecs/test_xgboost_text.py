@@ -2,9 +2,9 @@
 
 import pytest
 
-from ppdm_models.files.load import read_model
-from ppdm_models.tree.tree import Quality
 from tests.kit import places
+from treewarden.ppdm_models.files.load import read_model
+from treewarden.ppdm_models.tree.tree import Quality
 
 DATA = places.DATA
 """Made by tests/data/make_xgboost_texts.py."""

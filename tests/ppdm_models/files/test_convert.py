@@ -7,16 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ppdm_models.errors import OutputError
-from ppdm_models.files.convert import TARGETS, converted, target_of
-from ppdm_models.files.drawings import dot, mermaid
-from ppdm_models.files.load import load_model, read_tree
-from ppdm_models.records.predict import predict
-from ppdm_models.tree.column import NumericColumn
-from ppdm_models.tree.ensemble import Combination, Link, Member, Other
-from ppdm_models.tree.predicate import CategoryTest
 from tests.kit import places
 from tests.kit.forests import by_sex, forest, stump
+from treewarden.ppdm_models.errors import OutputError
+from treewarden.ppdm_models.files.convert import TARGETS, converted, target_of
+from treewarden.ppdm_models.files.drawings import dot, mermaid
+from treewarden.ppdm_models.files.load import load_model, read_tree
+from treewarden.ppdm_models.records.predict import predict
+from treewarden.ppdm_models.tree.column import NumericColumn
+from treewarden.ppdm_models.tree.ensemble import Combination, Link, Member, Other
+from treewarden.ppdm_models.tree.predicate import CategoryTest
 
 GOLF = read_tree(places.DATA / "formats/pmml/good/golf.pmml")
 TWO = forest(stump(40.0, "no", "yes", counts=(4.0, 6.0)), by_sex("no", "yes"))

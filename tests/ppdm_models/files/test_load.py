@@ -6,9 +6,9 @@ import zipfile
 
 import pytest
 
-from ppdm_models import limits
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.files.load import load_tree, read_tree
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.files.load import load_tree, read_tree
 
 
 def zipped(files):

@@ -4,14 +4,14 @@ import sys
 
 import pytest
 
-from ppdm_models.codecs.common import archive, json, xml, xml_edit
-from ppdm_models.codecs.lightgbm import lines
-from ppdm_models.codecs.xgboost import ubjson
-from ppdm_models.files.load import load_model, open_model, read_model, writers
-from ppdm_models.formats import Rewritable, Strippable
-from ppdm_models.tree.ensemble import trees_of
-from ppdm_models.tree.leaks import LeakKind
 from tests.kit import places
+from treewarden.ppdm_models.codecs.common import archive, json, xml, xml_edit
+from treewarden.ppdm_models.codecs.lightgbm import lines
+from treewarden.ppdm_models.codecs.xgboost import ubjson
+from treewarden.ppdm_models.files.load import load_model, open_model, read_model, writers
+from treewarden.ppdm_models.formats import Rewritable, Strippable
+from treewarden.ppdm_models.tree.ensemble import trees_of
+from treewarden.ppdm_models.tree.leaks import LeakKind
 
 DATA = places.DATA / "formats"
 UNNAMED = (

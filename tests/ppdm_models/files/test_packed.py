@@ -8,11 +8,11 @@ import zlib
 
 import pytest
 
-from ppdm_models import limits
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.files.load import open_model
-from ppdm_models.tree.leaks import LeakKind
 from tests.kit import places
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.files.load import open_model
+from treewarden.ppdm_models.tree.leaks import LeakKind
 
 PLAIN = (places.DATA / "formats" / "xgboost_model" / "good" / "loan.json").read_bytes()
 PACKED = {

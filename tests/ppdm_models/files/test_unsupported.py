@@ -7,9 +7,9 @@ import zipfile
 
 import pytest
 
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.files.load import formats, load_model, read_model
 from tests.kit import places
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.files.load import formats, load_model, read_model
 
 UNSUPPORTED = places.DATA / "unsupported"
 WRITTEN = {
@@ -145,7 +145,7 @@ def test_a_packed_file_that_is_not_read_is_named_too():
 
 
 def test_a_folder_of_too_many_files_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("ppdm_models.limits.ARCHIVE_ENTRIES", 10)
+    monkeypatch.setattr("treewarden.ppdm_models.limits.ARCHIVE_ENTRIES", 10)
     for number in range(12):
         (tmp_path / str(number)).touch()
     with pytest.raises(TreeFormatError, match="holds more than 10 files; give the file"):

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ppdm_models.errors import OutputError, TreeFormatError
-from ppdm_models.files.load import formats
-from ppdm_models.formats import Rewritable, Strippable
-from ppdm_models.tree.leaks import LeakKind
 from tests.kit import places
 from tests.kit.tiers import examples
 from tests.ppdm_models.formats.damage import damaged_json, with_a_wrong_byte
+from treewarden.ppdm_models.errors import OutputError, TreeFormatError
+from treewarden.ppdm_models.files.load import formats
+from treewarden.ppdm_models.formats import Rewritable, Strippable
+from treewarden.ppdm_models.tree.leaks import LeakKind
 
 DATA = places.DATA / "formats"
 JSON = sorted(DATA.glob("[xl][gi]*/good/*.json"))

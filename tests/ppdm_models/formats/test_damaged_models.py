@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.files.load import formats
 from tests.kit import places
 from tests.kit.tiers import examples
 from tests.ppdm_models.formats.damage import damaged, damaged_json, with_a_wrong_byte, zipped
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.files.load import formats
 
 DATA = places.DATA / "formats"
 JSON = (

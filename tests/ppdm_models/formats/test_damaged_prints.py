@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ppdm_models.errors import TreeFormatError
 from tests.kit import places
 from tests.kit.tiers import examples
+from treewarden.ppdm_models.errors import TreeFormatError
 
 GOOD = places.DATA / "formats"
 READERS = (
@@ -25,7 +25,10 @@ READERS = (
     "skops_file",
     "weka_text",
 )
-FORMATS = {name: importlib.import_module(f"ppdm_models.formats.{name}").FORMAT for name in READERS}
+FORMATS = {
+    name: importlib.import_module(f"treewarden.ppdm_models.formats.{name}").FORMAT
+    for name in READERS
+}
 FILES = {name: sorted((GOOD / name / "good").iterdir()) for name in READERS}
 NUMBER = re.compile(rb"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 WRONG = [

@@ -6,10 +6,10 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from ppdm_models.codecs.treewarden import document
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.files.load import formats, load_model, read_tree, writers
 from tests.kit import places
+from treewarden.ppdm_models.codecs.treewarden import document
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.files.load import formats, load_model, read_tree, writers
 
 DATA = places.DATA / "formats"
 GOOD = sorted(path for path in DATA.glob("*/good/*"))

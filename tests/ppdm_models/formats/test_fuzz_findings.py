@@ -2,9 +2,9 @@
 
 import pytest
 
-from ppdm_models.files.load import formats
 from tests.judges.run_fuzz import KEPT, outcome
 from tests.kit import places
+from treewarden.ppdm_models.files.load import formats
 
 ROOT = places.ROOT
 FOUND = sorted((ROOT / KEPT).glob("*/*.bin"))

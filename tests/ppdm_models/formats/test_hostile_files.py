@@ -13,8 +13,8 @@ HOSTILE = ["external_entity.pmml", "parameter_entity.pmml", "billion_laughs.pmml
 WATCHED = """
 import sys
 from pathlib import Path
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.files.load import formats, load_tree
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.files.load import formats, load_tree
 from tests.kit import places
 
 formats()

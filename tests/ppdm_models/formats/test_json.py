@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from ppdm_models.codecs.common.json import (
+from treewarden.ppdm_models.codecs.common.json import (
     CONTAINERS,
     DEPTH,
     as_number,
@@ -16,7 +16,7 @@ from ppdm_models.codecs.common.json import (
     refused,
     written_json,
 )
-from ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.errors import TreeFormatError
 
 
 def refusal(data, **options):

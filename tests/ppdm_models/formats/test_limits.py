@@ -6,13 +6,13 @@ import sys
 
 import pytest
 
-from ppdm_models import limits
-from ppdm_models.codecs.common.xml import parse
-from ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.codecs.common.xml import parse
+from treewarden.ppdm_models.errors import TreeFormatError
 
 READ = """
-from ppdm_models.errors import TreewardenError
-from ppdm_models.files.load import load_model
+from treewarden.ppdm_models.errors import TreewardenError
+from treewarden.ppdm_models.files.load import load_model
 
 try:
     load_model(b"<PMML/>", "x")

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from ppdm_models.codecs.common.json_lines import lines_of_entries
-from ppdm_models.files.load import load_model
-from ppdm_models.tree.tree import Tree
 from tests.kit.places import DATA
+from treewarden.ppdm_models.codecs.common.json_lines import lines_of_entries
+from treewarden.ppdm_models.files.load import load_model
+from treewarden.ppdm_models.tree.tree import Tree
 
 SHOWN = {
     "pmml": ("", "<Node"),

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from ppdm_models.files.load import formats
 from tests.kit import places
+from treewarden.ppdm_models.files.load import formats
 
 FIXTURES = places.DATA / "formats"
 
 WATCHED = """
 import json, sys, warnings
 from pathlib import Path
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.files.load import open_model
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.files.load import open_model
 
 warnings.simplefilter("ignore")
 FORBIDDEN = ("open", "socket.", "subprocess.", "urllib.", "os.system", "os.exec", "pickle.", "ctypes.dlopen", "shutil.")

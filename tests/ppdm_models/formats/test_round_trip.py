@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given, settings
 from lxml import etree
 
-from ppdm_models.errors import OutputError
-from ppdm_models.files.load import load_tree, writers
-from ppdm_models.tree.predicate import CategoryTest, NumericTest
-from ppdm_models.tree.tree import Feature, Node, Tree
 from tests.kit.tiers import examples
 from tests.ppdm_models.tree_strategies import trees
+from treewarden.ppdm_models.errors import OutputError
+from treewarden.ppdm_models.files.load import load_tree, writers
+from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest
+from treewarden.ppdm_models.tree.tree import Feature, Node, Tree
 
 WRITERS = writers()
 

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from ppdm_models.codecs.sklearn.arrays import UNMODELLED
-from ppdm_models.files.load import formats, open_model
-from ppdm_models.tree.leaks import LeakKind
-from ppdm_models.tree.tree import SPLIT_SETTINGS, Learner
 from tests.kit import places
+from treewarden.ppdm_models.codecs.sklearn.arrays import UNMODELLED
+from treewarden.ppdm_models.files.load import formats, open_model
+from treewarden.ppdm_models.tree.leaks import LeakKind
+from treewarden.ppdm_models.tree.tree import SPLIT_SETTINGS, Learner
 
 JSON = formats()["treewarden_json"]
 GOOD = json.loads((places.DATA / "formats/treewarden_json/bad/unknown_score.json").read_text())

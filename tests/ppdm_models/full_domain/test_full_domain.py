@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ppdm_models.errors import TaxonomyError
-from ppdm_models.full_domain.groups import Requirement
-from ppdm_models.full_domain.lattice import Lattice, generalise
-from ppdm_models.full_domain.levels import ladder
-from ppdm_models.records.taxonomy import Categories, Intervals
-from ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from tests.kit.tiers import examples
+from treewarden.ppdm_models.errors import TaxonomyError
+from treewarden.ppdm_models.full_domain.groups import Requirement
+from treewarden.ppdm_models.full_domain.lattice import Lattice, generalise
+from treewarden.ppdm_models.full_domain.levels import ladder
+from treewarden.ppdm_models.records.taxonomy import Categories, Intervals
+from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 
 WIDTHS = Intervals("n", ((2.25, 4.5, 6.75), (4.5,), ()), "equal widths")
 TREE = Categories(

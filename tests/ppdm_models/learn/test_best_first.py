@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ppdm_models.errors import LearnerError
-from ppdm_models.learn.attributes import threshold
-from ppdm_models.learn.best_first import BestFirst
-from ppdm_models.learn.response import of_classes, of_numbers
-from ppdm_models.tpp.splits import rows_of
-from ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from ppdm_models.tree.predicate import CategoryTest, NumericTest
 from tests.ppdm_models.tpp.tpp_strategies import categories, classes, numbers, tables
+from treewarden.ppdm_models.errors import LearnerError
+from treewarden.ppdm_models.learn.attributes import threshold
+from treewarden.ppdm_models.learn.best_first import BestFirst
+from treewarden.ppdm_models.learn.response import of_classes, of_numbers
+from treewarden.ppdm_models.tpp.splits import rows_of
+from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest
 
 XOR = {"a": numbers([0, 0, 1, 1]), "b": numbers([0, 1, 0, 1])}
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ppdm_models.learn.id3 import grow_id3, grows_id3
-from ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from ppdm_models.tree.tree import Criterion, rebuilt
+from treewarden.ppdm_models.learn.id3 import grow_id3, grows_id3
+from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from treewarden.ppdm_models.tree.tree import Criterion, rebuilt
 
 
 def drawn(seed):

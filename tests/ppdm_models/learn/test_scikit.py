@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ppdm_models.errors import LearnerError
-from ppdm_models.learn.attributes import attributes_of
-from ppdm_models.learn.best_first import BestFirst
-from ppdm_models.learn.response import of_numbers
-from ppdm_models.tpp.sanitise import Job, sanitise
-from ppdm_models.tpp.scikit import Place, Scikit, places_of
 from tests.ppdm_models.tpp.tpp_strategies import categories, classes, numbers
+from treewarden.ppdm_models.errors import LearnerError
+from treewarden.ppdm_models.learn.attributes import attributes_of
+from treewarden.ppdm_models.learn.best_first import BestFirst
+from treewarden.ppdm_models.learn.response import of_numbers
+from treewarden.ppdm_models.tpp.sanitise import Job, sanitise
+from treewarden.ppdm_models.tpp.scikit import Place, Scikit, places_of
 
 pytest.importorskip("sklearn.tree", reason="scikit-learn is not installed")
 

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from ppdm_models.files.load import read_tree
-from ppdm_models.meaning.describe import MOST_LEAVES, describe, leaf_entries
-from ppdm_models.meaning.producer import producer
-from ppdm_models.tree.ensemble import Combination
-from ppdm_models.tree.leaks import Leak, LeakKind
-from ppdm_models.tree.tree import NoTrueChild, Quality
 from tests.kit import places
 from tests.kit.forests import forest, stump
+from treewarden.ppdm_models.files.load import read_tree
+from treewarden.ppdm_models.meaning.describe import MOST_LEAVES, describe, leaf_entries
+from treewarden.ppdm_models.meaning.producer import producer
+from treewarden.ppdm_models.tree.ensemble import Combination
+from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.tree.tree import NoTrueChild, Quality
 
 DATA = places.DATA / "formats"
 LEFT = stump(40.0, "no", "yes", counts=(3.0, 7.0))

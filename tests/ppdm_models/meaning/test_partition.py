@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ppdm_models.meaning.partition import problems
-from ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from ppdm_models.tree.predicate import (
+from tests.kit.tiers import examples
+from treewarden.ppdm_models.meaning.partition import problems
+from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from treewarden.ppdm_models.tree.predicate import (
     AllOf,
     Always,
     AnyOf,
@@ -19,8 +20,7 @@ from ppdm_models.tree.predicate import (
     NumericTest,
     answer,
 )
-from ppdm_models.tree.tree import Feature, Node, Tree
-from tests.kit.tiers import examples
+from treewarden.ppdm_models.tree.tree import Feature, Node, Tree
 
 AGE = Feature("age", numeric=True)
 SEX = Feature("sex", numeric=False, values=("f", "m"))

@@ -2,9 +2,9 @@
 
 import pytest
 
-from ppdm_models.files.load import load_tree
-from ppdm_models.tree.tree import Quality
 from tests.kit import places
+from treewarden.ppdm_models.files.load import load_tree
+from treewarden.ppdm_models.tree.tree import Quality
 
 DATA = places.DATA / "formats"
 TESTS = ['operator="lessThan" value="3"', 'operator="greaterOrEqual" value="3"']

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from ppdm_models.pruning.hits import counts_up
 from tests.kit.small_audits import deep_tree
+from treewarden.ppdm_models.pruning.hits import counts_up
 
 CLASSES = ("1", "2", "3")
 

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ppdm_models.pruning.merged import merged_leaves
-from ppdm_models.pruning.siblings import candidates
-from ppdm_models.tree.predicate import CategoryTest
-from ppdm_models.tree.tree import Feature, Node, Task, Tree
 from tests.judges.pruning_by_hand import numeric
 from tests.kit.small_audits import deep_tree
+from treewarden.ppdm_models.pruning.merged import merged_leaves
+from treewarden.ppdm_models.pruning.siblings import candidates
+from treewarden.ppdm_models.tree.predicate import CategoryTest
+from treewarden.ppdm_models.tree.tree import Feature, Node, Task, Tree
 
 CLASSES = ("a", "b")
 UNEVEN = [[[9, 1], [1, 0]], [[3, 4], [5, 5]]]

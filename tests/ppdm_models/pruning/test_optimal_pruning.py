@@ -5,16 +5,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ppdm_models.pruning.apt import prune
-from ppdm_models.pruning.optimal import prune_optimally
-from ppdm_models.records.routing import route
-from ppdm_models.records.taxonomy import Categories, Intervals
-from ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from ppdm_models.tree.predicate import Always
-from ppdm_models.tree.tree import Node, Tree
 from tests.judges.pruning_by_hand import every_pruning, kept_right, numeric, prunable
 from tests.kit.small_audits import deep_tree
 from tests.kit.tiers import examples
+from treewarden.ppdm_models.pruning.apt import prune
+from treewarden.ppdm_models.pruning.optimal import prune_optimally
+from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.records.taxonomy import Categories, Intervals
+from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from treewarden.ppdm_models.tree.predicate import Always
+from treewarden.ppdm_models.tree.tree import Node, Tree
 
 CLASSES = ("a", "b", "c")
 leaf = st.lists(st.integers(0, 6), min_size=3, max_size=3)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ppdm_models.errors import DomainError
-from ppdm_models.randomised.domains import MOST_BYTES, Domain, load_domains, read_domains
+from treewarden.ppdm_models.errors import DomainError
+from treewarden.ppdm_models.randomised.domains import MOST_BYTES, Domain, load_domains, read_domains
 
 
 def read(text):

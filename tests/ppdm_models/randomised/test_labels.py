@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ppdm_models.errors import TableError
-from ppdm_models.randomised.labels import MOST_CLASSES, Labels
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.randomised.labels import MOST_CLASSES, Labels
 
 
 def test_of_no_record_there_is_no_class():

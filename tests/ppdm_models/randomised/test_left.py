@@ -3,9 +3,9 @@ import math
 import numpy as np
 import pytest
 
-from ppdm_models.randomised.intervals import Intervals
-from ppdm_models.randomised.left import Seen, left, seen
-from ppdm_models.randomised.noise import Classes, Uniform, classes, gaussian, uniform
+from treewarden.ppdm_models.randomised.intervals import Intervals
+from treewarden.ppdm_models.randomised.left import Seen, left, seen
+from treewarden.ppdm_models.randomised.noise import Classes, Uniform, classes, gaussian, uniform
 
 EVEN = np.full(100, 0.01)
 UNIT = Intervals(0, 0.01, 100)

@@ -5,20 +5,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ppdm_models.files.convert import MODELS, converted
-from ppdm_models.files.load import load_tree
-from ppdm_models.randomised.coding import intervals_of
-from ppdm_models.randomised.generating import ATTRIBUTES, Attribute, people
-from ppdm_models.randomised.growing import grow
-from ppdm_models.randomised.intervals import Intervals
-from ppdm_models.randomised.learning import Learned, Method, Noisy, learn
-from ppdm_models.randomised.noise import Classes, gaussian, noisy, uniform
-from ppdm_models.randomised.published import published, threshold
-from ppdm_models.records.predict import labels, predict
-from ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from ppdm_models.tree.predicate import CategoryTest
-from ppdm_models.tree.tree import Quality
 from tests.kit.tiers import examples
+from treewarden.ppdm_models.files.convert import MODELS, converted
+from treewarden.ppdm_models.files.load import load_tree
+from treewarden.ppdm_models.randomised.coding import intervals_of
+from treewarden.ppdm_models.randomised.generating import ATTRIBUTES, Attribute, people
+from treewarden.ppdm_models.randomised.growing import grow
+from treewarden.ppdm_models.randomised.intervals import Intervals
+from treewarden.ppdm_models.randomised.learning import Learned, Method, Noisy, learn
+from treewarden.ppdm_models.randomised.noise import Classes, gaussian, noisy, uniform
+from treewarden.ppdm_models.randomised.published import published, threshold
+from treewarden.ppdm_models.records.predict import labels, predict
+from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from treewarden.ppdm_models.tree.predicate import CategoryTest
+from treewarden.ppdm_models.tree.tree import Quality
 
 VALUES = ("none", "school", "college", "bachelor", "master")
 NAMES = ("B", "A")

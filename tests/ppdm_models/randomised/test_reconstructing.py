@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from scipy.integrate import dblquad
 
-from ppdm_models.randomised.intervals import Intervals, intervals
-from ppdm_models.randomised.noise import Gaussian, Uniform, classes, gaussian, uniform
-from ppdm_models.randomised.reconstructing import (
+from treewarden.ppdm_models.randomised.intervals import Intervals, intervals
+from treewarden.ppdm_models.randomised.noise import Gaussian, Uniform, classes, gaussian, uniform
+from treewarden.ppdm_models.randomised.reconstructing import (
     Kernel,
     kernel,
     membership,

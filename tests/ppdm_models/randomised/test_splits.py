@@ -4,9 +4,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ppdm_models.randomised import splits
-from ppdm_models.randomised.splits import NONE, best_splits
 from tests.kit.tiers import examples
+from treewarden.ppdm_models.randomised import splits
+from treewarden.ppdm_models.randomised.splits import NONE, best_splits
 
 
 def by_hand(codes, sizes, classes, kinds):

@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ppdm_models.errors import DomainError, TableError, TreewardenError
-from ppdm_models.randomised.domains import Domain
-from ppdm_models.randomised.domains_of_data import domains_of_data
-from ppdm_models.randomised.planning import planned
-from ppdm_models.randomised.streaming import Hider
-from ppdm_models.records.batch_files import batch_file
-from ppdm_models.records.batches import open_batches
+from treewarden.ppdm_models.errors import DomainError, TableError, TreewardenError
+from treewarden.ppdm_models.randomised.domains import Domain
+from treewarden.ppdm_models.randomised.domains_of_data import domains_of_data
+from treewarden.ppdm_models.randomised.planning import planned
+from treewarden.ppdm_models.randomised.streaming import Hider
+from treewarden.ppdm_models.records.batch_files import batch_file
+from treewarden.ppdm_models.records.batches import open_batches
 
 AGE = Domain("age", 0.0, 100.0, is_whole=True)
 SECRET = "1234567"

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ppdm_models.errors import OutputError, TableError
-from ppdm_models.records.batch_files import batch_file
-from ppdm_models.records.batches import BATCH_RECORDS, open_batches
+from treewarden.ppdm_models.errors import OutputError, TableError
+from treewarden.ppdm_models.records.batch_files import batch_file
+from treewarden.ppdm_models.records.batches import BATCH_RECORDS, open_batches
 
 ODD = ["007", "", " x ", 'say "x"', "a,b", "a;b", "two\nlines", "tab\there", "é", "NA", "\r"]
 

@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from ppdm_models.errors import TableError
-from ppdm_models.records.frames import column_names, table_of_frame, table_of_pair
-from ppdm_models.records.read_table import read_table
-from ppdm_models.tree.tree import Feature
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.records.frames import column_names, table_of_frame, table_of_pair
+from treewarden.ppdm_models.records.read_table import read_table
+from treewarden.ppdm_models.tree.tree import Feature
 
 RECORDS = {
     "age": [30, 41, None, 30],

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ppdm_models.errors import TableError
-from ppdm_models.records.matching import are_alike, matched, target_in
-from ppdm_models.records.read_table import table_of, table_of_arrow
-from ppdm_models.tree.tree import Feature, Node, Tree
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.records.matching import are_alike, matched, target_in
+from treewarden.ppdm_models.records.read_table import table_of, table_of_arrow
+from treewarden.ppdm_models.tree.tree import Feature, Node, Tree
 
 
 def model(*names, target="ill"):

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ppdm_models.records.dialect import NumberStyle, Percent
-from ppdm_models.records.number_formats import (
+from treewarden.ppdm_models.records.dialect import NumberStyle, Percent
+from treewarden.ppdm_models.records.number_formats import (
     UnreadNumberError,
     decimal_mark,
     may_be_grouped,

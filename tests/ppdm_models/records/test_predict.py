@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ppdm_models.records.predict import labels, predict
-from ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from ppdm_models.tree.ensemble import Combination, Member
-from ppdm_models.tree.predicate import NumericTest
 from tests.kit.forests import by_sex, forest, stump
+from treewarden.ppdm_models.records.predict import labels, predict
+from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from treewarden.ppdm_models.tree.ensemble import Combination, Member
+from treewarden.ppdm_models.tree.predicate import NumericTest
 
 RECORD = {
     "age": NumericColumn(np.array([np.nan])),

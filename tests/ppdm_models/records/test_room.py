@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ppdm_models.errors import TableError
-from ppdm_models.records.room import LEAST, SETTING, room_bytes
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.records.room import LEAST, SETTING, room_bytes
 
 
 def test_it_is_what_the_environment_says(monkeypatch):

@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ppdm_models.records.routing import NOWHERE, SEVERAL, route
-from ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from ppdm_models.tree.predicate import (
+from tests.kit.tiers import examples
+from tests.ppdm_models.tree_strategies import trees
+from treewarden.ppdm_models.records.routing import NOWHERE, SEVERAL, route
+from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from treewarden.ppdm_models.tree.predicate import (
     AllOf,
     Always,
     AnyOf,
@@ -20,9 +22,7 @@ from ppdm_models.tree.predicate import (
     answer,
     are_opposite,
 )
-from ppdm_models.tree.tree import Feature, Missing, Node, NoTrueChild, Tree
-from tests.kit.tiers import examples
-from tests.ppdm_models.tree_strategies import trees
+from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, NoTrueChild, Tree
 
 TRUE, FALSE, UNKNOWN = "true", "false", "unknown"
 

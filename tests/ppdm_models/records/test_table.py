@@ -4,9 +4,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ppdm_models.errors import TableError
-from ppdm_models.records.read_table import read_table
-from ppdm_models.tree.tree import Feature
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.records.read_table import read_table
+from treewarden.ppdm_models.tree.tree import Feature
 
 AGE, NAME = Feature("age", numeric=True), Feature("name", numeric=False)
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ppdm_models.errors import TaxonomyError
-from ppdm_models.records.taxonomy import Categories, Intervals, fitting
-from ppdm_models.records.taxonomy_files import load_taxonomies, read_csv, read_toml
-from ppdm_models.tree.tree import Feature
+from treewarden.ppdm_models.errors import TaxonomyError
+from treewarden.ppdm_models.records.taxonomy import Categories, Intervals, fitting
+from treewarden.ppdm_models.records.taxonomy_files import load_taxonomies, read_csv, read_toml
+from treewarden.ppdm_models.tree.tree import Feature
 
 ARX = b"Paris;France;Europe;*\nLyon;France;Europe;*\nTokyo;Japan;Asia;*\n"
 TOML = b"""

@@ -5,14 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ppdm_models.errors import SynthesisError
-from ppdm_models.records.routing import route
-from ppdm_models.synthesis import pgen as module
-from ppdm_models.synthesis.pgen import Classes, Numbers, Plan, basegen, pgen
-from ppdm_models.synthesis.regions import Range
-from ppdm_models.tree.column import CategoricalColumn
-from ppdm_models.tree.predicate import Always, AnyOf, CategoryTest, NumericTest
-from ppdm_models.tree.tree import Feature, Node, Quality, Task, Tree
+from treewarden.ppdm_models.errors import SynthesisError
+from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.synthesis import pgen as module
+from treewarden.ppdm_models.synthesis.pgen import Classes, Numbers, Plan, basegen, pgen
+from treewarden.ppdm_models.synthesis.regions import Range
+from treewarden.ppdm_models.tree.column import CategoricalColumn
+from treewarden.ppdm_models.tree.predicate import Always, AnyOf, CategoryTest, NumericTest
+from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Task, Tree
 
 AGE, CITY = Feature("age", numeric=True), Feature("city", numeric=False, values=("a", "b", "c"))
 CLASSES = ("flu", "none", "cold")

@@ -9,23 +9,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ppdm_models.learn.attributes import MOST_SET_VALUES
-from ppdm_models.learn.best_first import BestFirst
-from ppdm_models.learn.response import of_classes, of_numbers
-from ppdm_models.records.read_table import read_table
-from ppdm_models.tpp.cells import one_per_cell
-from ppdm_models.tpp.checks import differences, problems
-from ppdm_models.tpp.groups import AtLeast, Diverse, grouped
-from ppdm_models.tpp.published import as_printed
-from ppdm_models.tpp.sanitise import Job, sanitise
-from ppdm_models.tpp.sets import merged
-from ppdm_models.tpp.splits import Choice, Cut, asked
-from ppdm_models.tpp.values import generalise
-from ppdm_models.tree.column import CategoricalColumn
-from ppdm_models.tree.predicate import CategoryTest
 from tests.kit import places
 from tests.kit.tiers import examples
 from tests.ppdm_models.tpp.tpp_strategies import categories, classes, numbers, tables
+from treewarden.ppdm_models.learn.attributes import MOST_SET_VALUES
+from treewarden.ppdm_models.learn.best_first import BestFirst
+from treewarden.ppdm_models.learn.response import of_classes, of_numbers
+from treewarden.ppdm_models.records.read_table import read_table
+from treewarden.ppdm_models.tpp.cells import one_per_cell
+from treewarden.ppdm_models.tpp.checks import differences, problems
+from treewarden.ppdm_models.tpp.groups import AtLeast, Diverse, grouped
+from treewarden.ppdm_models.tpp.published import as_printed
+from treewarden.ppdm_models.tpp.sanitise import Job, sanitise
+from treewarden.ppdm_models.tpp.sets import merged
+from treewarden.ppdm_models.tpp.splits import Choice, Cut, asked
+from treewarden.ppdm_models.tpp.values import generalise
+from treewarden.ppdm_models.tree.column import CategoricalColumn
+from treewarden.ppdm_models.tree.predicate import CategoryTest
 
 ADULT = places.SHARED / "data" / "adult_train.csv"
 

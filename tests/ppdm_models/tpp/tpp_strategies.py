@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from ppdm_models.learn.response import of_classes, of_numbers
-from ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from treewarden.ppdm_models.learn.response import of_classes, of_numbers
+from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 
 LETTERS = ("*", "a", "b", "c", "d")
 

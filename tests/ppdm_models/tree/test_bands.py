@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.files.load import load_tree, writers
-from ppdm_models.tree.tree import Quality
 from tests.kit.small_audits import flat_tree
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.files.load import load_tree, writers
+from treewarden.ppdm_models.tree.tree import Quality
 
 TREE = flat_tree([[7, 2], [3, 3]], classes=("a b", "c"))
 

@@ -8,16 +8,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ppdm_models.errors import OutputError, TreewardenError
-from ppdm_models.files.convert import MODELS, converted
-from ppdm_models.files.load import load_model, read_bytes
-from ppdm_models.tree.ensemble import trees_of
-from ppdm_models.tree.fingerprint import fingerprints
-from ppdm_models.tree.node import Node
-from ppdm_models.tree.predicate import Always, AnyOf, CategoryTest, NumericTest
-from ppdm_models.tree.tree import Feature, NoTrueChild, Tree
 from tests.kit import places
 from tests.kit.forests import by_sex, forest, stump
+from treewarden.ppdm_models.errors import OutputError, TreewardenError
+from treewarden.ppdm_models.files.convert import MODELS, converted
+from treewarden.ppdm_models.files.load import load_model, read_bytes
+from treewarden.ppdm_models.tree.ensemble import trees_of
+from treewarden.ppdm_models.tree.fingerprint import fingerprints
+from treewarden.ppdm_models.tree.node import Node
+from treewarden.ppdm_models.tree.predicate import Always, AnyOf, CategoryTest, NumericTest
+from treewarden.ppdm_models.tree.tree import Feature, NoTrueChild, Tree
 
 FORMATS = places.DATA / "formats"
 GOOD = sorted(FORMATS.glob("*/good/*"))

@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ppdm_models.tree.node_columns import (
+from tests.ppdm_models.tree.test_node_table import table
+from treewarden.ppdm_models.tree.node_columns import (
     class_counts_of,
     is_inner,
     labels_of,
@@ -15,9 +16,8 @@ from ppdm_models.tree.node_columns import (
     totals_of,
     where_of,
 )
-from ppdm_models.tree.node_table import NodeTable
-from ppdm_models.tree.tree import Feature, Tree
-from tests.ppdm_models.tree.test_node_table import table
+from treewarden.ppdm_models.tree.node_table import NodeTable
+from treewarden.ppdm_models.tree.tree import Feature, Tree
 
 AGE = Feature("age", numeric=True)
 TABLES = {

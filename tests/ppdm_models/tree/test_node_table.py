@@ -7,17 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ppdm_models.codecs.boosted.trees import differing_roots
-from ppdm_models.files.load import load_model
-from ppdm_models.meaning.partition import problems
-from ppdm_models.tree.cuts import Cuts
-from ppdm_models.tree.ensemble import trees_of
-from ppdm_models.tree.node import Node
-from ppdm_models.tree.node_table import NodeTable
-from ppdm_models.tree.predicate import Always, CategoryTest, NumericTest
-from ppdm_models.tree.tree import Feature, Quality, Tree
 from tests.kit import places
 from tests.kit.large_pmml import forest
+from treewarden.ppdm_models.codecs.boosted.trees import differing_roots
+from treewarden.ppdm_models.files.load import load_model
+from treewarden.ppdm_models.meaning.partition import problems
+from treewarden.ppdm_models.tree.cuts import Cuts
+from treewarden.ppdm_models.tree.ensemble import trees_of
+from treewarden.ppdm_models.tree.node import Node
+from treewarden.ppdm_models.tree.node_table import NodeTable
+from treewarden.ppdm_models.tree.predicate import Always, CategoryTest, NumericTest
+from treewarden.ppdm_models.tree.tree import Feature, Quality, Tree
 
 GOOD = sorted((places.DATA / "formats").glob("*/good/*"))
 PMML = [path for path in GOOD if path.parent.parent.name == "pmml"]

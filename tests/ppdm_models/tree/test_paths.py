@@ -4,9 +4,16 @@ import math
 
 import pytest
 
-from ppdm_models.tree.paths import EVERYTHING, path_text
-from ppdm_models.tree.predicate import AllOf, Always, AnyOf, CategoryTest, MissingTest, NumericTest
-from ppdm_models.tree.tree import Feature, Node, Tree
+from treewarden.ppdm_models.tree.paths import EVERYTHING, path_text
+from treewarden.ppdm_models.tree.predicate import (
+    AllOf,
+    Always,
+    AnyOf,
+    CategoryTest,
+    MissingTest,
+    NumericTest,
+)
+from treewarden.ppdm_models.tree.tree import Feature, Node, Tree
 
 FEATURES = (Feature("age", True), Feature("sex", False, ("F", "M", "X")))
 F = CategoryTest("sex", ("F",))

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from ppdm_models.errors import OutputError
-from ppdm_models.files.load import load_tree
-from ppdm_models.formats.pmml import FORMAT as PMML
-from ppdm_models.formats.treewarden_json import FORMAT as JSON
-from ppdm_models.tree.column import NumericColumn
-from ppdm_models.tree.predicate import (
+from treewarden.ppdm_models.errors import OutputError
+from treewarden.ppdm_models.files.load import load_tree
+from treewarden.ppdm_models.formats.pmml import FORMAT as PMML
+from treewarden.ppdm_models.formats.treewarden_json import FORMAT as JSON
+from treewarden.ppdm_models.tree.column import NumericColumn
+from treewarden.ppdm_models.tree.predicate import (
     AllOf,
     AnyOf,
     MissingTest,

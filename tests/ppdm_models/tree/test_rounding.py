@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ppdm_models.tree.paths import path_text
-from ppdm_models.tree.predicate import AllOf, NumericTest, text
-from ppdm_models.tree.rounding import rounded
-from ppdm_models.tree.tree import Feature, Node, Tree
+from treewarden.ppdm_models.tree.paths import path_text
+from treewarden.ppdm_models.tree.predicate import AllOf, NumericTest, text
+from treewarden.ppdm_models.tree.rounding import rounded
+from treewarden.ppdm_models.tree.tree import Feature, Node, Tree
 
 numbers = st.floats(-1e12, 1e12, allow_nan=False)
 

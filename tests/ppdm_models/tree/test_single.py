@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ppdm_models.codecs.sklearn.fitted import from_sklearn
-from ppdm_models.files.load import load_tree, writers
-from ppdm_models.records.routing import route
-from ppdm_models.tree.column import NumericColumn
-from ppdm_models.tree.predicate import Always, Never, NumericTest
-from ppdm_models.tree.single import on_32_bits
-from ppdm_models.tree.tree import Feature, Node, Tree
+from treewarden.ppdm_models.codecs.sklearn.fitted import from_sklearn
+from treewarden.ppdm_models.files.load import load_tree, writers
+from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.tree.column import NumericColumn
+from treewarden.ppdm_models.tree.predicate import Always, Never, NumericTest
+from treewarden.ppdm_models.tree.single import on_32_bits
+from treewarden.ppdm_models.tree.tree import Feature, Node, Tree
 
 ENDS = st.floats(-1e6, 1e6, allow_nan=False)
 

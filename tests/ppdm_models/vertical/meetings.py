@@ -4,11 +4,11 @@ import asyncio
 import socket
 from dataclasses import replace
 
-from ppdm_models.vertical.errors import ProtocolError
-from ppdm_models.vertical.messages import MINER, role
-from ppdm_models.vertical.session import Session
-from ppdm_models.vertical.session_file import Address, Meeting
-from ppdm_models.vertical.streams import met
+from treewarden.ppdm_models.vertical.errors import ProtocolError
+from treewarden.ppdm_models.vertical.messages import MINER, role
+from treewarden.ppdm_models.vertical.session import Session
+from treewarden.ppdm_models.vertical.session_file import Address, Meeting
+from treewarden.ppdm_models.vertical.streams import met
 
 NAMES = "alice", "bobby", "carol"
 SESSION = Session(NAMES, ((0,), (1,), (2,)), 14, ("no", "yes"), 0)

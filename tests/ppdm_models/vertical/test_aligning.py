@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from ppdm_models.errors import PartyError
-from ppdm_models.vertical.aligning import aligned
-from ppdm_models.vertical.channel import LocalNetwork
-from ppdm_models.vertical.errors import ProtocolError
-from ppdm_models.vertical.messages import Kind
+from treewarden.ppdm_models.errors import PartyError
+from treewarden.ppdm_models.vertical.aligning import aligned
+from treewarden.ppdm_models.vertical.channel import LocalNetwork
+from treewarden.ppdm_models.vertical.errors import ProtocolError
+from treewarden.ppdm_models.vertical.messages import Kind
 
 
 def rows_of(sides, records):

@@ -4,8 +4,8 @@ import ssl
 
 import pytest
 
-from ppdm_models.errors import PartyError
-from ppdm_models.vertical.certificates import context, make_certificates, role_of
+from treewarden.ppdm_models.errors import PartyError
+from treewarden.ppdm_models.vertical.certificates import context, make_certificates, role_of
 
 
 @pytest.fixture

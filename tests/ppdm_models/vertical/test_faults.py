@@ -10,11 +10,6 @@ from dataclasses import replace
 
 import pytest
 
-from ppdm_models.errors import PartyError
-from ppdm_models.vertical.certificates import make_certificates
-from ppdm_models.vertical.errors import ProtocolError, Reason
-from ppdm_models.vertical.messages import MINER, Kind
-from ppdm_models.vertical.streams import met, patience
 from tests.ppdm_models.vertical.meetings import (
     NAMES,
     SESSION,
@@ -23,6 +18,11 @@ from tests.ppdm_models.vertical.meetings import (
     other_file,
     told,
 )
+from treewarden.ppdm_models.errors import PartyError
+from treewarden.ppdm_models.vertical.certificates import make_certificates
+from treewarden.ppdm_models.vertical.errors import ProtocolError, Reason
+from treewarden.ppdm_models.vertical.messages import MINER, Kind
+from treewarden.ppdm_models.vertical.streams import met, patience
 
 ALICE, BOBBY, CAROL = range(3)
 CANARY = b"canary-4711"

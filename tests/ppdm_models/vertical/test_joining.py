@@ -6,13 +6,13 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
-from ppdm_models.errors import PartyError
-from ppdm_models.vertical.joining import joined_tree
-from ppdm_models.vertical.notes_file import notes_of, read_notes
-from ppdm_models.vertical.published import full_tree, skeleton_tree
-from ppdm_models.vertical.simulating import play
 from tests.kit.tiers import examples
 from tests.ppdm_models.vertical.cases import TENNIS, dealt, sessions, table
+from treewarden.ppdm_models.errors import PartyError
+from treewarden.ppdm_models.vertical.joining import joined_tree
+from treewarden.ppdm_models.vertical.notes_file import notes_of, read_notes
+from treewarden.ppdm_models.vertical.published import full_tree, skeleton_tree
+from treewarden.ppdm_models.vertical.simulating import play
 
 
 def left_by(session, holdings, folder):

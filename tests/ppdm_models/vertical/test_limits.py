@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from ppdm_models.vertical.holding import Attribute, Holding
-from ppdm_models.vertical.limits import IDEAL, Limits
-from ppdm_models.vertical.messages import MINER, Kind
-from ppdm_models.vertical.session import Mode
-from ppdm_models.vertical.simulating import play
 from tests.ppdm_models.vertical.cases import TENNIS, dealt, table
+from treewarden.ppdm_models.vertical.holding import Attribute, Holding
+from treewarden.ppdm_models.vertical.limits import IDEAL, Limits
+from treewarden.ppdm_models.vertical.messages import MINER, Kind
+from treewarden.ppdm_models.vertical.session import Mode
+from treewarden.ppdm_models.vertical.simulating import play
 
 *TENNIS_COLUMNS, TENNIS_LABEL = table(TENNIS, ["outlook", "temp", "humidity", "windy", "play"])
 

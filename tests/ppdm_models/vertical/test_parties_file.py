@@ -2,8 +2,8 @@
 
 import pytest
 
-from ppdm_models.errors import PartyError
-from ppdm_models.vertical.parties_file import read_parties
+from treewarden.ppdm_models.errors import PartyError
+from treewarden.ppdm_models.vertical.parties_file import read_parties
 
 GOOD = """
 [[party]]

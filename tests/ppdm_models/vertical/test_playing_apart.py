@@ -5,19 +5,19 @@ from dataclasses import replace
 
 import pytest
 
-from ppdm_models.vertical.by_ids import IdsView
-from ppdm_models.vertical.by_shares import Dealing, SharedView
-from ppdm_models.vertical.certificates import make_certificates
-from ppdm_models.vertical.comparing import Comparison
-from ppdm_models.vertical.holding import Holding
-from ppdm_models.vertical.limits import IDEAL
-from ppdm_models.vertical.messages import MINER, Kind
-from ppdm_models.vertical.miner import Miner, Relaying
-from ppdm_models.vertical.party import Party
-from ppdm_models.vertical.session import Mode
-from ppdm_models.vertical.simulating import play
 from tests.ppdm_models.vertical.cases import TENNIS, dealt, table
 from tests.ppdm_models.vertical.meetings import all_told, meeting_of
+from treewarden.ppdm_models.vertical.by_ids import IdsView
+from treewarden.ppdm_models.vertical.by_shares import Dealing, SharedView
+from treewarden.ppdm_models.vertical.certificates import make_certificates
+from treewarden.ppdm_models.vertical.comparing import Comparison
+from treewarden.ppdm_models.vertical.holding import Holding
+from treewarden.ppdm_models.vertical.limits import IDEAL
+from treewarden.ppdm_models.vertical.messages import MINER, Kind
+from treewarden.ppdm_models.vertical.miner import Miner, Relaying
+from treewarden.ppdm_models.vertical.party import Party
+from treewarden.ppdm_models.vertical.session import Mode
+from treewarden.ppdm_models.vertical.simulating import play
 
 
 class Trusting(Comparison):

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from ppdm_models.vertical.holding import crossed
-from ppdm_models.vertical.scores import STEPS_PER_BIT, score
-from ppdm_models.vertical.session import Session
 from tests.ppdm_models.vertical.cases import TENNIS, table
+from treewarden.ppdm_models.vertical.holding import crossed
+from treewarden.ppdm_models.vertical.scores import STEPS_PER_BIT, score
+from treewarden.ppdm_models.vertical.session import Session
 
 COLUMNS = table(TENNIS, ["outlook", "temp", "humidity", "windy", "play"])
 

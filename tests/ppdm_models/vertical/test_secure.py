@@ -7,16 +7,16 @@ from itertools import combinations
 
 import pytest
 
-from ppdm_models.vertical import planes
-from ppdm_models.vertical.certificates import make_certificates
-from ppdm_models.vertical.channel import LocalNetwork
-from ppdm_models.vertical.errors import ProtocolError, Reason
-from ppdm_models.vertical.limits import Limits
-from ppdm_models.vertical.messages import MINER, Kind
-from ppdm_models.vertical.secure import Plan, SecureComparison, threshold
-from ppdm_models.vertical.session import Session
 from tests.ppdm_models.vertical.meetings import NAMES, SESSION, all_told, meeting_of
 from tests.ppdm_models.vertical.randomness import elements, looks_random
+from treewarden.ppdm_models.vertical import planes
+from treewarden.ppdm_models.vertical.certificates import make_certificates
+from treewarden.ppdm_models.vertical.channel import LocalNetwork
+from treewarden.ppdm_models.vertical.errors import ProtocolError, Reason
+from treewarden.ppdm_models.vertical.limits import Limits
+from treewarden.ppdm_models.vertical.messages import MINER, Kind
+from treewarden.ppdm_models.vertical.secure import Plan, SecureComparison, threshold
+from treewarden.ppdm_models.vertical.session import Session
 
 BITS = 2
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from ppdm_models.errors import PartyError
-from ppdm_models.vertical.messages import MINER
-from ppdm_models.vertical.session import Mode
-from ppdm_models.vertical.session_file import MOST_BYTES, Address, read_session
+from treewarden.ppdm_models.errors import PartyError
+from treewarden.ppdm_models.vertical.messages import MINER
+from treewarden.ppdm_models.vertical.session import Mode
+from treewarden.ppdm_models.vertical.session_file import MOST_BYTES, Address, read_session
 
 TENNIS = """name = "tennis"
 mode = "ids"

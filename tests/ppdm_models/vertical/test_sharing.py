@@ -4,9 +4,9 @@ import itertools
 
 import pytest
 
-from ppdm_models.vertical import planes
-from ppdm_models.vertical.sharing import Sharing
 from tests.ppdm_models.vertical.randomness import elements, looks_random
+from treewarden.ppdm_models.vertical import planes
+from treewarden.ppdm_models.vertical.sharing import Sharing
 
 BITS = sorted(planes.POLYNOMIALS)
 

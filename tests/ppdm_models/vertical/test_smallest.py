@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ppdm_models.vertical import planes
-from ppdm_models.vertical.secure import threshold
-from ppdm_models.vertical.sharing import Sharing
-from ppdm_models.vertical.smallest import Smallest
 from tests.kit.tiers import examples
+from treewarden.ppdm_models.vertical import planes
+from treewarden.ppdm_models.vertical.secure import threshold
+from treewarden.ppdm_models.vertical.sharing import Sharing
+from treewarden.ppdm_models.vertical.smallest import Smallest
 
 
 def found_by(keys, bits):

@@ -4,15 +4,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from audit.evidence import NOT_RUN, ONE_TREE
-from audit.reading import Undetermined
-from audit.run import NOT_JOINED
-from ppdm_models.files.convert import converted
-from ppdm_models.files.load import formats, open_model, writers
-from ppdm_models.formats import Rewritable
-from ppdm_models.tree.ensemble import Ensemble
-from reports.building.advice import repair_steps, undecided_steps
 from tests.kit import places
+from treewarden.audit.evidence import NOT_RUN, ONE_TREE
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.run import NOT_JOINED
+from treewarden.ppdm_models.files.convert import converted
+from treewarden.ppdm_models.files.load import formats, open_model, writers
+from treewarden.ppdm_models.formats import Rewritable
+from treewarden.ppdm_models.tree.ensemble import Ensemble
+from treewarden.reports.building.advice import repair_steps, undecided_steps
 
 FILES = sorted(path for path in (places.DATA / "formats").glob("*/good/*") if path.is_file())
 NAMES = [str(path.relative_to(places.DATA / "formats")) for path in FILES]

@@ -5,16 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit.estimate.posterior import certain
-from audit.measures import MeasureCall, call
-from policies.judging.judge import judge
-from reports.building.build import audit_document
-from reports.building.nodes import tree_nodes
-from reports.building.series import GRID, plots
-from reports.building.values import key, plain
-from reports.document.document import Provenance
-from reports.document.parts import File
 from tests.kit.small_audits import audit_of, evidence_of, flat_tree, pack_of
+from treewarden.audit.estimate.posterior import certain
+from treewarden.audit.measures import MeasureCall, call
+from treewarden.policies.judging.judge import judge
+from treewarden.reports.building.build import audit_document
+from treewarden.reports.building.nodes import tree_nodes
+from treewarden.reports.building.series import GRID, plots
+from treewarden.reports.building.values import key, plain
+from treewarden.reports.document.document import Provenance
+from treewarden.reports.document.parts import File
 
 TREE = flat_tree([[14, 6], [4, 0], [2, 1], [9, 9]])
 EVIDENCE = evidence_of(TREE)

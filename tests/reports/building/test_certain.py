@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audit.reading import Undetermined
-from policies.judging.judge import judge
-from reports.building.certain import worlds_part
-from reports.building.series import plots
-from reports.renderers import renderer
 from tests.kit.small_audits import audit_of, evidence_of, flat_tree, only_world, pack_of, people_of
+from treewarden.audit.reading import Undetermined
+from treewarden.policies.judging.judge import judge
+from treewarden.reports.building.certain import worlds_part
+from treewarden.reports.building.series import plots
+from treewarden.reports.renderers import renderer
 
 TREE = flat_tree([[14, 6], [4, 0], [2, 1], [9, 9]])
 ONLY = only_world(people_of(TREE))

@@ -2,10 +2,10 @@
 
 import pytest
 
-from reports.building.entry import entry_of, gate_of, unaudited
-from reports.document.naming import finding_id
-from reports.document.parts import Accepted, Row
 from tests.reports.gates import KNOWN, WAIVED, with_leaves
+from treewarden.reports.building.entry import entry_of, gate_of, unaudited
+from treewarden.reports.document.naming import finding_id
+from treewarden.reports.document.parts import Accepted, Row
 
 
 def changed_findings(document, **said):

@@ -4,15 +4,15 @@ import asyncio
 
 import pytest
 
-from ppdm_models.vertical.channel import LocalNetwork
-from ppdm_models.vertical.comparing import IdealBox
-from ppdm_models.vertical.messages import MINER, Kind, Log, Message
-from ppdm_models.vertical.miner import Miner
-from ppdm_models.vertical.modes import helper_of, view_of
-from ppdm_models.vertical.party import Party
-from ppdm_models.vertical.sealing import new_key
-from ppdm_models.vertical.session import Mode, Stops
 from tests.reports.leakages import MIXED, PURE, all_sides, dealt_tennis, decision, one_side
+from treewarden.ppdm_models.vertical.channel import LocalNetwork
+from treewarden.ppdm_models.vertical.comparing import IdealBox
+from treewarden.ppdm_models.vertical.messages import MINER, Kind, Log, Message
+from treewarden.ppdm_models.vertical.miner import Miner
+from treewarden.ppdm_models.vertical.modes import helper_of, view_of
+from treewarden.ppdm_models.vertical.party import Party
+from treewarden.ppdm_models.vertical.sealing import new_key
+from treewarden.ppdm_models.vertical.session import Mode, Stops
 
 NOTHING_SPLIT = Stops(100)
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from ppdm_models.errors import KnowledgeError, PolicyError, TableError, TreeFormatError
-from ppdm_models.records.read_table import read_table
-from reports.building.problem import problem_of
+from treewarden.ppdm_models.errors import KnowledgeError, PolicyError, TableError, TreeFormatError
+from treewarden.ppdm_models.records.read_table import read_table
+from treewarden.reports.building.problem import problem_of
 
 SECRET = "the record (name = Zaphod) falls in no leaf"
 

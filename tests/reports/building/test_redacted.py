@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from ppdm_models.errors import OutputError
-from reports.building.redacted import LEAST, redacted, smallest_group
-from reports.document.parts import Value
-from reports.renderers import renderer
 from tests.reports.forms import FULL
+from treewarden.ppdm_models.errors import OutputError
+from treewarden.reports.building.redacted import LEAST, redacted, smallest_group
+from treewarden.reports.document.parts import Value
+from treewarden.reports.renderers import renderer
 
 POLICYS_OWN = {"limit", "parameters", "redacted_below"}
 OF_THE_MODEL = {

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from audit.adversary.knowledge import Knowledge
-from audit.people.population import build_population
-from audit.run import run
-from policies.judging.judge import judge
-from policies.pack import calls
-from ppdm_models.records.read_table import table_of
-from reports.building.cases import leaf_cases
-from reports.renderers import renderer
 from tests.kit.forests import forest, stump
 from tests.kit.small_audits import pack_of
 from tests.reports.forms import FULL
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.people.population import build_population
+from treewarden.audit.run import run
+from treewarden.policies.judging.judge import judge
+from treewarden.policies.pack import calls
+from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.reports.building.cases import leaf_cases
+from treewarden.reports.renderers import renderer
 
 
 def shown(document, form):

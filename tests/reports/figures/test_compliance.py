@@ -2,15 +2,15 @@
 
 import pytest
 
-from audit.reading import exactly
-from policies import binding
-from policies.judging import decision as decisions
-from policies.verdict import Verdict
-from reports.building.build import finding_part
-from reports.building.redacted import redacted
-from reports.document.parts import Accepted, Guidance, Row
-from reports.figures.compliance import DISCLAIMER, MOST_PLACES, filing
-from reports.figures.filing import Blanks, Boxes, Items, Table, Words
+from treewarden.audit.reading import exactly
+from treewarden.policies import binding
+from treewarden.policies.judging import decision as decisions
+from treewarden.policies.verdict import Verdict
+from treewarden.reports.building.build import finding_part
+from treewarden.reports.building.redacted import redacted
+from treewarden.reports.document.parts import Accepted, Guidance, Row
+from treewarden.reports.figures.compliance import DISCLAIMER, MOST_PLACES, filing
+from treewarden.reports.figures.filing import Blanks, Boxes, Items, Table, Words
 
 ORDER = [
     "purpose",

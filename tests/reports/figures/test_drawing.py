@@ -2,9 +2,9 @@
 
 import pytest
 
-from reports.document.parts import TreeNode
-from reports.figures.drawing import ROOM, ROW, TOO_DEEP, draw
-from reports.figures.selection import MOST_LEAVES, select
+from treewarden.reports.document.parts import TreeNode
+from treewarden.reports.figures.drawing import ROOM, ROW, TOO_DEEP, draw
+from treewarden.reports.figures.selection import MOST_LEAVES, select
 
 
 def node(index, parent, test="", risk="none", rank=None):

@@ -1,8 +1,8 @@
 """The rows that every form of a gate shows: worst first, told apart between models and policies."""
 
-from reports.building.entry import gate_of
-from reports.figures.gate_rows import gate_rows, in_words, open_and_accepted
 from tests.reports.gates import changed, fails_in_many_leaves
+from treewarden.reports.building.entry import gate_of
+from treewarden.reports.figures.gate_rows import gate_rows, in_words, open_and_accepted
 
 
 def test_what_counts_comes_before_what_was_accepted_and_no_audit_first(gate):

@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from reports.building.entry import entry_of, gate_of
-from reports.building.redacted import redacted
-from reports.document.assumed_known import one_line
-from reports.document.document import Document
-from reports.document.parts import AssumedKnown, ProvedBySizes, as_json
-from reports.renderers import rendered, renderer
+from treewarden.reports.building.entry import entry_of, gate_of
+from treewarden.reports.building.redacted import redacted
+from treewarden.reports.document.assumed_known import one_line
+from treewarden.reports.document.document import Document
+from treewarden.reports.document.parts import AssumedKnown, ProvedBySizes, as_json
+from treewarden.reports.renderers import rendered, renderer
 
 PROVED = ProvedBySizes(
     column="hiv", people=24, node="6", path="over70 > 0.5", text="hiv of 24 people"

@@ -5,9 +5,9 @@ import io
 
 import pytest
 
-from reports.building.entry import gate_of, unaudited
-from reports.figures.gate_rows import gate_rows
-from reports.renderers import renderer
+from treewarden.reports.building.entry import gate_of, unaudited
+from treewarden.reports.figures.gate_rows import gate_rows
+from treewarden.reports.renderers import renderer
 
 
 def rows(gate):

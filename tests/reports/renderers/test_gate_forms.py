@@ -6,15 +6,15 @@ import re
 import jsonschema
 import pytest
 
-from reports.building.entry import entry_of, gate_of
-from reports.document.gate import Gate, gate_schema
-from reports.document.naming import finding_id
-from reports.document.parts import Value
-from reports.document.schema import GATE_SCHEMA_FILE
-from reports.figures.gate_rows import gate_rows
-from reports.renderers import GateRenderer, names, rendered, renderer
 from tests.reports.gates import KNOWN, fails_in_many_leaves, with_leaves
 from tests.reports.renderers.test_html import Reader
+from treewarden.reports.building.entry import entry_of, gate_of
+from treewarden.reports.document.gate import Gate, gate_schema
+from treewarden.reports.document.naming import finding_id
+from treewarden.reports.document.parts import Value
+from treewarden.reports.document.schema import GATE_SCHEMA_FILE
+from treewarden.reports.figures.gate_rows import gate_rows
+from treewarden.reports.renderers import GateRenderer, names, rendered, renderer
 
 FORMS = [name for name in names() if isinstance(renderer(name), GateRenderer)]
 ALONE = [name for name in FORMS if not renderer(name).has_reports]
@@ -106,7 +106,9 @@ def test_no_control_or_direction_changing_character_reaches_a_form(form, hostile
 
 
 def test_the_schema_of_gates_is_current_and_every_gate_is_valid_by_it(any_gate):
-    assert GATE_SCHEMA_FILE.read_bytes() == gate_schema(), "run: python -m reports.document.schema"
+    assert GATE_SCHEMA_FILE.read_bytes() == gate_schema(), (
+        "run: python -m treewarden.reports.document.schema"
+    )
     said = json.loads(shown("json", any_gate))
     validator = jsonschema.Draft202012Validator(json.loads(gate_schema()))
     assert list(validator.iter_errors(said)) == []

@@ -2,9 +2,9 @@
 
 import re
 
-from reports.building.entry import gate_of, unaudited
-from reports.renderers import renderer
 from tests.reports.gates import fails_in_many_leaves
+from treewarden.reports.building.entry import gate_of, unaudited
+from treewarden.reports.renderers import renderer
 
 
 def lines(gate):

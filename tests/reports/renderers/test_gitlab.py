@@ -2,8 +2,8 @@
 
 import json
 
-from reports.renderers import renderer
 from tests.reports.gates import fails_in_many_leaves
+from treewarden.reports.renderers import renderer
 
 SEVERITIES = {"info", "minor", "major", "critical", "blocker"}
 

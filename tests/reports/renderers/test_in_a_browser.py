@@ -5,7 +5,7 @@ Needs chromium; without it these tests are skipped, unless TREEWARDEN_REQUIRE_BR
 
 import pytest
 
-from reports.renderers import renderer
+from treewarden.reports.renderers import renderer
 
 SCREENS = [(1280, "light"), (1280, "dark"), (390, "light")]
 """A narrow screen shows no more than a wide one, in the same colours: dark needs to be looked at once."""

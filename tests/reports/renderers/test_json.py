@@ -6,10 +6,10 @@ import math
 import jsonschema
 import pytest
 
-from reports.document.document import Document, json_schema
-from reports.document.parts import File, Value, number
-from reports.document.schema import SCHEMA_FILE
-from reports.renderers import renderer
+from treewarden.reports.document.document import Document, json_schema
+from treewarden.reports.document.parts import File, Value, number
+from treewarden.reports.document.schema import SCHEMA_FILE
+from treewarden.reports.renderers import renderer
 
 
 def said(document):
@@ -17,7 +17,9 @@ def said(document):
 
 
 def test_the_schema_file_is_current():
-    assert SCHEMA_FILE.read_bytes() == json_schema(), "run: python -m reports.document.schema"
+    assert SCHEMA_FILE.read_bytes() == json_schema(), (
+        "run: python -m treewarden.reports.document.schema"
+    )
 
 
 def test_every_document_is_valid_by_the_schema(any_document):

@@ -3,9 +3,9 @@
 import pytest
 from lxml import etree
 
-from reports.building.entry import entry_of, gate_of
-from reports.renderers import renderer
 from tests.reports.gates import WAIVED
+from treewarden.reports.building.entry import entry_of, gate_of
+from treewarden.reports.renderers import renderer
 
 
 def suites(gate):

@@ -6,14 +6,14 @@ import re
 import jsonschema
 import pytest
 
-from ppdm_models.vertical.session import Mode, Stops
-from reports.document.parts import as_json
-from reports.document.schema import LEAKAGE_SCHEMA_FILE
-from reports.document.vertical import LeakageDocument, leakage_schema
-from reports.figures.leakage_page import leakage_page
 from tests.reports.conftest import NASTY
 from tests.reports.leakages import MIXED, PURE, all_sides, decision, one_side
 from tests.reports.renderers.test_html import Reader
+from treewarden.ppdm_models.vertical.session import Mode, Stops
+from treewarden.reports.document.parts import as_json
+from treewarden.reports.document.schema import LEAKAGE_SCHEMA_FILE
+from treewarden.reports.document.vertical import LeakageDocument, leakage_schema
+from treewarden.reports.figures.leakage_page import leakage_page
 
 SCREENS = [(1280, "light"), (1280, "dark"), (390, "light")]
 """A narrow screen shows no more than a wide one, in the same colours: dark needs to be looked at once."""

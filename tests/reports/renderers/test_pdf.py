@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reports.figures.compliance import filing
-from reports.figures.glyphs import BREAK, KNOWN, LONGEST, breakable, drawable
-from reports.renderers import renderer
 from tests.kit.rendering import rendered
 from tests.kit.tiers import examples
+from treewarden.reports.figures.compliance import filing
+from treewarden.reports.figures.glyphs import BREAK, KNOWN, LONGEST, breakable, drawable
+from treewarden.reports.renderers import renderer
 
 pytest.importorskip("typst", reason="typst is not installed: treewarden[pdf]")
 pypdf = pytest.importorskip("pypdf")
@@ -36,8 +36,8 @@ HOSTILE = [
 ]
 WITHOUT_TYPST = """
 import sys; sys.modules["typst"] = None
-from ppdm_models.errors import OutputError
-from reports.renderers import renderer
+from treewarden.ppdm_models.errors import OutputError
+from treewarden.reports.renderers import renderer
 from tests.kit.rendering import rendered
 try:
     renderer("pdf").check()

@@ -5,10 +5,10 @@ import re
 
 import pytest
 
-from reports.building.redacted import redacted
-from reports.document.document import Document
-from reports.renderers import renderer
 from tests.reports.conftest import FIXED
+from treewarden.reports.building.redacted import redacted
+from treewarden.reports.document.document import Document
+from treewarden.reports.renderers import renderer
 
 MAY_STAY = {
     "purpose",

@@ -6,16 +6,16 @@ import sys
 
 import pytest
 
-from ppdm_models.errors import OutputError
-from reports.renderers import Renderer, names, renderer
 from tests.kit.rendering import rendered
 from tests.reports.forms import TEXTS
+from treewarden.ppdm_models.errors import OutputError
+from treewarden.reports.renderers import Renderer, names, renderer
 
 RENDER = """
 import hashlib, sys
 from pathlib import Path
-from reports.document.document import Document
-from reports.renderers import names, renderer
+from treewarden.reports.document.document import Document
+from treewarden.reports.renderers import names, renderer
 document = Document.model_validate_json(Path(sys.argv[1]).read_bytes())
 for name in names():
     print(name, hashlib.sha256(renderer(name).render(document)).hexdigest())
@@ -64,7 +64,5 @@ def test_an_unknown_renderer_is_refused_with_the_choices():
 
 
 def test_text_and_json_do_not_load_the_plotting_library():
-    code = (
-        "import sys; from reports.renderers import renderer; renderer('text'); renderer('json'); "
-    )
+    code = "import sys; from treewarden.reports.renderers import renderer; renderer('text'); renderer('json'); "
     assert run_script(code + "print('matplotlib' in sys.modules)") == "False\n"

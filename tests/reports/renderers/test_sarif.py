@@ -8,10 +8,10 @@ import json
 
 import pytest
 
-from reports.building.entry import gate_of, unaudited
-from reports.renderers import renderer
-from reports.renderers.sarif import EXIT_CODES, artifact
 from tests.reports.gates import fails_in_many_leaves
+from treewarden.reports.building.entry import gate_of, unaudited
+from treewarden.reports.renderers import renderer
+from treewarden.reports.renderers.sarif import EXIT_CODES, artifact
 from treewarden.terminal import exits
 
 

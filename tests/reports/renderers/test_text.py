@@ -2,7 +2,7 @@
 
 import re
 
-from reports.renderers import renderer
+from treewarden.reports.renderers import renderer
 
 
 def summary(document):

@@ -6,9 +6,9 @@ import httpx
 import pytest
 from sqlalchemy import event
 
-from service.app import PREFIX, application
-from service.database.engine import KEPT_CONNECTIONS, MORE_CONNECTIONS
 from tests.service import sites
+from treewarden.service.app import PREFIX, application
+from treewarden.service.database.engine import KEPT_CONNECTIONS, MORE_CONNECTIONS
 
 AT_ONCE = 2 * (KEPT_CONNECTIONS + MORE_CONNECTIONS)
 PAGES = ("/", "/models", "/audits", "/releases", "/waivers", "/packs", "/log")

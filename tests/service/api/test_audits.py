@@ -3,11 +3,11 @@ import threading
 
 import pytest
 
-from service.database.tables import audit, blob, data_table
-from service.jobs.supervising import forking
 from tests.kit import office_tables
 from tests.service import sites
 from tests.service.jobs import work_to_do as make
+from treewarden.service.database.tables import audit, blob, data_table
+from treewarden.service.jobs.supervising import forking
 
 API = "/api/v1"
 

@@ -5,9 +5,9 @@ import socket
 import pytest
 from sqlalchemy import func, select
 
-from service.cases.sweeping import sweep
-from service.database.tables import blob
 from tests.service import refusing, serving, sites
+from treewarden.service.cases.sweeping import sweep
+from treewarden.service.database.tables import blob
 
 DATA = b"age,sick\n" + b"41,canary-7f3\n" * 60_000
 

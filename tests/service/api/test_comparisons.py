@@ -3,10 +3,10 @@
 import pytest
 from sqlalchemy import update
 
-from service.database.tables import organisation
-from service.jobs.supervising import forking
 from tests.service import sites
 from tests.service.jobs import work_to_do as make
+from treewarden.service.database.tables import organisation
+from treewarden.service.jobs.supervising import forking
 
 API = "/api/v1"
 

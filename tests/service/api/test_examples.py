@@ -1,9 +1,9 @@
 import pytest
 
-from service.app import PREFIX, application
-from service.schemas import audits, models, people, policies, releases, tables, telling
-from service.settings import Settings
-from service.site import open_site
+from treewarden.service.app import PREFIX, application
+from treewarden.service.schemas import audits, models, people, policies, releases, tables, telling
+from treewarden.service.settings import Settings
+from treewarden.service.site import open_site
 
 
 @pytest.fixture(scope="module")

@@ -3,13 +3,13 @@
 import pytest
 from sqlalchemy import func, insert, select
 
-from service.account_names import name_key
-from service.app import PREFIX
-from service.cases.attempts import ATTEMPTS_FROM_ANYWHERE, Limit
-from service.cases.people import create_administrator
-from service.database.tables import sign_in_failure
-from service.errors import InvalidError
 from tests.service.sites import a_client, an_organisation, somebody
+from treewarden.service.account_names import name_key
+from treewarden.service.app import PREFIX
+from treewarden.service.cases.attempts import ATTEMPTS_FROM_ANYWHERE, Limit
+from treewarden.service.cases.people import create_administrator
+from treewarden.service.database.tables import sign_in_failure
+from treewarden.service.errors import InvalidError
 
 
 @pytest.fixture

@@ -3,13 +3,13 @@
 import pytest
 from sqlalchemy import event, insert, update
 
-from service.app import PREFIX
-from service.cases.releases import add_comment, open_release
-from service.database.tables import audit, report
-from service.ids import new_id
-from service.schemas.releases import NewComment, NewRelease
 from tests.service import sites
 from tests.service.jobs import work_to_do as make
+from treewarden.service.app import PREFIX
+from treewarden.service.cases.releases import add_comment, open_release
+from treewarden.service.database.tables import audit, report
+from treewarden.service.ids import new_id
+from treewarden.service.schemas.releases import NewComment, NewRelease
 
 LISTS = ("/models", "/audits", "/releases")
 

@@ -3,8 +3,8 @@ from datetime import datetime, timedelta
 import pytest
 from sqlalchemy import select, update
 
-from service.database.tables import token
 from tests.service import sites
+from treewarden.service.database.tables import token
 
 
 def test_a_token_says_who_asks(site):

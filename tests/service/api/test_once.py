@@ -6,11 +6,11 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import func, select, update
 
-from service.app import PREFIX
-from service.cases.idempotent import GIVEN_UP, Answer, claim, keep
-from service.database.tables import idempotency, model
-from service.errors import ConflictError
 from tests.service.sites import a_client, a_token, an_organisation, somebody
+from treewarden.service.app import PREFIX
+from treewarden.service.cases.idempotent import GIVEN_UP, Answer, claim, keep
+from treewarden.service.database.tables import idempotency, model
+from treewarden.service.errors import ConflictError
 
 PATH = f"{PREFIX}/models"
 KEY = {"Idempotency-Key": "one"}

@@ -6,11 +6,11 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import func, insert, select
 
-from service.app import PREFIX
-from service.database import tables
-from service.ids import new_id
 from tests.service.pages.seeds import DIGEST, seeded
 from tests.service.sites import a_client, an_organisation, opened, somebody
+from treewarden.service.app import PREFIX
+from treewarden.service.database import tables
+from treewarden.service.ids import new_id
 
 METHODS = ("get", "put", "post", "patch", "delete")
 BODIES = {

@@ -2,9 +2,9 @@
 
 import pytest
 
-from policies.pack import load_pack, read_pack
-from service.app import PREFIX
 from tests.service import sites
+from treewarden.policies.pack import load_pack, read_pack
+from treewarden.service.app import PREFIX
 
 OWN = 'name = "{name}"\nversion = "{n}"\ntitle = "As health"\nextends = "{base}"\n'
 

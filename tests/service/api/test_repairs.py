@@ -5,12 +5,12 @@ import hashlib
 import pytest
 from sqlalchemy import select, update
 
-from service.cases.sweeping import sweep
-from service.database.tables import blob, data_table, proposal
-from service.jobs.supervising import forking
 from tests.service import sites
 from tests.service.jobs import work_to_do as make
 from tests.treewarden.conftest import written as written_files
+from treewarden.service.cases.sweeping import sweep
+from treewarden.service.database.tables import blob, data_table, proposal
+from treewarden.service.jobs.supervising import forking
 
 API = "/api/v1"
 BUDGET = 60

@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from service.app import PREFIX
-from service.ids import new_id
-from service.people.permissions import ALLOWED, Permission, Role
 from tests.service.sites import a_client, an_organisation, opened, somebody
+from treewarden.service.app import PREFIX
+from treewarden.service.ids import new_id
+from treewarden.service.people.permissions import ALLOWED, Permission, Role
 
 METHODS = ("get", "put", "post", "patch", "delete")
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from service.app import PREFIX
 from tests.service.sites import a_client, an_organisation, somebody
+from treewarden.service.app import PREFIX
 
 
 @pytest.fixture

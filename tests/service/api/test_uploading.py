@@ -4,10 +4,10 @@ import pytest
 from fastapi import FastAPI, Request
 from fastapi.testclient import TestClient
 
-from service.api._uploading import receive_form
-from service.errors import ServiceError
-from service.site import Site
 from tests.service import sites
+from treewarden.service.api._uploading import receive_form
+from treewarden.service.errors import ServiceError
+from treewarden.service.site import Site
 
 DATA = b"age,sick\r\n--boundary\r\n41,canary-7f3\r\n" * 3000
 KINDS = {"model_file": "model", "table_file": "table"}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from service.cases.people import create_administrator
 from tests.service import sites
+from treewarden.service.cases.people import create_administrator
 
 OWN = "correct horse battery"
 HERE = {"Origin": "http://testserver"}

@@ -5,12 +5,12 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import insert, select, update
 
-from service.app import PREFIX
-from service.database.tables import account, organisation, session
-from service.people.passwords import random_hash_of
-from service.people.tokens import digest_of
 from tests.service import sites
 from tests.service.attacks.accounts import HERE, browser, owner, sign_in
+from treewarden.service.app import PREFIX
+from treewarden.service.database.tables import account, organisation, session
+from treewarden.service.people.passwords import random_hash_of
+from treewarden.service.people.tokens import digest_of
 
 ONE_TIME = "one time of 120 bits"
 

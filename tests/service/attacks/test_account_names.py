@@ -2,10 +2,10 @@
 
 import pytest
 
-from service.account_names import has_mixed_word, look_key, name_key
-from service.app import PREFIX
 from tests.service import sites
 from tests.service.attacks.accounts import OWN, browser, one_time_password, owner, sign_in
+from treewarden.service.account_names import has_mixed_word, look_key, name_key
+from treewarden.service.app import PREFIX
 
 
 def made(client, name):

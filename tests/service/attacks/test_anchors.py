@@ -8,15 +8,15 @@ import pytest
 from click.testing import CliRunner
 from sqlalchemy import delete, insert, select, text, update
 
-from ppdm_models.errors import TreewardenError
-from service.cases.anchoring import anchor, anchor_problems, read_anchors
-from service.database.tables import delivery, log_entry, log_head, webhook
-from service.errors import SetupError
-from service.ids import new_id
-from service.ledger.events import Event
-from service.ledger.log import record
 from tests.service import sites
 from treewarden.cli import cli
+from treewarden.ppdm_models.errors import TreewardenError
+from treewarden.service.cases.anchoring import anchor, anchor_problems, read_anchors
+from treewarden.service.database.tables import delivery, log_entry, log_head, webhook
+from treewarden.service.errors import SetupError
+from treewarden.service.ids import new_id
+from treewarden.service.ledger.events import Event
+from treewarden.service.ledger.log import record
 
 TRIGGERS = {
     "sqlite": ["DROP TRIGGER log_entry_no_delete"],

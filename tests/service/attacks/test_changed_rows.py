@@ -8,11 +8,13 @@ from dataclasses import dataclass
 import pytest
 from sqlalchemy import func, insert, select, text, update
 
-from service.app import PREFIX
-from service.cases import releases
-from service.cases.gating import gate_answer
-from service.cases.waivers import approve_waiver, in_force, request_waiver, revoke_waiver
-from service.database.tables import (
+from tests.service import sites
+from tests.service.jobs import work_to_do as make
+from treewarden.service.app import PREFIX
+from treewarden.service.cases import releases
+from treewarden.service.cases.gating import gate_answer
+from treewarden.service.cases.waivers import approve_waiver, in_force, request_waiver, revoke_waiver
+from treewarden.service.database.tables import (
     audit,
     delivery,
     finding,
@@ -22,20 +24,18 @@ from service.database.tables import (
     waiver,
     webhook,
 )
-from service.database.tables import review as reviews
-from service.errors import ConflictError
-from service.ids import new_id
-from service.jobs.committing import commit, store
-from service.jobs.leases import claim
-from service.jobs.orders import Answer, Kept
-from service.ledger.events import Event
-from service.ledger.log import FIRST, digest_of
-from service.operations.checking import check
-from service.people.principal import Principal
-from service.schemas.policies import Deciding, NewWaiver
-from service.schemas.releases import NewRelease, NewReview
-from tests.service import sites
-from tests.service.jobs import work_to_do as make
+from treewarden.service.database.tables import review as reviews
+from treewarden.service.errors import ConflictError
+from treewarden.service.ids import new_id
+from treewarden.service.jobs.committing import commit, store
+from treewarden.service.jobs.leases import claim
+from treewarden.service.jobs.orders import Answer, Kept
+from treewarden.service.ledger.events import Event
+from treewarden.service.ledger.log import FIRST, digest_of
+from treewarden.service.operations.checking import check
+from treewarden.service.people.principal import Principal
+from treewarden.service.schemas.policies import Deciding, NewWaiver
+from treewarden.service.schemas.releases import NewRelease, NewReview
 
 TRIGGERS = {
     "sqlite": ["DROP TRIGGER log_entry_no_update", "DROP TRIGGER log_entry_no_delete"],

@@ -2,9 +2,9 @@
 
 import pytest
 
-from service.app import PREFIX
 from tests.service import sites
 from tests.service.attacks.accounts import OWN, one_time_password
+from treewarden.service.app import PREFIX
 
 ADDRESS = "https://audits.example.org"
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from service.errors import InvalidError
-from service.people.passwords import check_new
 from tests.service.attacks.accounts import HERE, OWN, browser, one_time_password, owner, sign_in
+from treewarden.service.errors import InvalidError
+from treewarden.service.people.passwords import check_new
 
 EASY = ("passwordpassword", "aaaaaaaaaaaaaaaa", "abcabcabcabcabc", "qwertyuiop12345", "x" * 150)
 

@@ -3,11 +3,11 @@
 import pytest
 from sqlalchemy import update
 
-from service.cases.queueing import queue_job
-from service.database.tables import blob, data_table, model_version
-from service.jobs.supervising import forking
 from tests.service import sites
 from tests.service.jobs import work_to_do as make
+from treewarden.service.cases.queueing import queue_job
+from treewarden.service.database.tables import blob, data_table, model_version
+from treewarden.service.jobs.supervising import forking
 
 API = "/api/v1"
 

@@ -4,10 +4,10 @@ import hashlib
 
 import pytest
 
-from service.database.tables import audit
-from service.jobs.supervising import forking
 from tests.service import sites
 from tests.service.jobs import work_to_do as make
+from treewarden.service.database.tables import audit
+from treewarden.service.jobs.supervising import forking
 
 API = "/api/v1"
 PURE, OTHERS = {"north": (120, 0), "south": (70, 50)}, {"north": (60, 60), "south": (70, 50)}

@@ -9,9 +9,9 @@ import sys
 import pytest
 from sqlalchemy import select
 
-from service.database.tables import account, token
 from tests.service import sites
 from tests.service.serving import SECONDS
+from treewarden.service.database.tables import account, token
 
 pytestmark = pytest.mark.processes
 

@@ -6,27 +6,27 @@ import pytest
 from sqlalchemy import insert, text, update
 from sqlalchemy.exc import IntegrityError
 
-from service.cases import releases
-from service.cases.audits import submit
-from service.cases.gating import gate_answer
-from service.cases.models import add_version, create_model
-from service.cases.policies import add_pack
-from service.cases.repairs import take_proposal
-from service.cases.waivers import approve_waiver, request_waiver
-from service.database.tables import audit, review
-from service.errors import ForbiddenError
-from service.ids import new_id
-from service.jobs.committing import commit, store
-from service.schemas.audits import NewAudit
-from service.schemas.models import NewModel, NewVersion
-from service.schemas.policies import Deciding, NewPack, NewWaiver
-from service.schemas.releases import NewRelease, NewReview
-from service.schemas.repairs import Taking
 from tests.service import sites
 from tests.service.jobs import work_to_do as make
 from tests.service.jobs.test_fencing import REPAIRED, claimed
 from tests.service.sealing import seal_all
 from tests.service.tables import digest, put
+from treewarden.service.cases import releases
+from treewarden.service.cases.audits import submit
+from treewarden.service.cases.gating import gate_answer
+from treewarden.service.cases.models import add_version, create_model
+from treewarden.service.cases.policies import add_pack
+from treewarden.service.cases.repairs import take_proposal
+from treewarden.service.cases.waivers import approve_waiver, request_waiver
+from treewarden.service.database.tables import audit, review
+from treewarden.service.errors import ForbiddenError
+from treewarden.service.ids import new_id
+from treewarden.service.jobs.committing import commit, store
+from treewarden.service.schemas.audits import NewAudit
+from treewarden.service.schemas.models import NewModel, NewVersion
+from treewarden.service.schemas.policies import Deciding, NewPack, NewWaiver
+from treewarden.service.schemas.releases import NewRelease, NewReview
+from treewarden.service.schemas.repairs import Taking
 
 API = "/api/v1"
 APPROVE = NewReview(decision="approve")

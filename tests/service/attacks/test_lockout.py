@@ -6,20 +6,20 @@ import pytest
 from sqlalchemy import select
 from structlog.testing import capture_logs
 
-from service.cases.attempts import (
+from tests.service import sites
+from tests.service.attacks.accounts import HERE, browser, owner, sign_in
+from treewarden.service.cases.attempts import (
     ATTEMPTS,
     LINES_A_MINUTE,
     LOGGED_OF_ORGANISATION,
     FailedAttempt,
     log_failure,
 )
-from service.cases.log import list_log
-from service.database.tables import organisation
-from service.errors import SetupError
-from service.schemas.base import Wanted
-from service.settings import Settings, settings_from
-from tests.service import sites
-from tests.service.attacks.accounts import HERE, browser, owner, sign_in
+from treewarden.service.cases.log import list_log
+from treewarden.service.database.tables import organisation
+from treewarden.service.errors import SetupError
+from treewarden.service.schemas.base import Wanted
+from treewarden.service.settings import Settings, settings_from
 
 PROXY, STRANGER = "10.0.0.9", "198.51.100.1"
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import pytest
 from sqlalchemy import insert, update
 
-from service.app import PREFIX
-from service.database.tables import audit, model, release, waiver
-from service.ids import new_id
 from tests.service import sites
 from tests.service.jobs import work_to_do as make
 from tests.service.pages.seeds import Seeded, seeded
 from tests.service.tables import digest
+from treewarden.service.app import PREFIX
+from treewarden.service.database.tables import audit, model, release, waiver
+from treewarden.service.ids import new_id
 
 STATES = {
     "/audits": ("queued", "running", "done", "error", "cancelled"),

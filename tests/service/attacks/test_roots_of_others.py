@@ -3,13 +3,13 @@
 import pytest
 from click.testing import CliRunner
 
-from service.cases.table_roots import check_table_roots, roots_of
-from service.errors import SetupError
-from service.jobs.leases import Claim
-from service.jobs.ordering import order_of
 from tests.service import sites
 from tests.service.jobs import work_to_do as make
 from treewarden.cli import cli
+from treewarden.service.cases.table_roots import check_table_roots, roots_of
+from treewarden.service.errors import SetupError
+from treewarden.service.jobs.leases import Claim
+from treewarden.service.jobs.ordering import order_of
 
 API = "/api/v1"
 

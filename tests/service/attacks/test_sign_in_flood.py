@@ -6,13 +6,13 @@ from contextlib import ExitStack
 
 from sqlalchemy import func, insert, select
 
-from service.app import PREFIX
-from service.cases.attempts import ATTEMPTS_FROM_ADDRESS, Limit
-from service.database.tables import sign_in_failure
-from service.ids import new_id
-from service.people.hashing import PLACES, SHARE, HashingQueue
 from tests.service import sites
 from tests.service.attacks.accounts import HERE, browser, one_time_password, owner, sign_in
+from treewarden.service.app import PREFIX
+from treewarden.service.cases.attempts import ATTEMPTS_FROM_ADDRESS, Limit
+from treewarden.service.database.tables import sign_in_failure
+from treewarden.service.ids import new_id
+from treewarden.service.people.hashing import PLACES, SHARE, HashingQueue
 
 MANY = 24
 

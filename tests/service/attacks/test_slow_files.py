@@ -10,18 +10,18 @@ from types import SimpleNamespace
 import pytest
 from sqlalchemy import func, select, update
 
-from service.database.tables import blob, data_table, job
-from service.ids import new_id
-from service.jobs import supervising
-from service.jobs.confining import confine
-from service.jobs.frames import receive, send
-from service.jobs.leases import claim
-from service.jobs.orders import READ
-from service.jobs.supervising import supervise
-from service.settings import Settings
 from tests.service import sites
 from tests.service.jobs import work_to_do
 from tests.service.jobs.children import Instead
+from treewarden.service.database.tables import blob, data_table, job
+from treewarden.service.ids import new_id
+from treewarden.service.jobs import supervising
+from treewarden.service.jobs.confining import confine
+from treewarden.service.jobs.frames import receive, send
+from treewarden.service.jobs.leases import claim
+from treewarden.service.jobs.orders import READ
+from treewarden.service.jobs.supervising import supervise
+from treewarden.service.settings import Settings
 
 
 def reads_for_ever(connection, limits):
@@ -190,7 +190,7 @@ def test_bytes_are_counted_by_organisation_and_nothing_of_more_is_kept(small, be
 
 
 def test_there_is_a_slot_for_each_processor_where_nothing_is_said(monkeypatch):
-    monkeypatch.setattr("service.settings.processors", lambda: 3)
+    monkeypatch.setattr("treewarden.service.settings.processors", lambda: 3)
     assert Settings().slots == 3
-    monkeypatch.setattr("service.settings.processors", lambda: 64)
+    monkeypatch.setattr("treewarden.service.settings.processors", lambda: 64)
     assert Settings().slots == 8

@@ -6,12 +6,12 @@ import threading
 import pytest
 from sqlalchemy import update
 
-from service.database.tables import audit, blob, data_table, job
-from service.ids import new_id
 from tests.service import sites
 from tests.service.jobs import children
 from tests.service.jobs import work_to_do as make
 from tests.service.jobs.test_fencing import begun_process, is_alive
+from treewarden.service.database.tables import audit, blob, data_table, job
+from treewarden.service.ids import new_id
 
 API = "/api/v1"
 DATA = make.a_table()

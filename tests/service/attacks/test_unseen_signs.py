@@ -7,13 +7,13 @@ import re
 
 import pytest
 
-from service.api._asking import COOKIE
-from service.cases.log import exported_csv, exported_json
-from service.ledger.log import record
-from service.people.permissions import Role
-from service.unseen import sent, shown
 from tests.service import sites
 from tests.service.pages.serving import a_session
+from treewarden.service.api._asking import COOKIE
+from treewarden.service.cases.log import exported_csv, exported_json
+from treewarden.service.ledger.log import record
+from treewarden.service.people.permissions import Role
+from treewarden.service.unseen import sent, shown
 
 TURNED = "loans \u202efdp.exe\u2066\u200b\x9b31m"
 WRITTEN = r"loans \u202efdp.exe\u2066\u200b\x9b31m"

@@ -1,12 +1,12 @@
 import pytest
 
-from service.app import PREFIX
-from service.cases import releases
-from service.cases.file_gate import file_answer
-from service.schemas.releases import NewRelease, NewReview
 from tests.service import sites
 from tests.service.jobs import work_to_do as make
 from tests.service.tables import digest
+from treewarden.service.app import PREFIX
+from treewarden.service.cases import releases
+from treewarden.service.cases.file_gate import file_answer
+from treewarden.service.schemas.releases import NewRelease, NewReview
 
 MODEL = make.a_tree()
 SHA256 = digest(MODEL)

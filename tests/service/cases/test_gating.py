@@ -2,7 +2,7 @@
 
 from itertools import product
 
-from service.cases.gating import EXITS, Standing, decided
+from treewarden.service.cases.gating import EXITS, Standing, decided
 
 AUDITS = ("queued", "running", "done", "error", "cancelled")
 VERDICTS = (None, "PASS", "FAIL", "UNDETERMINED")

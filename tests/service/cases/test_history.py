@@ -3,12 +3,12 @@
 import pytest
 from sqlalchemy import insert, update
 
-from service.cases.history import MOST, Audited, model_history
-from service.database.tables import audit, finding, model_version
-from service.errors import NotFoundError
-from service.ids import new_id
 from tests.service import sites
 from tests.service.jobs import work_to_do as make
+from treewarden.service.cases.history import MOST, Audited, model_history
+from treewarden.service.database.tables import audit, finding, model_version
+from treewarden.service.errors import NotFoundError
+from treewarden.service.ids import new_id
 
 
 @pytest.fixture

@@ -3,19 +3,19 @@
 import pytest
 from sqlalchemy import text, update
 
-from service.cases import releases
-from service.cases.audits import submit
-from service.cases.people import get_organisation, set_least_pack
-from service.cases.policies import add_pack
-from service.database.tables import audit
-from service.errors import ConflictError, NotFoundError
-from service.schemas.audits import NewAudit
-from service.schemas.people import LeastPack
-from service.schemas.policies import NewPack
-from service.schemas.releases import NewRelease, NewReview
 from tests.service import sites
 from tests.service.jobs import work_to_do as make
 from tests.service.sealing import seal_all
+from treewarden.service.cases import releases
+from treewarden.service.cases.audits import submit
+from treewarden.service.cases.people import get_organisation, set_least_pack
+from treewarden.service.cases.policies import add_pack
+from treewarden.service.database.tables import audit
+from treewarden.service.errors import ConflictError, NotFoundError
+from treewarden.service.schemas.audits import NewAudit
+from treewarden.service.schemas.people import LeastPack
+from treewarden.service.schemas.policies import NewPack
+from treewarden.service.schemas.releases import NewRelease, NewReview
 
 API = "/api/v1"
 CLAUSE = """

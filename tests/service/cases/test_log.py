@@ -3,11 +3,11 @@ import json
 import pytest
 from sqlalchemy import delete, text, update
 
-from service.cases.log import check_log, exported_csv, exported_json, list_log
-from service.database.tables import log_entry
-from service.ledger.log import record
-from service.schemas.base import Wanted
 from tests.service import sites
+from treewarden.service.cases.log import check_log, exported_csv, exported_json, list_log
+from treewarden.service.database.tables import log_entry
+from treewarden.service.ledger.log import record
+from treewarden.service.schemas.base import Wanted
 
 ROWS = 7
 

@@ -4,11 +4,11 @@ from datetime import timedelta
 
 from sqlalchemy import insert
 
-from service.cases.overview import overview
-from service.database.tables import audit, blob, model, model_version, release, waiver
-from service.ids import new_id
-from service.people.permissions import Role
 from tests.service.sites import an_organisation, somebody
+from treewarden.service.cases.overview import overview
+from treewarden.service.database.tables import audit, blob, model, model_version, release, waiver
+from treewarden.service.ids import new_id
+from treewarden.service.people.permissions import Role
 
 NOTHING = {"models": 0, "running": 0, "queued": 0, "passing": 0}
 

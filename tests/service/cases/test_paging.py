@@ -3,12 +3,12 @@
 import pytest
 from sqlalchemy import func, select
 
-from service.cases.paging import OLDEST, Order, narrowed, paged
-from service.database.tables import account
-from service.errors import InvalidError
-from service.people.permissions import Role
-from service.schemas.base import Wanted
 from tests.service.sites import an_organisation, somebody
+from treewarden.service.cases.paging import OLDEST, Order, narrowed, paged
+from treewarden.service.database.tables import account
+from treewarden.service.errors import InvalidError
+from treewarden.service.people.permissions import Role
+from treewarden.service.schemas.base import Wanted
 
 
 def all_pages(site, limit, **order):

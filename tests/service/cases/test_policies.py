@@ -1,11 +1,17 @@
 import pytest
 
-from policies.pack import load_pack, read_pack
-from policies.shipped import shipped_packs
-from service.cases.policies import add_pack, chosen_pack, diff_packs, get_pack, list_packs
-from service.errors import ConflictError, InvalidError, NotFoundError
-from service.schemas.policies import NewPack
 from tests.service import sites
+from treewarden.policies.pack import load_pack, read_pack
+from treewarden.policies.shipped import shipped_packs
+from treewarden.service.cases.policies import (
+    add_pack,
+    chosen_pack,
+    diff_packs,
+    get_pack,
+    list_packs,
+)
+from treewarden.service.errors import ConflictError, InvalidError, NotFoundError
+from treewarden.service.schemas.policies import NewPack
 
 OWN = """
 name = "clinic"

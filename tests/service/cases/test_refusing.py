@@ -2,12 +2,12 @@
 
 import pytest
 
-from service.cases.models import create_model
-from service.cases.options import audit_options
-from service.cases.policies import get_pack
-from service.errors import ConflictError, InvalidError, NotFoundError
-from service.schemas.models import NewModel
 from tests.service import sites
+from treewarden.service.cases.models import create_model
+from treewarden.service.cases.options import audit_options
+from treewarden.service.cases.policies import get_pack
+from treewarden.service.errors import ConflictError, InvalidError, NotFoundError
+from treewarden.service.schemas.models import NewModel
 
 
 @pytest.mark.parametrize(

@@ -6,20 +6,20 @@ import pytest
 from sqlalchemy import insert, text, update
 from sqlalchemy.exc import IntegrityError
 
-from ppdm_models.errors import TreewardenError
-from service.cases import releases
-from service.cases.gating import gate_answer
-from service.cases.waivers import approve_waiver, request_waiver, revoke_waiver
-from service.database.tables import audit, release, waiver
-from service.database.tables import review as reviews
-from service.errors import ConflictError, ForbiddenError, NotFoundError, StaleError
-from service.ids import new_id
-from service.schemas.base import Wanted
-from service.schemas.policies import Deciding, NewWaiver
-from service.schemas.releases import NewComment, NewRelease, NewReview
 from tests.service import sites
 from tests.service.jobs import work_to_do as make
 from tests.service.sealing import seal_all
+from treewarden.ppdm_models.errors import TreewardenError
+from treewarden.service.cases import releases
+from treewarden.service.cases.gating import gate_answer
+from treewarden.service.cases.waivers import approve_waiver, request_waiver, revoke_waiver
+from treewarden.service.database.tables import audit, release, waiver
+from treewarden.service.database.tables import review as reviews
+from treewarden.service.errors import ConflictError, ForbiddenError, NotFoundError, StaleError
+from treewarden.service.ids import new_id
+from treewarden.service.schemas.base import Wanted
+from treewarden.service.schemas.policies import Deciding, NewWaiver
+from treewarden.service.schemas.releases import NewComment, NewRelease, NewReview
 
 APPROVE = NewReview(decision="approve")
 

@@ -7,10 +7,12 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import insert, select, update
 
-from service.cases.erasing import erase_files, finish_with_table
-from service.cases.sweeping import UNWRITTEN_SECONDS, sweep
-from service.cases.tables import claim_table
-from service.database.tables import (
+from tests.service import sites
+from tests.service.tables import add, an_audit, ended, files, finish, put, rows
+from treewarden.service.cases.erasing import erase_files, finish_with_table
+from treewarden.service.cases.sweeping import UNWRITTEN_SECONDS, sweep
+from treewarden.service.cases.tables import claim_table
+from treewarden.service.database.tables import (
     audit,
     blob,
     idempotency,
@@ -21,11 +23,9 @@ from service.database.tables import (
     session,
     sign_in_failure,
 )
-from service.errors import ConflictError, NotFoundError
-from service.ids import new_id
-from service.site import Site
-from tests.service import sites
-from tests.service.tables import add, an_audit, ended, files, finish, put, rows
+from treewarden.service.errors import ConflictError, NotFoundError
+from treewarden.service.ids import new_id
+from treewarden.service.site import Site
 
 
 @pytest.fixture

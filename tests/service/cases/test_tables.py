@@ -3,10 +3,12 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import update
 
-from service.cases.blobs import claim_blob
-from service.cases.erasing import erase_files
-from service.cases.sweeping import sweep
-from service.cases.tables import (
+from tests.service import sites
+from tests.service.tables import DATA, add, an_audit, digest, ended, files, finish, put, rows
+from treewarden.service.cases.blobs import claim_blob
+from treewarden.service.cases.erasing import erase_files
+from treewarden.service.cases.sweeping import sweep
+from treewarden.service.cases.tables import (
     add_table,
     claim_table,
     erase_table,
@@ -14,18 +16,16 @@ from service.cases.tables import (
     list_tables,
     share_table,
 )
-from service.database.tables import blob, data_table, job
-from service.errors import (
+from treewarden.service.database.tables import blob, data_table, job
+from treewarden.service.errors import (
     ConflictError,
     ForbiddenError,
     InvalidError,
     NotFoundError,
     TooLargeError,
 )
-from service.schemas.base import Wanted
-from service.schemas.tables import NewShare, NewTable
-from tests.service import sites
-from tests.service.tables import DATA, add, an_audit, digest, ended, files, finish, put, rows
+from treewarden.service.schemas.base import Wanted
+from treewarden.service.schemas.tables import NewShare, NewTable
 
 
 @pytest.fixture

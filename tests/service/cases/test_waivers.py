@@ -2,8 +2,9 @@ from datetime import timedelta
 
 import pytest
 
-from policies.waiving.waivers import read_waivers
-from service.cases.waivers import (
+from tests.service import sites
+from treewarden.policies.waiving.waivers import read_waivers
+from treewarden.service.cases.waivers import (
     approve_waiver,
     export_waivers,
     get_waiver,
@@ -15,10 +16,9 @@ from service.cases.waivers import (
     revoke_waiver,
     waivers_of,
 )
-from service.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
-from service.schemas.base import Wanted
-from service.schemas.policies import Deciding, NewWaiver
-from tests.service import sites
+from treewarden.service.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
+from treewarden.service.schemas.base import Wanted
+from treewarden.service.schemas.policies import Deciding, NewWaiver
 
 LEAF = "0123456789abcdef01234567"
 DIGEST = "a" * 64

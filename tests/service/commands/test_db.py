@@ -1,11 +1,11 @@
 import pytest
 from click.testing import CliRunner
 
-from service.database.levels import head
-from service.vault.vault import KEY_FILE
 from tests.service import sites
 from tests.service.tables import add, files
 from treewarden.cli import cli
+from treewarden.service.database.levels import head
+from treewarden.service.vault.vault import KEY_FILE
 
 
 def run(*words):

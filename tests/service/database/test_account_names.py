@@ -5,11 +5,11 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import select, text
 
-from service.account_names import name_key
-from service.database.engine import open_engine, writing
-from service.database.levels import SCRIPTS, upgrade
-from service.database.tables import account, session
 from tests.service import sites
+from treewarden.service.account_names import name_key
+from treewarden.service.database.engine import open_engine, writing
+from treewarden.service.database.levels import SCRIPTS, upgrade
+from treewarden.service.database.tables import account, session
 
 ROWS = (
     "INSERT INTO organisation (id, name, keeps_profiles, report_days, checklist, created_at)"

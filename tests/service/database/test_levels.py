@@ -4,12 +4,12 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import delete, insert, text, update
 from sqlalchemy.exc import DBAPIError
 
-from service.database.levels import check_level, head, level, upgrade
-from service.database.tables import METADATA, log_entry, waiver
-from service.errors import SetupError
-from service.ids import new_id
-from service.ledger.log import record
 from tests.service import sites
+from treewarden.service.database.levels import check_level, head, level, upgrade
+from treewarden.service.database.tables import METADATA, log_entry, waiver
+from treewarden.service.errors import SetupError
+from treewarden.service.ids import new_id
+from treewarden.service.ledger.log import record
 
 
 def test_the_steps_lead_to_what_the_tables_say(site):

@@ -7,10 +7,10 @@ from alembic.migration import MigrationContext
 from alembic.operations import Operations
 from sqlalchemy import select, text
 
-from service.database.engine import open_engine, writing
-from service.database.levels import SCRIPTS, upgrade
-from service.database.tables import contributor
 from tests.service import sites
+from treewarden.service.database.engine import open_engine, writing
+from treewarden.service.database.levels import SCRIPTS, upgrade
+from treewarden.service.database.tables import contributor
 
 BEFORE = "0002"
 AT = "2026-01-01 00:00:00"

@@ -7,8 +7,8 @@ import os
 import signal
 import time
 
-from service.jobs.confining import confine
-from service.jobs.frames import receive, send
+from treewarden.service.jobs.confining import confine
+from treewarden.service.jobs.frames import receive, send
 
 
 class Instead:

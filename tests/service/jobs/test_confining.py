@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from service.jobs.confining import NICER, Limits, confine
+from treewarden.service.jobs.confining import NICER, Limits, confine
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="these limits are Linux's")
 LIMITS = Limits(4 * 2**30, 60)

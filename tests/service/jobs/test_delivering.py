@@ -7,14 +7,19 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from sqlalchemy import select, update
 
-from service.cases.webhooks import create_webhook, disable_webhook, list_deliveries, redeliver
-from service.database.tables import delivery, webhook
-from service.jobs.delivering import AGAIN, deliver_due
-from service.ledger.events import Event, emit, queue
-from service.ledger.signing import HEADER, verify_signature
-from service.schemas.base import Wanted
-from service.schemas.telling import NewWebhook
 from tests.service import sites
+from treewarden.service.cases.webhooks import (
+    create_webhook,
+    disable_webhook,
+    list_deliveries,
+    redeliver,
+)
+from treewarden.service.database.tables import delivery, webhook
+from treewarden.service.jobs.delivering import AGAIN, deliver_due
+from treewarden.service.ledger.events import Event, emit, queue
+from treewarden.service.ledger.signing import HEADER, verify_signature
+from treewarden.service.schemas.base import Wanted
+from treewarden.service.schemas.telling import NewWebhook
 
 
 @pytest.fixture(params=sites.KINDS)

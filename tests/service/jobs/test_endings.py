@@ -4,20 +4,20 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import insert, select
 
-from service.cases.erasing import erase_files
-from service.cases.jobs import cancel_job
-from service.cases.queueing import queue_job
-from service.cases.workers import list_workers
-from service.database.tables import METADATA, audit, comparison, model_version
-from service.errors import ConflictError
-from service.ids import new_id
-from service.jobs.supervising import forking
-from service.jobs.working import work
 from tests.service import sites
 from tests.service.jobs import children
 from tests.service.jobs import work_to_do as make
 from tests.service.jobs.test_fencing import begun_process, goes_in_time, gone, is_alive
 from tests.service.serving import until
+from treewarden.service.cases.erasing import erase_files
+from treewarden.service.cases.jobs import cancel_job
+from treewarden.service.cases.queueing import queue_job
+from treewarden.service.cases.workers import list_workers
+from treewarden.service.database.tables import METADATA, audit, comparison, model_version
+from treewarden.service.errors import ConflictError
+from treewarden.service.ids import new_id
+from treewarden.service.jobs.supervising import forking
+from treewarden.service.jobs.working import work
 
 HOSTILE = {
     "empty.pmml": b"",

@@ -10,10 +10,14 @@ import pytest
 from sqlalchemy import create_engine, event, select, text, update
 from sqlalchemy.pool import NullPool
 
-from service.cases.models import add_version
-from service.cases.repairs import take_proposal
-from service.cases.sweeping import sweep
-from service.database.tables import (
+from tests.service import sites
+from tests.service.jobs import children
+from tests.service.jobs import work_to_do as make
+from tests.service.serving import until
+from treewarden.service.cases.models import add_version
+from treewarden.service.cases.repairs import take_proposal
+from treewarden.service.cases.sweeping import sweep
+from treewarden.service.database.tables import (
     audit,
     blob,
     data_table,
@@ -25,17 +29,13 @@ from service.database.tables import (
     proposal,
     report,
 )
-from service.errors import UnavailableError
-from service.jobs.committing import commit, store
-from service.jobs.leases import MOST_ATTEMPTS, Lease, claim, renew
-from service.jobs.orders import Answer, Kept, Proposed
-from service.jobs.supervising import supervise
-from service.schemas.models import NewVersion
-from service.schemas.repairs import Taking
-from tests.service import sites
-from tests.service.jobs import children
-from tests.service.jobs import work_to_do as make
-from tests.service.serving import until
+from treewarden.service.errors import UnavailableError
+from treewarden.service.jobs.committing import commit, store
+from treewarden.service.jobs.leases import MOST_ATTEMPTS, Lease, claim, renew
+from treewarden.service.jobs.orders import Answer, Kept, Proposed
+from treewarden.service.jobs.supervising import supervise
+from treewarden.service.schemas.models import NewVersion
+from treewarden.service.schemas.repairs import Taking
 
 ANSWER = Answer(verdict="PASS", headline="all is well", kept=(Kept(kind="public", form="html"),))
 FILES = (b"<p>all is well</p>",)
@@ -58,11 +58,11 @@ REPAIRED = Answer(
 )
 WORKER = """
 import sys
-from service.jobs.following import stop_at_signals
-from service.jobs.leases import claim
-from service.jobs.supervising import supervise
-from service.settings import Settings
-from service.site import open_site
+from treewarden.service.jobs.following import stop_at_signals
+from treewarden.service.jobs.leases import claim
+from treewarden.service.jobs.supervising import supervise
+from treewarden.service.settings import Settings
+from treewarden.service.site import open_site
 from tests.service.jobs import children
 
 if __name__ == "__main__":

@@ -4,8 +4,8 @@ import struct
 
 import pytest
 
-from service.jobs import frames
-from service.jobs.frames import FrameError, Incoming, receive, send
+from treewarden.service.jobs import frames
+from treewarden.service.jobs.frames import FrameError, Incoming, receive, send
 
 
 @pytest.fixture

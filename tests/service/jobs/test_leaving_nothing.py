@@ -3,20 +3,20 @@
 import pytest
 from pydantic import ValidationError
 
-from service.cases.audits import submit
-from service.cases.models import add_version, create_model, model_file
-from service.cases.queueing import queue_job
-from service.cases.tables import add_table
-from service.database.tables import audit, blob, data_table, model_version
-from service.errors import GoneError
-from service.jobs.supervising import forking
-from service.operations.backup import back_up
-from service.schemas.audits import NewAudit
-from service.schemas.models import NewModel, NewVersion
-from service.schemas.tables import NewTable
 from tests.service import sites, tables
 from tests.service.jobs import work_to_do as make
 from tests.service.jobs.test_fencing import goes_in_time
+from treewarden.service.cases.audits import submit
+from treewarden.service.cases.models import add_version, create_model, model_file
+from treewarden.service.cases.queueing import queue_job
+from treewarden.service.cases.tables import add_table
+from treewarden.service.database.tables import audit, blob, data_table, model_version
+from treewarden.service.errors import GoneError
+from treewarden.service.jobs.supervising import forking
+from treewarden.service.operations.backup import back_up
+from treewarden.service.schemas.audits import NewAudit
+from treewarden.service.schemas.models import NewModel, NewVersion
+from treewarden.service.schemas.tables import NewTable
 
 
 @pytest.fixture

@@ -9,21 +9,21 @@ from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import AuthResult
 from sqlalchemy import select, update
 
-from service.cases.notices import get_notices, send_test, set_notices
-from service.cases.sweeping import sweep
-from service.database.tables import account, mail
-from service.errors import ConflictError, InvalidError, SetupError, TooManyError
-from service.jobs.committing import commit
-from service.jobs.delivering import AGAIN, deliver_due
-from service.jobs.leases import claim
-from service.jobs.mailing import compose, send_mail
-from service.jobs.orders import Answer
-from service.ledger.events import Event
-from service.schemas.notices import NewNotices
-from service.settings import Settings, settings_from
 from tests.service import sites
 from tests.service.jobs import work_to_do as make
 from tests.service.receivers import SECONDS, a_certificate, a_dripping_receiver
+from treewarden.service.cases.notices import get_notices, send_test, set_notices
+from treewarden.service.cases.sweeping import sweep
+from treewarden.service.database.tables import account, mail
+from treewarden.service.errors import ConflictError, InvalidError, SetupError, TooManyError
+from treewarden.service.jobs.committing import commit
+from treewarden.service.jobs.delivering import AGAIN, deliver_due
+from treewarden.service.jobs.leases import claim
+from treewarden.service.jobs.mailing import compose, send_mail
+from treewarden.service.jobs.orders import Answer
+from treewarden.service.ledger.events import Event
+from treewarden.service.schemas.notices import NewNotices
+from treewarden.service.settings import Settings, settings_from
 
 BASE = "https://audits.example.org"
 FROM = "treewarden@example.org"

@@ -2,14 +2,14 @@
 
 import pytest
 
-from service.jobs.delivering import post
-from service.vault.addresses import Target
 from tests.service.receivers import (
     SECONDS,
     a_certificate,
     a_dripping_receiver,
     a_receiver_with_tls,
 )
+from treewarden.service.jobs.delivering import post
+from treewarden.service.vault.addresses import Target
 
 HOST = "hooks.example.org"
 SHORT = 0.5

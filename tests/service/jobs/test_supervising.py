@@ -1,8 +1,11 @@
 import pytest
 from sqlalchemy import select
 
-from service.cases.queueing import queue_job
-from service.database.tables import (
+from tests.service import sites
+from tests.service.jobs import work_to_do as make
+from tests.treewarden.conftest import written as written_files
+from treewarden.service.cases.queueing import queue_job
+from treewarden.service.database.tables import (
     audit,
     blob,
     data_table,
@@ -13,9 +16,6 @@ from service.database.tables import (
     proposal,
     report,
 )
-from tests.service import sites
-from tests.service.jobs import work_to_do as make
-from tests.treewarden.conftest import written as written_files
 
 
 @pytest.fixture

@@ -4,9 +4,13 @@ import pytest
 from sqlalchemy import func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from service.cases.releases import open_release
-from service.database.levels import head
-from service.database.tables import (
+from tests.service import sites
+from tests.service.jobs import work_to_do as make
+from tests.service.sealing import seal_all
+from tests.service.tables import DATA, add, an_audit, rows
+from treewarden.service.cases.releases import open_release
+from treewarden.service.database.levels import head
+from treewarden.service.database.tables import (
     METADATA,
     account,
     audit,
@@ -17,16 +21,12 @@ from service.database.tables import (
     session,
     waiver,
 )
-from service.errors import GoneError, SetupError
-from service.ids import new_id
-from service.ledger.log import record
-from service.operations.backup import MOMENTARY, _without_triggers, back_up, restore
-from service.operations.checking import check
-from service.schemas.releases import NewRelease
-from tests.service import sites
-from tests.service.jobs import work_to_do as make
-from tests.service.sealing import seal_all
-from tests.service.tables import DATA, add, an_audit, rows
+from treewarden.service.errors import GoneError, SetupError
+from treewarden.service.ids import new_id
+from treewarden.service.ledger.log import record
+from treewarden.service.operations.backup import MOMENTARY, _without_triggers, back_up, restore
+from treewarden.service.operations.checking import check
+from treewarden.service.schemas.releases import NewRelease
 
 
 @pytest.fixture

@@ -1,11 +1,11 @@
 import pytest
 from sqlalchemy import text
 
-from service.database.tables import blob
-from service.ledger.log import record
-from service.operations.checking import check
 from tests.service import sites
 from tests.service.tables import add, files, rows
+from treewarden.service.database.tables import blob
+from treewarden.service.ledger.log import record
+from treewarden.service.operations.checking import check
 
 
 @pytest.fixture

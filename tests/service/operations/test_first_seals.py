@@ -3,18 +3,18 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import delete, update
 
-from service.cases import releases
-from service.cases.gating import gate_answer
-from service.cases.waivers import approve_waiver, in_force, request_waiver
-from service.database.tables import audit, log_head, release, review, waiver
-from service.errors import SetupError
-from service.operations.checking import check
-from service.operations.first_seals import FIRST_LEVEL, seal_older
-from service.schemas.policies import Deciding, NewWaiver
-from service.schemas.releases import NewRelease, NewReview
-from service.vault.sealing import new_key
 from tests.service import sites
 from tests.service.jobs import work_to_do as make
+from treewarden.service.cases import releases
+from treewarden.service.cases.gating import gate_answer
+from treewarden.service.cases.waivers import approve_waiver, in_force, request_waiver
+from treewarden.service.database.tables import audit, log_head, release, review, waiver
+from treewarden.service.errors import SetupError
+from treewarden.service.operations.checking import check
+from treewarden.service.operations.first_seals import FIRST_LEVEL, seal_older
+from treewarden.service.schemas.policies import Deciding, NewWaiver
+from treewarden.service.schemas.releases import NewRelease, NewReview
+from treewarden.service.vault.sealing import new_key
 
 
 @pytest.fixture

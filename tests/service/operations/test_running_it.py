@@ -8,15 +8,15 @@ import pytest
 from click.testing import CliRunner
 from fastapi.testclient import TestClient
 
-from service.app import application
-from service.errors import SetupError, UnavailableError
-from service.operations.demo import load
-from service.operations.logging import log_as_json
-from service.operations.telemetry import trace_where_asked
-from service.settings import Settings
 from tests.kit import places
 from tests.service import serving, sites
 from treewarden.cli import cli
+from treewarden.service.app import application
+from treewarden.service.errors import SetupError, UnavailableError
+from treewarden.service.operations.demo import load
+from treewarden.service.operations.logging import log_as_json
+from treewarden.service.operations.telemetry import trace_where_asked
+from treewarden.service.settings import Settings
 
 UNIT = places.ROOT / "docs" / "examples" / "treewarden.service"
 COMPOSE = places.ROOT / "compose.yaml"

@@ -7,13 +7,13 @@ from datetime import date, timedelta
 
 from sqlalchemy import insert
 
-from service.database import tables
-from service.ids import new_id
-from service.ledger.log import record
-from service.people.permissions import Role
-from service.people.principal import Principal
 from tests.service import sites
 from tests.service.sealing import seal_all
+from treewarden.service.database import tables
+from treewarden.service.ids import new_id
+from treewarden.service.ledger.log import record
+from treewarden.service.people.permissions import Role
+from treewarden.service.people.principal import Principal
 
 DIGEST = "ab12" * 16
 NASTY = "<script>document.title = 'taken over'</script>"

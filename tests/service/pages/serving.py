@@ -12,11 +12,11 @@ from datetime import timedelta
 import uvicorn
 from sqlalchemy import insert
 
-from service.api._asking import COOKIE
-from service.app import application
-from service.database.tables import session
-from service.ids import new_id
-from service.people.tokens import digest_of, new_secret
+from treewarden.service.api._asking import COOKIE
+from treewarden.service.app import application
+from treewarden.service.database.tables import session
+from treewarden.service.ids import new_id
+from treewarden.service.people.tokens import digest_of, new_secret
 
 DEADLINE = 30
 REFUSED = re.compile("status of (409|422)")

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from service.app import PREFIX
-from service.cases.people import create_administrator
 from tests.service import sites
+from treewarden.service.app import PREFIX
+from treewarden.service.cases.people import create_administrator
 
 OWN, NEXT = "correct horse battery", "another horse battery"
 HERE = {"Origin": "http://testserver"}

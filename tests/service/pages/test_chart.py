@@ -2,9 +2,9 @@
 
 import pytest
 
-from service.cases.history import Audited, Past
-from service.pages._chart import HIGHEST, LOWEST, POINTS, TOP, charted
-from service.pages._rendering import environment
+from treewarden.service.cases.history import Audited, Past
+from treewarden.service.pages._chart import HIGHEST, LOWEST, POINTS, TOP, charted
+from treewarden.service.pages._rendering import environment
 
 
 def past(n, failed=0, undecided=0, verdict="FAIL", leaf=None, policy="standard"):

@@ -5,9 +5,9 @@ from datetime import date, timedelta
 
 import pytest
 
-from service.people.permissions import Role
 from tests.service import sites
 from tests.service.pages.seeds import DIGEST, NASTY, seeded
+from treewarden.service.people.permissions import Role
 
 TYPED = {"clause": "k", "reason": "", "owner": "ann", "ticket": "1", "expires": "2099-01-01"}
 SEEN = ("/releases", "/releases/{release}", "/waivers", "/waivers/{waiver}", "/packs", "/log")

@@ -6,12 +6,12 @@ import shlex
 
 import pytest
 
-from service.api._asking import COOKIE
-from service.app import PREFIX, application
-from service.pages._described import described
-from service.people.permissions import Role
 from tests.service import sites
 from tests.service.pages.serving import a_session
+from treewarden.service.api._asking import COOKIE
+from treewarden.service.app import PREFIX, application
+from treewarden.service.pages._described import described
+from treewarden.service.people.permissions import Role
 
 METHODS = {"get", "post", "put", "patch", "delete"}
 

@@ -4,11 +4,11 @@ import re
 
 import pytest
 
-from service.cases.compliance import makes_pdf
-from service.people.permissions import Role
 from tests.service import sites
 from tests.service.api.test_repairs import API, all_done, failed
 from tests.treewarden.conftest import written as written_files
+from treewarden.service.cases.compliance import makes_pdf
+from treewarden.service.people.permissions import Role
 
 
 @pytest.fixture

@@ -5,11 +5,11 @@ from datetime import date
 import pytest
 from pydantic import ValidationError
 
-from service.errors import ConflictError, InvalidError
-from service.pages import asked
-from service.pages._forms import day_of, refusal, status_of, waited
-from service.pages._telling import asked_columns, facts_of, target_of
-from service.schemas.models import NewModel
+from treewarden.service.errors import ConflictError, InvalidError
+from treewarden.service.pages import asked
+from treewarden.service.pages._forms import day_of, refusal, status_of, waited
+from treewarden.service.pages._telling import asked_columns, facts_of, target_of
+from treewarden.service.schemas.models import NewModel
 
 SECRET = "\x01secret of a patient"
 

@@ -1,7 +1,7 @@
 """Findings on a page: each clause once, what counts first."""
 
-from service.pages._grouping import grouped
-from service.schemas.audits import Finding
+from treewarden.service.pages._grouping import grouped
+from treewarden.service.schemas.audits import Finding
 
 
 def finding(n, clause, verdict="FAIL", severity="error", accepted=None):

@@ -10,11 +10,11 @@ import structlog
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import text, update
 
-from service.database.tables import data_table, job
-from service.errors import NotFoundError
-from service.operations.logging import log_as_json, tell_errors
 from tests.service import sites
 from tests.service.tables import DATA, add, an_audit
+from treewarden.service.database.tables import data_table, job
+from treewarden.service.errors import NotFoundError
+from treewarden.service.operations.logging import log_as_json, tell_errors
 
 
 @pytest.fixture

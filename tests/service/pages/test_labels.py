@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-import service.pages
-from service.errors import ConflictError, InvalidError
-from service.pages._forms import refusal
-from service.pages._labels import AUDIT, FORMS, WAIVER, labels_of
-from service.schemas.policies import NewWaiver
+from treewarden.service import pages
+from treewarden.service.errors import ConflictError, InvalidError
+from treewarden.service.pages._forms import refusal
+from treewarden.service.pages._labels import AUDIT, FORMS, WAIVER, labels_of
+from treewarden.service.schemas.policies import NewWaiver
 
-TEMPLATES = Path(service.pages.__file__).parent / "templates"
+TEMPLATES = Path(pages.__file__).parent / "templates"
 WITHOUT_FIELDS = {"tables.html.j2", "webhook.html.j2"}
 """What has no field of its own, or one in each row."""
 FIELD = re.compile(r"show\.(?:field|area|choice)\(\"(\w+)\", ([^,)]+)")

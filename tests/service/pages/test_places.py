@@ -2,15 +2,15 @@
 
 from sqlalchemy import update
 
-from service.api._asking import COOKIE
-from service.cases.queueing import queue_job
-from service.database.tables import finding, release
-from service.pages._rendering import environment
-from service.pages._telling import paragraphs
-from service.schemas.audits import Finding
 from tests.service import sites
 from tests.service.pages.seeds import seeded
 from tests.service.pages.serving import a_session
+from treewarden.service.api._asking import COOKIE
+from treewarden.service.cases.queueing import queue_job
+from treewarden.service.database.tables import finding, release
+from treewarden.service.pages._rendering import environment
+from treewarden.service.pages._telling import paragraphs
+from treewarden.service.schemas.audits import Finding
 
 LEAF, WAY = "b420c41baee4d775ed9c557c", "rating ≤ 2.5 and age ≤ 30"
 

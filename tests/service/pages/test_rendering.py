@@ -9,15 +9,15 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-import reports
-import service.pages
-from service.errors import NotFoundError
-from service.pages import assets
-from service.pages._rendering import address, environment, moment, plural, size, static
-from service.people.permissions import ALLOWED, Role
-from service.people.principal import Principal
+from treewarden import reports
+from treewarden.service import pages
+from treewarden.service.errors import NotFoundError
+from treewarden.service.pages import assets
+from treewarden.service.pages._rendering import address, environment, moment, plural, size, static
+from treewarden.service.people.permissions import ALLOWED, Role
+from treewarden.service.people.principal import Principal
 
-TEMPLATES = sorted((Path(service.pages.__file__).parent / "templates").glob("*.j2"))
+TEMPLATES = sorted((Path(pages.__file__).parent / "templates").glob("*.j2"))
 TOKEN = re.compile(r"--([a-z-]+): (#[0-9a-f]+);")
 HOSTILE = "<script>alert(1)</script>\"'"
 
@@ -46,7 +46,7 @@ def client():
 
 def test_pages_have_the_colours_of_the_reports():
     theirs = Path(reports.__file__).parent / "templates" / "style.css.j2"
-    ours = Path(service.pages.__file__).parent / "static" / "style.css"
+    ours = Path(pages.__file__).parent / "static" / "style.css"
     light, dark = tokens(theirs.read_text())
     assert len(light) > 15
     assert len(dark) > 15

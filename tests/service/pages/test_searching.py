@@ -6,11 +6,11 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from service.api._asking import COOKIE
-from service.ledger.log import record
 from tests.service import sites
 from tests.service.pages.seeds import seeded
 from tests.service.pages.serving import a_session
+from treewarden.service.api._asking import COOKIE
+from treewarden.service.ledger.log import record
 
 ROW = re.compile(r"<tr>.*?</tr>", re.DOTALL)
 OLDER = re.compile(r'href="([^"]+)" rel="next"')

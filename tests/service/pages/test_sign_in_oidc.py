@@ -6,13 +6,13 @@ import httpx
 import pytest
 from sqlalchemy import select, update
 
-from service.app import PREFIX
-from service.database.tables import account, organisation
-from service.errors import SetupError
-from service.people.oidc import check_oidc
-from service.settings import Settings
 from tests.service import sites
 from tests.service.provider import CLIENT, SECRET, another_key, provided, shared_secret
+from treewarden.service.app import PREFIX
+from treewarden.service.database.tables import account, organisation
+from treewarden.service.errors import SetupError
+from treewarden.service.people.oidc import check_oidc
+from treewarden.service.settings import Settings
 
 BACK = "/sign-in/oidc/back"
 

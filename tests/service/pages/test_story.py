@@ -8,12 +8,12 @@ import httpx
 import pytest
 from sqlalchemy import select
 
-from service.database.tables import blob, data_table
-from service.jobs.working import work
-from service.people.permissions import Permission, Role
 from tests.service.pages.serving import DEADLINE, served, signed_in
 from tests.service.sites import a_token, an_organisation, somebody
 from tests.treewarden.conftest import GROUPS, PMML
+from treewarden.service.database.tables import blob, data_table
+from treewarden.service.jobs.working import work
+from treewarden.service.people.permissions import Permission, Role
 
 LONG = 60_000
 """Milliseconds that an audit may take on a machine that does much else."""

@@ -2,9 +2,9 @@
 
 import pytest
 
-from service.database.tables import data_table
 from tests.service import sites
 from tests.service.jobs import work_to_do as make
+from treewarden.service.database.tables import data_table
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 import pytest
 
-from service.errors import InvalidError
-from service.vault.addresses import target
+from treewarden.service.errors import InvalidError
+from treewarden.service.vault.addresses import target
 
 INNER = [
     "127.0.0.1",

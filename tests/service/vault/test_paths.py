@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from service.errors import InvalidError, TooLargeError
-from service.vault.paths import open_below
+from treewarden.service.errors import InvalidError, TooLargeError
+from treewarden.service.vault.paths import open_below
 
 MOST = 1000
 

@@ -9,13 +9,13 @@ from random import Random
 import pytest
 from obstore.store import LocalStore, MemoryStore
 
-from service.errors import GoneError, SetupError, TooLargeError, UnavailableError
-from service.settings import Settings
-from service.vault.object_store import ObjectStore
-from service.vault.sealing import CHUNK
-from service.vault.vault import open_vault
 from tests.kit.tiers import cases
 from tests.service import buckets
+from treewarden.service.errors import GoneError, SetupError, TooLargeError, UnavailableError
+from treewarden.service.settings import Settings
+from treewarden.service.vault.object_store import ObjectStore
+from treewarden.service.vault.sealing import CHUNK
+from treewarden.service.vault.vault import open_vault
 
 MOST = 2**30
 PART = 4 * 2**20

@@ -8,11 +8,11 @@ from random import Random
 
 import pytest
 
-from service.errors import GoneError, TooLargeError, UnavailableError
-from service.settings import Settings
-from service.vault.folder_store import remove_left_parts
-from service.vault.sealing import CHUNK, TAG
-from service.vault.vault import open_vault
+from treewarden.service.errors import GoneError, TooLargeError, UnavailableError
+from treewarden.service.settings import Settings
+from treewarden.service.vault.folder_store import remove_left_parts
+from treewarden.service.vault.sealing import CHUNK, TAG
+from treewarden.service.vault.vault import open_vault
 
 MOST = 2**30
 SIZES = (0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK, 3 * CHUNK + 17)

@@ -9,9 +9,9 @@ from inspect import signature
 import pytest
 
 import treewarden
-from audit.options import AuditOptions
 from tests.kit import places
 from treewarden.api.asking import Options
+from treewarden.audit.options import AuditOptions
 
 SAID = places.ROOT / "treewarden" / "__init__.pyi"
 PACKAGES = ("ppdm_models", "audit", "policies", "reports", "treewarden")

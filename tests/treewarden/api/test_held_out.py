@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 import treewarden as tw
-from ppdm_models.errors import TableError
-from ppdm_models.files.fitted import open_fitted
-from ppdm_models.meaning.describe import describe
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.files.fitted import open_fitted
+from treewarden.ppdm_models.meaning.describe import describe
 
 ensemble = pytest.importorskip("sklearn.ensemble")
 

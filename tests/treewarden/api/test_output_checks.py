@@ -11,7 +11,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import treewarden as tw
-from policies.pack import load_pack
+from treewarden.policies.pack import load_pack
 
 THRESHOLD = 10
 ASKED = ("smallest-leaf", "small-groups", "class-disclosure", "residual-freedom")

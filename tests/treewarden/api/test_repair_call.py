@@ -14,13 +14,13 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier
 
 import treewarden as tw
-from ppdm_models.codecs.sklearn.arrays import class_label
-from ppdm_models.files.fitted import open_fitted
-from ppdm_models.files.load import load_tree
-from ppdm_models.records.frames import table_of_frame
-from ppdm_models.records.predict import labels, predict
 from tests.treewarden.api.conftest import pack
 from treewarden.api.pruned import pruned_copy
+from treewarden.ppdm_models.codecs.sklearn.arrays import class_label
+from treewarden.ppdm_models.files.fitted import open_fitted
+from treewarden.ppdm_models.files.load import load_tree
+from treewarden.ppdm_models.records.frames import table_of_frame
+from treewarden.ppdm_models.records.predict import labels, predict
 
 INPUTS = ["age", "sex"]
 

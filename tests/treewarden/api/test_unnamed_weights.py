@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import treewarden as tw
-from policies.verdict import Verdict
+from treewarden.policies.verdict import Verdict
 
 sklearn = pytest.importorskip("sklearn", reason="scikit-learn is not installed")
 from sklearn import ensemble, tree  # noqa: E402  # as above

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from policies.pack import Pack, load_pack
 from treewarden.jobs.attesting.keys import make_pair
+from treewarden.policies.pack import Pack, load_pack
 
 
 @dataclass(frozen=True)

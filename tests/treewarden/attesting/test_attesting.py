@@ -7,11 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from audit.options import AuditOptions
-from policies.judging.decision import Accepted
-from policies.pack import load_pack
-from policies.verdict import Verdict
-from reports.document.parts import File
+from treewarden.audit.options import AuditOptions
 from treewarden.jobs.attesting.attesting import attestation
 from treewarden.jobs.attesting.checking import checked
 from treewarden.jobs.attesting.entry import attested_entry
@@ -20,6 +16,10 @@ from treewarden.jobs.attesting.keys import private_key
 from treewarden.jobs.auditing import audit_file
 from treewarden.jobs.inputs import ModelBytes, told
 from treewarden.jobs.subject import Request
+from treewarden.policies.judging.decision import Accepted
+from treewarden.policies.pack import load_pack
+from treewarden.policies.verdict import Verdict
+from treewarden.reports.document.parts import File
 
 NOW = datetime.now(UTC)
 

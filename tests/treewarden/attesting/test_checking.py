@@ -8,8 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from audit.adversary.knowledge import Knowledge, Statement
-from policies.pack import load_pack
+from treewarden.audit.adversary.knowledge import Knowledge, Statement
 from treewarden.jobs.attesting.checking import Question, any_of, checked
 from treewarden.jobs.attesting.entry import attested_entry
 from treewarden.jobs.attesting.envelope import sealed
@@ -23,6 +22,7 @@ from treewarden.jobs.attesting.errors import (
 )
 from treewarden.jobs.attesting.keys import make_pair, private_key
 from treewarden.jobs.attesting.statement import PREDICATE
+from treewarden.policies.pack import load_pack
 
 
 def said_in(envelope):

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from reports.document.document import Document
 from tests.treewarden.conftest import written
 from treewarden.jobs.attesting.alike import Outcome, overall
 from treewarden.jobs.attesting.comparing import compared
+from treewarden.reports.document.document import Document
 
 KNOWN = """
 [[adversary]]

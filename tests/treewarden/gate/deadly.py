@@ -6,7 +6,7 @@ import os
 import signal
 from dataclasses import dataclass
 
-from audit.stages import silent
+from treewarden.audit.stages import silent
 from treewarden.jobs.gate.order import Answer, Order
 
 

@@ -10,7 +10,6 @@ from datetime import date, timedelta
 
 import pytest
 
-from reports.document.gate import Entry
 from tests.kit import office_tables
 from treewarden.jobs.gate.cache import KEPT_SECONDS, Cache, cache_folder
 from treewarden.jobs.gate.config import ConfigurationError, read_configuration
@@ -18,6 +17,7 @@ from treewarden.jobs.gate.digests import Digests, key_of
 from treewarden.jobs.gate.gating import gate
 from treewarden.jobs.gate.models import models_of
 from treewarden.jobs.gate.wish import Wish
+from treewarden.reports.document.gate import Entry
 
 ONE = '[[model]]\npath = "models/flu.pmml"\ntable = "people.csv"\nsensitive = "flu"\n'
 PACK = 'policy = "lenient.toml"\n'

@@ -8,8 +8,8 @@ from typing import get_args
 import pytest
 from pydantic import ValidationError
 
-from audit.options import KNOWLEDGE, AuditOptions
 from tests.treewarden.gate.conftest import PASSING
+from treewarden.audit.options import KNOWLEDGE, AuditOptions
 from treewarden.jobs.gate.config import (
     ConfigurationError,
     Settings,

@@ -5,13 +5,13 @@ import json
 import pytest
 
 import treewarden
-from audit.solver import parallel
-from audit.solver.engines import dask
-from audit.solver.pool import WORKERS
-from ppdm_models.errors import TreewardenError
 from tests.kit.clusters import dask_here
 from tests.kit.run import run_command as run
 from tests.treewarden.vertical.tennis import PARTIES, ROWS, write_table
+from treewarden.audit.solver import parallel
+from treewarden.audit.solver.engines import dask
+from treewarden.audit.solver.pool import WORKERS
+from treewarden.ppdm_models.errors import TreewardenError
 
 pytest.importorskip("distributed")
 pytestmark = pytest.mark.cluster

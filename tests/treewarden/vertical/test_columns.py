@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-from ppdm_models.errors import TableError
-from ppdm_models.records.read_table import read_table, table_of
 from treewarden.jobs.vertical.columns import (
     MISSING,
     Numbers,
@@ -13,6 +11,8 @@ from treewarden.jobs.vertical.columns import (
     holding_of,
     ids_of,
 )
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.records.read_table import read_table, table_of
 
 
 def attribute(cells, numbers=Numbers.BINS, rows=None):

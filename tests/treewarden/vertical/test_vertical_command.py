@@ -5,9 +5,9 @@ from functools import partial
 
 import pytest
 
-from ppdm_models.files.load import read_tree
 from tests.kit.run import run_command
 from tests.treewarden.vertical.tennis import NAMES, PARTIES, ROWS, write_table
+from treewarden.ppdm_models.files.load import read_tree
 
 
 @pytest.fixture

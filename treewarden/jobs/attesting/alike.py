@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from reports.document.parts import Number, Value
+from treewarden.reports.document.parts import Number, Value
 
 TOLERANCE = 1e-5
 """Relative to the larger of the two (and to 1): what the solver may leave between two runs."""

@@ -8,8 +8,6 @@ from datetime import datetime
 from typing import Any, Literal
 
 import treewarden
-from policies.judging.decision import Decision
-from reports.document.parts import File
 from treewarden.jobs.attesting.envelope import sealed
 from treewarden.jobs.attesting.errors import AttestationError
 from treewarden.jobs.attesting.statement import (
@@ -25,6 +23,8 @@ from treewarden.jobs.attesting.statement import (
     written,
 )
 from treewarden.jobs.subject import Subject
+from treewarden.policies.judging.decision import Decision
+from treewarden.reports.document.parts import File
 
 WORDS: dict[str, Literal["PASS", "UNDETERMINED", "FAIL"]] = {
     "pass": "PASS",

@@ -11,11 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from audit.adversary.knowledge import Knowledge
-from policies.pack import Pack
-from policies.severity import Severity
-from ppdm_models.errors import TreewardenError
-from reports.document.words import Word
+from treewarden.audit.adversary.knowledge import Knowledge
 from treewarden.jobs.attesting.envelope import MOST_BYTES, opened
 from treewarden.jobs.attesting.errors import (
     AttestationError,
@@ -28,6 +24,10 @@ from treewarden.jobs.attesting.errors import (
 from treewarden.jobs.attesting.keys import key_id, public_key
 from treewarden.jobs.attesting.statement import Predicate, Statement, read
 from treewarden.jobs.inputs import ModelInput, model_name, told
+from treewarden.policies.pack import Pack
+from treewarden.policies.severity import Severity
+from treewarden.ppdm_models.errors import TreewardenError
+from treewarden.reports.document.words import Word
 
 LEAF_LEVELS = ("labels", "rates", "counts")
 """Each says what the one before it says, and more; "as-published" compares with none of them."""

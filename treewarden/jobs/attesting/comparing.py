@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from reports.document.document import Document
-from reports.document.parts import Adversary, Finding, Reading
 from treewarden.jobs.attesting.alike import Compared, Outcome, missing, same, values, verdicts
 from treewarden.jobs.attesting.sections import sections
+from treewarden.reports.document.document import Document
+from treewarden.reports.document.parts import Adversary, Finding, Reading
 
 SAME = ("knowledge", "population", "policy", "model", "fail_on", "basis")
 """Parts of a report that say what was audited and how; they must come out to the letter."""

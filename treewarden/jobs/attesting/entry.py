@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from audit.measures import measures
-from policies.judging.figures import figure
-from policies.pack import Pack, asked
-from policies.rules import rules
-from reports.document.gate import ClauseOutcome, Entry, Result, Rule
-from reports.document.naming import finding_id
-from reports.document.parts import Accepted
+from treewarden.audit.measures import measures
 from treewarden.jobs.attesting.checking import Attested
 from treewarden.jobs.attesting.statement import Clause
+from treewarden.policies.judging.figures import figure
+from treewarden.policies.pack import Pack, asked
+from treewarden.policies.rules import rules
+from treewarden.reports.document.gate import ClauseOutcome, Entry, Result, Rule
+from treewarden.reports.document.naming import finding_id
+from treewarden.reports.document.parts import Accepted
 
 OUTCOME = {"PASS": "met", "FAIL": "not met", "UNDETERMINED": "not decided"}
 ABOUT_THE_EVIDENCE = "whether the file and the table can be believed"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ppdm_models.errors import TreewardenError
+from treewarden.ppdm_models.errors import TreewardenError
 
 
 class AttestationError(TreewardenError):

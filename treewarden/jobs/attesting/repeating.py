@@ -10,13 +10,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from audit.adversary.knowledge import Knowledge
-from audit.options import AuditOptions
-from audit.stages import Step, silent
-from policies.pack import load_pack
-from policies.shipped import shipped_packs
-from reports.building.build import audit_document
-from reports.document.document import Document
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.stages import Step, silent
 from treewarden.jobs.attesting.alike import Compared, Outcome
 from treewarden.jobs.attesting.comparing import compared
 from treewarden.jobs.attesting.errors import MalformedError
@@ -24,6 +20,10 @@ from treewarden.jobs.auditing import audit_file
 from treewarden.jobs.inputs import told, told_table
 from treewarden.jobs.provenance import Clock
 from treewarden.jobs.subject import Request
+from treewarden.policies.pack import load_pack
+from treewarden.policies.shipped import shipped_packs
+from treewarden.reports.building.build import audit_document
+from treewarden.reports.document.document import Document
 
 MOST_BYTES = 256 * 1024 * 1024
 

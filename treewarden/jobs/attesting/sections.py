@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reports.document.document import Document
-from reports.document.parts import Ensemble, TreeNode, Values, Worlds
 from treewarden.jobs.attesting.alike import Compared, Outcome, is_close, missing, same, values
+from treewarden.reports.document.document import Document
+from treewarden.reports.document.parts import Ensemble, TreeNode, Values, Worlds
 
 LETTER = ("confidential", "rests_on", "not_judged", "dropped")
 """What follows from the files and from what was asked alone."""

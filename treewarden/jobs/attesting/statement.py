@@ -13,9 +13,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from policies.severity import Severity
-from reports.document.words import Word
 from treewarden.jobs.attesting.errors import MalformedError
+from treewarden.policies.severity import Severity
+from treewarden.reports.document.words import Word
 
 STATEMENT: Literal["https://in-toto.io/Statement/v1"] = "https://in-toto.io/Statement/v1"
 PREDICATE: Literal["urn:treewarden-attestation:1"] = "urn:treewarden-attestation:1"

@@ -12,24 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import treewarden
-from audit.adversary.knowledge import LeafLevel, RowOrder, SplitLevel
-from audit.assumed_columns import names_of_tested
-from audit.options import AuditOptions, Rows, Solver
-from audit.people.unlinked import KeySetting
-from audit.solver.kept import keeping
-from audit.stages import Step, silent
-from ppdm_models.errors import TooManyProfilesError, TreewardenError
-from ppdm_models.files.load import read_bytes
-from ppdm_models.tree.ensemble import trees_of
-from ppdm_models.tree.tree import Tool
-from reports.building.build import audit_document
-from reports.building.entry import entry_of, unaudited, undecided
-from reports.building.problem import problem_of
-from reports.document.assumed_known import one_line
-from reports.document.document import Document, EarlierFiles, Provenance
-from reports.document.gate import Entry
-from reports.document.parts import File
-from reports.renderers import rendered, renderer
+from treewarden.audit.adversary.knowledge import LeafLevel, RowOrder, SplitLevel
+from treewarden.audit.assumed_columns import names_of_tested
+from treewarden.audit.options import AuditOptions, Rows, Solver
+from treewarden.audit.people.unlinked import KeySetting
+from treewarden.audit.solver.kept import keeping
+from treewarden.audit.stages import Step, silent
 from treewarden.jobs.accepting import baseline_of
 from treewarden.jobs.attesting.checking import Question, any_of, read_attestation
 from treewarden.jobs.attesting.entry import attested_entry
@@ -39,6 +27,18 @@ from treewarden.jobs.gate.models import GateModel
 from treewarden.jobs.gate.order import Answer, Order
 from treewarden.jobs.inputs import ModelBytes, opened, told, told_table
 from treewarden.jobs.subject import Earlier, Request, knowledge_of, pack_of
+from treewarden.ppdm_models.errors import TooManyProfilesError, TreewardenError
+from treewarden.ppdm_models.files.load import read_bytes
+from treewarden.ppdm_models.tree.ensemble import trees_of
+from treewarden.ppdm_models.tree.tree import Tool
+from treewarden.reports.building.build import audit_document
+from treewarden.reports.building.entry import entry_of, unaudited, undecided
+from treewarden.reports.building.problem import problem_of
+from treewarden.reports.document.assumed_known import one_line
+from treewarden.reports.document.document import Document, EarlierFiles, Provenance
+from treewarden.reports.document.gate import Entry
+from treewarden.reports.document.parts import File
+from treewarden.reports.renderers import rendered, renderer
 
 KINDS: Mapping[str, Callable[[Any], Any]] = {
     "leaf": LeafLevel,

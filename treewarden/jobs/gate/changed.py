@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from policies.shipped import shipped_packs
 from treewarden.jobs.gate.config import (
     Configuration,
     ConfigurationError,
@@ -18,6 +17,7 @@ from treewarden.jobs.gate.config import (
 )
 from treewarden.jobs.gate.digests import packs
 from treewarden.jobs.gate.models import GateModel, effective, matches
+from treewarden.policies.shipped import shipped_packs
 
 SECONDS = 300
 

@@ -22,10 +22,10 @@ from pydantic import (
     field_validator,
 )
 
-from audit.adversary.declared import End
-from audit.adversary.toml_words import in_words
-from policies.severity import Severity
-from ppdm_models.errors import TreewardenError
+from treewarden.audit.adversary.declared import End
+from treewarden.audit.adversary.toml_words import in_words
+from treewarden.policies.severity import Severity
+from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.terminal.outputs import real
 
 NAME = "treewarden.toml"

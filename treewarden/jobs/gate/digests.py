@@ -10,11 +10,11 @@ from datetime import date, datetime
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from policies.shipped import shipped_packs
-from ppdm_models.codecs.common.archive import archived
-from ppdm_models.records.counting.address import Address
-from ppdm_models.records.counting.kinds import digest_at, has_no_records, parted
 from treewarden.jobs.gate.models import GateModel
+from treewarden.policies.shipped import shipped_packs
+from treewarden.ppdm_models.codecs.common.archive import archived
+from treewarden.ppdm_models.records.counting.address import Address
+from treewarden.ppdm_models.records.counting.kinds import digest_at, has_no_records, parted
 
 MOST_PACKS = 32
 """So many packs that extend each other are followed; more are a circle, which reading them refuses."""

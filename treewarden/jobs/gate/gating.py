@@ -8,19 +8,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import treewarden
-from audit.stages import Step, silent
-from policies.severity import SEVERITIES
-from reports.building.entry import gate_of
-from reports.document.gate import Entry, Gate
+from treewarden.audit.stages import Step, silent
 from treewarden.jobs.gate.changed import changes_since
 from treewarden.jobs.gate.config import Configuration, ConfigurationError
 from treewarden.jobs.gate.known import Run
 from treewarden.jobs.gate.models import chosen, models_of
 from treewarden.jobs.gate.waived import Held, left_over
 from treewarden.jobs.gate.wish import Wish
+from treewarden.policies.severity import SEVERITIES
+from treewarden.reports.building.entry import gate_of
+from treewarden.reports.document.gate import Entry, Gate
 
 UNNEEDED = "treewarden.jobs.gate.unneeded"
-BASELINES = "policies.waiving.baseline"
+BASELINES = "treewarden.policies.waiving.baseline"
 """Loaded when they are needed, as all libraries come with them."""
 
 

@@ -8,9 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
 import treewarden
-from audit.solver.pool import WORKERS, default_jobs
-from audit.stages import Step
-from ppdm_models.errors import TreewardenError
+from treewarden.audit.solver.pool import WORKERS, default_jobs
+from treewarden.audit.stages import Step
 from treewarden.jobs.gate.cache import Cache
 from treewarden.jobs.gate.digests import Digests, key_of
 from treewarden.jobs.gate.memory import free
@@ -18,6 +17,7 @@ from treewarden.jobs.gate.models import GateModel
 from treewarden.jobs.gate.order import Answer, Order
 from treewarden.jobs.gate.running import answers
 from treewarden.jobs.gate.wish import Wish
+from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.terminal.progress import lasting
 
 WORTH_SECONDS = 10.0

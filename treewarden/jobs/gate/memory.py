@@ -10,8 +10,8 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-from ppdm_models.records.counting.kinds import parted
 from treewarden.jobs.gate.models import GateModel
+from treewarden.ppdm_models.records.counting.kinds import parted
 
 BASE_BYTES = 400 * 2**20
 PER_TABLE_BYTE = {

@@ -8,11 +8,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from policies.severity import Severity
-from policies.shipped import shipped_packs
-from ppdm_models.errors import TableError
-from ppdm_models.records.counting.address import Address, address_of, is_address
-from ppdm_models.records.counting.kinds import has_no_records, parted
 from treewarden.jobs.gate.config import (
     ABSENT,
     Configuration,
@@ -22,6 +17,11 @@ from treewarden.jobs.gate.config import (
     Settings,
     resolved,
 )
+from treewarden.policies.severity import Severity
+from treewarden.policies.shipped import shipped_packs
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.records.counting.address import Address, address_of, is_address
+from treewarden.ppdm_models.records.counting.kinds import has_no_records, parted
 
 MAGIC = frozenset("*?[")
 ANSWERED = ("leaf", "split", "learner", "marginal", "accuracy", "row_order")

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
-from audit.stages import Step, silent
-from reports.document.gate import Entry
+from treewarden.audit.stages import Step, silent
 from treewarden.jobs.gate.models import GateModel
+from treewarden.reports.document.gate import Entry
 
 PLACE = "treewarden.jobs.gate.auditing"
 """Where audits are done: loaded when one is, as all libraries come with it."""

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import quote, urlsplit
 
-from audit.stages import Step, silent
-from ppdm_models.errors import TreewardenError
+from treewarden.audit.stages import Step, silent
+from treewarden.ppdm_models.errors import TreewardenError
 
 EXITS = {"PASS": 0, "FAIL": 1, "UNDETERMINED": 3, "NO AUDIT": 4}
 MOST_BYTES = 64 * 2**20

@@ -6,13 +6,13 @@ import math
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 
-from audit.solver.pool import WORKERS
-from audit.solver.stream import each_done
-from audit.stages import Step, silent
-from ppdm_models.errors import TreewardenError
-from reports.building.entry import unaudited
+from treewarden.audit.solver.pool import WORKERS
+from treewarden.audit.solver.stream import each_done
+from treewarden.audit.stages import Step, silent
 from treewarden.jobs.gate.memory import needed
 from treewarden.jobs.gate.order import Answer, Order
+from treewarden.ppdm_models.errors import TreewardenError
+from treewarden.reports.building.entry import unaudited
 
 DIED = (
     "the process that audited it was ended from outside, three times, as the system does where memory runs out; "

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from audit.stages import Step, silent
-from ppdm_models.errors import OutputError
-from reports.document.words import counted, listed
+from treewarden.audit.stages import Step, silent
 from treewarden.jobs.gate.config import NAME, ConfigurationError
 from treewarden.jobs.gate.surveying import FoundModel, FoundTable, Guess, guess, survey
+from treewarden.ppdm_models.errors import OutputError
+from treewarden.reports.document.words import counted, listed
 
 HEAD = """\
 # Which models "treewarden gate" audits, and how. Every path starts from the folder of this file.

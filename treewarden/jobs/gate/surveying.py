@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ppdm_models.errors import TableError, TreewardenError
-from ppdm_models.records.batches import open_batches
-from ppdm_models.records.matching import are_alike
 from treewarden.jobs.inspecting import said_of
+from treewarden.ppdm_models.errors import TableError, TreewardenError
+from treewarden.ppdm_models.records.batches import open_batches
+from treewarden.ppdm_models.records.matching import are_alike
 
 CSV = (".csv", ".tsv")
 PACKED = tuple(f"{name}{packed}" for name in CSV for packed in (".gz", ".zst"))

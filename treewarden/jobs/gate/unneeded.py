@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
-from policies.judging.decision import Finding
-from policies.pack import Pack, load_pack
-from policies.severity import SEVERITIES, counts
-from policies.waiving.applying import Uses, findings_about, unused
-from policies.waiving.waivers import read_waivers
-from reports.building.acceptance import ABOUT_WAIVERS
-from reports.document.gate import ClauseOutcome, Entry, Result, Rule
-from reports.document.naming import finding_id
-from reports.document.words import counted
 from treewarden.jobs.gate.models import GateModel
 from treewarden.jobs.gate.order import Answer
+from treewarden.policies.judging.decision import Finding
+from treewarden.policies.pack import Pack, load_pack
+from treewarden.policies.severity import SEVERITIES, counts
+from treewarden.policies.waiving.applying import Uses, findings_about, unused
+from treewarden.policies.waiving.waivers import read_waivers
+from treewarden.reports.building.acceptance import ABOUT_WAIVERS
+from treewarden.reports.document.gate import ClauseOutcome, Entry, Result, Rule
+from treewarden.reports.document.naming import finding_id
+from treewarden.reports.document.words import counted
 
 
 def entry_of_waivers(

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-from policies.severity import Severity
 from treewarden.jobs.gate.models import GateModel
+from treewarden.policies.severity import Severity
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,16 +26,16 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from audit.options import AuditOptions
-from audit.solver.pool import WORKERS
-from audit.solver.stream import each_done
-from audit.stages import Step, silent
-from policies.judging.decision import Decision
-from policies.pack import Pack
-from policies.verdict import Verdict, worst
-from ppdm_models.errors import PolicyError, TreewardenError
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.solver.pool import WORKERS
+from treewarden.audit.solver.stream import each_done
+from treewarden.audit.stages import Step, silent
 from treewarden.jobs.auditing import audit_file
 from treewarden.jobs.subject import Request
+from treewarden.policies.judging.decision import Decision
+from treewarden.policies.pack import Pack
+from treewarden.policies.verdict import Verdict, worst
+from treewarden.ppdm_models.errors import PolicyError, TreewardenError
 
 SUFFIX = ".cases.toml"
 Word = Literal["pass", "undetermined", "fail"]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ppdm_models.errors import LearnerError, ManifestError, TableError
-from ppdm_models.randomised.generating import Attribute
-from ppdm_models.randomised.intervals import MOST
-from ppdm_models.randomised.learning import Numbers
-from ppdm_models.randomised.manifest import Hidden, Manifest
-from ppdm_models.randomised.noise import Classes, Hiding
-from ppdm_models.records.table import Table
+from treewarden.ppdm_models.errors import LearnerError, ManifestError, TableError
+from treewarden.ppdm_models.randomised.generating import Attribute
+from treewarden.ppdm_models.randomised.intervals import MOST
+from treewarden.ppdm_models.randomised.learning import Numbers
+from treewarden.ppdm_models.randomised.manifest import Hidden, Manifest
+from treewarden.ppdm_models.randomised.noise import Classes, Hiding
+from treewarden.ppdm_models.records.table import Table
 
 MOST_PARTS = 20_000
 """Classes that values are hidden in."""

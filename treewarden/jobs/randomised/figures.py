@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from audit.randomised.result import HiddenColumn, Randomisation
-from reports.document.words import percent, wrapped
+from treewarden.audit.randomised.result import HiddenColumn, Randomisation
+from treewarden.reports.document.words import percent, wrapped
 
 HEADINGS = ("column", "level", "2^h(X|W)", "mean width", "worst 1 %", "attacked")
 LEGEND = (

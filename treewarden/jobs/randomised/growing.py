@@ -8,23 +8,23 @@ from pathlib import Path
 
 import numpy as np
 
-from audit.stages import Step, silent
-from ppdm_models.errors import LearnerError, TableError
-from ppdm_models.randomised.intervals import FEWEST_RECORDS
-from ppdm_models.randomised.learning import Method, Noisy, learn
-from ppdm_models.randomised.manifest import (
+from treewarden.audit.stages import Step, silent
+from treewarden.jobs.randomised.columns import columns_of
+from treewarden.ppdm_models.errors import LearnerError, TableError
+from treewarden.ppdm_models.randomised.intervals import FEWEST_RECORDS
+from treewarden.ppdm_models.randomised.learning import Method, Noisy, learn
+from treewarden.ppdm_models.randomised.manifest import (
     Manifest,
     check_has,
     check_is_of,
     load_manifest,
 )
-from ppdm_models.randomised.published import published
-from ppdm_models.randomised.reconstructing import Kernel
-from ppdm_models.records.read_table import read_table
-from ppdm_models.records.table import Table, listed
-from ppdm_models.tree.column import CategoricalColumn
-from ppdm_models.tree.tree import Tree
-from treewarden.jobs.randomised.columns import columns_of
+from treewarden.ppdm_models.randomised.published import published
+from treewarden.ppdm_models.randomised.reconstructing import Kernel
+from treewarden.ppdm_models.records.read_table import read_table
+from treewarden.ppdm_models.records.table import Table, listed
+from treewarden.ppdm_models.tree.column import CategoricalColumn
+from treewarden.ppdm_models.tree.tree import Tree
 
 MOST_CLASSES = 50
 

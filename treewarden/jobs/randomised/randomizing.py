@@ -7,21 +7,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import treewarden
-from audit.randomised.measuring import randomisation_of
-from audit.randomised.result import Randomisation
-from audit.stages import Step, silent
-from policies.judging.decision import Decision
-from policies.judging.finding import doubt
-from policies.judging.randomised import judge_randomised
-from policies.pack import Pack
-from policies.verdict import Verdict
-from ppdm_models.randomised.manifest import Manifest
-from ppdm_models.randomised.planning import Plan, planned
-from ppdm_models.randomised.streaming import Hider
-from ppdm_models.records.batch_files import batch_file
-from ppdm_models.records.batches import open_batches
+from treewarden.audit.randomised.measuring import randomisation_of
+from treewarden.audit.randomised.result import Randomisation
+from treewarden.audit.stages import Step, silent
 from treewarden.jobs.randomised.roles import Roles, Wanted, roles_of
 from treewarden.jobs.randomised.warnings import FOLLOWING_UNDETERMINED, warnings_of
+from treewarden.policies.judging.decision import Decision
+from treewarden.policies.judging.finding import doubt
+from treewarden.policies.judging.randomised import judge_randomised
+from treewarden.policies.pack import Pack
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.randomised.manifest import Manifest
+from treewarden.ppdm_models.randomised.planning import Plan, planned
+from treewarden.ppdm_models.randomised.streaming import Hider
+from treewarden.ppdm_models.records.batch_files import batch_file
+from treewarden.ppdm_models.records.batches import open_batches
 
 RECORD_ORDER = "record-order"
 """What the finding is called that says that the records' order tells their values."""

@@ -5,16 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from audit.stages import Step, silent
-from ppdm_models.errors import LearnerError, TableError
-from ppdm_models.randomised.distributions import Distribution, beside_true, distributions_of
-from ppdm_models.randomised.manifest import Hidden, check_has, check_is_of, load_manifest
-from ppdm_models.randomised.reconstructing import STOP, Kernel
-from ppdm_models.records.batches import open_batches
-from ppdm_models.records.table import listed
-from reports.building.randomised import reconstruction_document
-from reports.document.randomised import RandomisedDocument
-from reports.document.words import counted
+from treewarden.audit.stages import Step, silent
+from treewarden.ppdm_models.errors import LearnerError, TableError
+from treewarden.ppdm_models.randomised.distributions import (
+    Distribution,
+    beside_true,
+    distributions_of,
+)
+from treewarden.ppdm_models.randomised.manifest import Hidden, check_has, check_is_of, load_manifest
+from treewarden.ppdm_models.randomised.reconstructing import STOP, Kernel
+from treewarden.ppdm_models.records.batches import open_batches
+from treewarden.ppdm_models.records.table import listed
+from treewarden.reports.building.randomised import reconstruction_document
+from treewarden.reports.document.randomised import RandomisedDocument
+from treewarden.reports.document.words import counted
 
 
 @dataclass(frozen=True, slots=True)

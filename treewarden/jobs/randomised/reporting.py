@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from audit.stages import Step, silent
-from ppdm_models.randomised.distributions import Distribution, beside_true, distributions_of
-from ppdm_models.randomised.intervals import FEWEST_RECORDS
-from ppdm_models.records.batches import open_batches
-from reports.building.randomised import randomisation_document
-from reports.renderers import randomised_renderer
+from treewarden.audit.stages import Step, silent
 from treewarden.jobs.randomised.randomizing import Randomised
+from treewarden.ppdm_models.randomised.distributions import (
+    Distribution,
+    beside_true,
+    distributions_of,
+)
+from treewarden.ppdm_models.randomised.intervals import FEWEST_RECORDS
+from treewarden.ppdm_models.records.batches import open_batches
+from treewarden.reports.building.randomised import randomisation_document
+from treewarden.reports.renderers import randomised_renderer
 
 FORMS = {".html": "html", ".json": "json", ".csv": "csv", ".txt": "text"}
 """The renderer by suffix."""

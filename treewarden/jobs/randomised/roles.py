@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ppdm_models.errors import DomainError, TableError
-from ppdm_models.randomised.cells import Cells
-from ppdm_models.randomised.domains import Domain, load_domains
-from ppdm_models.randomised.domains_of_data import domains_of_data
-from ppdm_models.records.batches import Batches
+from treewarden.ppdm_models.errors import DomainError, TableError
+from treewarden.ppdm_models.randomised.cells import Cells
+from treewarden.ppdm_models.randomised.domains import Domain, load_domains
+from treewarden.ppdm_models.randomised.domains_of_data import domains_of_data
+from treewarden.ppdm_models.records.batches import Batches
 
 MOST_NAMED = 12
 NO_DOMAIN = (

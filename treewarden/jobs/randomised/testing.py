@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ppdm_models.errors import TableError
-from ppdm_models.randomised.generating import Attribute
-from ppdm_models.records.predict import labels, predict
-from ppdm_models.records.read_table import read_table
-from ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from ppdm_models.tree.tree import Tree
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.randomised.generating import Attribute
+from treewarden.ppdm_models.records.predict import labels, predict
+from treewarden.ppdm_models.records.read_table import read_table
+from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from treewarden.ppdm_models.tree.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from audit.randomised.result import Randomisation
-from ppdm_models.randomised.intervals import FEWEST_RECORDS
-from ppdm_models.randomised.noise import Classes, Gaussian, Uniform
-from reports.document.words import count, counted, listed
+from treewarden.audit.randomised.result import Randomisation
+from treewarden.ppdm_models.randomised.intervals import FEWEST_RECORDS
+from treewarden.ppdm_models.randomised.noise import Classes, Gaussian, Uniform
+from treewarden.reports.document.words import count, counted, listed
 
 FOLLOWING_UNDETERMINED = 0.5
 FOLLOWING_TOLD = 0.1

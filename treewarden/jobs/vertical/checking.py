@@ -8,18 +8,18 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ppdm_models.errors import PartyError
-from ppdm_models.files.load import load_model, read_bytes
-from ppdm_models.records.read_table import read_table
-from ppdm_models.tree.tree import Tree
-from ppdm_models.vertical.parties_file import Parties
-from ppdm_models.vertical.plain import plain_id3
-from ppdm_models.vertical.published import full_tree, skeleton_tree
-from ppdm_models.vertical.session import Stops
-from ppdm_models.vertical.skeleton import Known, Skeleton
-from reports.document.vertical import Agreed
 from treewarden.jobs.vertical.columns import Numbers, holding_of
 from treewarden.jobs.vertical.leaving import LEAKAGE, TREE
+from treewarden.ppdm_models.errors import PartyError
+from treewarden.ppdm_models.files.load import load_model, read_bytes
+from treewarden.ppdm_models.records.read_table import read_table
+from treewarden.ppdm_models.tree.tree import Tree
+from treewarden.ppdm_models.vertical.parties_file import Parties
+from treewarden.ppdm_models.vertical.plain import plain_id3
+from treewarden.ppdm_models.vertical.published import full_tree, skeleton_tree
+from treewarden.ppdm_models.vertical.session import Stops
+from treewarden.ppdm_models.vertical.skeleton import Known, Skeleton
+from treewarden.reports.document.vertical import Agreed
 
 
 @dataclass(frozen=True, slots=True)

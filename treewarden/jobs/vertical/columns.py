@@ -7,12 +7,12 @@ from enum import StrEnum
 
 import numpy as np
 
-from ppdm_models.arrays import FloatArray
-from ppdm_models.errors import TableError
-from ppdm_models.records.table import Table
-from ppdm_models.tree.column import CategoricalColumn, number_text
-from ppdm_models.vertical.holding import Attribute, Codes, Holding
-from ppdm_models.vertical.miner import MOST_BRANCHES
+from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tree.column import CategoricalColumn, number_text
+from treewarden.ppdm_models.vertical.holding import Attribute, Codes, Holding
+from treewarden.ppdm_models.vertical.miner import MOST_BRANCHES
 
 BINS = 5
 MOST_WHOLE = 10

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ppdm_models.errors import PartyError
-from ppdm_models.files.load import load_model, read_bytes
-from ppdm_models.formats import treewarden_json
-from ppdm_models.tree.predicate import Always, CategoryTest
-from ppdm_models.tree.tree import Tree
-from ppdm_models.vertical.joining import joined_tree
-from ppdm_models.vertical.notes_file import read_notes
 from treewarden.jobs.vertical.checking import agreed_in
 from treewarden.jobs.vertical.leaving import LEAKAGE, NOTES, TREE
+from treewarden.ppdm_models.errors import PartyError
+from treewarden.ppdm_models.files.load import load_model, read_bytes
+from treewarden.ppdm_models.formats import treewarden_json
+from treewarden.ppdm_models.tree.predicate import Always, CategoryTest
+from treewarden.ppdm_models.tree.tree import Tree
+from treewarden.ppdm_models.vertical.joining import joined_tree
+from treewarden.ppdm_models.vertical.notes_file import read_notes
 
 
 def joined_folders(miner: Path, parties: Sequence[Path]) -> tuple[Tree, bytes]:

@@ -7,20 +7,20 @@ import io
 from collections.abc import Iterable, Mapping
 
 import treewarden
-from ppdm_models.formats import treewarden_json
-from ppdm_models.vertical.leakage import seen_by
-from ppdm_models.vertical.messages import MINER, Log
-from ppdm_models.vertical.notes_file import notes_of
-from ppdm_models.vertical.published import skeleton_tree
-from ppdm_models.vertical.session_file import Meeting
-from ppdm_models.vertical.skeleton import LEAF
-from ppdm_models.vertical.taking_part import Kept, Led
-from reports.building.vertical import About, leakage_document
-from reports.document.parts import as_json
-from reports.document.vertical import LeakageDocument
-from reports.figures.leakage_page import leakage_page
-from reports.figures.message_flow import message_flow_svg
 from treewarden.jobs.vertical.meeting import Part
+from treewarden.ppdm_models.formats import treewarden_json
+from treewarden.ppdm_models.vertical.leakage import seen_by
+from treewarden.ppdm_models.vertical.messages import MINER, Log
+from treewarden.ppdm_models.vertical.notes_file import notes_of
+from treewarden.ppdm_models.vertical.published import skeleton_tree
+from treewarden.ppdm_models.vertical.session_file import Meeting
+from treewarden.ppdm_models.vertical.skeleton import LEAF
+from treewarden.ppdm_models.vertical.taking_part import Kept, Led
+from treewarden.reports.building.vertical import About, leakage_document
+from treewarden.reports.document.parts import as_json
+from treewarden.reports.document.vertical import LeakageDocument
+from treewarden.reports.figures.leakage_page import leakage_page
+from treewarden.reports.figures.message_flow import message_flow_svg
 
 FORMAT = "treewarden_json"
 TREE, LEAKAGE = "tree.json", "leakage.json"

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import treewarden
-from ppdm_models.files.convert import converted
-from ppdm_models.vertical.leakage import cells_split, seen_by
-from ppdm_models.vertical.messages import MINER
-from reports.building.vertical import About, leakage_document
-from reports.building.vertical_audits import audited
 from treewarden.jobs.auditing import Audited
 from treewarden.jobs.vertical.leaving import FLOW, FORMAT, LEAKAGE, MESSAGES, PAGE, TREE, said
 from treewarden.jobs.vertical.playing import Outcome
+from treewarden.ppdm_models.files.convert import converted
+from treewarden.ppdm_models.vertical.leakage import cells_split, seen_by
+from treewarden.ppdm_models.vertical.messages import MINER
+from treewarden.reports.building.vertical import About, leakage_document
+from treewarden.reports.building.vertical_audits import audited
 
 SKELETON = "skeleton.json"
 FULL_FILES = (TREE, SKELETON, LEAKAGE, PAGE, MESSAGES, FLOW)

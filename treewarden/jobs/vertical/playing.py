@@ -7,27 +7,27 @@ from pathlib import Path
 
 import numpy as np
 
-from audit.options import AuditOptions
-from audit.stages import Step, silent
-from policies.pack import Pack
-from ppdm_models.errors import PartyError
-from ppdm_models.files.convert import converted
-from ppdm_models.records.read_table import read_table, table_of
-from ppdm_models.records.table import Table
-from ppdm_models.tree.tree import Tree
-from ppdm_models.vertical.errors import ProtocolError
-from ppdm_models.vertical.holding import Attribute, Codes, Holding
-from ppdm_models.vertical.messages import role
-from ppdm_models.vertical.parties_file import Parties
-from ppdm_models.vertical.published import full_tree, skeleton_tree
-from ppdm_models.vertical.session import Mode, Session, Stops
-from ppdm_models.vertical.simulating import Played, play
-from ppdm_models.vertical.skeleton import Known
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.stages import Step, silent
 from treewarden.jobs.auditing import Audited, audit_file
 from treewarden.jobs.inputs import ModelBytes
 from treewarden.jobs.subject import Request
 from treewarden.jobs.vertical.columns import Numbers, classes_of, holding_of
 from treewarden.jobs.vertical.leaving import FORMAT
+from treewarden.policies.pack import Pack
+from treewarden.ppdm_models.errors import PartyError
+from treewarden.ppdm_models.files.convert import converted
+from treewarden.ppdm_models.records.read_table import read_table, table_of
+from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tree.tree import Tree
+from treewarden.ppdm_models.vertical.errors import ProtocolError
+from treewarden.ppdm_models.vertical.holding import Attribute, Codes, Holding
+from treewarden.ppdm_models.vertical.messages import role
+from treewarden.ppdm_models.vertical.parties_file import Parties
+from treewarden.ppdm_models.vertical.published import full_tree, skeleton_tree
+from treewarden.ppdm_models.vertical.session import Mode, Session, Stops
+from treewarden.ppdm_models.vertical.simulating import Played, play
+from treewarden.ppdm_models.vertical.skeleton import Known
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from ppdm_models.codecs.common.origin import has_digits_of_double, is_number
-from ppdm_models.codecs.common.xml_edit import Document, Edit, Span
-from ppdm_models.codecs.pmml.leaks.known import COUNTS
-from ppdm_models.codecs.pmml.leaks.lists import ValueLists
-from ppdm_models.codecs.pmml.leaks.markup import Markup, attribute_edit
-from ppdm_models.codecs.pmml.values import ITEM
+from treewarden.ppdm_models.codecs.common.origin import has_digits_of_double, is_number
+from treewarden.ppdm_models.codecs.common.xml_edit import Document, Edit, Span
+from treewarden.ppdm_models.codecs.pmml.leaks.known import COUNTS
+from treewarden.ppdm_models.codecs.pmml.leaks.lists import ValueLists
+from treewarden.ppdm_models.codecs.pmml.leaks.markup import Markup, attribute_edit
+from treewarden.ppdm_models.codecs.pmml.values import ITEM
 
 
 class Contents(Markup):

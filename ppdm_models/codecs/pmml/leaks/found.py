@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ppdm_models.codecs.common.xml_edit import Document, Edit, Span
-from ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.codecs.common.xml_edit import Document, Edit, Span
+from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
 
 
 @dataclass(frozen=True, slots=True)

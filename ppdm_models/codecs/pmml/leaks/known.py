@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ppdm_models.codecs.common.origin import (
+from treewarden.ppdm_models.codecs.common.origin import (
     DOUBLE_DIGITS,
     IDENTIFIER,
     NUMBER,
@@ -14,7 +14,7 @@ from ppdm_models.codecs.common.origin import (
     is_number,
     is_program,
 )
-from ppdm_models.codecs.pmml.learner import SETTINGS
+from treewarden.ppdm_models.codecs.pmml.learner import SETTINGS
 
 _FIELD = "name optype opType dataType displayName isCyclic"
 _MODEL = "modelName functionName algorithmName isScorable x-mathContext"

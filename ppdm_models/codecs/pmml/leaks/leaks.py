@@ -5,10 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ppdm_models.codecs.common.origin import is_maker, is_moment
-from ppdm_models.codecs.common.xml_edit import Document, Edit, Span
-from ppdm_models.codecs.pmml.leaks.found import Found, removed, where_of, without_attributes
-from ppdm_models.codecs.pmml.leaks.statistics import (
+from treewarden.ppdm_models.codecs.common.origin import is_maker, is_moment
+from treewarden.ppdm_models.codecs.common.xml_edit import Document, Edit, Span
+from treewarden.ppdm_models.codecs.pmml.leaks.found import (
+    Found,
+    removed,
+    where_of,
+    without_attributes,
+)
+from treewarden.ppdm_models.codecs.pmml.leaks.statistics import (
     of_field,
     of_partition,
     of_quality,
@@ -18,8 +23,8 @@ from ppdm_models.codecs.pmml.leaks.statistics import (
     of_targets,
     relations,
 )
-from ppdm_models.codecs.pmml.leaks.unread import unread
-from ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.codecs.pmml.leaks.unread import unread
+from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
 
 MARKUP = re.compile(
     r"<\s*/?(\w+:)?(Node|TreeModel|Segment|Segmentation|MiningModel|ScoreDistribution|SimplePredicate|row)\b"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
-from ppdm_models.codecs.common.origin import MOST_SIGNS
+from treewarden.ppdm_models.codecs.common.origin import MOST_SIGNS
 
 MOST_UNTESTED = 100
 """So many declared values of one field may be tested nowhere: programs list all levels of a factor."""

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
-from ppdm_models.codecs.common.xml_edit import Document, Edit
-from ppdm_models.codecs.pmml.leaks.known import NAMESPACES, PREFIX
+from treewarden.ppdm_models.codecs.common.xml_edit import Document, Edit
+from treewarden.ppdm_models.codecs.pmml.leaks.known import NAMESPACES, PREFIX
 
 CDATA = b"<![CDATA["
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Set as AbstractSet
 
-from ppdm_models.codecs.common.origin import is_name
+from treewarden.ppdm_models.codecs.common.origin import is_name
 
 WORDS = frozenset(
     (

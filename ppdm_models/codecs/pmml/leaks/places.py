@@ -6,7 +6,7 @@ predicts nothing and was audited by nobody.
 
 from __future__ import annotations
 
-from ppdm_models.codecs.common.xml import is_model
+from treewarden.ppdm_models.codecs.common.xml import is_model
 
 EXPRESSIONS = frozenset(
     (

@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ppdm_models.codecs.common.origin import MOST_SIGNS, is_class_name, is_marker, is_name
-from ppdm_models.codecs.pmml.leaks.outputs import is_computed_name, is_result_name
+from treewarden.ppdm_models.codecs.common.origin import (
+    MOST_SIGNS,
+    is_class_name,
+    is_marker,
+    is_name,
+)
+from treewarden.ppdm_models.codecs.pmml.leaks.outputs import is_computed_name, is_result_name
 
 Scope = tuple[int, ...]
 """The open elements around a place that fields can be defined in, by when they began; the file itself is 0."""

@@ -5,12 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from ppdm_models.codecs.common.origin import is_marker, is_number
-from ppdm_models.codecs.common.xml_edit import Document, Span
-from ppdm_models.codecs.pmml.leaks.found import Found, removed, where_of, without_attributes
-from ppdm_models.codecs.pmml.values import number
-from ppdm_models.tree.column import number_text
-from ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.codecs.common.origin import is_marker, is_number
+from treewarden.ppdm_models.codecs.common.xml_edit import Document, Span
+from treewarden.ppdm_models.codecs.pmml.leaks.found import (
+    Found,
+    removed,
+    where_of,
+    without_attributes,
+)
+from treewarden.ppdm_models.codecs.pmml.values import number
+from treewarden.ppdm_models.tree.column import number_text
+from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
 
 FEW = 10
 """A value or missing value that fewer training records than this have is a rare one."""

@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ppdm_models.codecs.common.origin import MARKER, NUMBER
-from ppdm_models.codecs.common.xml import run
-from ppdm_models.codecs.common.xml_edit import Document, Edit
-from ppdm_models.codecs.pmml.leaks.contents import Contents
-from ppdm_models.codecs.pmml.leaks.found import Found
-from ppdm_models.codecs.pmml.leaks.known import (
+from treewarden.ppdm_models.codecs.common.origin import MARKER, NUMBER
+from treewarden.ppdm_models.codecs.common.xml import run
+from treewarden.ppdm_models.codecs.common.xml_edit import Document, Edit
+from treewarden.ppdm_models.codecs.pmml.leaks.contents import Contents
+from treewarden.ppdm_models.codecs.pmml.leaks.found import Found
+from treewarden.ppdm_models.codecs.pmml.leaks.known import (
     BUILT_IN,
     KNOWN,
     NAMED_WHOLE,
@@ -27,14 +27,14 @@ from ppdm_models.codecs.pmml.leaks.known import (
     is_extension_read,
     is_setting,
 )
-from ppdm_models.codecs.pmml.leaks.markup import attribute_edit
-from ppdm_models.codecs.pmml.leaks.places import (
+from treewarden.ppdm_models.codecs.pmml.leaks.markup import attribute_edit
+from treewarden.ppdm_models.codecs.pmml.leaks.places import (
     EXPRESSIONS,
     ONCE,
     may_be_model,
     stands_here,
 )
-from ppdm_models.codecs.pmml.leaks.references import (
+from treewarden.ppdm_models.codecs.pmml.leaks.references import (
     CLASS,
     COMPUTED,
     FIELD,
@@ -47,7 +47,7 @@ from ppdm_models.codecs.pmml.leaks.references import (
     Site,
     Statement,
 )
-from ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
 
 DEFINERS = frozenset(("DataField", "DerivedField", "DefineFunction"))
 SCOPES = frozenset(("TreeModel", "DecisionTree", "MiningModel", "RegressionModel", "Regression"))

@@ -1,4 +1,4 @@
-"""The first level: everything that ``service.database.tables`` says, and a log that nobody can change."""
+"""The first level: everything that ``treewarden.service.database.tables`` says, and a log that nobody can change."""
 
 from __future__ import annotations
 

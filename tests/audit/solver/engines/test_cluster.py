@@ -4,12 +4,12 @@ from functools import partial
 
 import pytest
 
-from audit.solver.engines import dask
-from audit.solver.engines.cluster import module_of, on_cluster
-from audit.solver.engines.versions import check_same, versions
-from audit.solver.pool import Pool
-from audit.solver.stream import each_done
-from ppdm_models.errors import ClusterError
+from treewarden.audit.solver.engines import dask
+from treewarden.audit.solver.engines.cluster import module_of, on_cluster
+from treewarden.audit.solver.engines.versions import check_same, versions
+from treewarden.audit.solver.pool import Pool
+from treewarden.audit.solver.stream import each_done
+from treewarden.ppdm_models.errors import ClusterError
 
 NOBODY = "tcp://127.0.0.1:9"
 

@@ -11,27 +11,27 @@ from pathlib import Path
 
 import pytest
 
-from audit.adversary.knowledge import Knowledge
-from audit.estimate.estimate import estimate
-from audit.options import AuditOptions
-from audit.people import sending
-from audit.people.sending import sent
-from audit.solver import parallel
-from audit.solver.engines import dask
-from audit.solver.engines.cluster import on_cluster
-from audit.solver.parcel import Common
-from audit.solver.pool import WORKERS, Pool, Worker, default_jobs
-from audit.solver.stream import each_done
-from audit.system.system import build_system
-from audit.worlds import decide, helpers
-from audit.worlds.engine import reason
-from policies.pack import load_pack
-from ppdm_models.errors import ClusterError, PolicyError
 from tests.audit.people.sent_over import FOREST, people, sent_by_others_too
 from tests.audit.people.sent_over import said as said_of_trees
 from tests.audit.worlds.side_by_side import FEW_WORLDS, made, said
 from tests.kit.cases import multiway_case
 from tests.kit.clusters import dask_here
+from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.estimate.estimate import estimate
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.people import sending
+from treewarden.audit.people.sending import sent
+from treewarden.audit.solver import parallel
+from treewarden.audit.solver.engines import dask
+from treewarden.audit.solver.engines.cluster import on_cluster
+from treewarden.audit.solver.parcel import Common
+from treewarden.audit.solver.pool import WORKERS, Pool, Worker, default_jobs
+from treewarden.audit.solver.stream import each_done
+from treewarden.audit.system.system import build_system
+from treewarden.audit.worlds import decide, helpers
+from treewarden.audit.worlds.engine import reason
+from treewarden.policies.pack import load_pack
+from treewarden.ppdm_models.errors import ClusterError, PolicyError
 
 pytest.importorskip("distributed")
 pytestmark = pytest.mark.cluster

@@ -4,13 +4,13 @@ from functools import partial
 
 import pytest
 
-from audit.solver.engines import dask
-from audit.solver.engines.cluster import on_cluster
-from audit.solver.pool import Pool
-from audit.solver.stream import each_done
-from ppdm_models.errors import ClusterError
-from ppdm_models.vertical.certificates import make_certificates
 from tests.kit.clusters import dask_here
+from treewarden.audit.solver.engines import dask
+from treewarden.audit.solver.engines.cluster import on_cluster
+from treewarden.audit.solver.pool import Pool
+from treewarden.audit.solver.stream import each_done
+from treewarden.ppdm_models.errors import ClusterError
+from treewarden.ppdm_models.vertical.certificates import make_certificates
 
 pytest.importorskip("distributed")
 config = pytest.importorskip("dask.config")

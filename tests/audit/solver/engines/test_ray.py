@@ -6,14 +6,14 @@ from functools import partial
 
 import pytest
 
-from audit.people import sending
-from audit.people.sending import sent
-from audit.solver.engines.cluster import on_cluster
-from audit.solver.parcel import Common
-from audit.solver.pool import Pool
-from audit.solver.stream import each_done
 from tests.audit.people.sent_over import FOREST, people, sent_by_others_too
 from tests.audit.people.sent_over import said as said_of_trees
+from treewarden.audit.people import sending
+from treewarden.audit.people.sending import sent
+from treewarden.audit.solver.engines.cluster import on_cluster
+from treewarden.audit.solver.parcel import Common
+from treewarden.audit.solver.pool import Pool
+from treewarden.audit.solver.stream import each_done
 
 ray = pytest.importorskip("ray")
 pytestmark = pytest.mark.cluster

@@ -6,13 +6,13 @@ from functools import partial
 
 import pytest
 
-from audit.solver.engines import GoneError
-from audit.solver.engines.cluster import on_cluster
-from audit.solver.engines.ray import Ray
-from audit.solver.parcel import Common
-from audit.solver.pool import Pool
-from audit.solver.stream import each_done
 from tests.kit.clusters import ray_here
+from treewarden.audit.solver.engines import GoneError
+from treewarden.audit.solver.engines.cluster import on_cluster
+from treewarden.audit.solver.engines.ray import Ray
+from treewarden.audit.solver.parcel import Common
+from treewarden.audit.solver.pool import Pool
+from treewarden.audit.solver.stream import each_done
 
 ray = pytest.importorskip("ray")
 pytest.importorskip("grpc", reason="Ray's client needs it: treewarden[ray] brings both")

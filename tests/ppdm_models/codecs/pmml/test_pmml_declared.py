@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.files.load import load_tree, read_tree
-from ppdm_models.records.predict import labels, predict
-from ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from ppdm_models.tree.predicate import Always
-from ppdm_models.tree.tree import Task
 from tests.kit import places
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.files.load import load_tree, read_tree
+from treewarden.ppdm_models.records.predict import labels, predict
+from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from treewarden.ppdm_models.tree.predicate import Always
+from treewarden.ppdm_models.tree.tree import Task
 
 GOOD = places.DATA / "formats" / "pmml" / "good"
 

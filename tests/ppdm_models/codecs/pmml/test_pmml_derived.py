@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.files.load import load_model, load_tree
-from ppdm_models.records.routing import NOWHERE, routed
-from ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from ppdm_models.tree.predicate import (
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.files.load import load_model, load_tree
+from treewarden.ppdm_models.records.routing import NOWHERE, routed
+from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from treewarden.ppdm_models.tree.predicate import (
     AllOf,
     Always,
     AnyOf,

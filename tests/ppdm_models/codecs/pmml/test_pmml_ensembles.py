@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.files.load import load_model
-from ppdm_models.records.predict import labels, predict
-from ppdm_models.tree.column import NumericColumn
-from ppdm_models.tree.ensemble import Combination, Ensemble, Link, Other
-from ppdm_models.tree.predicate import Always, NumericTest
-from ppdm_models.tree.tree import Task, Tree
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.files.load import load_model
+from treewarden.ppdm_models.records.predict import labels, predict
+from treewarden.ppdm_models.tree.column import NumericColumn
+from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Other
+from treewarden.ppdm_models.tree.predicate import Always, NumericTest
+from treewarden.ppdm_models.tree.tree import Task, Tree
 
 FIELDS = """<DataDictionary><DataField name="x" optype="continuous" dataType="double"/>
 <DataField name="y" optype="categorical" dataType="string"><Value value="no"/><Value value="yes"/></DataField>

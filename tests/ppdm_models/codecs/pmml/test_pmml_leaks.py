@@ -2,9 +2,9 @@
 
 import pytest
 
-from ppdm_models.files.load import formats, load_model, open_model
-from ppdm_models.tree.leaks import LeakKind
 from tests.kit import places
+from treewarden.ppdm_models.files.load import formats, load_model, open_model
+from treewarden.ppdm_models.tree.leaks import LeakKind
 
 PMML = formats()["pmml"]
 GOLF = (places.DATA / "formats/pmml/good/golf.pmml").read_text("utf-8")

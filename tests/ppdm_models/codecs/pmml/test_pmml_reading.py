@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ppdm_models.files.load import load_tree
-from ppdm_models.records.routing import route
-from ppdm_models.tree.column import CategoricalColumn
-from ppdm_models.tree.predicate import (
+from treewarden.ppdm_models.files.load import load_tree
+from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.tree.column import CategoricalColumn
+from treewarden.ppdm_models.tree.predicate import (
     AllOf,
     Always,
     AnyOf,
@@ -21,7 +21,7 @@ from ppdm_models.tree.predicate import (
     OneOf,
     Surrogate,
 )
-from ppdm_models.tree.tree import (
+from treewarden.ppdm_models.tree.tree import (
     Criterion,
     Feature,
     Learner,

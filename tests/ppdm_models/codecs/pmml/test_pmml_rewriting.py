@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ppdm_models.errors import OutputError
-from ppdm_models.files.load import formats, load_model
-from ppdm_models.tree.ensemble import trees_of
-from ppdm_models.tree.predicate import AllOf, CategoryTest, NumericTest, OneOf, Surrogate
-from ppdm_models.tree.tree import Quality, rebuilt
 from tests.kit import places
 from tests.kit.tiers import examples
 from tests.ppdm_models.tree_strategies import trees
+from treewarden.ppdm_models.errors import OutputError
+from treewarden.ppdm_models.files.load import formats, load_model
+from treewarden.ppdm_models.tree.ensemble import trees_of
+from treewarden.ppdm_models.tree.predicate import AllOf, CategoryTest, NumericTest, OneOf, Surrogate
+from treewarden.ppdm_models.tree.tree import Quality, rebuilt
 
 PMML = formats()["pmml"]
 GOOD = places.DATA / "formats" / "pmml" / "good"

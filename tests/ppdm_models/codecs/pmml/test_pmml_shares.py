@@ -2,8 +2,8 @@
 
 import pytest
 
-from ppdm_models.files.load import load_tree
-from ppdm_models.tree.tree import Quality
+from treewarden.ppdm_models.files.load import load_tree
+from treewarden.ppdm_models.tree.tree import Quality
 
 LEAVES = ((26, 14), (14, 26), (5, 15), (30, 10))
 

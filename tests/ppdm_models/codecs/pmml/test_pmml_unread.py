@@ -2,9 +2,9 @@
 
 import pytest
 
-from ppdm_models.errors import TreeFormatError
-from ppdm_models.files.load import formats, load_model, open_model
-from ppdm_models.tree.leaks import LeakGroup, LeakKind
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.files.load import formats, load_model, open_model
+from treewarden.ppdm_models.tree.leaks import LeakGroup, LeakKind
 
 SECRET = "30,m,Anna Schmidt,1961-03-04,HIV"
 PLAIN = """<?xml version="1.0"?>

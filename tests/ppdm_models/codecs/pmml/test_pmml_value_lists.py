@@ -2,10 +2,10 @@
 
 import pytest
 
-from ppdm_models.codecs.common.origin import has_digits_of_double
-from ppdm_models.files.load import formats, open_model
-from ppdm_models.tree.leaks import LeakKind
 from tests.ppdm_models.codecs.pmml.test_pmml_unread import ATTRIBUTES, PLAIN, SECRET
+from treewarden.ppdm_models.codecs.common.origin import has_digits_of_double
+from treewarden.ppdm_models.files.load import formats, open_model
+from treewarden.ppdm_models.tree.leaks import LeakKind
 
 AGE = '<DataField name="age" optype="continuous" dataType="double"/>'
 USE = '<MiningField name="age"/>'

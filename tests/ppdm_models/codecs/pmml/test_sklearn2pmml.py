@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ppdm_models.files.load import load_tree
-from ppdm_models.records.predict import labels, predict
-from ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from treewarden.ppdm_models.files.load import load_tree
+from treewarden.ppdm_models.records.predict import labels, predict
+from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 
 FOLDER = Path(__file__).parents[3] / "data" / "sklearn2pmml"
 RECORDS = json.loads((FOLDER / "records.json").read_text(encoding="utf-8"))

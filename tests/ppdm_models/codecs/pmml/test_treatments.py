@@ -5,14 +5,14 @@ import json
 import numpy as np
 import pytest
 
-from ppdm_models.errors import OutputError, TreeFormatError
-from ppdm_models.files.load import load_model, load_tree, writers
-from ppdm_models.records.predict import labels, predict
-from ppdm_models.records.routing import NOWHERE, routed
-from ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from ppdm_models.tree.treatment import Invalid, Outliers, Treatment, treated
-from ppdm_models.tree.tree import Tree
 from tests.kit import places
+from treewarden.ppdm_models.errors import OutputError, TreeFormatError
+from treewarden.ppdm_models.files.load import load_model, load_tree, writers
+from treewarden.ppdm_models.records.predict import labels, predict
+from treewarden.ppdm_models.records.routing import NOWHERE, routed
+from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from treewarden.ppdm_models.tree.treatment import Invalid, Outliers, Treatment, treated
+from treewarden.ppdm_models.tree.tree import Tree
 
 CASES = json.loads((places.DATA / "pmml_treatments.json").read_text(encoding="utf-8"))
 """Made by tests/data/make_pmml_treatments.py with JPMML-Evaluator."""

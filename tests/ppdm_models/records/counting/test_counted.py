@@ -20,22 +20,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audit.people.population import build_population
-from ppdm_models.errors import ColumnNotCountedError, TableError, TooManyProfilesError
-from ppdm_models.records.counting.engine import attended
-from ppdm_models.records.counting.files import check_unchanged, parts_of
-from ppdm_models.records.counting.large import (
+from tests.kit.tiers import examples
+from treewarden.audit.people.population import build_population
+from treewarden.ppdm_models.errors import ColumnNotCountedError, TableError, TooManyProfilesError
+from treewarden.ppdm_models.records.counting.engine import attended
+from treewarden.ppdm_models.records.counting.files import check_unchanged, parts_of
+from treewarden.ppdm_models.records.counting.large import (
     LARGE_BYTES,
     LARGE_RECORDS,
     PACKED_TIMES,
     is_large,
 )
-from ppdm_models.records.counting.opening import open_source
-from ppdm_models.records.counting.source import count_table
-from ppdm_models.records.read_table import read_table
-from ppdm_models.tree.predicate import Always
-from ppdm_models.tree.tree import Feature, Node, Tree
-from tests.kit.tiers import examples
+from treewarden.ppdm_models.records.counting.opening import open_source
+from treewarden.ppdm_models.records.counting.source import count_table
+from treewarden.ppdm_models.records.read_table import read_table
+from treewarden.ppdm_models.tree.predicate import Always
+from treewarden.ppdm_models.tree.tree import Feature, Node, Tree
 
 TEXTS = [
     *("a", "A", "b", "", " ", " a", "a ", "?", "NA", "null", "None", "nan", "1", "1.0", "01", "1e0", "2"),

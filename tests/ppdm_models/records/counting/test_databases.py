@@ -8,11 +8,11 @@ from uuid import uuid4
 
 import pytest
 
-from ppdm_models.errors import TableError, TooManyProfilesError
-from ppdm_models.records.counting.address import address_of, is_address
-from ppdm_models.records.counting.opening import open_source
-from ppdm_models.records.counting.source import count_table
 from tests.kit.postgresql import SERVER, own_schema
+from treewarden.ppdm_models.errors import TableError, TooManyProfilesError
+from treewarden.ppdm_models.records.counting.address import address_of, is_address
+from treewarden.ppdm_models.records.counting.opening import open_source
+from treewarden.ppdm_models.records.counting.source import count_table
 
 SECRET = "canary"
 

@@ -6,12 +6,12 @@ from datetime import date
 
 import pytest
 
-from ppdm_models.records.batches import open_batches
-from ppdm_models.records.counting.opening import open_source
-from ppdm_models.records.counting.source import count_table
-from ppdm_models.records.read_table import read_table, read_table_bytes
-from ppdm_models.tree.tree import Feature
 from tests.kit.office_tables import FORMS, write
+from treewarden.ppdm_models.records.batches import open_batches
+from treewarden.ppdm_models.records.counting.opening import open_source
+from treewarden.ppdm_models.records.counting.source import count_table
+from treewarden.ppdm_models.records.read_table import read_table, read_table_bytes
+from treewarden.ppdm_models.tree.tree import Feature
 
 RECORDS = 60
 PLACES = ("Köln", "Łódź", "São Paulo", "NA", "a b", "", None, "?")

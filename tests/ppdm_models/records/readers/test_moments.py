@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ppdm_models.records.readers.moments import OF_SAS, OF_SPSS, OF_STATA, Moment, clock
+from treewarden.ppdm_models.records.readers.moments import OF_SAS, OF_SPSS, OF_STATA, Moment, clock
 
 
 @pytest.mark.parametrize(

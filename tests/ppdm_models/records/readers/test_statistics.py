@@ -8,13 +8,13 @@ from datetime import datetime
 import pandas
 import pytest
 
-from ppdm_models.errors import TableError
-from ppdm_models.records.batches import open_batches
-from ppdm_models.records.counting.opening import open_source
-from ppdm_models.records.counting.source import count_table
-from ppdm_models.records.read_table import read_table, read_table_bytes
-from ppdm_models.records.readers.statistics import WEIGHT_AT, code_text
 from tests.kit.office_tables import LABELLED, write
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.records.batches import open_batches
+from treewarden.ppdm_models.records.counting.opening import open_source
+from treewarden.ppdm_models.records.counting.source import count_table
+from treewarden.ppdm_models.records.read_table import read_table, read_table_bytes
+from treewarden.ppdm_models.records.readers.statistics import WEIGHT_AT, code_text
 
 PEOPLE = {
     "age": [17.0, 40.0, None, 99.0],
