@@ -10,6 +10,7 @@ import pytest
 
 from tests.kit import places
 from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.constraints.other_split import CONSTRAINT
 from treewarden.audit.facts.case import Case
 from treewarden.audit.people.members import members
 from treewarden.audit.people.population import Population
@@ -35,10 +36,17 @@ def impure(counts):
 
 
 def random_case(seed):
-    """Return a split of four groups by x, its counts told at the root, and a split by z that was not taken."""
     draw = np.random.default_rng(seed)
     counts = draw.integers(1, 4, size=4)
-    first = np.array([draw.integers(0, n + 1) for n in counts])
+    return case_of([draw.integers(0, n + 1) for n in counts], counts)
+
+
+def case_of(first, counts):
+    """Return a split of four groups by x, its counts told at the root, and a split by z that was not taken.
+
+    ``first`` of the ``counts`` of each group have the first class.
+    """
+    first, counts = np.array(first), np.array(counts)
     truth = np.stack([first, counts - first], axis=1).astype(float)
     x, z = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
     root = truth.sum(axis=0)
@@ -97,6 +105,27 @@ def test_a_split_on_what_the_adversary_does_not_know_says_nothing():
     case = random_case(1)
     blind = replace(case, population=replace(case.population, qi=("x",)))
     assert [r for r in build_system(blind).rows if r.origin.constraint == "other_split"] == []
+
+
+def test_an_improvement_tells_the_most_and_the_least_that_may_be_on_its_left():
+    # Of 10 records 4 have the class. Of the 4 on the left 3 have it: as far from chance as nothing else that is whole.
+    (row,) = CONSTRAINT.rows(case_of([2, 1, 1, 0], [2, 3, 2, 3]))
+    assert (row.low, row.high) == (3, 3)
+    assert row.profiles.tolist() == [0, 2]
+    assert "lets 3 to 3 of the 4 records on its left have class 'a'" in row.origin.where
+
+
+def test_a_node_without_counts_of_its_classes_says_nothing_by_a_split_that_was_not_taken():
+    case = case_of([2, 1, 1, 0], [2, 3, 2, 3])
+    bare = replace(case.tree.root, class_counts=None)
+    tree = replace(case.tree, nodes=(bare, *case.tree.nodes[1:]))
+    assert list(CONSTRAINT.rows(replace(case, tree=tree))) == []
+
+
+def test_a_side_that_holds_parts_of_records_says_nothing():
+    case = case_of([2, 1, 1, 0], [2.5, 2.5, 2, 3])
+    assert case.tree.root.class_counts == (4, 6)
+    assert list(CONSTRAINT.rows(case)) == []
 
 
 def test_improvements_are_read_in_the_unit_that_is_used_here():
