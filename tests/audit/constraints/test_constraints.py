@@ -1,5 +1,7 @@
 """Rows: which candidates a family holds, what is dropped, and that every plug-in is one."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,16 +10,25 @@ from treewarden.audit import constraints
 from treewarden.audit.adversary.knowledge import Knowledge
 from treewarden.audit.agreement import _empty_leaves
 from treewarden.audit.constraints import Constraint
+from treewarden.audit.constraints.inner_label import CONSTRAINT as INNER_LABEL
 from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.impurity import excess
-from treewarden.audit.facts.rows import Grouping, LeftOut, Plurality, branch_of_bins
+from treewarden.audit.facts.rows import Grouping, LeftOut, Linear, Plurality, branch_of_bins
 from treewarden.audit.people.members import members
 from treewarden.audit.people.population import build_population
 from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.plugins import discover
 from treewarden.ppdm_models.records.read_table import table_of
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest
-from treewarden.ppdm_models.tree.tree import NOISE, Criterion, Feature, Learner, Node, Tree
+from treewarden.ppdm_models.tree.tree import (
+    CLASS_WEIGHT,
+    NOISE,
+    Criterion,
+    Feature,
+    Learner,
+    Node,
+    Tree,
+)
 
 CONSTRAINTS = discover(constraints, "CONSTRAINT", Constraint)
 
@@ -209,3 +220,43 @@ def test_labels_and_empty_leaves_of_a_tree_that_saw_noise_are_no_claims_about_tr
         assert sum(isinstance(row, Plurality) for row in found) == rows
         assert [row.is_open for row in found if isinstance(row, LeftOut)] == [True] * (1 - rows)
         assert len(list(_empty_leaves(tree, population))) == contradictions
+
+
+def labelled(first: list[str], second: list[str], **learner: object) -> Case:
+    """Return people in two leaves, every node of their tree labelled "a", of the classes a, b and c."""
+    tests = NumericTest("age", high=2), NumericTest("age", low=2, low_closed=True)
+    nodes = (
+        Node(0, "root", None, (1, 2), score="a"),
+        Node(1, "first", 0, (), tests[0], "a"),
+        Node(2, "second", 0, (), tests[1], "a"),
+    )
+    told = Learner(Criterion.GINI, **learner)
+    tree = Tree(nodes, (Feature("age", True),), "y", ("a", "b", "c"), learner=told)
+    ages = [1] * len(first) + [3] * len(second)
+    people = build_population(tree, table_of({"age": ages, "y": first + second}), sensitive="y")
+    return Case(tree, people, members(tree, people.leaf), Knowledge(split="none"))
+
+
+def test_the_label_of_all_who_pass_is_said_where_that_of_one_leaf_is_not_true():
+    def linear(case):
+        return [row for row in INNER_LABEL.rows(case) if isinstance(row, Linear)]
+
+    second = ["a", "a", "a", "a"]
+    assert linear(labelled(["a", "a", "b", "c"], second)) == []
+    # In the first leaf b is more frequent than a, and c is not.
+    rows = linear(labelled(["a", "b", "b"], second))
+    assert [row.classes.tolist() for row in rows] == [[0, 0, 1, 1], [0, 0, 2, 2]]
+
+
+@pytest.mark.parametrize("setting", [CLASS_WEIGHT, NOISE])
+def test_labels_of_weighed_classes_and_of_noise_do_not_tell_which_is_the_most_frequent(setting):
+    leaves = ["a", "b", "b"], ["a", "a", "a", "a"]
+    assert list(INNER_LABEL.rows(labelled(*leaves)))
+    assert list(INNER_LABEL.rows(labelled(*leaves, unmodelled=(setting,)))) == []
+
+
+def test_the_label_of_all_who_pass_leads_by_one_record_where_labels_are_strict():
+    case = labelled(["a", "b", "b"], ["a", "a", "a", "a"])
+    strict = replace(case, knowledge=Knowledge(split="none", strict_labels=True))
+    assert [row.low for row in INNER_LABEL.rows(case) if isinstance(row, Linear)] == [0, 0]
+    assert [row.low for row in INNER_LABEL.rows(strict) if isinstance(row, Linear)] == [1, 1]

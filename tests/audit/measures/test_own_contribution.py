@@ -24,7 +24,7 @@ from tests.kit.small_audits import (
 from treewarden.audit.adversary.knowledge import Knowledge
 from treewarden.audit.estimate.posterior import certain
 from treewarden.audit.evidence import NOT_RUN
-from treewarden.audit.measures import call
+from treewarden.audit.measures import call, measures
 from treewarden.audit.people.population import Population, build_population
 from treewarden.audit.people.weights import Weights
 from treewarden.audit.reading import Interval, Undetermined
@@ -245,6 +245,28 @@ def test_a_band_that_the_count_leaves_is_followed_by_the_one_below():
     assert share(taken) == pytest.approx(0.45 - 9 / 25)
 
 
+def test_a_leaf_that_one_person_leaves_empty_tells_no_more_than_its_ancestor_or_a_guess():
+    full = deep_tree([[[1, 0], [7, 2]], [50, 40]], TWO)
+    bare, labels = unlabelled(full, class_counts=None), Knowledge(leaf="labels", split="none")
+    # Of the nine others of the node above 7 / 9 say no, which is more than a guess.
+    known = certain(np.array([[0.9, 0.1], [0.5, 0.5], [0.5, 0.5]]))
+    assert share(contribution(bare, people_of(full), known, knowledge=labels)) == pytest.approx(
+        0.9 - 1 / 2
+    )
+
+
+def test_a_count_that_is_told_beside_a_band_is_what_one_record_less_is_told_of():
+    full = flat_tree([[6, 3, 3], [20, 20, 20]])
+    told = replace(full.nodes[1], class_counts=(6.0, None, None), bands=((0.0, 12.0), None, None))
+    bare = replace(full.nodes[0], class_counts=None)
+    tree = replace(full, nodes=(bare, told, full.nodes[2]))
+    known = certain(np.array([[0.6, 0.2, 0.2], [1 / 3] * 3]))
+    knowledge = Knowledge(split="none")
+    taken = contribution(tree, people_of(full), known, knowledge=knowledge)
+    # Without one of the six there are five among eleven; the band alone would let there be a third.
+    assert share(taken) == pytest.approx(0.6 - 5 / 11)
+
+
 def test_frequencies_are_people():
     tree = flat_tree([[3, 1], [8, 8]])
     people = replace(people_of(tree), weights=Weights.FREQUENCIES)
@@ -260,6 +282,11 @@ def test_under_sampling_weights_the_ends_are_of_people_and_of_weights():
     # Of the leaf's weight of 10 hers is 5: with her (5 + 1) / 10, without her 1 / 5; of people 2 / 6 and 1 / 5.
     hers = next(spot for spot in taken.spots if spot.index == 0)
     assert (hers.low, hers.high) == pytest.approx((0.5 - 1 / 5, 6 / 10 - 1 / 5))
+    evidence = evidence_of(tree, weighed, known, worlds=anything(weighed))
+    measure = measures()["own_contribution"]
+    parameters = {name: each.default for name, each in measure.parameters.items()}
+    ends = measure.per_place(replace(evidence, knowledge=AT_LEAVES), parameters)
+    assert (ends.low[0], ends.high[0]) == pytest.approx((hers.low, hers.high))
 
 
 def test_under_sampling_weights_labels_alone_leave_it_open():

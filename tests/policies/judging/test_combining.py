@@ -38,6 +38,7 @@ K5, K10 = (
 )
 LABEL = '{ measure = "label_disclosure", rule = "at_most", limit = 0.7 }'
 SURE = '{ measure = "confidence", rule = "at_most", limit = 0.9 }'
+SURE_ALONE = SURE.strip("{ }").replace(", ", "\n")
 
 
 def pack(*clauses, head=HEAD):
@@ -184,6 +185,20 @@ def test_what_could_not_be_told_is_never_a_pass_and_stays_so_under_not():
     assert found(f"any = [ {LABEL.replace('0.7', '1')}, {SURE} ]", evidence).verdict is PASS
 
 
+def test_a_clause_judged_at_every_leaf_tells_what_each_broken_one_reads():
+    evidence = evidence_of(TREE, posterior=bounds([[0.95, 0]] * 4, [[1, 0.05]] * 4))
+    finding = found(f'{SURE_ALONE}\nscope = "leaf"', evidence)
+    assert finding.verdict is FAIL
+    assert {(place.low, place.high) for place in finding.places} == {(0.95, 1.0)}
+
+
+def test_a_clause_judged_at_every_leaf_names_all_of_them_where_nothing_could_be_told():
+    evidence = replace(evidence_of(TREE), posterior=Undetermined("the solver stalled"))
+    finding = found(f'{SURE_ALONE}\nscope = "leaf"', evidence)
+    assert (finding.verdict, len(finding.places)) == (UNDETERMINED, 4)
+    assert {(place.low, place.high) for place in finding.places} == {(0.0, 1.0)}
+
+
 def test_a_finding_of_a_combination_has_no_one_measure_and_names_all_it_was_judged_by():
     finding = found(f"any = [ {K10}, {{ all = [ {LABEL}, {SURE} ] }} ]", evidence_of(TREE))
     assert (finding.measure, finding.rule, finding.limit) == ("any of", "", None)
@@ -217,6 +232,25 @@ def test_a_combination_that_rests_on_labels_not_being_believed_is_doubted_and_an
         f"all = [ {SURE.replace('0.9', '0.8')}, {LABEL.replace('0.7', '1')} ]"
     )
     assert told.verdict is PASS
+
+
+def test_labels_that_are_believed_no_more_than_the_limit_allows_are_not_doubted():
+    limit = 8 / 9  # of the second leaf's nine people eight carry its label
+    assert certain_only_without_labels(SURE_ALONE.replace("0.9", repr(limit))).verdict is PASS
+    below = certain_only_without_labels(SURE_ALONE.replace("0.9", repr(limit - 1e-9)))
+    assert below.findings[0].clause == "labels-believed"
+
+
+def test_labels_are_doubted_by_the_largest_share_that_sampling_weights_let_them_have():
+    # Of the people of the leaf three of four have its label, of their weights 12 of 13.
+    tree = flat_tree([[3, 1], [5, 5]])
+    truth = np.array([[3.0, 0], [0, 1], [5, 5]])
+    weight = np.array([4.0, 1.0, 1.0])
+    people = Population((), {}, truth.sum(axis=1), np.array([1, 1, 2]), truth, weight=weight)
+    flat = bounds([[0.5, 0.5]] * 3, [[0.5, 0.5]] * 3)
+    wanted = pack(SURE_ALONE.replace("0.9", "0.8"))
+    decision = judge(audit_of(evidence_of(tree, people, posterior=flat), wanted), wanted)
+    assert decision.findings[0].clause == "labels-believed"
 
 
 def test_a_leaf_that_passes_by_certainty_alone_is_doubted_though_another_leaf_would_pass_the_whole():
@@ -276,6 +310,12 @@ def test_kinds_of_models_that_a_file_does_not_tell_apart_are_both():
     assert kinds_of(averaged) == {"ensemble", "forest"}
     assert kinds_of(added) == {"ensemble", "forest", "boosted"}
     assert kinds_of(boosted) == {"ensemble", "boosted"}
+
+
+def test_a_sum_that_starts_from_a_number_is_boosted():
+    several = forest(by_sex("yes", "no"), by_sex("no", "yes"), combination=Combination.SUM)
+    assert kinds_of(replace(several, base=(0.5,))) == {"ensemble", "boosted"}
+    assert kinds_of(replace(several, base=(0.0,))) == {"ensemble", "forest", "boosted"}
 
 
 def test_a_clause_that_assumes_knowledge_under_which_nobody_audited_is_undetermined():

@@ -48,6 +48,28 @@ def test_where_no_other_pack_passes_that_is_said_and_what_may_be_repaired():
     assert "'accurate' and 'research-output' set no such cap" in text
 
 
+def test_of_the_packs_that_pass_the_one_whose_demands_are_nearest_is_named():
+    # `baseline` lacks the clause on guesses, the others have it with a limit far from this one; the smallest leaf of
+    # this pack is that of `baseline`, and half that of `standard`. `accurate` lacks two of the three clauses.
+    pack = pack_of(
+        ("label_disclosure", "at_most", 0.5),
+        ("guess_accuracy", "at_most", 1.0, {"over": "marginal"}),
+        ("k_anonymity", "at_least", 5),
+    )
+    text = said([[60, 40], [40, 60]], pack)
+    assert "'baseline' passes it as it is" in text
+
+
+def test_a_limit_on_the_other_side_of_zero_is_no_farther_than_a_clause_that_lacks():
+    # The limits of `baseline` and `standard` on what is gained are above zero.
+    pack = pack_of(
+        ("label_disclosure", "at_most", 0.5),
+        ("estimate_gain", "at_most", -0.05),
+        ("k_anonymity", "at_least", 5),
+    )
+    assert "'baseline' passes it as it is" in said([[60, 40], [40, 60]], pack)
+
+
 def test_a_value_more_common_than_the_cap_lets_no_tree_at_all_pass():
     text = said([[190, 0], [5, 5]], load_pack("strict"))
     assert "Nor can any other tree: 97.5 % of the people have one value" in text
@@ -60,6 +82,12 @@ def test_crowding_caps_accuracy_too():
     assert found.cap == 4 / 5
     loose = pack_of(("cl_diversity", "below", 4, "error", {"l": 2, "basis": "published"}))
     assert ceiling(audit_for([[9, 1], [1, 9]], loose), loose) is None
+
+
+def test_a_tree_that_is_as_accurate_as_the_cap_may_pass():
+    pack = pack_of(("label_disclosure", "at_most", 0.75))
+    assert ceiling(audit_for([[3, 1], [1, 3]], pack), pack) is None
+    assert ceiling(audit_for([[4, 1], [1, 3]], pack), pack) is not None
 
 
 def test_a_warning_caps_nothing():
