@@ -25,6 +25,7 @@ from treewarden.audit.adversary.knowledge import Knowledge
 from treewarden.audit.estimate.posterior import certain
 from treewarden.audit.evidence import NOT_RUN
 from treewarden.audit.measures import call, measures
+from treewarden.audit.measures._others import NO_LEAVES
 from treewarden.audit.people.population import Population, build_population
 from treewarden.audit.people.weights import Weights
 from treewarden.audit.reading import Interval, Undetermined
@@ -306,6 +307,13 @@ def test_without_the_truth_or_worlds_it_says_why_not():
     found = anything(people_of(tree))
     assert contribution(tree, blind, known, found).reading == NO_TRUTH
     assert contribution(tree, worlds=NOT_RUN).reading == NOT_RUN
+
+
+def test_where_some_people_stop_in_no_one_leaf_it_says_why_not():
+    tree = flat_tree([[3, 1], [8, 8]])
+    known, found = certain(np.full((2, 2), 0.5)), anything(people_of(tree))
+    lost = replace(people_of(tree), leaf=np.array([1, -1]))
+    assert contribution(tree, lost, known, found).reading == NO_LEAVES
 
 
 def test_of_several_trees_it_says_why_not():

@@ -199,6 +199,14 @@ def test_the_mean_of_one_record_is_its_value():
     )
 
 
+def test_a_tree_of_its_own_tells_the_value_of_who_is_alone_in_a_leaf_or_in_the_whole_table():
+    tree = stump(70.0, 17.3, 99.0)
+    assert exposed(tree).reading == Interval(1, 1)
+    root = replace(tree, nodes=(replace(tree.root, children=(), score=12.0),))
+    alone = table_of({"age": AGES[1:2], "sex": SEX[1:2], "flu": NUMBERS[1:2]})
+    assert exposed(root, alone).reading == Interval(1, 1)
+
+
 def test_nobody_who_shares_a_leaf_is_exposed():
     assert exposed(forest(stump(40.0, 11.5, 34.8))).reading == Interval(0, 0)
 
@@ -230,6 +238,14 @@ def test_the_sign_of_a_boosted_leaf_tells_one_persons_class(value, low):
         task=TWO.task, link=Link.LOGISTIC,
     )  # fmt: skip
     assert exposed(ensemble, TABLE).reading == Interval(low, 1)
+
+
+def test_the_number_of_a_leaf_that_is_averaged_tells_nobodys_class():
+    ensemble = boosted(
+        (0.1, 0.2), (0.1, 0.4), base=(), classes=("no", "yes"),
+        task=TWO.task, combination=Combination.AVERAGE,
+    )  # fmt: skip
+    assert exposed(ensemble, TABLE).reading == Interval(0, 1)
 
 
 def test_sums_over_two_records_count_as_read_off_but_not_counts_of_classes():
