@@ -1,5 +1,7 @@
 """Files of scikit-learn: what is read from them predicts what the estimator predicts."""
 
+from __future__ import annotations
+
 import io
 import json
 import warnings
@@ -7,12 +9,15 @@ import zipfile
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.formats.graphviz_dot import FORMAT as DOT
 from treewarden.ppdm_models.formats.sklearn_json import FORMAT as JSON
 from treewarden.ppdm_models.formats.sklearn_text import FORMAT as TEXT
 from treewarden.ppdm_models.formats.skops_file import FORMAT as SKOPS
+from treewarden.ppdm_models.formats.skops_file import _named
 from treewarden.ppdm_models.records.predict import labels, predict
 from treewarden.ppdm_models.tree.column import NumericColumn
 from treewarden.ppdm_models.tree.ensemble import Ensemble, trees_of
@@ -351,3 +356,13 @@ def test_the_numbers_of_a_drawing_are_understood(settings, weights, quality):
     )
     drawing = tree.export_graphviz(estimator, class_names=list(estimator.classes_), **settings)
     assert DOT.open(drawing.encode(), "tree.dot").model.quality is quality
+
+
+QUOTED = st.text(alphabet='ab"\\:, é', max_size=3)
+
+
+@given(st.lists(QUOTED, max_size=6), st.text(alphabet='ab"\\:, é', max_size=30))
+def test_a_file_is_named_where_its_name_stands_between_quotes(files, schema):
+    data = schema.encode("utf-8")
+    found = {name for name in files if '"' not in name and f'"{name}"'.encode() in data}
+    assert set(_named(files, data)) == found

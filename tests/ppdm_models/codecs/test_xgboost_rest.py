@@ -1,10 +1,11 @@
-"""What an XGBoost file holds in another shape than the library writes is told as unknown."""
+"""What an XGBoost file holds in another shape than the library writes is told as unknown, and never an error of ours."""
 
 import json
 
 import pytest
 
 from tests.kit.grown_models import FOLDER
+from treewarden.ppdm_models.codecs.xgboost.shapes import is_learner_parameters, is_objective
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.load import open_model
 from treewarden.ppdm_models.formats.xgboost_model import FORMAT
@@ -185,3 +186,16 @@ def test_a_number_that_the_rest_of_the_file_contradicts_is_told(steps, value):
     document = json.loads(TEXT)
     part_of(document, steps[:-1])[steps[-1]] = value
     assert unknown(json.dumps(document))
+
+
+PLAIN = {"name": "reg:squarederror", "reg_loss_param": {"scale_pos_weight": "1"}}
+
+
+@pytest.mark.parametrize("strange", [[], {}, [[]], None, {"a": []}, 1, "1\n"])
+def test_an_objective_of_another_shape_is_none(strange):
+    assert is_objective(PLAIN, 1)
+    assert not is_objective({**PLAIN, "name": strange}, 1)
+    assert not is_objective({**PLAIN, "reg_loss_param": strange}, 1) or strange == {}
+    if strange != 1:
+        assert not is_objective({**PLAIN, "reg_loss_param": {"scale_pos_weight": strange}}, 1)
+        assert not is_learner_parameters({"base_score": strange}, 1)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.judges import run_fuzz
 from tests.kit import places
 from tests.kit.tiers import examples
 from tests.ppdm_models.formats.damage import damaged, damaged_json, with_a_wrong_byte, zipped
@@ -129,3 +130,15 @@ def ring(children):
 def test_nodes_that_lead_back_are_refused(children):
     said = outcome("eland_json", json.dumps(ring(children)).encode())
     assert "reached twice" in said
+
+
+FOUND = sorted((places.ROOT / run_fuzz.KEPT).glob("*/*.bin"))
+
+
+@pytest.mark.parametrize("path", FOUND, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_a_damaged_file_that_once_made_a_reader_fail_is_read_or_refused(path):
+    assert run_fuzz.outcome(formats()[path.parent.name], path.read_bytes())
+
+
+def test_what_was_kept_of_a_reader_that_failed_says_why():
+    assert all(path.with_suffix(".txt").read_text(encoding="utf-8") for path in FOUND)
