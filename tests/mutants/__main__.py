@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tests.mutants.choosing import AREAS, Mutant
 from tests.mutants.copying import COPY, FOLDER, REACH, RECORDED, RESULTS, prepare
+from tests.mutants.equivalent import is_equivalent
 
 PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--color", "no")
 OUTPUT = FOLDER / "output.txt"
@@ -66,7 +67,7 @@ def _run(mutants: list[Mutant], seconds: float) -> None:
     tried = {line["key"] for line in _lines(RESULTS)}
     plan = []
     for mutant in mutants:
-        if mutant.key not in tried:
+        if mutant.key not in tried and not is_equivalent(mutant.key):
             names, left, timeout = _tests_of(mutant, tests, seconds)
             plan.append(
                 {
@@ -128,12 +129,18 @@ def _report(mutants: list[Mutant]) -> None:
     counts = {area: Counter[str]() for area in AREAS}
     for mutant in mutants:
         outcome = _outcome(results.get(mutant.key), tiers)
+        if is_equivalent(mutant.key):
+            outcome = "equivalent"
         counts[mutant.area][outcome] += 1
         if outcome in ("survived", "not decided", "not evaluated"):
             print(f"{outcome}: {mutant.path}:{mutant.line} {mutant.function}: {mutant.text}")
-    outcomes = ("quick", "rest", "survived", "not evaluated", "not decided", "not tried")
+    outcomes = (
+        *("quick", "rest", "survived", "equivalent"),
+        *("not evaluated", "not decided", "not tried"),
+    )
     print(
-        "| area | killed by the quick tier | by the rest | survived | not evaluated | not decided | not tried |"
+        "| area | killed by the quick tier | by the rest | survived | equivalent | not evaluated | not decided "
+        "| not tried |"
     )
     print("|---|" + "---|" * len(outcomes))
     for area, counted in {**counts, "all": sum(counts.values(), Counter[str]())}.items():

@@ -79,7 +79,7 @@ def chosen(root: Path) -> list[Mutant]:
 def of_area(root: Path, name: str, area: Area) -> list[Mutant]:
     """Return the mutants whose keys have the smallest digests, few of each function."""
     taken, of_function = [], Counter[str]()
-    for mutant in sorted(_candidates(root, name, area), key=_digest):
+    for mutant in sorted(candidates(root, name, area), key=_digest):
         function = f"{mutant.path}:{mutant.function}"
         if len(taken) < area.number and of_function[function] < MOST_OF_A_FUNCTION:
             taken.append(mutant)
@@ -87,7 +87,8 @@ def of_area(root: Path, name: str, area: Area) -> list[Mutant]:
     return sorted(taken, key=lambda mutant: (mutant.path, mutant.place))
 
 
-def _candidates(root: Path, name: str, area: Area) -> Iterator[Mutant]:
+def candidates(root: Path, name: str, area: Area) -> Iterator[Mutant]:
+    """Yield every mutant of an area, without a number."""
     for folder in area.folders:
         path = root / folder
         for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:

@@ -7,7 +7,8 @@ import sys
 import pytest
 
 from tests.kit.places import ROOT
-from tests.mutants.choosing import AREAS, chosen, of_area
+from tests.mutants.choosing import AREAS, candidates, chosen, of_area
+from tests.mutants.equivalent import EQUIVALENT
 from tests.mutants.mutations import mutations_of
 from tests.mutants.switching import SWITCH, sites_of, with_mutants
 
@@ -95,3 +96,8 @@ def test_the_same_mutants_are_chosen_again():
 
 def test_a_name_has_no_mutants():
     assert not list(mutations_of(ast.parse("name", mode="eval").body))
+
+
+def test_each_mutant_that_is_said_to_change_nothing_is_one_that_may_be_chosen():
+    keys = {each.key for name, area in AREAS.items() for each in candidates(ROOT, name, area)}
+    assert [key for key in EQUIVALENT if not any(each.endswith(key) for each in keys)] == []
