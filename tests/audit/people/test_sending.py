@@ -31,14 +31,6 @@ def batches(monkeypatch):
     monkeypatch.setattr(sending, "BATCH_STOPS", 3 * len(people().counts))
 
 
-@pytest.fixture
-def pool():
-    """Return processes of its own, which end afterwards."""
-    found = Pool()
-    yield found
-    found.stop()
-
-
 def none():
     raise AssertionError("a process was started")
 

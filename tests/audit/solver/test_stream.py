@@ -7,22 +7,10 @@ from functools import partial
 
 import pytest
 
-from treewarden.audit.solver.pool import Pool
+from tests.kit.processes import forever
 from treewarden.audit.solver.stream import each_done
 from treewarden.policies.pack import load_pack
 from treewarden.ppdm_models.errors import PolicyError, SolverError
-
-
-def forever():
-    return float("inf")
-
-
-@pytest.fixture
-def pool():
-    """Return processes of its own, which end afterwards."""
-    found = Pool()
-    yield found
-    found.stop()
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from tests.audit.worlds.side_by_side import FEW_WORLDS, made, said
-from treewarden.audit.solver.pool import WORKERS, Pool
+from treewarden.audit.solver.pool import WORKERS
 from treewarden.audit.worlds import decide, helpers
 from treewarden.audit.worlds.asking import Asking
 from treewarden.audit.worlds.clock import FOREVER, clock
@@ -66,14 +66,6 @@ def workers():
         time.sleep(0.05)
     yield
     WORKERS.stop()
-
-
-@pytest.fixture
-def pool():
-    """Return processes of its own, which end afterwards."""
-    found = Pool()
-    yield found
-    found.stop()
 
 
 def asking_of(system, **settings):

@@ -7,18 +7,10 @@ import pytest
 from treewarden.audit.solver.engines import dask
 from treewarden.audit.solver.engines.cluster import module_of, on_cluster
 from treewarden.audit.solver.engines.versions import check_same, versions
-from treewarden.audit.solver.pool import Pool
 from treewarden.audit.solver.stream import each_done
 from treewarden.ppdm_models.errors import ClusterError
 
 NOBODY = "tcp://127.0.0.1:9"
-
-
-@pytest.fixture
-def pool():
-    found = Pool()
-    yield found
-    found.stop()
 
 
 @pytest.mark.parametrize("address", ["", "10.0.0.1:8786", "ftp://a", "tcp://", "tcp"])

@@ -16,6 +16,7 @@ from tests.audit.people.sent_over import said as said_of_trees
 from tests.audit.worlds.side_by_side import FEW_WORLDS, made, said
 from tests.kit.cases import multiway_case
 from tests.kit.clusters import dask_here
+from tests.kit.processes import forever, wait_for_end
 from treewarden.audit.adversary.knowledge import Knowledge
 from treewarden.audit.estimate.estimate import estimate
 from treewarden.audit.options import AuditOptions
@@ -37,10 +38,6 @@ pytest.importorskip("distributed")
 pytestmark = pytest.mark.cluster
 
 EXIT = partial(os._exit, 1)
-
-
-def forever():
-    return float("inf")
 
 
 def nobody(text):
@@ -157,10 +154,10 @@ def test_a_worker_killed_in_the_middle_of_its_job_loses_none(cluster, pool, tmp_
         closing(each_done(jobs, 2, forever, pool)) as answers,
     ):
         found = dict([next(answers) for _ in range(8)])
-        running = cluster.workers()
+        running, reading = cluster.workers(), processes_of_jobs(cluster)
         for pid in running:
             os.kill(pid, signal.SIGKILL)
-        time.sleep(1.5)  # the process that read has ended with its worker by then
+        wait_for_end(*map(int, reading))
         writing = threading.Thread(target=pipe.write_bytes, args=(b"read",))
         writing.start()
         found |= dict(answers)

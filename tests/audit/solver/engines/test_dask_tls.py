@@ -5,9 +5,9 @@ from functools import partial
 import pytest
 
 from tests.kit.clusters import dask_here
+from tests.kit.processes import forever
 from treewarden.audit.solver.engines import dask
 from treewarden.audit.solver.engines.cluster import on_cluster
-from treewarden.audit.solver.pool import Pool
 from treewarden.audit.solver.stream import each_done
 from treewarden.ppdm_models.errors import ClusterError
 from treewarden.ppdm_models.vertical.certificates import make_certificates
@@ -21,10 +21,6 @@ JOBS = [partial(pow, each, 2) for each in range(6)]
 SQUARES = {each: each**2 for each in range(6)}
 
 
-def forever():
-    return float("inf")
-
-
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory):
     folder = tmp_path_factory.mktemp("certificates")
@@ -36,13 +32,6 @@ def certificates(tmp_path_factory):
 def address(certificates):
     with dask_here(1, certificates) as found:
         yield found.address
-
-
-@pytest.fixture
-def pool():
-    found = Pool()
-    yield found
-    found.stop()
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import pytest
 
 from tests.audit.people.sent_over import FOREST, people, sent_by_others_too
 from tests.audit.people.sent_over import said as said_of_trees
+from tests.kit.processes import forever
 from treewarden.audit.people import sending
 from treewarden.audit.people.sending import sent
 from treewarden.audit.solver.engines.cluster import on_cluster
@@ -17,10 +18,6 @@ from treewarden.audit.solver.stream import each_done
 
 ray = pytest.importorskip("ray")
 pytestmark = pytest.mark.cluster
-
-
-def forever():
-    return float("inf")
 
 
 def nobody(text):

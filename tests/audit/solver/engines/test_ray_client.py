@@ -7,11 +7,11 @@ from functools import partial
 import pytest
 
 from tests.kit.clusters import ray_here
+from tests.kit.processes import forever
 from treewarden.audit.solver.engines import GoneError
 from treewarden.audit.solver.engines.cluster import on_cluster
 from treewarden.audit.solver.engines.ray import Ray
 from treewarden.audit.solver.parcel import Common
-from treewarden.audit.solver.pool import Pool
 from treewarden.audit.solver.stream import each_done
 
 ray = pytest.importorskip("ray")
@@ -20,17 +20,6 @@ pytestmark = [
     pytest.mark.cluster,
     pytest.mark.filterwarnings("ignore"),  # what Ray does of files is its own matter
 ]
-
-
-def forever():
-    return float("inf")
-
-
-@pytest.fixture
-def pool():
-    found = Pool()
-    yield found
-    found.stop()
 
 
 def test_jobs_are_done_by_a_client_and_a_head_that_dies_is_told_of(pool, monkeypatch):

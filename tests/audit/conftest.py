@@ -1,0 +1,13 @@
+"""Processes that do jobs of an audit."""
+
+import pytest
+
+from treewarden.audit.solver.pool import Pool
+
+
+@pytest.fixture
+def pool():
+    """Return processes of its own, which end afterwards."""
+    found = Pool()
+    yield found
+    found.stop()
