@@ -16,7 +16,7 @@ from pathlib import Path
 import structlog
 from sqlalchemy import insert, text
 
-from tests.service import sites
+from tests.kit.service import sites
 from treewarden.service.database.tables import (
     audit,
     blob,
@@ -63,18 +63,18 @@ def main() -> int:
         if kind == "postgresql" and not sites.postgresql_is_there():
             print("postgresql    not here")
             continue
-        with tempfile.TemporaryDirectory() as folder, sites.opened(kind, Path(folder)) as site:
+        with tempfile.TemporaryDirectory() as folder, sites.make_site(kind, Path(folder)) as site:
             is_slow |= measured(kind, site, asked)
     return int(is_slow)
 
 
 def measured(kind, site, asked):
     """Fill a database, time each list, and return whether one was too slow."""
-    who = sites.somebody(site, sites.an_organisation(site), "ann")
+    who = sites.add_account(site, sites.add_organisation(site), "ann")
     ids, models = filled(site, who, asked.audits, asked.models)
     with site.unit() as unit:
         unit.connection.execute(text("ANALYZE"))
-    client = sites.a_client(site, who)
+    client = sites.open_client(site, who)
     print(f"{kind}: {asked.audits:,} audits of {asked.models:,} models")
     print(f"{'ms':44} {'least':>8} {'median':>8}")
     is_slow = False

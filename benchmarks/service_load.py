@@ -24,8 +24,7 @@ from pathlib import Path
 
 from sqlalchemy import func, select
 
-from tests.service import serving, sites
-from tests.service.jobs import work_to_do
+from tests.kit.service import serving, sites, work_to_do
 from treewarden.service.database.tables import audit
 
 WORKERS = 2
@@ -62,7 +61,7 @@ def main() -> int:
         if kind == "postgresql" and not sites.postgresql_is_there():
             print("postgresql    not here")
             continue
-        with tempfile.TemporaryDirectory() as folder, sites.opened(kind, Path(folder)) as site:
+        with tempfile.TemporaryDirectory() as folder, sites.make_site(kind, Path(folder)) as site:
             seen, done = measured(site, asked)
         failed += told(kind, asked, seen, done)
     return 1 if failed else 0
@@ -70,11 +69,11 @@ def main() -> int:
 
 def measured(site, asked):
     """Return what was seen, and how many audits were done meanwhile."""
-    who = sites.somebody(site, sites.an_organisation(site), "ann")
-    token = sites.a_token(site, who)
-    version = work_to_do.a_version(site, who)
-    table = work_to_do.an_upload(site, who)
-    ids = [work_to_do.an_audit(site, who, version, table) for _ in range(asked.audits)]
+    who = sites.add_account(site, sites.add_organisation(site), "ann")
+    token = sites.add_token(site, who)
+    version = work_to_do.add_version(site, who)
+    table = work_to_do.add_upload(site, who)
+    ids = [work_to_do.queue_audit(site, who, version, table) for _ in range(asked.audits)]
     url = site.engine.url.render_as_string(hide_password=False)
     environment = os.environ | {
         "TREEWARDEN_DATA_DIR": str(site.settings.data_dir),

@@ -18,7 +18,7 @@ from collections import Counter
 from pathlib import Path
 from urllib.parse import urlencode
 
-from tests.service import serving, sites
+from tests.kit.service import serving, sites
 
 PAGES = ("/", "/models", "/audits", "/releases")
 MOST_MEBIBYTES = 150
@@ -39,15 +39,15 @@ def main() -> int:
         if kind == "postgresql" and not sites.postgresql_is_there():
             print("postgresql    not here")
             continue
-        with tempfile.TemporaryDirectory() as folder, sites.opened(kind, Path(folder)) as site:
+        with tempfile.TemporaryDirectory() as folder, sites.make_site(kind, Path(folder)) as site:
             is_worse |= measured(kind, site, asked)
     return int(is_worse)
 
 
 def measured(kind, site, asked) -> bool:
     """Print what was measured, and return whether it was too much."""
-    who = sites.somebody(site, sites.an_organisation(site), "ann")
-    token = sites.a_token(site, who)
+    who = sites.add_account(site, sites.add_organisation(site), "ann")
+    token = sites.add_token(site, who)
     with serving.served(site) as (server, port):
         for path in PAGES:
             read(port, path, token)

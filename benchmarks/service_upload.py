@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.service import serving, sites
+from tests.kit.service import serving, sites
 
 MEBIBYTE = 2**20
 PIECE = os.urandom(64 * 1024)
@@ -32,9 +32,9 @@ def main() -> int:
     parser.add_argument("--most-growth", type=float, default=20.0, help="in MB; more is a failure")
     asked = parser.parse_args()
     size = asked.mebibytes * MEBIBYTE
-    with tempfile.TemporaryDirectory() as folder, sites.opened("sqlite", Path(folder)) as site:
-        who = sites.somebody(site, sites.an_organisation(site), "ann", "submitter")
-        token = sites.a_token(site, who)
+    with tempfile.TemporaryDirectory() as folder, sites.make_site("sqlite", Path(folder)) as site:
+        who = sites.add_account(site, sites.add_organisation(site), "ann", "submitter")
+        token = sites.add_token(site, who)
         with serving.served(site) as (process, port):
             put(port, token, MEBIBYTE)  # whatever is loaded at first use is no growth
             before = resident(process.pid)

@@ -26,8 +26,8 @@ from pathlib import Path
 
 from sqlalchemy import func, select
 
-from tests.service import sites
-from tests.service.jobs import work_to_do as make
+from tests.kit.service import sites
+from tests.kit.service import work_to_do as make
 from treewarden.service.database.tables import (
     audit,
     blob,
@@ -170,9 +170,9 @@ def chaos(
 ) -> dict[str, int | float]:
     """Return what became of so many audits with so many workers killed and halted, in words."""
     chance = random.Random(seed)  # noqa: S311  # no secret
-    with tempfile.TemporaryDirectory() as name, sites.opened(kind, Path(name)) as site:
-        who = sites.somebody(site, sites.an_organisation(site), "ann")
-        version = make.a_version(site, who)
+    with tempfile.TemporaryDirectory() as name, sites.make_site(kind, Path(name)) as site:
+        who = sites.add_account(site, sites.add_organisation(site), "ann")
+        version = make.add_version(site, who)
         submit(site, who, version, audits)
         with _fleet(site, Path(name), lease) as fleet:
             began = time.monotonic()
@@ -207,7 +207,7 @@ def chaos(
 def submit(site: Site, who: Principal, version: str, number: int) -> None:
     """Queue audits, each of a table of its own."""
     for _ in range(number):
-        make.an_audit(site, who, version, make.an_upload(site, who))
+        make.queue_audit(site, who, version, make.add_upload(site, who))
 
 
 @contextmanager

@@ -20,8 +20,8 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
 
-from tests.service import sites
-from tests.service.pages.seeds import seeded
+from tests.kit.service import sites
+from tests.kit.service.seeds import seeded
 from treewarden.service.app import PREFIX
 
 POSITIVE, NEGATIVE = GenerationMode.POSITIVE, GenerationMode.NEGATIVE
@@ -54,7 +54,7 @@ def main() -> int:
         if kind == "postgresql" and not sites.postgresql_is_there():
             print("postgresql    none answers; left out")
             continue
-        with tempfile.TemporaryDirectory() as folder, sites.opened(kind, Path(folder)) as site:
+        with tempfile.TemporaryDirectory() as folder, sites.make_site(kind, Path(folder)) as site:
             found = ask(site, asked.requests, asked.seed)
         told = ", ".join(f"{status}: {count}" for status, count in sorted(found.statuses.items()))
         print(f"{kind:<13} {found.requests} requests ({told}), {len(found.wrong)} went wrong")
@@ -67,7 +67,7 @@ def main() -> int:
 def ask(site: Any, requests: int, begin: int = 1) -> Found:
     """Send at least so many requests to every route in turn."""
     there = seeded(site)
-    client = sites.a_client(site, there.olga, raise_server_exceptions=False)
+    client = sites.open_client(site, there.olga, raise_server_exceptions=False)
     schema = schemathesis.openapi.from_dict(client.get(f"{PREFIX}/openapi.json").json())
     operations = [each.ok() for each in schema.get_all_operations()]
     ids = {

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from sqlalchemy import event
 
-from tests.service import sites
+from tests.kit.service import sites
 from treewarden.service.app import PREFIX, application
 from treewarden.service.database.engine import KEPT_CONNECTIONS, MORE_CONNECTIONS
 
@@ -17,8 +17,11 @@ LISTS = ("/me", "/models", "/audits", "/releases", "/waivers", "/packs", "/audit
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory):
-    with sites.opened("sqlite", tmp_path_factory.mktemp("site")) as site:
-        yield site, sites.a_client(site, sites.somebody(site, sites.an_organisation(site), "ann"))
+    with sites.make_site("sqlite", tmp_path_factory.mktemp("site")) as site:
+        yield (
+            site,
+            sites.open_client(site, sites.add_account(site, sites.add_organisation(site), "ann")),
+        )
 
 
 def all_at_once(site, who, method, path, bodies):
@@ -26,7 +29,7 @@ def all_at_once(site, who, method, path, bodies):
 
     async def send():
         through = httpx.ASGITransport(application(site))
-        headers = {"Authorization": f"Bearer {sites.a_token(site, who)}"}
+        headers = {"Authorization": f"Bearer {sites.add_token(site, who)}"}
         async with httpx.AsyncClient(
             transport=through, base_url="http://testserver", headers=headers
         ) as client:
@@ -38,12 +41,12 @@ def all_at_once(site, who, method, path, bodies):
 
 
 def test_more_who_read_than_there_are_connections_are_all_answered(site):
-    ann = sites.somebody(site, sites.an_organisation(site), "ann")
+    ann = sites.add_account(site, sites.add_organisation(site), "ann")
     assert all_at_once(site, ann, "GET", "/audits", [None] * AT_ONCE) == {200}
 
 
 def test_more_who_write_than_there_are_connections_are_all_answered(site):
-    ann = sites.somebody(site, sites.an_organisation(site), "ann")
+    ann = sites.add_account(site, sites.add_organisation(site), "ann")
     models = [{"name": f"model {number}"} for number in range(AT_ONCE)]
     assert all_at_once(site, ann, "POST", f"{PREFIX}/models", models) == {201}
 

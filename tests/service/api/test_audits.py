@@ -4,33 +4,21 @@ import threading
 import pytest
 
 from tests.kit import office_tables
-from tests.service import sites
-from tests.service.jobs import work_to_do as make
+from tests.kit.service import sites
+from tests.kit.service import work_to_do as make
 from treewarden.service.database.tables import audit, blob, data_table
-from treewarden.service.jobs.supervising import forking
 
 API = "/api/v1"
 
 
 @pytest.fixture
-def home(site):
-    return sites.an_organisation(site)
-
-
-@pytest.fixture
 def client(site, home):
-    return sites.a_client(site, sites.somebody(site, home, "ann", "submitter"))
-
-
-def upload(client, data, kind):
-    digest = hashlib.sha256(data).hexdigest()
-    assert client.put(f"{API}/blobs/{digest}?kind={kind}", content=data).status_code in (200, 201)
-    return digest
+    return sites.open_client(site, sites.add_account(site, home, "ann", "submitter"))
 
 
 def a_version(client, data=None):
     model = client.post(f"{API}/models", json={"name": "illness"}).json()
-    digest = upload(client, data or make.a_tree(), "model")
+    digest = sites.upload_file(client, data or make.write_tree(), "model")
     body = {"digest": digest, "file_name": "illness.pmml"}
     answer = client.post(f"{API}/models/{model['id']}/versions", json=body)
     assert answer.status_code == 202
@@ -38,7 +26,7 @@ def a_version(client, data=None):
 
 
 def a_table(client):
-    digest = upload(client, make.a_table(), "table")
+    digest = sites.upload_file(client, make.write_table(), "table")
     answer = client.post(f"{API}/tables", json={"digest": digest, "file_name": "people.csv"})
     assert answer.status_code == 202
     return answer.json()
@@ -59,16 +47,10 @@ def submitted(client, **more):
     return answer.json()
 
 
-def all_done(site):
-    context = forking()
-    while make.do_next(site, context):
-        pass
-
-
 def test_from_upload_to_report(site, client):
     asked = submitted(client)
     assert asked["state"] == "queued"
-    all_done(site)
+    make.do_all(site)
     done = client.get(f"{API}/audits/{asked['id']}").json()
     assert "assumed known, not judged: " in done["headline"]
     assert done["state"] == "done"
@@ -79,19 +61,19 @@ def test_from_upload_to_report(site, client):
     assert make.CANARY not in report.text
     findings = client.get(f"{API}/audits/{asked['id']}/findings").json()
     assert len(findings["items"]) == done["findings"]
-    assert done["provenance"]["model"]["sha256"] == hashlib.sha256(make.a_tree()).hexdigest()
+    assert done["provenance"]["model"]["sha256"] == hashlib.sha256(make.write_tree()).hexdigest()
 
 
 def test_a_table_of_spss_is_read_in_the_confined_process(site, client, tmp_path):
-    lines = [line.split(",") for line in make.a_table().decode().splitlines()]
+    lines = [line.split(",") for line in make.write_table().decode().splitlines()]
     columns = dict(zip(lines[0], zip(*lines[1:], strict=True), strict=True))
     columns["illness"] = [float(each == "yes") for each in columns["illness"]]
     labels = {"illness": {0: "no", 1: "yes"}}
     path = office_tables.write(tmp_path / "people.sav", columns, labels=labels)
-    digest = upload(client, path.read_bytes(), "table")
+    digest = sites.upload_file(client, path.read_bytes(), "table")
     table = client.post(f"{API}/tables", json={"digest": digest, "file_name": path.name}).json()
     asked = submitted(client, table_id=table["id"])
-    all_done(site)
+    make.do_all(site)
     done = client.get(f"{API}/audits/{asked['id']}").json()
     assert (done["state"], done["verdict"]) == ("done", "PASS")
     assert done["provenance"]["table"]["name"] == "people.sav"
@@ -99,7 +81,7 @@ def test_a_table_of_spss_is_read_in_the_confined_process(site, client, tmp_path)
 
 def test_progress_is_told_as_events_and_from_where_one_left_off(site, client):
     asked = submitted(client)
-    all_done(site)
+    make.do_all(site)
     address = f"{API}/audits/{asked['id']}/events"
     told = client.get(address)
     assert told.headers["content-type"].startswith("text/event-stream")
@@ -113,7 +95,7 @@ def test_progress_is_told_as_events_and_from_where_one_left_off(site, client):
 
 def test_whoever_listens_hears_of_the_end(site, client):
     asked = submitted(client)
-    worker = threading.Thread(target=all_done, args=(site,))
+    worker = threading.Thread(target=make.do_all, args=(site,))
     worker.start()
     told = client.get(f"{API}/audits/{asked['id']}/events").text
     worker.join()
@@ -124,8 +106,8 @@ def test_a_waiting_audit_is_cancelled_at_once_and_its_table_goes(site, client):
     asked = submitted(client)
     done = client.post(f"{API}/audits/{asked['id']}/cancel").json()
     assert (done["state"], done["verdict"], done["exit_code"]) == ("cancelled", None, 4)
-    table = make.row(site, data_table, asked["table_id"])
-    kept = make.row(site, blob, table.blob_id)
+    table = make.read_row(site, data_table, asked["table_id"])
+    kept = make.read_row(site, blob, table.blob_id)
     assert (table.state, kept.sealed_key) == ("erased", None)
     assert not site.vault.path(kept.id, kept.digest).exists()
     assert client.post(f"{API}/audits/{asked['id']}/cancel").status_code == 409
@@ -133,7 +115,7 @@ def test_a_waiting_audit_is_cancelled_at_once_and_its_table_goes(site, client):
 
 def test_a_table_is_for_the_audits_that_were_asked_for_while_it_was_there(site, client):
     asked = submitted(client)
-    all_done(site)
+    make.do_all(site)
     body = {"model_version_id": asked["model_version_id"], "table_id": asked["table_id"]}
     answer = client.post(f"{API}/audits", json=body)
     assert answer.status_code == 409
@@ -169,7 +151,7 @@ def test_undetermined_is_a_verdict_and_no_error(site, client):
     version = a_version(client)
     body = {"model_version_id": version["id"], "pack": "standard"}
     asked = client.post(f"{API}/audits", json=body).json()
-    all_done(site)
+    make.do_all(site)
     done = client.get(f"{API}/audits/{asked['id']}")
     assert done.status_code == 200
     assert (done.json()["verdict"], done.json()["exit_code"]) == ("UNDETERMINED", 3)
@@ -177,8 +159,8 @@ def test_undetermined_is_a_verdict_and_no_error(site, client):
 
 def test_a_viewer_sees_no_internal_report(site, home, client):
     asked = submitted(client)
-    all_done(site)
-    viewer = sites.a_client(site, sites.somebody(site, home, "vera", "viewer"))
+    make.do_all(site)
+    viewer = sites.open_client(site, sites.add_account(site, home, "vera", "viewer"))
     base = f"{API}/audits/{asked['id']}/reports"
     assert viewer.get(f"{base}/internal.html").status_code == 403
     assert client.get(f"{base}/internal.html").status_code == 404  # not kept in this organisation
@@ -188,24 +170,26 @@ def test_a_viewer_sees_no_internal_report(site, home, client):
 
 def test_another_organisation_sees_nothing(site, client):
     asked = submitted(client)
-    eve = sites.a_client(site, sites.somebody(site, sites.an_organisation(site, "Bank"), "eve"))
+    eve = sites.open_client(
+        site, sites.add_account(site, sites.add_organisation(site, "Bank"), "eve")
+    )
     for path in ("", "/findings", "/events", "/reports/public.html"):
         assert eve.get(f"{API}/audits/{asked['id']}{path}").status_code == 404
     assert eve.post(f"{API}/audits/{asked['id']}/cancel").status_code == 404
     assert eve.get(f"{API}/audits").json()["items"] == []
-    assert make.row(site, audit, asked["id"]).state == "queued"
+    assert make.read_row(site, audit, asked["id"]).state == "queued"
 
 
 def test_two_versions_are_compared(site, client):
     first = a_version(client)
-    other = make.a_tree({"north": (5, 7), "south": (7, 5)})
-    digest = upload(client, other, "model")
+    other = make.write_tree({"north": (5, 7), "south": (7, 5)})
+    digest = sites.upload_file(client, other, "model")
     base = f"{API}/models/{first['model_id']}"
     body = {"digest": digest, "file_name": "illness.pmml"}
     second = client.post(f"{base}/versions", json=body).json()
     address = f"{base}/compare?from={first['id']}&to={second['id']}"
     assert client.get(address).json()["trees"] is None
-    all_done(site)
+    make.do_all(site)
     lines = client.get(address).json()["trees"]
     assert any(line.startswith("leaf changed: ") for line in lines)
     same = client.post(f"{base}/versions", json=body)

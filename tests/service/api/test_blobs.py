@@ -5,7 +5,7 @@ import socket
 import pytest
 from sqlalchemy import func, select
 
-from tests.service import refusing, serving, sites
+from tests.kit.service import refusing, serving, sites
 from treewarden.service.cases.sweeping import sweep
 from treewarden.service.database.tables import blob
 
@@ -34,13 +34,8 @@ def pieces(data):
     yield from (data[at : at + 10_000] for at in range(0, len(data), 10_000))
 
 
-@pytest.fixture
-def ann(site):
-    return sites.somebody(site, sites.an_organisation(site), "ann", "submitter")
-
-
 def test_an_upload_is_new_once(site, ann):
-    client = refusing.a_client(site, ann)
+    client = refusing.open_client(site, ann)
     first = client.put(address(), content=pieces(DATA))
     assert (first.status_code, first.json()["size"]) == (201, len(DATA))
     assert client.put(address(), content=DATA).status_code == 200
@@ -49,7 +44,7 @@ def test_an_upload_is_new_once(site, ann):
 
 
 def test_what_is_not_what_its_address_says_is_not_kept(site, ann):
-    client = refusing.a_client(site, ann)
+    client = refusing.open_client(site, ann)
     answer = client.put(address(), content=DATA[:-1])
     assert answer.status_code == 422
     assert "canary" not in answer.text
@@ -61,24 +56,24 @@ def test_what_is_not_what_its_address_says_is_not_kept(site, ann):
     "path", ["/api/v1/blobs/xyz?kind=table", address(kind="report"), address()[:-11]]
 )
 def test_an_address_that_is_none_is_refused(site, ann, path):
-    assert refusing.a_client(site, ann).put(path, content=DATA).status_code == 422
+    assert refusing.open_client(site, ann).put(path, content=DATA).status_code == 422
     assert not files(site)
 
 
 def test_only_who_may_submit_uploads(site, ann):
-    vic = sites.somebody(site, ann.organisation_id, "vic", "viewer")
-    assert refusing.a_client(site, vic).put(address(), content=DATA).status_code == 403
-    assert refusing.a_client(site).put(address(), content=DATA).status_code == 401
+    vic = sites.add_account(site, ann.organisation_id, "vic", "viewer")
+    assert refusing.open_client(site, vic).put(address(), content=DATA).status_code == 403
+    assert refusing.open_client(site).put(address(), content=DATA).status_code == 401
     assert not files(site)
 
 
 @pytest.mark.parametrize("kind", ["model", "table"])
 def test_too_much_is_refused_whether_its_length_is_said_or_not(site, ann, kind):
-    client = refusing.a_client(with_limits(site, **{f"max_{kind}": len(DATA) - 1}), ann)
+    client = refusing.open_client(with_limits(site, **{f"max_{kind}": len(DATA) - 1}), ann)
     for content in (DATA, pieces(DATA)):
         assert client.put(address(kind=kind), content=content).status_code == 413
     assert not files(site)
-    client = refusing.a_client(with_limits(site, **{f"max_{kind}": len(DATA)}), ann)
+    client = refusing.open_client(with_limits(site, **{f"max_{kind}": len(DATA)}), ann)
     assert client.put(address(kind=kind), content=DATA).status_code == 201
 
 
@@ -86,7 +81,7 @@ def test_too_much_is_refused_whether_its_length_is_said_or_not(site, ann, kind):
 def test_compressed_bodies_are_not_taken(site, ann, coding):
     bomb = gzip.compress(bytes(10_000_000))
     headers = {"Content-Encoding": coding}
-    answer = refusing.a_client(site, ann).put(address(bomb), content=bomb, headers=headers)
+    answer = refusing.open_client(site, ann).put(address(bomb), content=bomb, headers=headers)
     assert answer.status_code == 415
     assert not files(site)
 
@@ -94,7 +89,7 @@ def test_compressed_bodies_are_not_taken(site, ann, coding):
 def test_a_vault_that_takes_nothing_is_said_to_be_unavailable(site, ann):
     (site.vault.folder / "incoming").rmdir()
     (site.vault.folder / "incoming").write_bytes(b"")
-    answer = refusing.a_client(site, ann).put(address(), content=DATA)
+    answer = refusing.open_client(site, ann).put(address(), content=DATA)
     assert answer.status_code == 503
     assert not number(site)
 
@@ -103,7 +98,7 @@ def half_sent(site, ann, port):
     """Return a connection over which half of an upload was sent, of which some has arrived on disk."""
     connection = socket.create_connection(("127.0.0.1", port), timeout=serving.SECONDS)
     head = f"PUT {address()} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(DATA)}\r\n"
-    head += f"Authorization: Bearer {sites.a_token(site, ann)}\r\n\r\n"
+    head += f"Authorization: Bearer {sites.add_token(site, ann)}\r\n\r\n"
     connection.sendall(head.encode() + DATA[: len(DATA) - 9])
     serving.until(lambda: any(path.stat().st_size for path in files(site)))
     return connection

@@ -3,8 +3,8 @@
 import pytest
 from sqlalchemy import update
 
-from tests.service import sites
-from tests.service.jobs import work_to_do as make
+from tests.kit.service import sites
+from tests.kit.service import work_to_do as make
 from treewarden.service.database.tables import organisation
 from treewarden.service.jobs.supervising import forking
 
@@ -12,22 +12,17 @@ API = "/api/v1"
 
 
 @pytest.fixture
-def ann(site):
-    return sites.somebody(site, sites.an_organisation(site), "ann", "submitter")
-
-
-@pytest.fixture
 def client(site, ann):
-    return sites.a_client(site, ann)
+    return sites.open_client(site, ann)
 
 
 def audits(site, ann, *leaves):
     """Return the ids of audits by one policy, each of a model and table of its own."""
     made = []
     for each in leaves:
-        version = make.a_version(site, ann, make.a_tree(each))
-        table = make.an_upload(site, ann, make.a_table(leaves=each))
-        made.append(make.an_audit(site, ann, version, table, pack="standard"))
+        version = make.add_version(site, ann, make.write_tree(each))
+        table = make.add_upload(site, ann, make.write_table(leaves=each))
+        made.append(make.queue_audit(site, ann, version, table, pack="standard"))
     context = forking()
     while make.do_next(site, context):
         pass
@@ -59,19 +54,21 @@ def test_clauses_and_findings_that_differ_are_told_and_readings_to_whom_they_may
     back = client.get(f"{API}/audits/{new}/compare?to={old}").json()
     assert (back["new"], back["gone"]) == (both["gone"], both["new"])
 
-    viewer = sites.a_client(site, sites.somebody(site, ann.organisation_id, "vera", "viewer"))
+    viewer = sites.open_client(site, sites.add_account(site, ann.organisation_id, "vera", "viewer"))
     told = viewer.get(f"{API}/audits/{old}/compare?to={new}").json()
     assert (told["is_internal"], told["readings"]) == (False, [])
     assert told["new"] == both["new"]
 
 
 def test_two_audits_with_verdicts_are_compared_and_nothing_else(site, ann, client):
-    version = make.a_version(site, ann)
-    first, second = (make.an_audit(site, ann, version, None) for _ in range(2))
+    version = make.add_version(site, ann)
+    first, second = (make.queue_audit(site, ann, version, None) for _ in range(2))
     waits = client.get(f"{API}/audits/{first}/compare?to={second}")
     assert waits.status_code == 409
     assert "has no verdict" in waits.json()["detail"]
-    eve = sites.a_client(site, sites.somebody(site, sites.an_organisation(site, "Bank"), "eve"))
+    eve = sites.open_client(
+        site, sites.add_account(site, sites.add_organisation(site, "Bank"), "eve")
+    )
     assert eve.get(f"{API}/audits/{first}/compare?to={second}").status_code == 404
     context = forking()
     while make.do_next(site, context):

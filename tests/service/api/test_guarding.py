@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import func, insert, select
 
-from tests.service.sites import a_client, an_organisation, somebody
+from tests.kit.service.sites import add_account, add_organisation, open_client
 from treewarden.service.account_names import name_key
 from treewarden.service.app import PREFIX
 from treewarden.service.cases.attempts import ATTEMPTS_FROM_ANYWHERE, Limit
@@ -14,7 +14,7 @@ from treewarden.service.errors import InvalidError
 
 @pytest.fixture
 def client(site):
-    return a_client(site, somebody(site, an_organisation(site), "Ada"))
+    return open_client(site, add_account(site, add_organisation(site), "Ada"))
 
 
 def chunks(count):
@@ -55,7 +55,7 @@ def test_what_another_site_sends_is_refused(client):
 def test_a_one_time_password_is_changed_before_it_lets_anybody_in(site):
     with site.unit() as unit:
         _, password = create_administrator(unit, "root")
-    client = a_client(site, follow_redirects=False)
+    client = open_client(site, follow_redirects=False)
     form = {"name": "root", "password": password, "next": "//evil.example"}
     assert client.post("/sign-in", data=form).status_code == 409
     answer = client.post("/sign-in", data=form | {"new_password": "correct horse battery"})
@@ -66,7 +66,7 @@ def test_a_one_time_password_is_changed_before_it_lets_anybody_in(site):
 
 
 def test_the_sixth_wrong_password_is_not_looked_at(site):
-    client = a_client(site)
+    client = open_client(site)
     form = {"name": "nobody", "password": "guess"}
     found = [client.post("/sign-in", data=form).status_code for _ in range(6)]
     assert found == [401] * 5 + [429]
@@ -77,7 +77,7 @@ ANYWHERE = Limit(f"unknown {name_key('')}\n{name_key('nobody')}\nanywhere", ATTE
 
 
 def test_whoever_says_himself_where_he_is_does_not_guess_without_end(site):
-    client = a_client(site)
+    client = open_client(site)
     form = {"name": "nobody", "password": "guess"}
     with site.unit() as unit:
         for number in range(ATTEMPTS_FROM_ANYWHERE):
@@ -90,7 +90,7 @@ def test_whoever_says_himself_where_he_is_does_not_guess_without_end(site):
 
 def test_each_wrong_password_counts_for_the_name_wherever_it_comes_from(site):
     for host in ("192.0.2.1", "192.0.2.2"):
-        client = a_client(site, client=(host, 4711))
+        client = open_client(site, client=(host, 4711))
         for _ in range(5):
             client.post("/sign-in", data={"name": "nobody", "password": "guess"})
     with site.reading() as unit:
@@ -103,7 +103,7 @@ def test_a_right_password_is_no_failure_of_its_name(site):
     with site.unit() as unit:
         _, password = create_administrator(unit, "root")
     form = {"name": "root", "password": password, "new_password": "correct horse battery"}
-    client = a_client(site, follow_redirects=False)
+    client = open_client(site, follow_redirects=False)
     assert client.post("/sign-in", data=form).status_code == 303
     with site.reading() as unit:
         assert unit.connection.execute(select(sign_in_failure)).all() == []
@@ -118,7 +118,7 @@ def test_the_head_of_an_answer_may_be_asked_for_alone(client, path):
 
 
 def test_a_refusal_names_the_permission_that_is_missing(site):
-    viewer = a_client(site, somebody(site, an_organisation(site), "vic", "viewer"))
+    viewer = open_client(site, add_account(site, add_organisation(site), "vic", "viewer"))
     answer = viewer.get(f"{PREFIX}/accounts")
     assert answer.status_code == 403
     assert answer.json()["detail"].endswith("it needs the permission 'admin'")
@@ -137,15 +137,15 @@ def test_an_administrator_and_an_organisation_have_names(site, name, organisatio
 
 
 def test_the_last_administrator_stays(site):
-    who = somebody(site, an_organisation(site), "Ada")
-    client = a_client(site, who)
+    who = add_account(site, add_organisation(site), "Ada")
+    client = open_client(site, who)
     for changed in ({"role": "viewer"}, {"is_disabled": True}):
         path = f"{PREFIX}/accounts/{who.account_id}"
         assert client.patch(path, json=changed).status_code == 409
 
 
 def test_an_error_of_the_service_says_nothing_and_is_bound_too(site):
-    client = a_client(site, raise_server_exceptions=False)
+    client = open_client(site, raise_server_exceptions=False)
 
     def broken():
         raise RuntimeError("CANARY")

@@ -3,8 +3,8 @@
 import pytest
 from sqlalchemy import event, insert, update
 
-from tests.service import sites
-from tests.service.jobs import work_to_do as make
+from tests.kit.service import sites
+from tests.kit.service import work_to_do as make
 from treewarden.service.app import PREFIX
 from treewarden.service.cases.releases import add_comment, open_release
 from treewarden.service.database.tables import audit, report
@@ -16,8 +16,8 @@ LISTS = ("/models", "/audits", "/releases")
 
 @pytest.mark.parametrize("path", [*LISTS, "/", *(PREFIX + each for each in LISTS)])
 def test_a_list_asks_as_often_for_five_things_as_for_one(site, path):
-    ann = sites.somebody(site, sites.an_organisation(site), "ann")
-    client = sites.a_client(site, ann)
+    ann = sites.add_account(site, sites.add_organisation(site), "ann")
+    client = sites.open_client(site, ann)
     a_release(site, ann)
     short = statements(site, client, path)
     for _ in range(4):
@@ -26,12 +26,12 @@ def test_a_list_asks_as_often_for_five_things_as_for_one(site, path):
 
 
 def test_each_model_is_listed_with_its_own_file_and_its_newest_audit(site):
-    ann = sites.somebody(site, sites.an_organisation(site), "ann")
+    ann = sites.add_account(site, sites.add_organisation(site), "ann")
     for number in range(3):
-        version = make.a_version(site, ann, name=f"file-{number}.pmml")
+        version = make.add_version(site, ann, name=f"file-{number}.pmml")
         for verdict in ("PASS", "FAIL")[: number + 1]:
-            done(site, make.an_audit(site, ann, version, None), verdict)
-    client = sites.a_client(site, ann)
+            done(site, make.queue_audit(site, ann, version, None), verdict)
+    client = sites.open_client(site, ann)
     listed = client.get(f"{PREFIX}/models").json()["items"]
     names = [(each["versions"], each["latest"]["file_name"]) for each in listed]
     assert names == [(1, "file-2.pmml"), (1, "file-1.pmml"), (1, "file-0.pmml")]
@@ -40,9 +40,9 @@ def test_each_model_is_listed_with_its_own_file_and_its_newest_audit(site):
 
 
 def test_what_belongs_to_one_of_a_list_stays_with_it(site):
-    ann = sites.somebody(site, sites.an_organisation(site), "ann")
+    ann = sites.add_account(site, sites.add_organisation(site), "ann")
     made = [a_release(site, ann, remark) for remark in ("first", "second")]
-    client = sites.a_client(site, ann)
+    client = sites.open_client(site, ann)
     releases = client.get(f"{PREFIX}/releases").json()["items"]
     remarks = [[each["text"] for each in said["comments"]] for said in releases]
     assert remarks == [["second"], ["first"]]
@@ -69,9 +69,9 @@ def statements(site, client, path):
 
 def a_release(site, who, remark="looked at"):
     """Make a model, an audit that passed, its reports, and a release with a remark; return the ids of the last two."""
-    made = make.an_audit(site, who, make.a_version(site, who), None)
+    made = make.queue_audit(site, who, make.add_version(site, who), None)
     done(site, made, "PASS")
-    blob_id, _ = make.put(site, who, "report", b"report")
+    blob_id, _ = make.put_blob(site, who, "report", b"report")
     with site.unit() as unit:
         for form in ("json", "html"):
             values = {"id": new_id(), "organisation_id": who.organisation_id, "audit_id": made}

@@ -3,20 +3,20 @@ from datetime import datetime, timedelta
 import pytest
 from sqlalchemy import select, update
 
-from tests.service import sites
+from tests.kit.service import sites
 from treewarden.service.database.tables import token
 
 
 def test_a_token_says_who_asks(site):
-    ann = sites.somebody(site, sites.an_organisation(site), "ann", "reviewer")
-    answer = sites.a_client(site, ann).get("/api/v1/me")
+    ann = sites.add_account(site, sites.add_organisation(site), "ann", "reviewer")
+    answer = sites.open_client(site, ann).get("/api/v1/me")
     assert answer.status_code == 200
     assert answer.json()["name"] == "ann"
     assert answer.json()["permissions"] == ["gate", "internal", "read", "review"]
 
 
 def test_the_use_of_a_token_is_noted_once_a_minute(site):
-    client = sites.a_client(site, sites.somebody(site, sites.an_organisation(site), "ann"))
+    client = sites.open_client(site, sites.add_account(site, sites.add_organisation(site), "ann"))
     for _ in range(2):
         client.get("/api/v1/me")
     noted = used_at(site)
@@ -32,7 +32,7 @@ def test_the_use_of_a_token_is_noted_once_a_minute(site):
 
 @pytest.mark.parametrize("days", [1, 3660, None])
 def test_a_token_made_with_a_token_ends_no_later(site, days):
-    client = sites.a_client(site, sites.somebody(site, sites.an_organisation(site), "ann"))
+    client = sites.open_client(site, sites.add_account(site, sites.add_organisation(site), "ann"))
     with site.unit() as unit:
         ends = unit.now + timedelta(days=7)
         unit.connection.execute(update(token).values(expires_at=ends))

@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import func, insert, select
 
-from tests.service.pages.seeds import DIGEST, seeded
-from tests.service.sites import a_client, an_organisation, opened, somebody
+from tests.kit.service.seeds import DIGEST, seeded
+from tests.kit.service.sites import add_account, add_organisation, make_site, open_client
 from treewarden.service.app import PREFIX
 from treewarden.service.database import tables
 from treewarden.service.ids import new_id
@@ -48,11 +48,11 @@ OF_NOBODY = ("/blobs/",)
 
 @pytest.fixture(scope="module")
 def there(tmp_path_factory):
-    with opened("sqlite", tmp_path_factory.mktemp("site")) as site:
+    with make_site("sqlite", tmp_path_factory.mktemp("site")) as site:
         seeds = seeded(site)
-        eve = somebody(site, an_organisation(site, "Elsewhere"), "eve")
+        eve = add_account(site, add_organisation(site, "Elsewhere"), "eve")
         ids = ids_of(site, seeds)
-        yield site, a_client(site, seeds.olga), a_client(site, eve), ids
+        yield site, open_client(site, seeds.olga), open_client(site, eve), ids
 
 
 def ids_of(site, seeds):

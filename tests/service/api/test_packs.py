@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.service import sites
+from tests.kit.service import sites
 from treewarden.policies.pack import load_pack, read_pack
 from treewarden.service.app import PREFIX
 
@@ -11,8 +11,8 @@ OWN = 'name = "{name}"\nversion = "{n}"\ntitle = "As health"\nextends = "{base}"
 
 @pytest.fixture
 def client(site):
-    ann = sites.somebody(site, sites.an_organisation(site), "ann", "policy_owner")
-    return sites.a_client(site, ann, follow_redirects=False)
+    ann = sites.add_account(site, sites.add_organisation(site), "ann", "policy_owner")
+    return sites.open_client(site, ann, follow_redirects=False)
 
 
 def test_a_version_is_given_out_as_the_file_that_it_is(client):

@@ -5,12 +5,11 @@ import hashlib
 import pytest
 from sqlalchemy import select, update
 
-from tests.service import sites
-from tests.service.jobs import work_to_do as make
+from tests.kit.service import sites
+from tests.kit.service import work_to_do as make
 from tests.treewarden.conftest import written as written_files
 from treewarden.service.cases.sweeping import sweep
 from treewarden.service.database.tables import blob, data_table, proposal
-from treewarden.service.jobs.supervising import forking
 
 API = "/api/v1"
 BUDGET = 60
@@ -18,13 +17,8 @@ BUDGET = 60
 
 
 @pytest.fixture
-def home(site):
-    return sites.an_organisation(site)
-
-
-@pytest.fixture
 def client(site, home):
-    return sites.a_client(site, sites.somebody(site, home, "ann", "submitter"))
+    return sites.open_client(site, sites.add_account(site, home, "ann", "submitter"))
 
 
 @pytest.fixture
@@ -35,14 +29,8 @@ def flu(tmp_path):
     return files.model.read_bytes(), files.table.read_bytes()
 
 
-def upload(client, data, kind):
-    digest = hashlib.sha256(data).hexdigest()
-    assert client.put(f"{API}/blobs/{digest}?kind={kind}", content=data).status_code in (200, 201)
-    return digest
-
-
 def a_table(client, data):
-    body = {"digest": upload(client, data, "table"), "file_name": "people.csv"}
+    body = {"digest": sites.upload_file(client, data, "table"), "file_name": "people.csv"}
     return client.post(f"{API}/tables", json=body).json()["id"]
 
 
@@ -50,7 +38,7 @@ def failed(site, client, flu, **more):
     """Return an audit that failed, as it is shown; its table is there only where ``keeps_table`` says so."""
     model, table = flu
     made = client.post(f"{API}/models", json={"name": "flu"}).json()
-    body = {"digest": upload(client, model, "model"), "file_name": "flu.pmml"}
+    body = {"digest": sites.upload_file(client, model, "model"), "file_name": "flu.pmml"}
     version = client.post(f"{API}/models/{made['id']}/versions", json=body).json()
     body = {
         "model_version_id": version["id"],
@@ -60,16 +48,10 @@ def failed(site, client, flu, **more):
         **more,
     }
     asked = client.post(f"{API}/audits", json=body).json()
-    all_done(site)
+    make.do_all(site)
     done = client.get(f"{API}/audits/{asked['id']}").json()
     assert (done["state"], done["verdict"]) == ("done", "FAIL")
     return done
-
-
-def all_done(site):
-    context = forking()
-    while make.do_next(site, context):
-        pass
 
 
 def start(client, audit, **more):
@@ -86,7 +68,7 @@ def test_from_a_failure_to_a_version_that_passes(site, client, flu):
     assert (asked["options"], asked["purpose"]) == (audit["options"], "the register")
     assert start(client, audit).json()["detail"].startswith("audit: is being repaired already")
 
-    all_done(site)
+    make.do_all(site)
     found = client.get(f"{API}/audits/{asked['id']}/proposals").json()
     best = found["items"][0]
     assert (best["verdict"], best["is_recommended"]) == ("PASS", True)
@@ -106,10 +88,10 @@ def test_from_a_failure_to_a_version_that_passes(site, client, flu):
     again = client.post(f"{API}/audits/{asked['id']}/proposals/1/version", json={})
     assert again.status_code == 409
 
-    all_done(site)
+    make.do_all(site)
     done = client.get(f"{API}/audits/{taken.json()['audit']['id']}").json()
     assert (done["model_version_id"], done["verdict"]) == (version["id"], "PASS")
-    assert make.row(site, data_table, audit["table_id"]).state == "erased"
+    assert make.read_row(site, data_table, audit["table_id"]).state == "erased"
     assert client.get(f"{API}/audits/{asked['id']}").json()["repaired_version_id"] == version["id"]
     assert start(client, done).json()["detail"].startswith("audit: passes already")
 
@@ -125,7 +107,7 @@ def test_the_same_table_comes_again_where_it_is_erased_and_no_other(site, client
     other = a_table(client, flu[1] + b"30,m,yes\n")
     assert start(client, audit, table_id=other).json()["detail"].startswith("table: is not the")
     assert start(client, audit, table_id=a_table(client, flu[1])).status_code == 202
-    all_done(site)
+    make.do_all(site)
     (repair,) = client.get(f"{API}/audits/{audit['id']}/repairs").json()["items"]
     assert (repair["state"], repair["verdict"]) == ("done", "PASS")
     taken = client.post(f"{API}/audits/{repair['id']}/proposals/1/version", json={}).json()
@@ -137,7 +119,7 @@ def test_a_cancelled_repair_leaves_the_table_for_another_one(site, client, flu):
     audit = failed(site, client, flu, keeps_table=True)
     asked = start(client, audit).json()
     assert client.post(f"{API}/audits/{asked['id']}/cancel").json()["state"] == "cancelled"
-    assert make.row(site, data_table, audit["table_id"]).state == "ready"
+    assert make.read_row(site, data_table, audit["table_id"]).state == "ready"
     assert start(client, audit).status_code == 202
 
 
@@ -147,14 +129,17 @@ def test_a_cancelled_repair_leaves_the_table_for_another_one(site, client, flu):
 )
 def test_what_cannot_be_repaired_is_refused_with_what_to_do(site, client, has_table, pack, said):
     made = client.post(f"{API}/models", json={"name": "illness"}).json()
-    body = {"digest": upload(client, make.a_tree(), "model"), "file_name": "illness.pmml"}
+    body = {
+        "digest": sites.upload_file(client, make.write_tree(), "model"),
+        "file_name": "illness.pmml",
+    }
     version = client.post(f"{API}/models/{made['id']}/versions", json=body).json()
-    table = a_table(client, make.a_table()) if has_table else None
+    table = a_table(client, make.write_table()) if has_table else None
     body = {"model_version_id": version["id"], "table_id": table, "pack": pack}
     body["options"] = {"sensitive": "illness", "worlds_budget": 1} if has_table else {}
     audit = client.post(f"{API}/audits", json=body).json()
     assert "has no verdict" in start(client, audit).json()["detail"]
-    all_done(site)
+    make.do_all(site)
     refused = start(client, audit)
     assert refused.status_code == 409
     assert said in refused.json()["detail"]
@@ -164,8 +149,8 @@ def test_what_cannot_be_repaired_is_refused_with_what_to_do(site, client, has_ta
 def test_a_viewer_sees_that_it_passes_and_neither_cost_nor_file(site, home, client, flu):
     audit = failed(site, client, flu, keeps_table=True)
     repair = start(client, audit).json()
-    all_done(site)
-    viewer = sites.a_client(site, sites.somebody(site, home, "vera", "viewer"))
+    make.do_all(site)
+    viewer = sites.open_client(site, sites.add_account(site, home, "vera", "viewer"))
     told = viewer.get(f"{API}/audits/{repair['id']}/proposals").json()
     best = told["items"][0]
     assert (best["verdict"], best["cost"], best["title"], best["problem"]) == ("PASS", {}, "", "")
@@ -179,7 +164,7 @@ def test_a_viewer_sees_that_it_passes_and_neither_cost_nor_file(site, home, clie
 def test_the_file_of_a_proposal_goes_with_its_time_unless_it_was_taken(site, client, flu):
     audit = failed(site, client, flu, keeps_table=True)
     repair = start(client, audit).json()
-    all_done(site)
+    make.do_all(site)
     with site.unit() as unit:
         kept = unit.connection.execute(
             select(proposal.c.blob_id).where(proposal.c.blob_id.is_not(None))

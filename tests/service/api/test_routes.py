@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.service.sites import a_client, an_organisation, opened, somebody
+from tests.kit.service.sites import add_account, add_organisation, make_site, open_client
 from treewarden.service.app import PREFIX
 from treewarden.service.ids import new_id
 from treewarden.service.people.permissions import ALLOWED, Permission, Role
@@ -28,18 +28,18 @@ def filled(path):
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory):
-    with opened("sqlite", tmp_path_factory.mktemp("site")) as found:
+    with make_site("sqlite", tmp_path_factory.mktemp("site")) as found:
         yield found
 
 
 def test_every_route_says_what_it_needs(quick):
     known = {*Permission, "open"}
-    without = [each for each in routes(a_client(quick)) if each[2] not in known]
+    without = [each for each in routes(open_client(quick)) if each[2] not in known]
     assert without == []
 
 
 def test_nobody_gets_anywhere_without_a_token(quick):
-    client = a_client(quick, raise_server_exceptions=False)
+    client = open_client(quick, raise_server_exceptions=False)
     for method, path, permission in routes(client):
         if permission != "open":
             answer = client.request(method, filled(path))
@@ -49,9 +49,9 @@ def test_nobody_gets_anywhere_without_a_token(quick):
 
 @pytest.mark.parametrize("role", Role)
 def test_a_role_gets_where_it_may_and_nowhere_else(quick, role):
-    home = an_organisation(quick, f"home of {role}")
-    client = a_client(
-        quick, somebody(quick, home, f"a {role}", role), raise_server_exceptions=False
+    home = add_organisation(quick, f"home of {role}")
+    client = open_client(
+        quick, add_account(quick, home, f"a {role}", role), raise_server_exceptions=False
     )
     for method, path, permission in routes(client):
         if permission == "open":

@@ -3,19 +3,14 @@ import json
 
 import pytest
 
-from tests.service import refusing, sites
+from tests.kit.service import refusing, sites
 
 DATA = b"age,sick\n41,canary-7f3\n"
 DIGEST = hashlib.sha256(DATA).hexdigest()
 
 
-@pytest.fixture
-def ann(site):
-    return sites.somebody(site, sites.an_organisation(site), "ann", "submitter")
-
-
 def test_a_table_is_taken_listed_and_erased(site, ann):
-    client = refusing.a_client(site, ann)
+    client = refusing.open_client(site, ann)
     assert client.put(f"/api/v1/blobs/{DIGEST}?kind=table", content=DATA).status_code == 201
     answer = client.post("/api/v1/tables", json={"digest": DIGEST, "file_name": "people.csv"})
     assert answer.status_code == 202
@@ -30,7 +25,7 @@ def test_a_table_is_taken_listed_and_erased(site, ann):
 
 
 def test_a_model_is_no_table(site, ann):
-    client = refusing.a_client(site, ann)
+    client = refusing.open_client(site, ann)
     client.put(f"/api/v1/blobs/{DIGEST}?kind=model", content=DATA)
     assert client.post("/api/v1/tables", json={"digest": DIGEST}).status_code == 404
 
@@ -39,7 +34,7 @@ def test_a_model_is_no_table(site, ann):
     "path", ["/etc/passwd", "file:///etc/passwd", "../x", "http://169.254.169.254/", "\ud800"]
 )
 def test_a_path_that_is_not_allowed_is_refused(site, ann, path):
-    client = refusing.a_client(site, ann)
+    client = refusing.open_client(site, ann)
     headers = {"Content-Type": "application/json"}
     answer = client.post("/api/v1/tables", content=json.dumps({"path": path}), headers=headers)
     assert answer.status_code == 422
@@ -47,10 +42,12 @@ def test_a_path_that_is_not_allowed_is_refused(site, ann, path):
 
 
 def test_tables_of_others_are_unknown(site, ann):
-    client = refusing.a_client(site, ann)
+    client = refusing.open_client(site, ann)
     client.put(f"/api/v1/blobs/{DIGEST}?kind=table", content=DATA)
     place = client.post("/api/v1/tables", json={"digest": DIGEST}).headers["location"]
-    eve = refusing.a_client(site, sites.somebody(site, sites.an_organisation(site, "Other"), "eve"))
+    eve = refusing.open_client(
+        site, sites.add_account(site, sites.add_organisation(site, "Other"), "eve")
+    )
     assert eve.get(place).status_code == eve.delete(place).status_code == 404
     assert eve.get("/api/v1/tables").json()["items"] == []
     assert client.get(place).json()["state"] == "reading"

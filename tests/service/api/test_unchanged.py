@@ -2,13 +2,13 @@
 
 import pytest
 
-from tests.service.sites import a_client, an_organisation, somebody
+from tests.kit.service.sites import add_account, add_organisation, open_client
 from treewarden.service.app import PREFIX
 
 
 @pytest.fixture
 def client(site):
-    return a_client(site, somebody(site, an_organisation(site), "Ada"))
+    return open_client(site, add_account(site, add_organisation(site), "Ada"))
 
 
 def test_what_did_not_change_is_left_out(client):

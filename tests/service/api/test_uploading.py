@@ -4,7 +4,6 @@ import pytest
 from fastapi import FastAPI, Request
 from fastapi.testclient import TestClient
 
-from tests.service import sites
 from treewarden.service.api._uploading import receive_form
 from treewarden.service.errors import ServiceError
 from treewarden.service.site import Site
@@ -22,11 +21,6 @@ def part(name, value=b"", file_name=None, more=""):
 
 END = b"--boundary9--\r\n"
 WHOLE = part("name", "loan ü".encode()) + part("table_file", DATA, "C:\\data\\people.csv") + END
-
-
-@pytest.fixture
-def ann(site):
-    return sites.somebody(site, sites.an_organisation(site), "ann", "submitter")
 
 
 def form_of(site, who):

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import insert, select, update
 
-from tests.service import sites
-from tests.service.attacks.accounts import HERE, browser, owner, sign_in
+from tests.kit.service import sites
+from tests.kit.service.accounts import HERE, browser, owner, sign_in
 from treewarden.service.app import PREFIX
 from treewarden.service.database.tables import account, organisation, session
 from treewarden.service.people.passwords import random_hash_of
@@ -18,8 +18,8 @@ ONE_TIME = "one time of 120 bits"
 @pytest.fixture
 def there(site):
     """An administrator, and bob with a token and a session."""
-    home = sites.an_organisation(site)
-    ann, bob = (sites.somebody(site, home, name) for name in ("ann", "bob"))
+    home = sites.add_organisation(site)
+    ann, bob = (sites.add_account(site, home, name) for name in ("ann", "bob"))
     with site.unit() as unit:
         values = {"password_hash": random_hash_of(ONE_TIME), "password_is_temporary": True}
         unit.connection.execute(
@@ -28,7 +28,7 @@ def there(site):
     bobs = browser(site)
     answer = sign_in(bobs, "bob", ONE_TIME, new_password="correct horse battery")
     assert answer.status_code == 303
-    return sites.a_client(site, ann), sites.a_client(site, bob), bobs, bob.account_id
+    return sites.open_client(site, ann), sites.open_client(site, bob), bobs, bob.account_id
 
 
 def statuses(*clients):
@@ -62,7 +62,7 @@ def test_somebody_sees_and_ends_his_own_but_for_what_asks(there):
 
 def test_one_session_is_ended_and_nobody_elses(site, there):
     ann, token, bobs, _ = there
-    vic = sites.a_client(site, sites.somebody(site, _home(site), "vic", "viewer"))
+    vic = sites.open_client(site, sites.add_account(site, _home(site), "vic", "viewer"))
     (found,) = _own(bobs)
     path = f"{PREFIX}/sessions/{found['id']}"
     assert vic.get(f"{PREFIX}/sessions").json()["items"] == []
@@ -87,7 +87,7 @@ def test_the_pages_list_and_end_the_same(there):
 
 
 def test_a_session_that_nobody_uses_is_over(tmp_path):
-    with sites.opened("sqlite", tmp_path, session_idle_minutes=30) as site:
+    with sites.make_site("sqlite", tmp_path, session_idle_minutes=30) as site:
         client = owner(site)
         assert statuses(client) == [200]
         _seen(site, timedelta(minutes=29))
@@ -98,7 +98,7 @@ def test_a_session_that_nobody_uses_is_over(tmp_path):
 
 
 def test_a_session_of_before_that_was_never_seen_counts_from_its_beginning(site):
-    who = sites.somebody(site, sites.an_organisation(site), "ann")
+    who = sites.add_account(site, sites.add_organisation(site), "ann")
     client = browser(site)
     answers = []
     for minutes, secret in ((59, "a"), (61, "b")):

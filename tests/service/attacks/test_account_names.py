@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.service import sites
-from tests.service.attacks.accounts import OWN, browser, one_time_password, owner, sign_in
+from tests.kit.service import sites
+from tests.kit.service.accounts import OWN, browser, one_time_password, owner, sign_in
 from treewarden.service.account_names import has_mixed_word, look_key, name_key
 from treewarden.service.app import PREFIX
 
@@ -14,12 +14,12 @@ def made(client, name):
 
 @pytest.fixture
 def client(site):
-    return sites.a_client(site, sites.somebody(site, sites.an_organisation(site), "ann"))
+    return sites.open_client(site, sites.add_account(site, sites.add_organisation(site), "ann"))
 
 
 def test_a_name_of_another_organisation_is_free(site, client):
-    elsewhere = sites.an_organisation(site, "Elsewhere")
-    sites.somebody(site, elsewhere, "bob")
+    elsewhere = sites.add_organisation(site, "Elsewhere")
+    sites.add_account(site, elsewhere, "bob")
     assert made(client, "bob") == 201
     assert made(client, "bob") == 409
 

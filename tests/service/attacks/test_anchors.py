@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 from sqlalchemy import delete, insert, select, text, update
 
-from tests.service import sites
+from tests.kit.service import sites
 from treewarden.cli import cli
 from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.service.cases.anchoring import anchor, anchor_problems, read_anchors
@@ -26,13 +26,15 @@ TRIGGERS = {
 
 @pytest.fixture(params=sites.KINDS)
 def site(request, tmp_path):
-    with sites.opened(request.param, tmp_path / "data", anchor_file=tmp_path / "anchors") as found:
+    with sites.make_site(
+        request.param, tmp_path / "data", anchor_file=tmp_path / "anchors"
+    ) as found:
         yield found
 
 
 @pytest.fixture
 def ann(site):
-    who = sites.somebody(site, sites.an_organisation(site), "ann")
+    who = sites.add_account(site, sites.add_organisation(site), "ann")
     write(site, who, 3)
     return who
 

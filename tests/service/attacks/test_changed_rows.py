@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import pytest
 from sqlalchemy import func, insert, select, text, update
 
-from tests.service import sites
-from tests.service.jobs import work_to_do as make
+from tests.kit.service import sites
+from tests.kit.service import work_to_do as make
 from treewarden.service.app import PREFIX
 from treewarden.service.cases import releases
 from treewarden.service.cases.gating import gate_answer
@@ -69,7 +69,7 @@ class Case:
 
 def judged(site, who, version, verdict, waivers=()):
     """Have a version audited as a worker does it, with an entry, findings, a report and a row of the log."""
-    made = make.an_audit(site, who, version, None)
+    made = make.queue_audit(site, who, version, None)
     with site.unit() as unit:
         unit.connection.execute(
             update(audit).where(audit.c.id == made).values(waivers=list(waivers))
@@ -84,11 +84,11 @@ def judged(site, who, version, verdict, waivers=()):
 
 
 def opened(site, verdict):
-    organisation = sites.an_organisation(site)
-    ann = sites.somebody(site, organisation, "ann", "submitter")
-    bob = sites.somebody(site, organisation, "bob", "reviewer")
+    organisation = sites.add_organisation(site)
+    ann = sites.add_account(site, organisation, "ann", "submitter")
+    bob = sites.add_account(site, organisation, "bob", "reviewer")
     waived = a_waiver(site, ann, bob)
-    version = make.a_version(site, ann)
+    version = make.add_version(site, ann)
     made = judged(site, ann, version, verdict, [waived])
     with site.unit() as unit:
         asked = releases.open_release(unit, ann, NewRelease(audit_id=made, title="Loans")).id
@@ -156,7 +156,9 @@ def with_its_verdict(site, case):
 
 def with_its_entry_too(site, case):
     with_its_verdict(site, case)
-    entry = json.dumps(make.row(site, audit, case.audit).entry | {"outcome": "PASS", "results": []})
+    entry = json.dumps(
+        make.read_row(site, audit, case.audit).entry | {"outcome": "PASS", "results": []}
+    )
     write(site, "UPDATE audit SET entry = :entry WHERE id = :audit", audit=case.audit, entry=entry)
 
 
@@ -191,7 +193,7 @@ def with_the_whole_log_too(site, case):
 
 def with_the_report_of_another_too(site, case):
     with_its_findings_too(site, case)
-    other = judged(site, case.ann, make.a_version(site, case.ann), "PASS")
+    other = judged(site, case.ann, make.add_version(site, case.ann), "PASS")
     blob = "(SELECT blob_id FROM report WHERE audit_id = :other)"
     statement = f"UPDATE report SET blob_id = {blob} WHERE audit_id = :audit"
     write(site, statement, audit=case.audit, other=other)
@@ -254,7 +256,7 @@ STATEMENTS = {
 
 
 def case_values(site, case):
-    cleo = sites.somebody(site, case.ann.organisation_id, "cleo", "reviewer").account_id
+    cleo = sites.add_account(site, case.ann.organisation_id, "cleo", "reviewer").account_id
     values = {"digest": "f" * 64, "cleo": cleo, "version": case.version, "audit": case.audit}
     return values | {"release": case.release, "waiver": case.waiver}
 
@@ -278,7 +280,7 @@ def test_a_decision_that_was_changed_is_no_approval(site):
 
 def test_a_decision_that_was_written_past_the_service_is_no_approval(site):
     case = opened(site, "PASS")
-    row = make.row(site, release, case.release)
+    row = make.read_row(site, release, case.release)
     with site.unit() as unit:
         values = {"release_id": row.id, "uploader_id": row.uploader_id, "opened_by": row.opened_by}
         values |= {"reviewer_id": case.bob.account_id, "decision": "approve", "at": unit.now}
@@ -290,7 +292,7 @@ def test_a_decision_that_was_written_past_the_service_is_no_approval(site):
 
 
 def test_an_older_state_with_its_own_seal_is_not_the_one_that_the_log_tells_of(site, approved):
-    before = make.row(site, release, approved.release)
+    before = make.read_row(site, release, approved.release)
     with site.unit() as unit:
         releases.withdraw(unit, approved.ann, approved.release)
     assert answered(site, approved).exit_code == 1
@@ -303,7 +305,7 @@ def test_an_older_state_with_its_own_seal_is_not_the_one_that_the_log_tells_of(s
 
 
 def test_a_log_whose_end_was_cut_off_lets_nothing_pass(site, approved):
-    before = make.row(site, release, approved.release)
+    before = make.read_row(site, release, approved.release)
     with site.unit() as unit:
         releases.withdraw(unit, approved.ann, approved.release)
     without_triggers(site)
@@ -328,7 +330,7 @@ def test_a_waiver_that_was_revoked_stays_revoked(site, approved):
 
 
 def test_a_waiver_that_was_written_past_the_service_accepts_nothing(site, approved):
-    row = make.row(site, waiver, approved.waiver)
+    row = make.read_row(site, waiver, approved.waiver)
     with site.unit() as unit:
         values = {**row._mapping, "id": new_id(), "leaf": "3" * 24}
         unit.connection.execute(insert(waiver).values(**values))
@@ -351,8 +353,8 @@ def test_a_wish_that_was_changed_is_not_approved(site, approved):
 
 
 def test_a_contradiction_is_told_once_however_often_a_pipeline_asks(site, failed):
-    olga = sites.somebody(site, failed.ann.organisation_id, "olga")
-    client = sites.a_client(site, olga)
+    olga = sites.add_account(site, failed.ann.organisation_id, "olga")
+    client = sites.open_client(site, olga)
     a_webhook(site, olga, [Event.CONTRADICTION_FOUND])
     with_its_verdict(site, failed)
     for _ in range(3):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.service import sites
-from tests.service.attacks.accounts import OWN, one_time_password
+from tests.kit.service import sites
+from tests.kit.service.accounts import OWN, one_time_password
 from treewarden.service.app import PREFIX
 
 ADDRESS = "https://audits.example.org"
@@ -11,12 +11,12 @@ ADDRESS = "https://audits.example.org"
 
 @pytest.fixture
 def secure(tmp_path):
-    with sites.opened("sqlite", tmp_path, base_url=ADDRESS) as found:
+    with sites.make_site("sqlite", tmp_path, base_url=ADDRESS) as found:
         yield found
 
 
 def signed_in(site):
-    client = sites.a_client(site, base_url=ADDRESS, follow_redirects=False)
+    client = sites.open_client(site, base_url=ADDRESS, follow_redirects=False)
     form = {"name": "root", "password": one_time_password(site), "new_password": OWN}
     return client, client.post("/sign-in", data=form)
 
@@ -34,14 +34,14 @@ def test_each_cookie_is_bound_to_the_host(secure):
 
 def test_a_cookie_that_a_neighbour_could_have_set_is_not_taken(secure):
     client, _ = signed_in(secure)
-    other = sites.a_client(secure, base_url=ADDRESS, follow_redirects=False)
+    other = sites.open_client(secure, base_url=ADDRESS, follow_redirects=False)
     other.cookies.set("treewarden_session", client.cookies["__Host-treewarden_session"])
     assert other.get(f"{PREFIX}/me").status_code == 401
 
 
 def test_without_https_the_names_are_plain(tmp_path):
-    with sites.opened("sqlite", tmp_path) as site:
-        client = sites.a_client(site, follow_redirects=False)
+    with sites.make_site("sqlite", tmp_path) as site:
+        client = sites.open_client(site, follow_redirects=False)
         form = {"name": "root", "password": one_time_password(site), "new_password": OWN}
         cookies = client.post("/sign-in", data=form).headers.get_list("set-cookie")
     assert all(each.startswith("treewarden_") and "Secure" not in each for each in cookies)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.service.attacks.accounts import HERE, OWN, browser, one_time_password, owner, sign_in
+from tests.kit.service.accounts import HERE, OWN, browser, one_time_password, owner, sign_in
 from treewarden.service.errors import InvalidError
 from treewarden.service.people.passwords import check_new
 

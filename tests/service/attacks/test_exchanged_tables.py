@@ -4,10 +4,9 @@ import hashlib
 
 import pytest
 
-from tests.service import sites
-from tests.service.jobs import work_to_do as make
+from tests.kit.service import sites
+from tests.kit.service import work_to_do as make
 from treewarden.service.database.tables import audit
-from treewarden.service.jobs.supervising import forking
 
 API = "/api/v1"
 PURE, OTHERS = {"north": (120, 0), "south": (70, 50)}, {"north": (60, 60), "south": (70, 50)}
@@ -22,24 +21,18 @@ def folder(tmp_path):
 
 @pytest.fixture(params=sites.KINDS)
 def site(request, tmp_path, folder):
-    with sites.opened(request.param, tmp_path / "data", table_roots=(str(folder),)) as found:
+    with sites.make_site(request.param, tmp_path / "data", table_roots=(str(folder),)) as found:
         yield found
 
 
 @pytest.fixture
 def client(site):
-    home = sites.an_organisation(site)
-    return sites.a_client(site, sites.somebody(site, home, "ann", "submitter"))
-
-
-def all_done(site):
-    context = forking()
-    while make.do_next(site, context):
-        pass
+    home = sites.add_organisation(site)
+    return sites.open_client(site, sites.add_account(site, home, "ann", "submitter"))
 
 
 def a_version(client):
-    data = make.a_tree(PURE)
+    data = make.write_tree(PURE)
     digest = hashlib.sha256(data).hexdigest()
     client.put(f"{API}/blobs/{digest}?kind=model", content=data)
     model = client.post(f"{API}/models", json={"name": "illness"}).json()["id"]
@@ -49,7 +42,7 @@ def a_version(client):
 
 def test_a_file_that_was_exchanged_under_its_name_repairs_nothing(site, client, folder):
     path = folder / "people.csv"
-    path.write_bytes(make.a_table(leaves=PURE))
+    path.write_bytes(make.write_table(leaves=PURE))
     table = client.post(f"{API}/tables", json={"path": str(path)}).json()["id"]
     body = {
         "model_version_id": a_version(client),
@@ -57,14 +50,14 @@ def test_a_file_that_was_exchanged_under_its_name_repairs_nothing(site, client, 
         "options": {"sensitive": "illness", "worlds_budget": 1},
     }
     asked = client.post(f"{API}/audits", json=body).json()["id"]
-    all_done(site)
-    assert make.row(site, audit, asked).verdict == "FAIL"
+    make.do_all(site)
+    assert make.read_row(site, audit, asked).verdict == "FAIL"
 
-    path.write_bytes(make.a_table(leaves=OTHERS))
+    path.write_bytes(make.write_table(leaves=OTHERS))
     again = client.post(f"{API}/tables", json={"path": str(path)}).json()["id"]
     repair = client.post(f"{API}/audits/{asked}/repairs", json={"table_id": again})
     assert repair.status_code == 202  # what the file holds is known once it was read
-    all_done(site)
+    make.do_all(site)
     ended = client.get(f"{API}/audits/{repair.json()['id']}").json()
     assert (ended["state"], ended["verdict"]) == ("error", None)
     assert "is not the table that the audit was made with" in ended["problem"]

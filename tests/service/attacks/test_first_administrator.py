@@ -9,8 +9,8 @@ import sys
 import pytest
 from sqlalchemy import select
 
-from tests.service import sites
-from tests.service.serving import SECONDS
+from tests.kit.service import sites
+from tests.kit.service.serving import SECONDS
 from treewarden.service.database.tables import account, token
 
 pytestmark = pytest.mark.processes
@@ -33,7 +33,7 @@ def made(site):
 
 
 def test_a_folder_in_use_gets_no_administrator(tmp_path):
-    with sites.opened("sqlite", tmp_path) as site, (tmp_path / "serve.lock").open("a") as lock:
+    with sites.make_site("sqlite", tmp_path) as site, (tmp_path / "serve.lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         done = begun(site, 0)
         assert made(site) == [[], []]
@@ -44,7 +44,7 @@ def test_a_folder_in_use_gets_no_administrator(tmp_path):
 
 def test_a_port_in_use_makes_no_administrator(tmp_path):
     with (
-        sites.opened("sqlite", tmp_path) as site,
+        sites.make_site("sqlite", tmp_path) as site,
         socket.create_server(("127.0.0.1", 0)) as taken,
     ):
         done = begun(site, taken.getsockname()[1])

@@ -6,11 +6,11 @@ import pytest
 from sqlalchemy import insert, text, update
 from sqlalchemy.exc import IntegrityError
 
-from tests.service import sites
-from tests.service.jobs import work_to_do as make
+from tests.kit.service import sites
+from tests.kit.service import work_to_do as make
+from tests.kit.service.sealing import seal_all
+from tests.kit.service.tables import digest, put
 from tests.service.jobs.test_fencing import REPAIRED, claimed
-from tests.service.sealing import seal_all
-from tests.service.tables import digest, put
 from treewarden.service.cases import releases
 from treewarden.service.cases.audits import submit
 from treewarden.service.cases.gating import gate_answer
@@ -34,28 +34,13 @@ PACK = 'name = "own"\nversion = "1"\ntitle = "Own"\nextends = "accurate"\n'
 
 
 @pytest.fixture
-def home(site):
-    return sites.an_organisation(site)
-
-
-@pytest.fixture
-def ann(site, home):
-    return sites.somebody(site, home, "ann", "submitter")
-
-
-@pytest.fixture
 def eve(site, home):
-    return sites.somebody(site, home, "eve")
-
-
-@pytest.fixture
-def bob(site, home):
-    return sites.somebody(site, home, "bob", "reviewer")
+    return sites.add_account(site, home, "eve")
 
 
 def a_release(site, ann, *, version=None, asker=None, pack="accurate", waivers=()):
     """Return a release of a version that passed, asked for by Ann, ready to be approved."""
-    new = NewAudit(model_version_id=version or make.a_version(site, ann), pack=pack)
+    new = NewAudit(model_version_id=version or make.add_version(site, ann), pack=pack)
     done = {"state": "done", "verdict": "PASS", "exit_code": 0, "waivers": list(waivers)}
     with site.unit() as unit:
         made = submit(unit, asker or ann, new).id
@@ -74,18 +59,18 @@ def asked_by(site, ann, eve):
 
 
 def brought_by(site, ann, eve):
-    put(site, eve, make.a_tree(), "model")
+    put(site, eve, make.write_tree(), "model")
     return named_by(site, ann)
 
 
 def brought_again_by(site, ann, eve):
-    put(site, ann, make.a_tree(), "model")
-    assert put(site, eve, make.a_tree(), "model").is_known
+    put(site, ann, make.write_tree(), "model")
+    assert put(site, eve, make.write_tree(), "model").is_known
     return named_by(site, ann)
 
 
 def named_before_by(site, ann, eve):
-    put(site, ann, make.a_tree(), "model")
+    put(site, ann, make.write_tree(), "model")
     named_by(site, eve, "elsewhere")
     return named_by(site, ann)
 
@@ -93,7 +78,7 @@ def named_before_by(site, ann, eve):
 def named_by(site, ann, name="loans"):
     with site.unit() as unit:
         model = create_model(unit, ann, NewModel(name=name))
-        new = NewVersion(digest=digest(make.a_tree()), file_name="loans.pmml")
+        new = NewVersion(digest=digest(make.write_tree()), file_name="loans.pmml")
         version = add_version(unit, ann, model.id, new).id
     with site.unit() as unit:
         unit.connection.execute(text("UPDATE model_version SET state = 'ready'"))
@@ -131,7 +116,7 @@ WAYS = (
 @pytest.mark.parametrize("way", WAYS)
 def test_who_had_a_part_in_it_neither_ticks_nor_decides(site, ann, eve, way):
     made = way(site, ann, eve)
-    client = sites.a_client(site, eve)
+    client = sites.open_client(site, eve)
     tick = client.put(f"{API}/releases/{made}/checklist/text-1", json={"is_met": True})
     assert tick.status_code == 403
     answer = client.post(f"{API}/releases/{made}/reviews", json={"decision": "approve"})
@@ -180,7 +165,7 @@ def test_what_somebody_does_later_takes_no_approval_back(site, ann, bob):
     with site.unit() as unit:
         releases.tick(unit, bob, made, "text-1", True)
         releases.review(unit, bob, made, APPROVE)
-    put(site, bob, make.a_tree(), "model")
+    put(site, bob, make.write_tree(), "model")
     with site.reading() as unit:
         assert gate_answer(unit, ann, made).exit_code == 0
 
@@ -204,7 +189,7 @@ def test_the_database_refuses_to_forget_who_had_a_part(site, ann, eve, bob, lie)
 
 
 def test_the_database_refuses_to_forget_who_asked(site, ann, bob):
-    make.an_audit(site, ann, make.a_version(site, ann), None)
+    make.queue_audit(site, ann, make.add_version(site, ann), None)
     lie = text("UPDATE audit SET created_by = :bob")
     with pytest.raises(IntegrityError, match="never changes"), site.unit() as unit:
         unit.connection.execute(lie, {"bob": bob.account_id})
@@ -212,7 +197,7 @@ def test_the_database_refuses_to_forget_who_asked(site, ann, bob):
 
 @pytest.mark.parametrize("is_for", ["model", "digest", "leaf"])
 def test_nobody_approves_a_waiver_for_a_model_of_his_own(site, home, ann, eve, bob, is_for):
-    put(site, bob, make.a_tree(), "model")
+    put(site, bob, make.write_tree(), "model")
     made = named_by(site, ann)
     with site.reading() as unit:
         found = releases.get_release(unit, ann, made)
@@ -226,29 +211,29 @@ def test_nobody_approves_a_waiver_for_a_model_of_his_own(site, home, ann, eve, b
         )
     more = {
         "model": {"model": "loans", "leaf": "1" * 24},
-        "digest": {"leaf": "", "digest": f"sha256:{digest(make.a_tree())}"},
+        "digest": {"leaf": "", "digest": f"sha256:{digest(make.write_tree())}"},
         "leaf": {},
     }[is_for]
     asked = a_waiver(site, eve, **more)
     for who in (ann, bob):
         with pytest.raises(ForbiddenError, match="uploaded or brought"), site.unit() as unit:
             approve_waiver(unit, who, asked, Deciding())
-    cleo = sites.somebody(site, home, "cleo", "reviewer")
+    cleo = sites.add_account(site, home, "cleo", "reviewer")
     with site.unit() as unit:
         assert approve_waiver(unit, cleo, asked, Deciding()).state == "approved"
 
 
 def test_who_repairs_a_file_does_not_part_it_from_who_brought_it(site, ann, eve):
-    table = make.an_upload(site, ann)
-    put(site, eve, make.a_tree(), "model")
+    table = make.add_upload(site, ann)
+    put(site, eve, make.write_tree(), "model")
     with site.unit() as unit:
         model = create_model(unit, ann, NewModel(name="loans"))
-        new = NewVersion(digest=digest(make.a_tree()), file_name="loans.pmml")
+        new = NewVersion(digest=digest(make.write_tree()), file_name="loans.pmml")
         version = add_version(unit, ann, model.id, new).id
     with site.unit() as unit:
         unit.connection.execute(text("UPDATE model_version SET state = 'ready'"))
         unit.connection.execute(text("UPDATE job SET state = 'done'"))
-    repaired = make.an_audit(site, ann, version, table, "repair")
+    repaired = make.queue_audit(site, ann, version, table, "repair")
     assert commit(site, claimed(site), REPAIRED, store(site, REPAIRED, [b"<PMML/>"]))
     with site.unit() as unit:
         taken = take_proposal(unit, ann, repaired, 1, Taking(audits=False)).version
@@ -260,12 +245,12 @@ def test_who_repairs_a_file_does_not_part_it_from_who_brought_it(site, ann, eve)
 
 
 def test_an_organisation_of_one_decides_nothing_and_is_told_whom_it_needs(site, home):
-    alone = sites.somebody(site, home, "only")
+    alone = sites.add_account(site, home, "only")
     made = a_release(site, alone)
-    client = sites.a_client(site, alone)
+    client = sites.open_client(site, alone)
     found = client.get(f"{API}/releases/{made}").json()
     assert (found["may_review"], found["deciders"]) == (False, [])
     assert "Nobody can decide" in client.get(f"/releases/{made}").text
     assert client.get(f"{API}/releases/{made}/gate").json()["exit_code"] is None
-    sites.somebody(site, home, "second", "reviewer")
+    sites.add_account(site, home, "second", "reviewer")
     assert client.get(f"{API}/releases/{made}").json()["deciders"] == ["second"]

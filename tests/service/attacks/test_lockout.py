@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import select
 from structlog.testing import capture_logs
 
-from tests.service import sites
-from tests.service.attacks.accounts import HERE, browser, owner, sign_in
+from tests.kit.service import sites
+from tests.kit.service.accounts import HERE, browser, owner, sign_in
 from treewarden.service.cases.attempts import (
     ATTEMPTS,
     LINES_A_MINUTE,
@@ -26,7 +26,7 @@ PROXY, STRANGER = "10.0.0.9", "198.51.100.1"
 
 @pytest.fixture(params=sites.KINDS)
 def behind_a_proxy(request, tmp_path):
-    with sites.opened(request.param, tmp_path, trusted_proxies="10.0.0.0/24") as found:
+    with sites.make_site(request.param, tmp_path, trusted_proxies="10.0.0.0/24") as found:
         yield found
 
 
@@ -37,7 +37,7 @@ def wrong(client, times=ATTEMPTS, name="root"):
 def refusals(site):
     with site.reading() as unit:
         home = unit.connection.execute(select(organisation.c.id)).scalar_one()
-    olga = sites.somebody(site, home, "olga")
+    olga = sites.add_account(site, home, "olga")
     with site.reading() as unit:
         rows = list_log(unit, olga, Wanted(limit=200)).items
     return [each for each in rows if each.action.startswith(("sign_in.", "password_change."))]
@@ -122,8 +122,8 @@ def test_who_guesses_the_password_in_a_session_of_somebody_is_in_the_log(site):
 
 
 def test_strangers_fill_neither_log(site):
-    home = sites.an_organisation(site)
-    olga = sites.somebody(site, home, "olga")
+    home = sites.add_organisation(site)
+    olga = sites.add_account(site, home, "olga")
     with capture_logs() as lines:
         for number in range(LINES_A_MINUTE + 20):
             log_failure(

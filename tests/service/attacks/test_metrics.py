@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.service import sites
+from tests.kit.service import sites
 
 
 @pytest.mark.parametrize(
@@ -10,12 +10,12 @@ from tests.service import sites
     [({}, 403), ({"metrics_open": True}, 200), ({"metrics_token": "s", "metrics_open": True}, 401)],
 )
 def test_a_stranger_reads_no_figures_unless_that_is_set(tmp_path, settings, status):
-    with sites.opened("sqlite", tmp_path, **settings) as site:
-        answer = sites.a_client(site).get("/metrics")
+    with sites.make_site("sqlite", tmp_path, **settings) as site:
+        answer = sites.open_client(site).get("/metrics")
     assert answer.status_code == status
     assert ("treewarden_jobs" in answer.text) == (status == 200)
 
 
 def test_the_refusal_says_what_to_set(tmp_path):
-    with sites.opened("sqlite", tmp_path) as site:
-        assert "TREEWARDEN_METRICS_TOKEN" in sites.a_client(site).get("/metrics").text
+    with sites.make_site("sqlite", tmp_path) as site:
+        assert "TREEWARDEN_METRICS_TOKEN" in sites.open_client(site).get("/metrics").text

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import pytest
 from sqlalchemy import insert, update
 
-from tests.service import sites
-from tests.service.jobs import work_to_do as make
-from tests.service.pages.seeds import Seeded, seeded
-from tests.service.tables import digest
+from tests.kit.service import sites
+from tests.kit.service import work_to_do as make
+from tests.kit.service.seeds import Seeded, seeded
+from tests.kit.service.tables import digest
 from treewarden.service.app import PREFIX
 from treewarden.service.database.tables import audit, model, release, waiver
 from treewarden.service.ids import new_id
@@ -38,8 +38,8 @@ class Filled:
 @pytest.fixture
 def filled(site):
     seeds = seeded(site)
-    first, second = make.a_version(site, seeds.ann), make.a_version(site, seeds.ann)
-    of_model = make.row(site, make.model_version, first).model_id
+    first, second = make.add_version(site, seeds.ann), make.add_version(site, seeds.ann)
+    of_model = make.read_row(site, make.model_version, first).model_id
     with site.unit() as unit:
         unit.connection.execute(
             update(make.model_version)
@@ -49,8 +49,8 @@ def filled(site):
         unit.connection.execute(
             update(model).where(model.c.id == of_model).values(name="Loans 50 %")
         )
-    audits = {state: make.an_audit(site, seeds.ann, first, None) for state in STATES["/audits"]}
-    audits |= {verdict: make.an_audit(site, seeds.ann, first, None) for verdict in VERDICTS}
+    audits = {state: make.queue_audit(site, seeds.ann, first, None) for state in STATES["/audits"]}
+    audits |= {verdict: make.queue_audit(site, seeds.ann, first, None) for verdict in VERDICTS}
     _end_audits(site, audits)
     _add_releases(site, seeds)
     _add_a_revoked_waiver(site, seeds)
@@ -71,7 +71,7 @@ def _end_audits(site, audits):
 
 
 def _add_releases(site, seeds):
-    row = make.row(site, release, seeds.release)
+    row = make.read_row(site, release, seeds.release)
     with site.unit() as unit:
         for state in STATES["/releases"]:
             values = {**row._mapping, "id": new_id(), "state": state}
@@ -79,7 +79,7 @@ def _add_releases(site, seeds):
 
 
 def _add_a_revoked_waiver(site, seeds):
-    row = make.row(site, waiver, seeds.waiver)
+    row = make.read_row(site, waiver, seeds.waiver)
     decided = {"decided_by": seeds.rita.account_id, "decided_at": row.requested_at}
     values = {**row._mapping, "id": new_id(), "state": "revoked", **decided}
     with site.unit() as unit:
@@ -130,7 +130,7 @@ def values_of(filled, path, name):
 
 
 def test_every_parameter_is_taken_alone_and_with_all_others(site, filled):
-    client = sites.a_client(site, filled.seeds.olga)
+    client = sites.open_client(site, filled.seeds.olga)
     number = 0
     for method, path, parameters in described(client):
         body = {"content": BODY} if method == "put" else {}
@@ -149,7 +149,7 @@ def test_every_parameter_is_taken_alone_and_with_all_others(site, filled):
     ("path", "field"), [*((path, "state") for path in STATES), ("/audits", "verdict")]
 )
 def test_a_filter_leaves_what_it_names_and_all_of_it(site, filled, path, field):
-    client = sites.a_client(site, filled.seeds.olga)
+    client = sites.open_client(site, filled.seeds.olga)
 
     def asked(**query):
         return client.get(PREFIX + path, params={"limit": 200, **query}).json()["items"]
@@ -162,7 +162,7 @@ def test_a_filter_leaves_what_it_names_and_all_of_it(site, filled, path, field):
 
 
 def test_several_filters_hold_together(site, filled):
-    client = sites.a_client(site, filled.seeds.olga)
+    client = sites.open_client(site, filled.seeds.olga)
     query = {"state": "done", "verdict": "FAIL", "model_id": filled.model, "limit": 1}
     (found,) = client.get(f"{PREFIX}/audits", params=query).json()["items"]
     assert (found["verdict"], found["model_id"]) == ("FAIL", filled.model)
@@ -171,7 +171,7 @@ def test_several_filters_hold_together(site, filled):
 
 
 def test_a_model_is_found_by_a_part_of_its_name_in_any_case(site, filled):
-    client = sites.a_client(site, filled.seeds.olga)
+    client = sites.open_client(site, filled.seeds.olga)
 
     def found(name):
         items = client.get(f"{PREFIX}/models", params={"name": name}).json()["items"]
@@ -184,12 +184,12 @@ def test_a_model_is_found_by_a_part_of_its_name_in_any_case(site, filled):
 
 @pytest.mark.parametrize("query", ["limit=0", "limit=201", "cursor=x", "state=none", "more=1"])
 def test_what_a_list_cannot_be_asked_is_refused_by_its_name(site, filled, query):
-    client = sites.a_client(site, filled.seeds.olga)
+    client = sites.open_client(site, filled.seeds.olga)
     answer = client.get(f"{PREFIX}/releases?{query}")
     assert answer.status_code == 422
     assert query.partition("=")[0] in answer.json()["detail"]
 
 
 def test_the_overview_leads_to_what_is_running(site, filled):
-    shown = sites.a_client(site, filled.seeds.olga).get("/").text
+    shown = sites.open_client(site, filled.seeds.olga).get("/").text
     assert 'href="/audits?state=running"' in shown

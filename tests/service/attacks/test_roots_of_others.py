@@ -3,8 +3,8 @@
 import pytest
 from click.testing import CliRunner
 
-from tests.service import sites
-from tests.service.jobs import work_to_do as make
+from tests.kit.service import sites
+from tests.kit.service import work_to_do as make
 from treewarden.cli import cli
 from treewarden.service.cases.table_roots import check_table_roots, roots_of
 from treewarden.service.errors import SetupError
@@ -18,18 +18,18 @@ API = "/api/v1"
 def folders(tmp_path):
     for name in ("clinic", "bank"):
         (tmp_path / name).mkdir()
-        (tmp_path / name / "people.csv").write_bytes(make.a_table())
+        (tmp_path / name / "people.csv").write_bytes(make.write_table())
     return tmp_path
 
 
 @pytest.fixture
 def clinic(site):
-    return sites.an_organisation(site, "Clinic")
+    return sites.add_organisation(site, "Clinic")
 
 
 @pytest.fixture
 def bank(site):
-    return sites.an_organisation(site, "Bank = Trust")
+    return sites.add_organisation(site, "Bank = Trust")
 
 
 def with_roots(site, *said):
@@ -42,7 +42,7 @@ def test_an_organisation_names_tables_below_its_own_folders_alone(site, clinic, 
     with site.reading() as unit:
         check_table_roots(unit)
     for home, own, other in ((clinic, "clinic", "bank"), (bank, "bank", "clinic")):
-        client = sites.a_client(site, sites.somebody(site, home, own, "submitter"))
+        client = sites.open_client(site, sites.add_account(site, home, own, "submitter"))
         path = f"{folders}/{other}/people.csv"
         assert client.post(f"{API}/tables", json={"path": path}).status_code == 422
         path = f"{folders}/{own}/people.csv"
@@ -53,7 +53,7 @@ def test_the_process_of_a_job_gets_the_folders_of_its_organisation_alone(
     site, clinic, bank, folders
 ):
     site = with_roots(site, f"Clinic={folders}/clinic", f"{bank}={folders}/bank")
-    client = sites.a_client(site, sites.somebody(site, clinic, "ann", "submitter"))
+    client = sites.open_client(site, sites.add_account(site, clinic, "ann", "submitter"))
     path = f"{folders}/clinic/people.csv"
     made = client.post(f"{API}/tables", json={"path": path}).json()["id"]
     with site.reading() as unit:
@@ -66,7 +66,7 @@ def test_a_folder_without_an_organisation_is_that_of_the_only_one(site, clinic, 
     with site.reading() as unit:
         check_table_roots(unit)
         assert roots_of(unit, clinic) == (f"{folders}/clinic",)
-    other = sites.an_organisation(site, "Bank")  # while the server runs
+    other = sites.add_organisation(site, "Bank")  # while the server runs
     with site.reading() as unit:
         assert roots_of(unit, clinic) == roots_of(unit, other) == ()
 
@@ -96,9 +96,9 @@ def test_a_folder_that_is_not_of_one_organisation_keeps_it_from_starting(
 
 @pytest.mark.parametrize("command", ["serve", "worker"])
 def test_a_process_does_not_start_with_such_a_folder(command, tmp_path):
-    with sites.opened("sqlite", tmp_path) as site:
-        sites.an_organisation(site, "Clinic")
-        sites.an_organisation(site, "Bank")
+    with sites.make_site("sqlite", tmp_path) as site:
+        sites.add_organisation(site, "Clinic")
+        sites.add_organisation(site, "Bank")
     done = CliRunner().invoke(
         cli, [command, "--data-dir", str(tmp_path)], env={"TREEWARDEN_TABLE_ROOTS": "/srv/tables"}
     )

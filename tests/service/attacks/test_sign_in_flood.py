@@ -6,8 +6,8 @@ from contextlib import ExitStack
 
 from sqlalchemy import func, insert, select
 
-from tests.service import sites
-from tests.service.attacks.accounts import HERE, browser, one_time_password, owner, sign_in
+from tests.kit.service import sites
+from tests.kit.service.accounts import HERE, browser, one_time_password, owner, sign_in
 from treewarden.service.app import PREFIX
 from treewarden.service.cases.attempts import ATTEMPTS_FROM_ADDRESS, Limit
 from treewarden.service.database.tables import sign_in_failure
@@ -105,7 +105,7 @@ def test_the_account_page_waits_for_a_turn_too(site):
 
 
 def test_to_make_an_account_or_reset_its_password_hashes_nothing(site):
-    client = sites.a_client(site, sites.somebody(site, sites.an_organisation(site), "ann"))
+    client = sites.open_client(site, sites.add_account(site, sites.add_organisation(site), "ann"))
     with site.hashing.turn():  # whoever wanted one would wait for ever
         new = {"name": "bob", "role": "viewer"}
         made = client.post(f"{PREFIX}/accounts", json=new).json()

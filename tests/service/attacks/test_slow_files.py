@@ -10,9 +10,8 @@ from types import SimpleNamespace
 import pytest
 from sqlalchemy import func, select, update
 
-from tests.service import sites
-from tests.service.jobs import work_to_do
-from tests.service.jobs.children import Instead
+from tests.kit.service import sites, work_to_do
+from tests.kit.service.children import Instead
 from treewarden.service.database.tables import blob, data_table, job
 from treewarden.service.ids import new_id
 from treewarden.service.jobs import supervising
@@ -33,13 +32,13 @@ def reads_for_ever(connection, limits):
 
 @pytest.fixture(params=sites.KINDS)
 def impatient(request, tmp_path):
-    with sites.opened(request.param, tmp_path, read_seconds=1, poll_seconds=0.1) as found:
+    with sites.make_site(request.param, tmp_path, read_seconds=1, poll_seconds=0.1) as found:
         yield found
 
 
 @pytest.fixture(params=sites.KINDS)
 def small(request, tmp_path):
-    with sites.opened(
+    with sites.make_site(
         request.param, tmp_path, max_waiting=2, max_tables=1, max_stored=1000
     ) as found:
         yield found
@@ -52,22 +51,22 @@ def claimed(site):
 
 def begun_by(site, who, kind):
     """Queue and claim a job of a kind, and return the claim and what it is about."""
-    table = work_to_do.an_upload(site, who, state="reading")
+    table = work_to_do.add_upload(site, who, state="reading")
     subject = table
     if kind == "inspect_table":
         with site.unit() as unit:
             work_to_do.queue_job(unit, who.organisation_id, kind, table)
     else:
-        subject = work_to_do.an_audit(site, who, work_to_do.a_version(site, who), table)
+        subject = work_to_do.queue_audit(site, who, work_to_do.add_version(site, who), table)
     return claimed(site), subject
 
 
 @pytest.mark.parametrize("kind", ["inspect_table", "audit"])
 def test_a_file_that_is_read_for_too_long_is_let_go_at_once_and_for_good(impatient, kind):
-    who = sites.somebody(impatient, sites.an_organisation(impatient), "ann")
+    who = sites.add_account(impatient, sites.add_organisation(impatient), "ann")
     found, subject = begun_by(impatient, who, kind)
     supervise(impatient, found, Instead(reads_for_ever), threading.Event())
-    (ended,) = work_to_do.jobs_of(impatient, subject)
+    (ended,) = work_to_do.read_jobs(impatient, subject)
     assert ended.state == "error"
     assert "reading took longer than 1 seconds" in ended.problem
     assert "CSV or Parquet" in ended.problem
@@ -77,7 +76,7 @@ def test_a_file_that_is_read_for_too_long_is_let_go_at_once_and_for_good(impatie
 def test_what_was_read_in_time_may_take_as_long_as_an_audit(
     impatient, monkeypatch, said, is_let_go
 ):
-    who = sites.somebody(impatient, sites.an_organisation(impatient), "ann")
+    who = sites.add_account(impatient, sites.add_organisation(impatient), "ann")
     found, _ = begun_by(impatient, who, "audit")
     ours, theirs = multiprocessing.Pipe()
     send(theirs, {"stage": said})
@@ -89,20 +88,21 @@ def test_what_was_read_in_time_may_take_as_long_as_an_audit(
 
 
 def test_an_audit_of_a_table_that_was_refused_is_not_begun(site):
-    who = sites.somebody(site, sites.an_organisation(site), "ann")
+    who = sites.add_account(site, sites.add_organisation(site), "ann")
     found, subject = begun_by(site, who, "audit")
     with site.unit() as unit:
         unit.connection.execute(
             update(data_table).values(state="refused", problem="it is too slow")
         )
     supervise(site, found, Instead(reads_for_ever), threading.Event())
-    (ended,) = work_to_do.jobs_of(site, subject)
+    (ended,) = work_to_do.read_jobs(site, subject)
     assert "cannot be read: it is too slow" in ended.problem
 
 
 def test_organisations_take_turns_however_much_one_of_them_has_queued(site):
     people = [
-        sites.somebody(site, sites.an_organisation(site, name), name) for name in ("big", "small")
+        sites.add_account(site, sites.add_organisation(site, name), name)
+        for name in ("big", "small")
     ]
     with site.unit() as unit:
         for number in (5, 2):
@@ -116,8 +116,8 @@ def test_organisations_take_turns_however_much_one_of_them_has_queued(site):
 
 
 def test_who_has_a_job_running_lets_others_go_first(site):
-    big = sites.somebody(site, sites.an_organisation(site, "big"), "bob")
-    small = sites.somebody(site, sites.an_organisation(site, "small"), "sue")
+    big = sites.add_account(site, sites.add_organisation(site, "big"), "bob")
+    small = sites.add_account(site, sites.add_organisation(site, "small"), "sue")
     with site.unit() as unit:
         for who in (big, big, small):
             work_to_do.queue_job(unit, who.organisation_id, "inspect_table", new_id())
@@ -128,7 +128,7 @@ def test_who_has_a_job_running_lets_others_go_first(site):
 
 
 def test_a_job_whose_worker_is_gone_is_claimed_by_turns_too(site):
-    who = sites.somebody(site, sites.an_organisation(site), "ann")
+    who = sites.add_account(site, sites.add_organisation(site), "ann")
     with site.unit() as unit:
         for _ in range(2):
             work_to_do.queue_job(unit, who.organisation_id, "inspect_table", new_id())
@@ -144,22 +144,22 @@ def test_a_job_whose_worker_is_gone_is_claimed_by_turns_too(site):
 
 
 def test_jobs_that_wait_are_counted_by_organisation(small):
-    who = sites.somebody(small, sites.an_organisation(small), "ann")
-    other = sites.somebody(small, sites.an_organisation(small, "Other"), "eve")
-    version = work_to_do.a_version(small, who)
+    who = sites.add_account(small, sites.add_organisation(small), "ann")
+    other = sites.add_account(small, sites.add_organisation(small, "Other"), "eve")
+    version = work_to_do.add_version(small, who)
     asked = {"model_version_id": version, "pack": "accurate", "options": {"sensitive": "illness"}}
-    client = sites.a_client(small, who)
+    client = sites.open_client(small, who)
     assert [client.post("/api/v1/audits", json=asked).status_code for _ in range(2)] == [202, 202]
     refused = client.post("/api/v1/audits", json=asked)
     assert refused.status_code == 429
     assert "wait until some are done, or cancel audits" in refused.json()["detail"]
-    mine = asked | {"model_version_id": work_to_do.a_version(small, other)}
-    assert sites.a_client(small, other).post("/api/v1/audits", json=mine).status_code == 202
+    mine = asked | {"model_version_id": work_to_do.add_version(small, other)}
+    assert sites.open_client(small, other).post("/api/v1/audits", json=mine).status_code == 202
 
 
 def test_tables_that_are_not_erased_are_counted_by_organisation(small):
-    who = sites.somebody(small, sites.an_organisation(small), "ann")
-    client = sites.a_client(small, who)
+    who = sites.add_account(small, sites.add_organisation(small), "ann")
+    client = sites.open_client(small, who)
     digest = sent(client, b"place\nnorth\n").json()["digest"]
     assert client.post("/api/v1/tables", json={"digest": digest}).status_code == 202
     refused = client.post("/api/v1/tables", json={"digest": digest})
@@ -174,10 +174,10 @@ def sent(client, data):
 
 @pytest.mark.parametrize("before", [0, 600])
 def test_bytes_are_counted_by_organisation_and_nothing_of_more_is_kept(small, before):
-    who = sites.somebody(small, sites.an_organisation(small), "ann")
+    who = sites.add_account(small, sites.add_organisation(small), "ann")
     if before:
-        work_to_do.put(small, who, "report", bytes(before))
-    client = sites.a_client(small, who)
+        work_to_do.put_blob(small, who, "report", bytes(before))
+    client = sites.open_client(small, who)
     assert sent(client, bytes(1001 - before)).status_code == 413
     assert sent(client, bytes(1000 - before)).status_code == 201
     refused = sent(client, b"more")

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from tests.service import sites
-from tests.service.pages.serving import a_session
+from tests.kit.service import sites
+from tests.kit.service.browsing import add_session
 from treewarden.service.api._asking import COOKIE
 from treewarden.service.cases.log import exported_csv, exported_json
 from treewarden.service.ledger.log import record
@@ -22,15 +22,15 @@ UNSEEN = re.compile("[\x7f\u200b\u202e\u2066\x9b]")
 
 @pytest.fixture
 def ann(site):
-    return sites.somebody(site, sites.an_organisation(site), "ann", Role.ADMINISTRATOR)
+    return sites.add_account(site, sites.add_organisation(site), "ann", Role.ADMINISTRATOR)
 
 
 @pytest.fixture
 def client(site, ann):
     """Give a client with a model whose name turns a line round, signed in as a browser is."""
-    made = sites.a_client(site, ann)
+    made = sites.open_client(site, ann)
     assert made.post("/api/v1/models", json={"name": TURNED}).status_code == 201
-    made.cookies.set(COOKIE, a_session(site, ann))
+    made.cookies.set(COOKIE, add_session(site, ann))
     return made
 
 

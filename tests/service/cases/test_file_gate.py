@@ -1,25 +1,15 @@
 import pytest
 
-from tests.service import sites
-from tests.service.jobs import work_to_do as make
-from tests.service.tables import digest
+from tests.kit.service import sites
+from tests.kit.service import work_to_do as make
+from tests.kit.service.tables import digest
 from treewarden.service.app import PREFIX
 from treewarden.service.cases import releases
 from treewarden.service.cases.file_gate import file_answer
 from treewarden.service.schemas.releases import NewRelease, NewReview
 
-MODEL = make.a_tree()
+MODEL = make.write_tree()
 SHA256 = digest(MODEL)
-
-
-@pytest.fixture
-def ann(site):
-    return sites.somebody(site, sites.an_organisation(site), "ann", "submitter")
-
-
-@pytest.fixture
-def bob(site, ann):
-    return sites.somebody(site, ann.organisation_id, "bob", "reviewer")
 
 
 def answered(site, who, sha256=SHA256):
@@ -31,7 +21,9 @@ def answered(site, who, sha256=SHA256):
 
 
 def opened(site, who, verdict="PASS"):
-    made = make.judged(site, make.an_audit(site, who, make.a_version(site, who), None), verdict)
+    made = make.end_audit(
+        site, make.queue_audit(site, who, make.add_version(site, who), None), verdict
+    )
     with site.unit() as unit:
         return releases.open_release(unit, who, NewRelease(audit_id=made, title="Loans")).id
 
@@ -44,12 +36,12 @@ def decide(site, who, release_id, decision):
 
 def test_a_file_is_followed_from_its_upload_to_its_release(site, ann, bob):
     assert answered(site, ann).outcome == "NO AUDIT"
-    version = make.a_version(site, ann)
+    version = make.add_version(site, ann)
     assert "was uploaded, but not audited" in answered(site, ann).why
-    audited = make.an_audit(site, ann, version, None)
+    audited = make.queue_audit(site, ann, version, None)
     found = answered(site, ann)
     assert (found.outcome, found.audit_id) == ("PENDING", audited)
-    make.judged(site, audited)
+    make.end_audit(site, audited)
     assert "no release is open" in answered(site, ann).why
     with site.unit() as unit:
         made = releases.open_release(unit, ann, NewRelease(audit_id=audited, title="Loans")).id
@@ -61,14 +53,16 @@ def test_a_file_is_followed_from_its_upload_to_its_release(site, ann, bob):
 
 @pytest.mark.parametrize(("verdict", "code"), [("FAIL", 1), ("UNDETERMINED", 3)])
 def test_what_does_not_pass_is_not_waited_for(site, ann, verdict, code):
-    made = make.judged(site, make.an_audit(site, ann, make.a_version(site, ann), None), verdict)
-    assert make.row(site, make.audit, made).verdict == verdict
+    made = make.end_audit(
+        site, make.queue_audit(site, ann, make.add_version(site, ann), None), verdict
+    )
+    assert make.read_row(site, make.audit, made).verdict == verdict
     assert answered(site, ann).exit_code == code
 
 
 def test_a_repair_is_no_audit(site, ann):
-    version = make.a_version(site, ann)
-    make.judged(site, make.an_audit(site, ann, version, None, kind="repair"))
+    version = make.add_version(site, ann)
+    make.end_audit(site, make.queue_audit(site, ann, version, None, kind="repair"))
     assert answered(site, ann).outcome == "NO AUDIT"
 
 
@@ -84,15 +78,15 @@ def test_the_newest_release_of_the_bytes_decides(site, ann, bob):
 def test_other_bytes_and_other_organisations_get_nothing_of_an_approval(site, ann, bob):
     decide(site, bob, opened(site, ann), "approve")
     assert answered(site, ann, digest(MODEL + b"\n")).outcome == "NO AUDIT"
-    eve = sites.somebody(site, sites.an_organisation(site, "Bank"), "eve")
+    eve = sites.add_account(site, sites.add_organisation(site, "Bank"), "eve")
     found = answered(site, eve)
     assert (found.outcome, found.model) == ("NO AUDIT", "")
 
 
 def test_a_token_for_the_gate_alone_may_ask(site, ann, bob):
     decide(site, bob, opened(site, ann), "approve")
-    client = sites.a_client(site)
-    secret = sites.a_token(site, ann, ["gate"])
+    client = sites.open_client(site)
+    secret = sites.add_token(site, ann, ["gate"])
     headers = {"Authorization": f"Bearer {secret}"}
     answer = client.get(f"{PREFIX}/gate", params={"sha256": SHA256}, headers=headers)
     assert (answer.status_code, answer.json()["exit_code"]) == (200, 0)

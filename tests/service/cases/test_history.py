@@ -3,22 +3,17 @@
 import pytest
 from sqlalchemy import insert, update
 
-from tests.service import sites
-from tests.service.jobs import work_to_do as make
+from tests.kit.service import sites
+from tests.kit.service import work_to_do as make
 from treewarden.service.cases.history import MOST, Audited, model_history
 from treewarden.service.database.tables import audit, finding, model_version
 from treewarden.service.errors import NotFoundError
 from treewarden.service.ids import new_id
 
 
-@pytest.fixture
-def ann(site):
-    return sites.somebody(site, sites.an_organisation(site), "ann")
-
-
 def judged(site, who, version, verdict, *findings):
     """Let a version have an audit with a verdict; a finding is its clause, its verdict, and whether it is accepted."""
-    made = make.an_audit(site, who, version, None)
+    made = make.queue_audit(site, who, version, None)
     with site.unit() as unit:
         unit.connection.execute(
             update(audit)
@@ -57,13 +52,13 @@ def model_of(unit, version):
 
 
 def test_a_version_without_an_audit_has_no_verdict_and_no_number(site, ann):
-    version = make.a_version(site, ann)
+    version = make.add_version(site, ann)
     (past,) = history_of(site, ann, version)
     assert (past.n, past.audited, past.smallest_leaf) == (1, None, None)
 
 
 def test_the_newest_verdict_counts_and_what_is_accepted_is_apart(site, ann):
-    version = make.a_version(site, ann)
+    version = make.add_version(site, ann)
     judged(site, ann, version, "PASS")
     made = judged(
         site,
@@ -75,13 +70,13 @@ def test_the_newest_verdict_counts_and_what_is_accepted_is_apart(site, ann):
         ("smallest-leaf", "FAIL", False),
         ("certain", "FAIL", True),
     )
-    make.an_audit(site, ann, version, None)  # waits, and says nothing yet
+    make.queue_audit(site, ann, version, None)  # waits, and says nothing yet
     (past,) = history_of(site, ann, version)
     assert past.audited == Audited(made, "FAIL", past.audited.policy, 1, 2, 1, "smallest-leaf")
 
 
 def test_the_smallest_leaf_is_what_the_file_says(site, ann):
-    version = make.a_version(site, ann)
+    version = make.add_version(site, ann)
     for support, found in (
         ({"smallest_leaf": 7.0}, 7),
         ({"smallest_leaf": None}, None),
@@ -97,7 +92,7 @@ def test_the_smallest_leaf_is_what_the_file_says(site, ann):
 
 
 def test_the_newest_versions_come_oldest_first(site, ann):
-    first = make.a_version(site, ann)
+    first = make.add_version(site, ann)
     with site.unit() as unit:
         row = unit.connection.execute(model_version.select()).one()._asdict()
         ids = sorted(new_id() for _ in range(2, MOST + 3))
@@ -109,7 +104,7 @@ def test_the_newest_versions_come_oldest_first(site, ann):
 
 
 def test_others_see_nothing_of_it(site, ann):
-    version = make.a_version(site, ann)
-    eve = sites.somebody(site, sites.an_organisation(site, "Elsewhere"), "eve")
+    version = make.add_version(site, ann)
+    eve = sites.add_account(site, sites.add_organisation(site, "Elsewhere"), "eve")
     with site.reading() as unit, pytest.raises(NotFoundError):
         model_history(unit, eve, model_of(unit, version))

@@ -3,9 +3,9 @@
 import pytest
 from sqlalchemy import text, update
 
-from tests.service import sites
-from tests.service.jobs import work_to_do as make
-from tests.service.sealing import seal_all
+from tests.kit.service import sites
+from tests.kit.service import work_to_do as make
+from tests.kit.service.sealing import seal_all
 from treewarden.service.cases import releases
 from treewarden.service.cases.audits import submit
 from treewarden.service.cases.people import get_organisation, set_least_pack
@@ -29,18 +29,8 @@ why = "A leaf with very few people says something about each of them."
 
 
 @pytest.fixture
-def home(site):
-    return sites.an_organisation(site)
-
-
-@pytest.fixture
-def ann(site, home):
-    return sites.somebody(site, home, "ann", "submitter")
-
-
-@pytest.fixture
 def olga(site, home):
-    return sites.somebody(site, home, "olga")
+    return sites.add_account(site, home, "olga")
 
 
 def a_pack(site, who, name, limit):
@@ -55,7 +45,7 @@ def set_least(site, who, name):
 
 
 def a_release(site, ann, pack):
-    version = make.a_version(site, ann)
+    version = make.add_version(site, ann)
     with site.unit() as unit:
         made = submit(unit, ann, NewAudit(model_version_id=version, pack=pack)).id
         done = {"state": "done", "verdict": "PASS", "exit_code": 0}
@@ -67,7 +57,7 @@ def a_release(site, ann, pack):
 
 @pytest.mark.parametrize(("limit", "standing"), [(20, "at least"), (10, "at least"), (5, "laxer")])
 def test_a_policy_is_held_against_the_least_one(site, ann, olga, limit, standing):
-    bob = sites.somebody(site, ann.organisation_id, "bob", "reviewer")
+    bob = sites.add_account(site, ann.organisation_id, "bob", "reviewer")
     a_pack(site, olga, "least", 10)
     a_pack(site, olga, "used", limit)
     made = a_release(site, ann, "used")
@@ -124,7 +114,7 @@ def test_where_there_is_no_least_policy_nothing_is_held_against_it(site, ann, ol
 
 
 def test_an_administrator_sets_it_by_page_and_by_api(site, home, ann, olga):
-    client = sites.a_client(site, olga, follow_redirects=False)
+    client = sites.open_client(site, olga, follow_redirects=False)
     answer = client.put(f"{API}/organisation/least-pack", json={"pack": "strict"})
     assert answer.json()["least_pack"] == "strict"
     page = client.get("/administration/least-policy").text
@@ -133,7 +123,7 @@ def test_an_administrator_sets_it_by_page_and_by_api(site, home, ann, olga):
     assert sent.status_code == 303
     assert client.get(f"{API}/organisation").json()["least_pack"] is None
     assert client.post("/administration/least-policy", data={"pack": "no"}).status_code == 404
-    viewer = sites.a_client(site, ann)
+    viewer = sites.open_client(site, ann)
     assert viewer.put(f"{API}/organisation/least-pack", json={"pack": None}).status_code == 403
 
 
@@ -142,7 +132,7 @@ def test_the_page_of_a_release_says_whose_policy_it_was_and_how_it_stands(site, 
     made = a_release(site, ann, "used")
     a_pack(site, olga, "least", 10)
     set_least(site, olga, "least")
-    page = sites.a_client(site, ann).get(f"/releases/{made}").text
+    page = sites.open_client(site, ann).get(f"/releases/{made}").text
     assert "used@1, written by olga" in page
     assert "laxer than least@1" in page
     assert "olga (wrote the policy)" in page

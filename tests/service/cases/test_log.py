@@ -3,7 +3,7 @@ import json
 import pytest
 from sqlalchemy import delete, text, update
 
-from tests.service import sites
+from tests.kit.service import sites
 from treewarden.service.cases.log import check_log, exported_csv, exported_json, list_log
 from treewarden.service.database.tables import log_entry
 from treewarden.service.ledger.log import record
@@ -14,7 +14,7 @@ ROWS = 7
 
 @pytest.fixture
 def ann(site):
-    made = sites.somebody(site, sites.an_organisation(site), "ann")
+    made = sites.add_account(site, sites.add_organisation(site), "ann")
     with site.unit() as unit:
         for number in range(ROWS):
             record(
@@ -85,5 +85,5 @@ def test_an_export_holds_every_row_and_no_formula(site, ann):
 
 
 def test_an_empty_log_is_an_empty_list(site):
-    nobody = sites.somebody(site, sites.an_organisation(site), "nobody")
+    nobody = sites.add_account(site, sites.add_organisation(site), "nobody")
     assert json.loads("".join(exported_json(site, nobody))) == []

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from sqlalchemy import insert
 
-from tests.service.sites import an_organisation, somebody
+from tests.kit.service.sites import add_account, add_organisation
 from treewarden.service.cases.overview import overview
 from treewarden.service.database.tables import audit, blob, model, model_version, release, waiver
 from treewarden.service.ids import new_id
@@ -100,7 +100,7 @@ def a_release(unit, who, version, made_of):
 
 
 def test_an_organisation_without_anything_has_nothing_to_do(site):
-    who = somebody(site, an_organisation(site), "Ada")
+    who = add_account(site, add_organisation(site), "Ada")
     with site.reading() as unit:
         found = overview(unit, who)
     assert found.model_dump(include=set(NOTHING)) == NOTHING
@@ -108,7 +108,7 @@ def test_an_organisation_without_anything_has_nothing_to_do(site):
 
 
 def test_the_newest_finished_audit_of_a_model_counts(site):
-    who = somebody(site, an_organisation(site), "Ada")
+    who = add_account(site, add_organisation(site), "Ada")
     with site.unit() as unit:
         mended, broken = a_version(unit, who, "mended"), a_version(unit, who, "broken")
         for version, verdicts in ((mended, ("FAIL", "PASS")), (broken, ("PASS", "UNDETERMINED"))):
@@ -127,9 +127,9 @@ def test_the_newest_finished_audit_of_a_model_counts(site):
 
 
 def test_what_waits_is_told_with_whose_it_is(site):
-    organisation = an_organisation(site)
-    ada = somebody(site, organisation, "Ada", Role.SUBMITTER)
-    grace = somebody(site, organisation, "Grace", Role.REVIEWER)
+    organisation = add_organisation(site)
+    ada = add_account(site, organisation, "Ada", Role.SUBMITTER)
+    grace = add_account(site, organisation, "Grace", Role.REVIEWER)
     with site.unit() as unit:
         version = a_version(unit, ada, "triage")
         a_release(unit, ada, version, an_audit(unit, ada, version, verdict="PASS"))
@@ -145,8 +145,8 @@ def test_what_waits_is_told_with_whose_it_is(site):
 
 
 def test_only_approved_waivers_that_end_within_two_weeks_end_soon(site):
-    organisation = an_organisation(site)
-    ada, grace = (somebody(site, organisation, name) for name in ("Ada", "Grace"))
+    organisation = add_organisation(site)
+    ada, grace = (add_account(site, organisation, name) for name in ("Ada", "Grace"))
     with site.unit() as unit:
         for days in (-1, 0, 14, 15):
             a_waiver(unit, ada, f"in {days}", "approved", days, grace)
@@ -156,8 +156,8 @@ def test_only_approved_waivers_that_end_within_two_weeks_end_soon(site):
 
 
 def test_another_organisation_sees_none_of_it(site):
-    ada = somebody(site, an_organisation(site), "Ada")
-    other = somebody(site, an_organisation(site, "Clinic"), "Eve")
+    ada = add_account(site, add_organisation(site), "Ada")
+    other = add_account(site, add_organisation(site, "Clinic"), "Eve")
     with site.unit() as unit:
         version = a_version(unit, ada, "triage")
         a_release(unit, ada, version, an_audit(unit, ada, version, verdict="FAIL"))

@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import func, select
 
-from tests.service.sites import an_organisation, somebody
+from tests.kit.service.sites import add_account, add_organisation
 from treewarden.service.cases.paging import OLDEST, Order, narrowed, paged
 from treewarden.service.database.tables import account
 from treewarden.service.errors import InvalidError
@@ -24,16 +24,16 @@ def all_pages(site, limit, **order):
 
 @pytest.mark.parametrize("limit", [1, 2, 5, 6])
 def test_the_pages_hold_everything_once_and_newest_first(site, limit):
-    home = an_organisation(site)
-    made = [somebody(site, home, f"person {n}").account_id for n in range(5)]
+    home = add_organisation(site)
+    made = [add_account(site, home, f"person {n}").account_id for n in range(5)]
     pages = all_pages(site, limit)
     assert [each for page in pages for each in page] == sorted(made, reverse=True)
     assert all(len(page) == limit for page in pages[:-1])
 
 
 def test_the_oldest_may_come_first(site):
-    home = an_organisation(site)
-    made = [somebody(site, home, f"person {n}").account_id for n in range(5)]
+    home = add_organisation(site)
+    made = [add_account(site, home, f"person {n}").account_id for n in range(5)]
     pages = all_pages(site, 2, order=OLDEST)
     assert [each for page in pages for each in page] == sorted(made)
 
@@ -41,9 +41,9 @@ def test_the_oldest_may_come_first(site):
 @pytest.mark.parametrize("is_descending", [False, True])
 @pytest.mark.parametrize("limit", [1, 2, 3])
 def test_the_pages_in_another_order_hold_everything_once(site, limit, is_descending):
-    home, made = an_organisation(site), {}
+    home, made = add_organisation(site), {}
     for number, role in enumerate((Role.VIEWER, Role.REVIEWER, Role.VIEWER, Role.ADMINISTRATOR)):
-        made[somebody(site, home, f"person {number}", role).account_id] = role
+        made[add_account(site, home, f"person {number}", role).account_id] = role
     order = Order(func.lower(account.c.role), is_descending=is_descending)
     found = [each for page in all_pages(site, limit, order=order) for each in page]
     assert found == sorted(made, key=lambda each: (made[each], each), reverse=is_descending)
@@ -63,9 +63,9 @@ def test_the_pages_in_another_order_hold_everything_once(site, limit, is_descend
     ],
 )
 def test_a_list_is_narrowed_to_what_holds_all_words(site, text, found):
-    home = an_organisation(site)
+    home = add_organisation(site)
     for name in ("Ann", "Hanna", "Bob"):
-        somebody(site, home, name)
+        add_account(site, home, name)
     with site.reading() as unit:
         rows = unit.connection.execute(narrowed(select(account), text, [account.c.name])).all()
     assert len(rows) == found

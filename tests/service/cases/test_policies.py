@@ -1,6 +1,6 @@
 import pytest
 
-from tests.service import sites
+from tests.kit.service import sites
 from treewarden.policies.pack import load_pack, read_pack
 from treewarden.policies.shipped import shipped_packs
 from treewarden.service.cases.policies import (
@@ -31,7 +31,7 @@ def own(limit, version="1.0.0"):
 
 @pytest.fixture
 def ann(site):
-    return sites.somebody(site, sites.an_organisation(site), "ann", "policy_owner")
+    return sites.add_account(site, sites.add_organisation(site), "ann", "policy_owner")
 
 
 def test_packs_that_ship_are_there_and_say_all_of_themselves(site, ann):
@@ -101,7 +101,7 @@ def test_what_is_not_there_is_not_found(site, ann, name):
 def test_another_organisation_has_packs_of_its_own(site, ann):
     with site.unit() as unit:
         add_pack(unit, ann, own(20))
-    eve = sites.somebody(site, sites.an_organisation(site, "Bank"), "eve", "policy_owner")
+    eve = sites.add_account(site, sites.add_organisation(site, "Bank"), "eve", "policy_owner")
     with pytest.raises(NotFoundError), site.reading() as unit:
         get_pack(unit, eve, "clinic")
 
@@ -116,6 +116,6 @@ def test_an_own_pack_may_extend_another_and_stays_whole(site, ann):
         found = get_pack(unit, ann, "ward")
         assert found.clauses == first.clauses
         assert chosen_pack(unit, ann.organisation_id, "ward").digest == found.digest
-    eve = sites.somebody(site, sites.an_organisation(site, "Bank"), "eve", "policy_owner")
+    eve = sites.add_account(site, sites.add_organisation(site, "Bank"), "eve", "policy_owner")
     with pytest.raises(InvalidError, match="nor one of yours"), site.unit() as unit:
         add_pack(unit, eve, NewPack(toml=over.format("clinic")))

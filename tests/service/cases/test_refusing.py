@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.service import sites
+from tests.kit.service import sites
 from treewarden.service.cases.models import create_model
 from treewarden.service.cases.options import audit_options
 from treewarden.service.cases.policies import get_pack
@@ -29,13 +29,13 @@ def test_options_that_no_database_keeps_are_refused(said):
 
 
 def test_a_pack_is_asked_for_by_any_text(site):
-    ann = sites.somebody(site, sites.an_organisation(site), "ann")
+    ann = sites.add_account(site, sites.add_organisation(site), "ann")
     with site.reading() as unit, pytest.raises(NotFoundError):
         get_pack(unit, ann, "a\0@1")
 
 
 def test_a_name_that_is_taken_leaves_the_transaction_whole(site):
-    ann = sites.somebody(site, sites.an_organisation(site), "ann")
+    ann = sites.add_account(site, sites.add_organisation(site), "ann")
     with site.unit() as unit:
         create_model(unit, ann, NewModel(name="a"))
         with pytest.raises(ConflictError):

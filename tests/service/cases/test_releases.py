@@ -6,9 +6,9 @@ import pytest
 from sqlalchemy import insert, text, update
 from sqlalchemy.exc import IntegrityError
 
-from tests.service import sites
-from tests.service.jobs import work_to_do as make
-from tests.service.sealing import seal_all
+from tests.kit.service import sites
+from tests.kit.service import work_to_do as make
+from tests.kit.service.sealing import seal_all
 from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.service.cases import releases
 from treewarden.service.cases.gating import gate_answer
@@ -24,24 +24,9 @@ from treewarden.service.schemas.releases import NewComment, NewRelease, NewRevie
 APPROVE = NewReview(decision="approve")
 
 
-@pytest.fixture
-def home(site):
-    return sites.an_organisation(site)
-
-
-@pytest.fixture
-def ann(site, home):
-    return sites.somebody(site, home, "ann", "submitter")
-
-
-@pytest.fixture
-def bob(site, home):
-    return sites.somebody(site, home, "bob", "reviewer")
-
-
 def audited(site, who, verdict="PASS", waivers=()):
-    made = make.an_audit(site, who, make.a_version(site, who), None)
-    return make.judged(site, made, verdict, waivers=list(waivers))
+    made = make.queue_audit(site, who, make.add_version(site, who), None)
+    return make.end_audit(site, made, verdict, waivers=list(waivers))
 
 
 def opened(site, who, audit_id):
@@ -72,7 +57,7 @@ def test_one_asks_another_decides_and_the_gate_opens(site, ann, bob):
 
 
 def test_nobody_decides_about_what_is_his_own(site, home, ann):
-    admin = sites.somebody(site, home, "admin")
+    admin = sites.add_account(site, home, "admin")
     own = opened(site, admin, audited(site, admin))
     uploaded = opened(site, ann, audited(site, admin))
     for made in (own, uploaded):
@@ -89,7 +74,7 @@ def test_nobody_decides_about_what_is_his_own(site, home, ann):
 @pytest.mark.parametrize("of", ["uploader_id", "opened_by"])
 def test_the_database_refuses_a_review_of_ones_own_whoever_writes_it(site, home, ann, bob, of):
     made = opened(site, ann, audited(site, bob))
-    row = make.row(site, release, made)
+    row = make.read_row(site, release, made)
     with pytest.raises(IntegrityError, match="not_the_uploader|not_who_asked"), site.unit() as unit:
         unit.connection.execute(
             insert(reviews).values(
@@ -107,7 +92,7 @@ def test_the_database_refuses_a_review_of_ones_own_whoever_writes_it(site, home,
 
 
 def test_the_database_refuses_a_review_that_lies_about_the_uploader(site, home, ann, bob):
-    cleo = sites.somebody(site, home, "cleo")
+    cleo = sites.add_account(site, home, "cleo")
     made = opened(site, ann, audited(site, bob))
     with pytest.raises(IntegrityError), site.unit() as unit:
         unit.connection.execute(
@@ -197,7 +182,7 @@ def test_changes_can_be_asked_for_and_a_rejection_is_final(site, ann, bob):
 
 def test_another_organisation_sees_nothing(site, ann):
     made = opened(site, ann, audited(site, ann))
-    eve = sites.somebody(site, sites.an_organisation(site, "Bank"), "eve")
+    eve = sites.add_account(site, sites.add_organisation(site, "Bank"), "eve")
     for asked in (releases.get_release, gate_answer):
         with pytest.raises(NotFoundError), site.reading() as unit:
             asked(unit, eve, made)
@@ -240,7 +225,7 @@ def test_of_several_who_ask_at_once_one_opens_a_release(site, ann):
 
 
 def test_of_two_who_decide_at_once_one_does(site, home, ann, bob):
-    cleo = sites.somebody(site, home, "cleo", "reviewer")
+    cleo = sites.add_account(site, home, "cleo", "reviewer")
     made = opened(site, ann, audited(site, ann))
     ready(site, bob, made)
 
@@ -285,7 +270,7 @@ def test_the_database_refuses_to_turn_an_approval_into_ones_own(site, ann, bob, 
         "ann": ann.account_id,
         "bob": bob.account_id,
         "foreign": foreign,
-        "other": make.row(site, audit, foreign).model_version_id,
+        "other": make.read_row(site, audit, foreign).model_version_id,
     }
     used = {key: value for key, value in values.items() if f":{key}" in lie}
     with pytest.raises(IntegrityError), site.unit() as unit:
@@ -356,7 +341,7 @@ def a_waiver(site, home, ann, bob, kind):
 
 
 def a_review(site, home, made, who):
-    row = make.row(site, release, made)
+    row = make.read_row(site, release, made)
     with site.unit() as unit:
         unit.connection.execute(
             insert(reviews).values(

@@ -7,8 +7,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import insert, select, update
 
-from tests.service import sites
-from tests.service.tables import add, an_audit, ended, files, finish, put, rows
+from tests.kit.service.tables import add, an_audit, ended, files, finish, put, rows
 from treewarden.service.cases.erasing import erase_files, finish_with_table
 from treewarden.service.cases.sweeping import UNWRITTEN_SECONDS, sweep
 from treewarden.service.cases.tables import claim_table
@@ -26,11 +25,6 @@ from treewarden.service.database.tables import (
 from treewarden.service.errors import ConflictError, NotFoundError
 from treewarden.service.ids import new_id
 from treewarden.service.site import Site
-
-
-@pytest.fixture
-def ann(site):
-    return sites.somebody(site, sites.an_organisation(site), "ann", "submitter")
 
 
 def test_files_without_a_row_go_when_they_are_old(site, ann):

@@ -3,8 +3,8 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import update
 
-from tests.service import sites
-from tests.service.tables import DATA, add, an_audit, digest, ended, files, finish, put, rows
+from tests.kit.service import sites
+from tests.kit.service.tables import DATA, add, an_audit, digest, ended, files, finish, put, rows
 from treewarden.service.cases.blobs import claim_blob
 from treewarden.service.cases.erasing import erase_files
 from treewarden.service.cases.sweeping import sweep
@@ -28,11 +28,6 @@ from treewarden.service.schemas.base import Wanted
 from treewarden.service.schemas.tables import NewShare, NewTable
 
 
-@pytest.fixture
-def ann(site):
-    return sites.somebody(site, sites.an_organisation(site), "ann", "submitter")
-
-
 def test_an_upload_is_kept_once_and_sealed(site, ann):
     assert not put(site, ann).is_known
     assert put(site, ann).is_known
@@ -43,7 +38,7 @@ def test_an_upload_is_kept_once_and_sealed(site, ann):
 
 
 def test_an_upload_is_known_in_its_organisation_only(site, ann):
-    bob = sites.somebody(site, sites.an_organisation(site, "Other"), "bob")
+    bob = sites.add_account(site, sites.add_organisation(site, "Other"), "bob")
     put(site, ann)
     with site.unit() as unit, pytest.raises(NotFoundError):
         claim_blob(unit, bob, digest(DATA), "table")
@@ -103,8 +98,8 @@ def test_bytes_sent_again_while_in_use_outlive_the_first_audit(site, ann):
 
 def test_only_who_uploaded_a_table_or_an_administrator_erases_it(site, ann):
     table = add(site, ann)
-    bob = sites.somebody(site, ann.organisation_id, "bob", "submitter")
-    eve = sites.somebody(site, sites.an_organisation(site, "Other"), "eve")
+    bob = sites.add_account(site, ann.organisation_id, "bob", "submitter")
+    eve = sites.add_account(site, sites.add_organisation(site, "Other"), "eve")
     for who in (bob, eve):
         with site.unit() as unit, pytest.raises(NotFoundError):
             erase_table(unit, who, table.id)
@@ -113,7 +108,7 @@ def test_only_who_uploaded_a_table_or_an_administrator_erases_it(site, ann):
     with site.unit() as unit, pytest.raises(ForbiddenError, match="only who uploaded it"):
         erase_table(unit, bob, table.id)
     an_audit(site, ann, table.id)
-    root = sites.somebody(site, ann.organisation_id, "root", "administrator")
+    root = sites.add_account(site, ann.organisation_id, "root", "administrator")
     with site.unit() as unit:
         erased = erase_table(unit, root, table.id)
     erase_files(site, erased)

@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.service import sites
+from tests.kit.service import sites
 from treewarden.policies.waiving.waivers import read_waivers
 from treewarden.service.cases.waivers import (
     approve_waiver,
@@ -22,21 +22,6 @@ from treewarden.service.schemas.policies import Deciding, NewWaiver
 
 LEAF = "0123456789abcdef01234567"
 DIGEST = "a" * 64
-
-
-@pytest.fixture
-def home(site):
-    return sites.an_organisation(site)
-
-
-@pytest.fixture
-def ann(site, home):
-    return sites.somebody(site, home, "ann", "submitter")
-
-
-@pytest.fixture
-def bob(site, home):
-    return sites.somebody(site, home, "bob", "reviewer")
 
 
 def wish(unit, **more):
@@ -72,7 +57,7 @@ def test_one_asks_and_another_approves(site, ann, bob):
 
 @pytest.mark.parametrize("decide", [approve_waiver, refuse_waiver])
 def test_nobody_decides_about_his_own(site, home, decide):
-    admin = sites.somebody(site, home, "admin")
+    admin = sites.add_account(site, home, "admin")
     made = asked(site, admin)
     with pytest.raises(ForbiddenError, match="let somebody else decide"), site.unit() as unit:
         decide(unit, admin, made.id, Deciding())
@@ -103,7 +88,7 @@ def test_the_file_is_the_one_of_the_command_line_there_and_back(site, ann, bob):
         ("k", "", f"sha256:{DIGEST}", None),
     ]
     assert found[0].reason == 'known "since" \\ 2024\n=1'
-    bank = sites.somebody(site, sites.an_organisation(site, "Bank"), "eve", "submitter")
+    bank = sites.add_account(site, sites.add_organisation(site, "Bank"), "eve", "submitter")
     with site.unit() as unit:
         first = import_waivers(unit, bank, data)
         second = import_waivers(unit, bank, data)
@@ -137,7 +122,7 @@ def test_what_cannot_be_waived_is_refused(site, ann):
 
 def test_another_organisation_sees_nothing(site, ann):
     made = asked(site, ann)
-    eve = sites.somebody(site, sites.an_organisation(site, "Bank"), "eve")
+    eve = sites.add_account(site, sites.add_organisation(site, "Bank"), "eve")
     with pytest.raises(NotFoundError), site.reading() as unit:
         get_waiver(unit, eve, made.id)
     with site.reading() as unit:

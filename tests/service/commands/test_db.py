@@ -1,8 +1,8 @@
 import pytest
 from click.testing import CliRunner
 
-from tests.service import sites
-from tests.service.tables import add, files
+from tests.kit.service import sites
+from tests.kit.service.tables import add, files
 from treewarden.cli import cli
 from treewarden.service.database.levels import head
 from treewarden.service.vault.vault import KEY_FILE
@@ -18,7 +18,7 @@ def empty(request, tmp_path):
     """The options that name an empty database."""
     folder = tmp_path / "empty"
     folder.mkdir()
-    with sites.database(request.param, folder) as url:
+    with sites.make_database(request.param, folder) as url:
         yield ["--data-dir", folder, "--database", url]
 
 
@@ -41,7 +41,7 @@ def test_a_database_without_tables_is_told_how_to_make_them(empty, tmp_path):
 
 
 def test_what_is_backed_up_is_restored_and_checked(site, empty, tmp_path):
-    add(site, sites.somebody(site, sites.an_organisation(site), "ann"))
+    add(site, sites.add_account(site, sites.add_organisation(site), "ann"))
     assert run("backup", tmp_path / "copy", *where(site))[0] == 0
     (empty[1] / KEY_FILE).write_bytes((site.settings.data_dir / KEY_FILE).read_bytes())
     assert run("restore", tmp_path / "copy", *empty)[0] == 0
@@ -56,7 +56,7 @@ def test_what_is_backed_up_is_restored_and_checked(site, empty, tmp_path):
 
 
 def test_a_check_that_finds_something_ends_with_one(site):
-    add(site, sites.somebody(site, sites.an_organisation(site), "ann"))
+    add(site, sites.add_account(site, sites.add_organisation(site), "ann"))
     files(site)[0].unlink()
     code, said = run("check", *where(site))
     assert code == 1

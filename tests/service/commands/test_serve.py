@@ -12,9 +12,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.service import sites
-from tests.service.serving import SECONDS, until
-from tests.service.tables import add
+from tests.kit.processes import wait_for_end
+from tests.kit.service import sites
+from tests.kit.service.serving import SECONDS, until
+from tests.kit.service.tables import add
 
 pytestmark = [
     pytest.mark.processes,
@@ -45,7 +46,7 @@ def running(folder, *more):
         process.kill()
         process.wait()
         process.stdout.close()
-        until(lambda: not workers(folder))
+        wait_for_end(*workers(folder))
 
 
 def workers(folder):
@@ -77,7 +78,8 @@ def test_no_worker_is_left_however_the_server_ends(tmp_path, ending):
         assert workers(tmp_path)
         process.send_signal(ending)
         status = process.wait(SECONDS)
-        until(lambda: not workers(tmp_path))
+        wait_for_end(*workers(tmp_path))
+        assert not workers(tmp_path)
     assert status == (-ending if ending is signal.SIGKILL else 0)
 
 
@@ -113,8 +115,8 @@ def test_a_port_that_is_taken_is_refused_in_words(tmp_path):
 
 @pytest.mark.parametrize("command", ["serve", "worker"])
 def test_a_key_that_opens_nothing_is_refused_before_more_is_sealed_with_it(tmp_path, command):
-    with sites.opened("sqlite", tmp_path) as site:
-        add(site, sites.somebody(site, sites.an_organisation(site), "ann"))
+    with sites.make_site("sqlite", tmp_path) as site:
+        add(site, sites.add_account(site, sites.add_organisation(site), "ann"))
     (tmp_path / "master.key").unlink()
     begun = subprocess.run(
         [sys.executable, "-m", "treewarden", command, "--data-dir", str(tmp_path)],

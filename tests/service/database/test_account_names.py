@@ -5,7 +5,7 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import select, text
 
-from tests.service import sites
+from tests.kit.service import sites
 from treewarden.service.account_names import name_key
 from treewarden.service.database.engine import open_engine, writing
 from treewarden.service.database.levels import SCRIPTS, upgrade
@@ -27,7 +27,7 @@ ROWS = (
 @pytest.fixture(params=sites.KINDS)
 def engine(request, tmp_path):
     """A database of the first level, with accounts that look alike."""
-    with sites.database(request.param, tmp_path) as url:
+    with sites.make_database(request.param, tmp_path) as url:
         found = open_engine(url)
         false = "0" if found.dialect.name == "sqlite" else "false"
         with writing(found) as connection:

@@ -4,7 +4,7 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import delete, insert, text, update
 from sqlalchemy.exc import DBAPIError
 
-from tests.service import sites
+from tests.kit.service import sites
 from treewarden.service.database.levels import check_level, head, level, upgrade
 from treewarden.service.database.tables import METADATA, log_entry, waiver
 from treewarden.service.errors import SetupError
@@ -35,7 +35,7 @@ def test_a_newer_database_is_refused(site):
 
 @pytest.mark.parametrize("change", [update(log_entry).values(actor="nobody"), delete(log_entry)])
 def test_the_database_refuses_to_change_its_log(site, change):
-    organisation = sites.an_organisation(site)
+    organisation = sites.add_organisation(site)
     with site.unit() as unit:
         record(unit, organisation, "organisation.created", "organisation", organisation)
     with pytest.raises(DBAPIError, match="never changed"), site.unit() as unit:
@@ -43,7 +43,7 @@ def test_the_database_refuses_to_change_its_log(site, change):
 
 
 def test_the_database_refuses_a_waiver_that_somebody_approves_for_himself(site):
-    who = sites.somebody(site, sites.an_organisation(site), "ann")
+    who = sites.add_account(site, sites.add_organisation(site), "ann")
     with pytest.raises(DBAPIError, match="four_eyes"), site.unit() as unit:
         unit.connection.execute(
             insert(waiver).values(

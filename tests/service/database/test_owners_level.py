@@ -7,7 +7,7 @@ from alembic.migration import MigrationContext
 from alembic.operations import Operations
 from sqlalchemy import select, text
 
-from tests.service import sites
+from tests.kit.service import sites
 from treewarden.service.database.engine import open_engine, writing
 from treewarden.service.database.levels import SCRIPTS, upgrade
 from treewarden.service.database.tables import contributor
@@ -26,7 +26,7 @@ def at_level(engine, level):
 
 @pytest.mark.parametrize("kind", sites.KINDS)
 def test_who_brought_a_model_and_what_a_repair_made_of_it_is_named(kind, tmp_path):
-    with sites.database(kind, tmp_path) as url:
+    with sites.make_database(kind, tmp_path) as url:
         engine = open_engine(url)
         at_level(engine, BEFORE)
         with writing(engine) as connection:
@@ -78,7 +78,7 @@ def _rows():
 
 
 def test_a_later_level_may_make_a_table_anew_that_a_view_or_a_trigger_names(tmp_path):
-    with sites.opened("sqlite", tmp_path) as site, site.engine.begin() as connection:
+    with sites.make_site("sqlite", tmp_path) as site, site.engine.begin() as connection:
         connection.exec_driver_sql("PRAGMA legacy_alter_table = ON")  # as the steps of levels do
         operations = Operations(MigrationContext.configure(connection))
         with operations.batch_alter_table("pack_version", recreate="always"):

@@ -1,7 +1,7 @@
 import pytest
 
 from tests.judges.run_chaos import chaos
-from tests.service import sites
+from tests.kit.service import sites
 
 
 @pytest.mark.processes

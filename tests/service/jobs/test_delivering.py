@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from sqlalchemy import select, update
 
-from tests.service import sites
+from tests.kit.service import sites
 from treewarden.service.cases.webhooks import (
     create_webhook,
     disable_webhook,
@@ -24,7 +24,7 @@ from treewarden.service.schemas.telling import NewWebhook
 
 @pytest.fixture(params=sites.KINDS)
 def site(request, tmp_path):
-    with sites.opened(request.param, tmp_path, webhook_hosts=("127.0.0.1",)) as found:
+    with sites.make_site(request.param, tmp_path, webhook_hosts=("127.0.0.1",)) as found:
         yield found
 
 
@@ -57,7 +57,7 @@ def a_receiver(status=200, location=None):
 
 
 def a_webhook(site, url, *events):
-    ann = sites.somebody(site, sites.an_organisation(site), "ann")
+    ann = sites.add_account(site, sites.add_organisation(site), "ann")
     with site.unit() as unit:
         made = create_webhook(unit, ann, NewWebhook(url=url, events=events or tuple(Event)))
     return ann, made

@@ -4,11 +4,10 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import insert, select
 
-from tests.service import sites
-from tests.service.jobs import children
-from tests.service.jobs import work_to_do as make
+from tests.kit.service import children
+from tests.kit.service import work_to_do as make
+from tests.kit.service.serving import until
 from tests.service.jobs.test_fencing import begun_process, goes_in_time, gone, is_alive
-from tests.service.serving import until
 from treewarden.service.cases.erasing import erase_files
 from treewarden.service.cases.jobs import cancel_job
 from treewarden.service.cases.queueing import queue_job
@@ -36,13 +35,8 @@ HOSTILE = {
 
 
 @pytest.fixture
-def ann(site):
-    return sites.somebody(site, sites.an_organisation(site), "ann")
-
-
-@pytest.fixture
 def asked(site, ann):
-    return make.an_audit(site, ann, make.a_version(site, ann), make.an_upload(site, ann))
+    return make.queue_audit(site, ann, make.add_version(site, ann), make.add_upload(site, ann))
 
 
 def with_settings(site, **settings):
@@ -52,12 +46,12 @@ def with_settings(site, **settings):
 def test_a_process_that_dies_alone_is_tried_once_more_and_then_its_job_ends(site, asked):
     context = children.Instead(children.dies)
     assert make.do_next(site, context)
-    found = make.jobs_of(site, asked)[0]
+    found = make.read_jobs(site, asked)[0]
     assert (found.state, found.failures) == ("queued", 1)
     assert not gone(site, asked)
     assert make.do_next(site, context)
     assert not make.do_next(site, context)
-    ended = make.row(site, audit, asked)
+    ended = make.read_row(site, audit, asked)
     assert (ended.state, ended.exit_code) == ("error", 4)
     assert "was ended, twice" in ended.problem
     assert goes_in_time(site, asked)
@@ -69,13 +63,13 @@ def test_an_answer_that_is_not_understood_is_no_result(site, asked, does):
     assert make.do_next(site, context)
     assert make.do_next(site, context)
     assert not make.do_next(site, context)
-    assert make.row(site, audit, asked).state == "error"
+    assert make.read_row(site, audit, asked).state == "error"
     assert goes_in_time(site, asked)
 
 
 def test_an_answer_that_the_database_refuses_ends_its_job_at_once(site, asked):
     assert make.do_next(site, children.Instead(children.says_odd_characters))
-    found = make.row(site, audit, asked)
+    found = make.read_row(site, audit, asked)
     kept = site.engine.dialect.name == "sqlite"
     assert found.state == ("done" if kept else "error")
     assert gone(site, asked) if kept else goes_in_time(site, asked)
@@ -83,7 +77,7 @@ def test_an_answer_that_the_database_refuses_ends_its_job_at_once(site, asked):
 
 def test_a_job_has_so_many_seconds(site, asked):
     assert make.do_next(with_settings(site, child_seconds=1), children.Instead(children.sleeps))
-    found = make.row(site, audit, asked)
+    found = make.read_row(site, audit, asked)
     assert found.state == "error"
     assert "took longer than 1 seconds" in found.problem
     assert goes_in_time(site, asked)
@@ -94,8 +88,8 @@ def test_an_answer_that_stops_in_the_middle_holds_no_worker(site, asked):
     short = with_settings(site, child_seconds=2)
     thread = threading.Thread(target=make.do_next, args=(short, context), daemon=True)
     thread.start()
-    until(lambda: make.row(site, audit, asked).state == "error")
-    assert "took longer than 2 seconds" in make.row(site, audit, asked).problem
+    until(lambda: make.read_row(site, audit, asked).state == "error")
+    assert "took longer than 2 seconds" in make.read_row(site, audit, asked).problem
     assert goes_in_time(site, asked)
 
 
@@ -103,7 +97,7 @@ def test_a_job_has_so_much_memory(site, asked):
     small = with_settings(site, child_memory=2**26)
     while make.do_next(small):
         pass
-    found = make.row(site, audit, asked)
+    found = make.read_row(site, audit, asked)
     assert found.state == "error"
     assert "memory" in found.problem
     assert goes_in_time(site, asked)
@@ -111,53 +105,53 @@ def test_a_job_has_so_much_memory(site, asked):
 
 def test_what_waits_is_cancelled_at_once(site, asked):
     with site.unit() as unit:
-        erased = cancel_job(unit, make.jobs_of(site, asked)[0].id)
+        erased = cancel_job(unit, make.read_jobs(site, asked)[0].id)
     erase_files(site, erased)
-    assert make.row(site, audit, asked).state == "cancelled"
+    assert make.read_row(site, audit, asked).state == "cancelled"
     assert gone(site, asked)
     assert not make.do_next(site)
     with pytest.raises(ConflictError), site.unit() as unit:
-        cancel_job(unit, make.jobs_of(site, asked)[0].id)
+        cancel_job(unit, make.read_jobs(site, asked)[0].id)
 
 
 def test_what_is_done_now_is_cancelled_with_its_process(site, asked):
     context = children.Instead(children.sleeps)
     thread = threading.Thread(target=make.do_next, args=(site, context))
     thread.start()
-    found = make.jobs_of(site, asked)[0].id
+    found = make.read_jobs(site, asked)[0].id
     pid = begun_process(site, found)
     with site.unit() as unit:
         assert cancel_job(unit, found) == ()
     thread.join()
     assert not is_alive(pid)
-    assert make.row(site, audit, asked).state == "cancelled"
+    assert make.read_row(site, audit, asked).state == "cancelled"
     assert gone(site, asked)
 
 
 def test_hostile_files_end_in_the_process_of_their_job(site, ann):
     context = forking()
-    versions = [make.a_version(site, ann, data, name) for name, data in HOSTILE.items() if data]
+    versions = [make.add_version(site, ann, data, name) for name, data in HOSTILE.items() if data]
     with site.unit() as unit:
         for each in versions:
             queue_job(unit, ann.organisation_id, "inspect_model", each)
     while make.do_next(site, context):
         pass
     for each in versions:
-        found = make.row(site, model_version, each)
+        found = make.read_row(site, model_version, each)
         assert found.state == "refused"
         assert found.problem
 
 
 def test_two_versions_are_compared_in_words(site, ann):
-    old = make.a_version(site, ann)
-    new = make.a_version(site, ann, make.a_tree({"north": (6, 6), "south": (3, 9)}))
+    old = make.add_version(site, ann)
+    new = make.add_version(site, ann, make.write_tree({"north": (6, 6), "south": (3, 9)}))
     made = new_id()
     with site.unit() as unit:
         unit.connection.execute(
             insert(comparison).values(
                 id=made,
                 organisation_id=ann.organisation_id,
-                model_id=make.row(site, model_version, old).model_id,
+                model_id=make.read_row(site, model_version, old).model_id,
                 from_version_id=old,
                 to_version_id=new,
                 state="reading",
@@ -166,19 +160,21 @@ def test_two_versions_are_compared_in_words(site, ann):
         )
         queue_job(unit, ann.organisation_id, "compare", made)
     assert make.do_next(site)
-    found = make.row(site, comparison, made)
+    found = make.read_row(site, comparison, made)
     assert (found.state, found.problem) == ("ready", "")
     assert any("leaf changed" in line and "south" in line for line in found.trees)
 
 
 def test_no_value_of_a_table_is_anywhere_afterwards(site, ann, capfd):
-    data = make.a_table()
-    fits = make.an_audit(site, ann, make.a_version(site, ann), make.an_upload(site, ann, data))
-    other = make.an_upload(site, ann, f"a,b\n{make.CANARY},2\n".encode())
-    odd = make.an_audit(site, ann, make.a_version(site, ann), other)
+    data = make.write_table()
+    fits = make.queue_audit(
+        site, ann, make.add_version(site, ann), make.add_upload(site, ann, data)
+    )
+    other = make.add_upload(site, ann, f"a,b\n{make.CANARY},2\n".encode())
+    odd = make.queue_audit(site, ann, make.add_version(site, ann), other)
     while make.do_next(site):
         pass
-    assert (make.row(site, audit, fits).state, make.row(site, audit, odd).state) == (
+    assert (make.read_row(site, audit, fits).state, make.read_row(site, audit, odd).state) == (
         "done",
         "error",
     )

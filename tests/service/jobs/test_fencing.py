@@ -10,10 +10,10 @@ import pytest
 from sqlalchemy import create_engine, event, select, text, update
 from sqlalchemy.pool import NullPool
 
-from tests.service import sites
-from tests.service.jobs import children
-from tests.service.jobs import work_to_do as make
-from tests.service.serving import until
+from tests.kit.processes import wait_for_end
+from tests.kit.service import children
+from tests.kit.service import work_to_do as make
+from tests.kit.service.serving import until
 from treewarden.service.cases.models import add_version
 from treewarden.service.cases.repairs import take_proposal
 from treewarden.service.cases.sweeping import sweep
@@ -63,7 +63,8 @@ from treewarden.service.jobs.leases import claim
 from treewarden.service.jobs.supervising import supervise
 from treewarden.service.settings import Settings
 from treewarden.service.site import open_site
-from tests.service.jobs import children
+from tests.kit.processes import wait_for_end
+from tests.kit.service import children
 
 if __name__ == "__main__":
     stop = stop_at_signals()
@@ -75,13 +76,8 @@ if __name__ == "__main__":
 
 
 @pytest.fixture
-def ann(site):
-    return sites.somebody(site, sites.an_organisation(site), "ann")
-
-
-@pytest.fixture
 def asked(site, ann):
-    return make.an_audit(site, ann, make.a_version(site, ann), make.an_upload(site, ann))
+    return make.queue_audit(site, ann, make.add_version(site, ann), make.add_upload(site, ann))
 
 
 def claimed(site, lease=30.0, worker="one"):
@@ -100,8 +96,8 @@ def rows_of(site, table):
 
 def gone(site, audit_id):
     """Whether the table of an audit is gone, with its key and its file."""
-    table = make.row(site, data_table, make.row(site, audit, audit_id).data_table_id)
-    kept = make.row(site, blob, table.blob_id)
+    table = make.read_row(site, data_table, make.read_row(site, audit, audit_id).data_table_id)
+    kept = make.read_row(site, blob, table.blob_id)
     is_file = site.vault.path(kept.id, kept.digest).exists()
     return (table.state, kept.sealed_key, is_file) == ("erased", None, False)
 
@@ -167,10 +163,10 @@ def test_a_lost_lease_is_taken_over_and_the_late_result_is_fenced_off(site, aske
     assert files_of(site) == before
     assert rows_of(site, log_entry) == logged
     assert not rows_of(site, report) + rows_of(site, finding)
-    assert make.row(site, audit, asked).state != "done"
+    assert make.read_row(site, audit, asked).state != "done"
     assert not gone(site, asked)
     assert commit(site, other, ANSWER, store(site, ANSWER, FILES))
-    found = make.row(site, audit, asked)
+    found = make.read_row(site, audit, asked)
     assert (found.state, found.verdict, found.result_attempt) == ("done", "PASS", 2)
     assert len(rows_of(site, report)) == 1
     assert gone(site, asked)
@@ -201,9 +197,9 @@ def test_a_connection_lost_at_commit_is_tried_again(site, asked):
 
     with pytest.raises(UnavailableError):
         commit(site, held, ANSWER, kept)
-    assert make.row(site, audit, asked).state == "queued"
+    assert make.read_row(site, audit, asked).state == "queued"
     assert commit(site, held, ANSWER, kept)
-    assert make.row(site, audit, asked).state == "done"
+    assert make.read_row(site, audit, asked).state == "done"
     assert gone(site, asked)
 
 
@@ -223,17 +219,17 @@ def test_connections_lost_during_an_audit_do_not_end_it(site, asked):
     context = children.Instead(children.answers_after_a_while)
     thread = threading.Thread(target=make.do_next, args=(site, context))
     thread.start()
-    begun_process(site, make.jobs_of(site, asked)[0].id)
+    begun_process(site, make.read_jobs(site, asked)[0].id)
     _terminate(site)
     thread.join()
-    assert make.row(site, audit, asked).state == "done"
+    assert make.read_row(site, audit, asked).state == "done"
 
 
 def test_a_job_that_takes_its_workers_down_ends_with_words(site, asked):
     for _ in range(MOST_ATTEMPTS):
         assert claimed(site, -1.0) is not None
     assert make.do_next(site)
-    found = make.row(site, audit, asked)
+    found = make.read_row(site, audit, asked)
     assert (found.state, found.verdict, found.exit_code) == ("error", None, 4)
     assert "its worker was lost 5 times" in found.problem
     assert goes_in_time(site, asked)
@@ -241,21 +237,21 @@ def test_a_job_that_takes_its_workers_down_ends_with_words(site, asked):
 
 def test_a_killed_worker_takes_the_process_of_its_job_along(site, asked):
     with a_worker(site) as worker:
-        pid = begun_process(site, make.jobs_of(site, asked)[0].id)
+        pid = begun_process(site, make.read_jobs(site, asked)[0].id)
         assert is_alive(pid)
         worker.kill()
         worker.wait()
-    until(lambda: not is_alive(pid))
-    assert make.jobs_of(site, asked)[0].state == "running"  # until its lease runs out
+    wait_for_end(pid)
+    assert make.read_jobs(site, asked)[0].state == "running"  # until its lease runs out
 
 
 def test_a_stopped_worker_gives_its_job_back_and_no_failure_is_counted(site, asked):
     with a_worker(site) as worker:
-        pid = begun_process(site, make.jobs_of(site, asked)[0].id)
+        pid = begun_process(site, make.read_jobs(site, asked)[0].id)
         worker.send_signal(signal.SIGTERM)
         assert worker.wait() == 0
     assert not is_alive(pid)
-    found = make.jobs_of(site, asked)[0]
+    found = make.read_jobs(site, asked)[0]
     assert (found.state, found.failures, found.attempt) == ("queued", 0, 1)
     assert not gone(site, asked)
 
@@ -265,18 +261,20 @@ def test_a_worker_stopped_while_it_holds_a_job_counts_nothing(site, asked):
     stop.set()
     for _ in range(3):
         supervise(site, claimed(site), children.Instead(children.sleeps), stop)
-    found = make.jobs_of(site, asked)[0]
+    found = make.read_jobs(site, asked)[0]
     assert (found.state, found.failures, found.attempt) == ("queued", 0, 3)
 
 
 def test_a_proposal_that_is_taken_waits_for_the_number_of_another_version(site, ann):
     if site.engine.dialect.name != "postgresql":
         pytest.skip("SQLite writes one transaction at a time")
-    version, table = make.a_version(site, ann), make.an_upload(site, ann)
-    asked = make.an_audit(site, ann, version, table, "repair")
+    version, table = make.add_version(site, ann), make.add_upload(site, ann)
+    asked = make.queue_audit(site, ann, version, table, "repair")
     assert commit(site, claimed(site), REPAIRED, store(site, REPAIRED, [b"<PMML/>"]))
-    model_id = make.row(site, model_version, version).model_id
-    _, digest = make.put(site, ann, "model", make.a_tree({"north": (6, 6), "south": (3, 9)}))
+    model_id = make.read_row(site, model_version, version).model_id
+    _, digest = make.put_blob(
+        site, ann, "model", make.write_tree({"north": (6, 6), "south": (3, 9)})
+    )
 
     def take():
         with site.unit() as unit:
@@ -295,8 +293,8 @@ def test_a_proposal_that_is_taken_waits_for_the_number_of_another_version(site, 
 
 
 def test_what_a_fenced_off_repair_proposes_is_not_kept(site, ann):
-    version, table = make.a_version(site, ann), make.an_upload(site, ann)
-    make.an_audit(site, ann, version, table, "repair")
+    version, table = make.add_version(site, ann), make.add_upload(site, ann)
+    make.queue_audit(site, ann, version, table, "repair")
     before, late = files_of(site), claimed(site, lease=-1.0)
     assert commit(site, claimed(site), REPAIRED, store(site, REPAIRED, [b"<PMML/>"]))
     assert not commit(site, late, REPAIRED, store(site, REPAIRED, [b"<PMML>2</PMML>"]))

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tests.service.serving import SECONDS
+from tests.kit.service.serving import SECONDS
 
 AT_THE_WORST_MOMENT = """
 import os, signal, sys

@@ -9,9 +9,9 @@ from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import AuthResult
 from sqlalchemy import select, update
 
-from tests.service import sites
-from tests.service.jobs import work_to_do as make
-from tests.service.receivers import SECONDS, a_certificate, a_dripping_receiver
+from tests.kit.service import sites
+from tests.kit.service import work_to_do as make
+from tests.kit.service.receivers import SECONDS, open_dripping_receiver, write_certificate
 from treewarden.service.cases.notices import get_notices, send_test, set_notices
 from treewarden.service.cases.sweeping import sweep
 from treewarden.service.database.tables import account, mail
@@ -78,17 +78,12 @@ def server():
 
 @pytest.fixture(params=sites.KINDS)
 def site(request, tmp_path, server):
-    with sites.opened(request.param, tmp_path, **settings_for(server[0])) as found:
+    with sites.make_site(request.param, tmp_path, **settings_for(server[0])) as found:
         yield found
 
 
-@pytest.fixture
-def home(site):
-    return sites.an_organisation(site)
-
-
 def hearing(site, home, name, role, *events):
-    who = sites.somebody(site, home, name, role)
+    who = sites.add_account(site, home, name, role)
     with site.unit() as unit:
         set_notices(unit, who, NewNotices(address=f"{name}@example.org", events=events))
     return who
@@ -96,7 +91,7 @@ def hearing(site, home, name, role, *events):
 
 def finished(site, who, headline):
     """Let an audit of somebody end."""
-    make.an_audit(site, who, make.a_version(site, who), make.an_upload(site, who))
+    make.queue_audit(site, who, make.add_version(site, who), make.add_upload(site, who))
     with site.unit() as unit:
         held = claim(unit, "test", 30)
     assert commit(site, held, Answer(verdict="FAIL", headline=headline), ())
@@ -130,7 +125,7 @@ def test_who_may_decide_hears_of_what_waits_but_not_of_his_own(site, home, serve
     ann = hearing(site, home, "ann", "submitter", *events)
     rita = hearing(site, home, "rita", "reviewer", *events)
     hearing(site, home, "olga", "administrator")
-    elsewhere = sites.an_organisation(site, "Bank")
+    elsewhere = sites.add_organisation(site, "Bank")
     hearing(site, elsewhere, "eve", "reviewer", *events)
     body = {
         "clause": "smallest-leaf",
@@ -140,13 +135,13 @@ def test_who_may_decide_hears_of_what_waits_but_not_of_his_own(site, home, serve
         "ticket": "P-1",
         "expires": (date.today() + timedelta(days=30)).isoformat(),
     }
-    asked = sites.a_client(site, ann, base_url=BASE).post("/api/v1/waivers", json=body)
+    asked = sites.open_client(site, ann, base_url=BASE).post("/api/v1/waivers", json=body)
     assert asked.status_code == 201, asked.text
     made = asked.json()
     deliver_due(site)
     assert [to for to, *_ in server[1].got] == [["rita@example.org"]]
     path = f"/api/v1/waivers/{made['id']}/refuse"
-    answer = sites.a_client(site, rita, base_url=BASE).post(path, json={"comment": "No"})
+    answer = sites.open_client(site, rita, base_url=BASE).post(path, json={"comment": "No"})
     assert answer.status_code == 200, answer.text
     deliver_due(site)
     to, text, _ = server[1].got[-1]
@@ -156,8 +151,8 @@ def test_who_may_decide_hears_of_what_waits_but_not_of_his_own(site, home, serve
 
 def test_what_fails_is_tried_again_until_it_is_given_up(tmp_path):
     with a_mail_server("451 later") as (port, inbox):
-        with sites.opened("sqlite", tmp_path, **settings_for(port)) as site:
-            ann = hearing(site, sites.an_organisation(site), "ann", "submitter")
+        with sites.make_site("sqlite", tmp_path, **settings_for(port)) as site:
+            ann = hearing(site, sites.add_organisation(site), "ann", "submitter")
             with site.unit() as unit:
                 send_test(unit, ann)
             for number, pause in enumerate((*AGAIN, None), start=1):
@@ -176,9 +171,9 @@ def test_what_fails_is_tried_again_until_it_is_given_up(tmp_path):
 def test_a_recipient_who_is_refused_for_good_is_not_tried_again(tmp_path):
     with (
         a_mail_server("550 unknown") as (port, _),
-        sites.opened("sqlite", tmp_path, **settings_for(port)) as site,
+        sites.make_site("sqlite", tmp_path, **settings_for(port)) as site,
     ):
-        ann = hearing(site, sites.an_organisation(site), "ann", "submitter")
+        ann = hearing(site, sites.add_organisation(site), "ann", "submitter")
         with site.unit() as unit:
             send_test(unit, ann)
         deliver_due(site)
@@ -212,8 +207,8 @@ def test_one_test_a_minute_and_it_is_told_what_became_of_it(site, home, server):
 
 
 def test_no_mail_is_queued_where_none_is_sent(tmp_path):
-    with sites.opened("sqlite", tmp_path) as site:
-        ann = hearing(site, sites.an_organisation(site), "ann", "submitter", Event.AUDIT_FINISHED)
+    with sites.make_site("sqlite", tmp_path) as site:
+        ann = hearing(site, sites.add_organisation(site), "ann", "submitter", Event.AUDIT_FINISHED)
         finished(site, ann, "")
         assert rows(site) == []
         with pytest.raises(ConflictError, match="TREEWARDEN_MAIL_HOST"), site.unit() as unit:
@@ -221,8 +216,8 @@ def test_no_mail_is_queued_where_none_is_sent(tmp_path):
 
 
 def test_mail_goes_to_the_domains_that_are_named_and_to_no_other(tmp_path):
-    with sites.opened("sqlite", tmp_path, mail_domains="example.org") as site:
-        ann = hearing(site, sites.an_organisation(site), "ann", "submitter")
+    with sites.make_site("sqlite", tmp_path, mail_domains="example.org") as site:
+        ann = hearing(site, sites.add_organisation(site), "ann", "submitter")
         with pytest.raises(InvalidError, match=r"example\.org"), site.unit() as unit:
             set_notices(unit, ann, NewNotices(address="ann@elsewhere.example"))
 
@@ -232,7 +227,7 @@ def test_mail_goes_to_the_domains_that_are_named_and_to_no_other(tmp_path):
     ["ann", "a@b", "ann@example.org, eve@example.org", "ann@example.org\nBcc: eve@example.org"],
 )
 def test_what_is_no_single_address_is_refused(site, home, address):
-    client = sites.a_client(site, sites.somebody(site, home, "ann", "viewer"), base_url=BASE)
+    client = sites.open_client(site, sites.add_account(site, home, "ann", "viewer"), base_url=BASE)
     body = {"address": address, "events": []}
     assert client.put("/api/v1/me/notices", json=body).status_code == 422
     form = client.post("/account/notices", data={"address": address})
@@ -240,7 +235,7 @@ def test_what_is_no_single_address_is_refused(site, home, address):
 
 
 def test_an_account_page_keeps_what_is_wished(site, home):
-    client = sites.a_client(site, sites.somebody(site, home, "ann", "viewer"), base_url=BASE)
+    client = sites.open_client(site, sites.add_account(site, home, "ann", "viewer"), base_url=BASE)
     client.post("/account/notices", data={"address": "ann@example.org", "events": "audit.finished"})
     told = client.get("/api/v1/me/notices").json()
     assert (told["address"], told["events"]) == ("ann@example.org", ["audit.finished"])
@@ -252,7 +247,7 @@ def message(settings):
 
 
 def test_the_password_goes_over_tls_alone_and_the_certificate_is_checked(tmp_path, monkeypatch):
-    trusted, context = a_certificate(tmp_path, "127.0.0.1")
+    trusted, context = write_certificate(tmp_path, "127.0.0.1")
     password = tmp_path / "password"
     password.write_text("opens-it\n")
     seen = []
@@ -279,7 +274,7 @@ def test_the_password_goes_over_tls_alone_and_the_certificate_is_checked(tmp_pat
 
 
 def test_a_server_that_answers_drop_by_drop_is_hung_up_on():
-    with a_dripping_receiver(b"220-", b"a") as (port, hung_up):
+    with open_dripping_receiver(b"220-", b"a") as (port, hung_up):
         settings = Settings(**settings_for(port))
         assert not send_mail(settings, message(settings), 0.5).is_done
         assert hung_up.wait(SECONDS)

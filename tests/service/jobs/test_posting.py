@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.service.receivers import (
+from tests.kit.service.receivers import (
     SECONDS,
-    a_certificate,
-    a_dripping_receiver,
-    a_receiver_with_tls,
+    open_dripping_receiver,
+    open_receiver_with_tls,
+    write_certificate,
 )
 from treewarden.service.jobs.delivering import post
 from treewarden.service.vault.addresses import Target
@@ -23,25 +23,25 @@ DRIPS = {
 
 @pytest.mark.parametrize(("first", "drop"), DRIPS.values(), ids=DRIPS)
 def test_who_answers_drop_by_drop_is_hung_up_on(first, drop):
-    with a_dripping_receiver(first, drop) as (port, hung_up):
+    with open_dripping_receiver(first, drop) as (port, hung_up):
         sent = post(Target("http", HOST, "127.0.0.1", port, "/"), b"{}", {}, SHORT)
         assert hung_up.wait(SECONDS)
     assert not sent.is_done
 
 
 def test_who_answers_drop_by_drop_with_tls_is_hung_up_on(tmp_path, monkeypatch):
-    trusted, context = a_certificate(tmp_path, HOST)
+    trusted, context = write_certificate(tmp_path, HOST)
     monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
-    with a_dripping_receiver(*DRIPS["a header"], context) as (port, hung_up):
+    with open_dripping_receiver(*DRIPS["a header"], context) as (port, hung_up):
         sent = post(Target("https", HOST, "127.0.0.1", port, "/"), b"{}", {}, SHORT)
         assert hung_up.wait(SECONDS)
     assert not sent.is_done
 
 
 def test_the_address_is_called_and_the_host_is_asked_for(tmp_path, monkeypatch):
-    trusted, context = a_certificate(tmp_path, HOST)
+    trusted, context = write_certificate(tmp_path, HOST)
     monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
-    with a_receiver_with_tls(context) as (port, names, got):
+    with open_receiver_with_tls(context) as (port, names, got):
         sent = post(Target("https", HOST, "127.0.0.1", port, "/hook?a=b"), b"{}", {"X-Own": "1"})
     assert (sent.status, sent.problem) == (200, "")
     assert names == [HOST]
@@ -54,10 +54,10 @@ def test_the_address_is_called_and_the_host_is_asked_for(tmp_path, monkeypatch):
     [("elsewhere.example.org", True), ("127.0.0.1", True), (HOST, False)],
 )
 def test_a_certificate_of_somebody_else_gets_nothing(tmp_path, monkeypatch, host, is_trusted):
-    trusted, context = a_certificate(tmp_path, host)
+    trusted, context = write_certificate(tmp_path, host)
     if is_trusted:
         monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
-    with a_receiver_with_tls(context) as (port, _, got):
+    with open_receiver_with_tls(context) as (port, _, got):
         sent = post(Target("https", HOST, "127.0.0.1", port, "/"), b"{}", {})
     assert sent.problem == "not reached (SSLCertVerificationError)"
     assert got == []

@@ -4,10 +4,10 @@ import pytest
 from sqlalchemy import func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from tests.service import sites
-from tests.service.jobs import work_to_do as make
-from tests.service.sealing import seal_all
-from tests.service.tables import DATA, add, an_audit, rows
+from tests.kit.service import sites
+from tests.kit.service import work_to_do as make
+from tests.kit.service.sealing import seal_all
+from tests.kit.service.tables import DATA, add, an_audit, rows
 from treewarden.service.cases.releases import open_release
 from treewarden.service.database.levels import head
 from treewarden.service.database.tables import (
@@ -32,7 +32,7 @@ from treewarden.service.schemas.releases import NewRelease
 @pytest.fixture
 def full(site):
     """A site with rows of many kinds: a table, a model, an audit, a waiver, a session and a log."""
-    who = sites.somebody(site, sites.an_organisation(site, "Häuser"), "ann")
+    who = sites.add_account(site, sites.add_organisation(site, "Häuser"), "ann")
     an_audit(site, who, add(site, who).id)
     with site.unit() as unit:
         record(unit, who, "account.created", "account", who.account_id, {"ö": [1, 0.1, None]})
@@ -78,7 +78,7 @@ def everything(site, but=()):
 @pytest.mark.parametrize("kind", sites.KINDS)
 def test_a_copy_is_restored_exactly_into_either_database(full, kind, tmp_path):
     written = back_up(full, tmp_path / "copy")
-    with sites.opened(kind, tmp_path / "other") as other:
+    with sites.make_site(kind, tmp_path / "other") as other:
         assert restore(other, tmp_path / "copy") == written
         changed = (blob, data_table, log_entry)
         assert everything(other, changed) == everything(full, changed)
@@ -103,7 +103,7 @@ def test_a_copy_holds_no_key_of_a_table_and_no_session(full, tmp_path):
 
 def test_a_table_cannot_be_read_from_a_restored_copy_even_beside_its_file(full, tmp_path):
     back_up(full, tmp_path / "copy")
-    with sites.database("sqlite", tmp_path / "other") as url:
+    with sites.make_database("sqlite", tmp_path / "other") as url:
         (tmp_path / "other").mkdir()
         settings = full.settings.model_copy(update={"database": url})
         other = sites.open_site(settings)  # the same vault and the same key file
@@ -174,7 +174,7 @@ def that_is_empty(_):
 def test_nothing_stays_of_a_copy(full, damage, tmp_path):
     back_up(full, tmp_path / "copy")
     (tmp_path / "damaged").write_bytes(damage((tmp_path / "copy").read_bytes()))
-    with sites.opened(full.engine.dialect.name, tmp_path / "other") as other:
+    with sites.make_site(full.engine.dialect.name, tmp_path / "other") as other:
         with pytest.raises(SetupError, match="no whole backup"):
             restore(other, tmp_path / "damaged")
         with other.reading() as unit:
@@ -186,7 +186,7 @@ def test_a_copy_of_another_level_names_the_version_that_takes_it(full, tmp_path)
     told = (tmp_path / "copy").read_bytes().replace(f'"level":"{head()}"'.encode(), b'"level":"9"')
     (tmp_path / "copy").write_bytes(told)
     with (
-        sites.opened("sqlite", tmp_path / "other") as other,
+        sites.make_site("sqlite", tmp_path / "other") as other,
         pytest.raises(SetupError, match="restore it with treewarden"),
     ):
         restore(other, tmp_path / "copy")
@@ -205,15 +205,15 @@ def test_what_changes_meanwhile_is_not_in_a_copy(full, tmp_path):
 def test_a_decision_of_older_rules_is_restored_and_none_is_taken_by_them_afterwards(
     site, kind, tmp_path
 ):
-    home = sites.an_organisation(site)
-    ann, bob = (sites.somebody(site, home, name) for name in ("ann", "bob"))
-    asked = make.an_audit(site, bob, make.a_version(site, ann), None)
+    home = sites.add_organisation(site)
+    ann, bob = (sites.add_account(site, home, name) for name in ("ann", "bob"))
+    asked = make.queue_audit(site, bob, make.add_version(site, ann), None)
     with site.unit() as unit:
         release_id = open_release(unit, ann, NewRelease(audit_id=asked, title="Loans")).id
     with site.unit() as unit, _without_triggers(unit, "review"):
         unit.connection.execute(_review(home, release_id, ann, bob, unit.now))
     back_up(site, tmp_path / "copy")
-    with sites.opened(kind, tmp_path / "other") as other:
+    with sites.make_site(kind, tmp_path / "other") as other:
         restore(other, tmp_path / "copy")
         assert len(rows(other, review)) == 1
         with pytest.raises(IntegrityError, match="his own"), other.unit() as unit:

@@ -1,8 +1,8 @@
 import pytest
 from sqlalchemy import text
 
-from tests.service import sites
-from tests.service.tables import add, files, rows
+from tests.kit.service import sites
+from tests.kit.service.tables import add, files, rows
 from treewarden.service.database.tables import blob
 from treewarden.service.ledger.log import record
 from treewarden.service.operations.checking import check
@@ -10,7 +10,7 @@ from treewarden.service.operations.checking import check
 
 @pytest.fixture
 def ann(site):
-    who = sites.somebody(site, sites.an_organisation(site), "ann", "submitter")
+    who = sites.add_account(site, sites.add_organisation(site), "ann", "submitter")
     add(site, who)
     return who
 

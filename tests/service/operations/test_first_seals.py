@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import delete, update
 
-from tests.service import sites
-from tests.service.jobs import work_to_do as make
+from tests.kit.service import sites
+from tests.kit.service import work_to_do as make
 from treewarden.service.cases import releases
 from treewarden.service.cases.gating import gate_answer
 from treewarden.service.cases.waivers import approve_waiver, in_force, request_waiver
@@ -18,15 +18,10 @@ from treewarden.service.vault.sealing import new_key
 
 
 @pytest.fixture
-def ann(site):
-    return sites.somebody(site, sites.an_organisation(site), "ann", "submitter")
-
-
-@pytest.fixture
 def older(site, ann):
     """A release that was approved before there were seals, and a waiver."""
-    bob = sites.somebody(site, ann.organisation_id, "bob", "reviewer")
-    audited = make.judged(site, make.an_audit(site, ann, make.a_version(site, ann), None))
+    bob = sites.add_account(site, ann.organisation_id, "bob", "reviewer")
+    audited = make.end_audit(site, make.queue_audit(site, ann, make.add_version(site, ann), None))
     with site.unit() as unit:
         made = releases.open_release(unit, ann, NewRelease(audit_id=audited, title="Loans")).id
         releases.tick(unit, bob, made, "text-1", True)

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from fastapi.testclient import TestClient
 
 from tests.kit import places
-from tests.service import serving, sites
+from tests.kit.service import serving, sites
 from treewarden.cli import cli
 from treewarden.service.app import application
 from treewarden.service.errors import SetupError, UnavailableError
@@ -57,13 +57,13 @@ def test_the_image_is_given_the_service():
 
 def test_the_demonstration_is_loaded_by_the_api(tmp_path):
     pytest.importorskip("statsmodels", reason="statsmodels is not installed")
-    with sites.opened("sqlite", tmp_path) as site:
-        token = sites.a_token(site, sites.somebody(site, sites.an_organisation(site), "ada"))
+    with sites.make_site("sqlite", tmp_path) as site:
+        token = sites.add_token(site, sites.add_account(site, sites.add_organisation(site), "ada"))
         with serving.served(site) as (_, port):
             assert load(f"http://127.0.0.1:{port}", token)
             with pytest.raises(UnavailableError, match="/api/v1/models: answered 409"):
                 load(f"http://127.0.0.1:{port}", token)
-        (audit,) = sites.a_client(site, token_of(site)).get("/api/v1/audits").json()["items"]
+        (audit,) = sites.open_client(site, token_of(site)).get("/api/v1/audits").json()["items"]
     assert (audit["state"], audit["pack"], audit["model_name"]) == (
         "queued",
         "strict",
@@ -75,7 +75,7 @@ def token_of(site):
     """Return somebody else of the same organisation."""
     with site.reading() as unit:
         home = unit.connection.exec_driver_sql("SELECT id FROM organisation").scalar_one()
-    return sites.somebody(site, home, "vic", "viewer")
+    return sites.add_account(site, home, "vic", "viewer")
 
 
 class Collector(BaseHTTPRequestHandler):
@@ -106,7 +106,7 @@ def collector():
 def test_a_trace_names_the_route_and_not_what_was_searched_for(tmp_path, collector):
     pytest.importorskip("opentelemetry.sdk", reason="OpenTelemetry is not installed")
     endpoint = f"http://127.0.0.1:{collector.server_address[1]}"
-    with sites.opened("sqlite", tmp_path, otlp_endpoint=endpoint) as site:
+    with sites.make_site("sqlite", tmp_path, otlp_endpoint=endpoint) as site:
         app = application(site)
         provider = trace_where_asked(app, site.settings)
         TestClient(app).get("/api/v1/models?name=canary-7f3")
@@ -120,7 +120,7 @@ def test_a_trace_names_the_route_and_not_what_was_searched_for(tmp_path, collect
 
 
 def test_nothing_is_traced_where_nobody_collects(tmp_path):
-    with sites.opened("sqlite", tmp_path) as site:
+    with sites.make_site("sqlite", tmp_path) as site:
         assert trace_where_asked(application(site), site.settings) is None
 
 

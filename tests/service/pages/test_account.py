@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.service import sites
+from tests.kit.service import sites
 from treewarden.service.app import PREFIX
 from treewarden.service.cases.people import create_administrator
 
@@ -19,7 +19,7 @@ def one_time(site):
 
 
 def signed_in(site, password, new_password=""):
-    client = sites.a_client(site, follow_redirects=False)
+    client = sites.open_client(site, follow_redirects=False)
     form = {"name": "root", "password": password, "new_password": new_password}
     assert client.post("/sign-in", data=form).status_code == 303
     return client
@@ -56,12 +56,12 @@ def test_who_guesses_in_a_session_is_stopped(site, one_time):
 
 
 def test_a_token_changes_no_password(site):
-    who = sites.somebody(site, sites.an_organisation(site), "Ada")
-    assert change(sites.a_client(site, who), "guess", NEXT).status_code == 403
+    who = sites.add_account(site, sites.add_organisation(site), "Ada")
+    assert change(sites.open_client(site, who), "guess", NEXT).status_code == 403
 
 
 def test_the_form_to_sign_in_asks_for_a_new_password_where_one_is_needed(site, one_time):
-    client = sites.a_client(site)
+    client = sites.open_client(site)
     assert "new_password" not in client.get("/sign-in").text
     form = {"name": 'root"><b>', "password": one_time}
     assert "<b>" not in client.post("/sign-in", data=form).text

@@ -5,8 +5,8 @@ from datetime import date, timedelta
 
 import pytest
 
-from tests.service import sites
-from tests.service.pages.seeds import DIGEST, NASTY, seeded
+from tests.kit.service import sites
+from tests.kit.service.seeds import DIGEST, NASTY, seeded
 from treewarden.service.people.permissions import Role
 
 TYPED = {"clause": "k", "reason": "", "owner": "ann", "ticket": "1", "expires": "2099-01-01"}
@@ -21,7 +21,7 @@ KEPT = (
 
 
 def client_of(site, who):
-    return sites.a_client(site, who, follow_redirects=False)
+    return sites.open_client(site, who, follow_redirects=False)
 
 
 def revision_of(page):
@@ -45,13 +45,13 @@ def test_what_is_for_administrators_is_shown_to_nobody_else(site, path):
 @pytest.mark.parametrize("path", ["/releases/{release}", "/waivers/{waiver}"])
 def test_what_is_of_another_organisation_is_not_found(site, path):
     there = seeded(site)
-    other = sites.somebody(site, sites.an_organisation(site, "Elsewhere"), "eve")
+    other = sites.add_account(site, sites.add_organisation(site, "Elsewhere"), "eve")
     assert client_of(site, other).get(path.format_map(vars_of(there))).status_code == 404
 
 
 def test_a_viewer_is_offered_nothing_to_decide(site):
     there = seeded(site)
-    viewer = sites.somebody(site, there.ann.organisation_id, "vera", Role.VIEWER)
+    viewer = sites.add_account(site, there.ann.organisation_id, "vera", Role.VIEWER)
     client = client_of(site, viewer)
     assert "/reviews" not in client.get(f"/releases/{there.release}").text
     assert "/approve" not in client.get(f"/waivers/{there.waiver}").text

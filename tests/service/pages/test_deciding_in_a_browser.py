@@ -5,9 +5,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.service import sites
-from tests.service.pages.seeds import seeded
-from tests.service.pages.serving import served, signed_in
+from tests.kit.service import sites
+from tests.kit.service.browsing import served, signed_in
+from tests.kit.service.seeds import seeded
 
 FIRST = (
     "/releases",
@@ -42,7 +42,7 @@ MOST_TABS = 150
 @pytest.fixture
 def there(tmp_path):
     """Give a site that is served, its address, and who and what is there."""
-    with sites.opened("sqlite", tmp_path) as site, served(site) as address:
+    with sites.make_site("sqlite", tmp_path) as site, served(site) as address:
         yield site, address, seeded(site)
 
 

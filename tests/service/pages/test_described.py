@@ -6,8 +6,8 @@ import shlex
 
 import pytest
 
-from tests.service import sites
-from tests.service.pages.serving import a_session
+from tests.kit.service import sites
+from tests.kit.service.browsing import add_session
 from treewarden.service.api._asking import COOKIE
 from treewarden.service.app import PREFIX, application
 from treewarden.service.pages._described import described
@@ -23,7 +23,7 @@ def document(site):
 
 @pytest.fixture
 def viewer(site):
-    return sites.somebody(site, sites.an_organisation(site), "vera", Role.VIEWER)
+    return sites.add_account(site, sites.add_organisation(site), "vera", Role.VIEWER)
 
 
 def all_of(api):
@@ -95,8 +95,8 @@ def test_the_page_says_what_a_parameter_may_be(document):
 
 
 def test_the_page_stands_under_the_same_policy_as_all_others(site, viewer):
-    client = sites.a_client(site)
-    client.cookies.set(COOKIE, a_session(site, viewer))
+    client = sites.open_client(site)
+    client.cookies.set(COOKIE, add_session(site, viewer))
     answer = client.get("/api")
     assert answer.status_code == 200
     assert "'unsafe" not in answer.headers["content-security-policy"]
@@ -106,12 +106,12 @@ def test_the_page_stands_under_the_same_policy_as_all_others(site, viewer):
 
 
 def test_nobody_who_is_not_signed_in_sees_it(site):
-    answer = sites.a_client(site).get("/api", follow_redirects=False)
+    answer = sites.open_client(site).get("/api", follow_redirects=False)
     assert (answer.status_code, answer.headers["location"]) == (303, "/sign-in?next=/api")
 
 
 def test_a_host_that_somebody_made_up_is_quoted_for_the_shell(site, viewer):
-    client = sites.a_client(site)
-    client.cookies.set(COOKIE, a_session(site, viewer))
+    client = sites.open_client(site)
+    client.cookies.set(COOKIE, add_session(site, viewer))
     text = client.get("/api", headers={"host": "a$(id)b"}).text
     assert "export TREEWARDEN_URL=&#39;http://a$(id)b&#39;" in text

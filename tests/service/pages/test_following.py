@@ -4,8 +4,9 @@ import re
 
 import pytest
 
-from tests.service import sites
-from tests.service.api.test_repairs import API, all_done, failed
+from tests.kit.service import sites
+from tests.kit.service import work_to_do as make
+from tests.service.api.test_repairs import API, failed
 from tests.treewarden.conftest import written as written_files
 from treewarden.service.cases.compliance import makes_pdf
 from treewarden.service.people.permissions import Role
@@ -13,7 +14,7 @@ from treewarden.service.people.permissions import Role
 
 @pytest.fixture
 def site(tmp_path):
-    with sites.opened("sqlite", tmp_path / "site") as found:
+    with sites.make_site("sqlite", tmp_path / "site") as found:
         yield found
 
 
@@ -24,13 +25,8 @@ def flu(tmp_path):
 
 
 @pytest.fixture
-def home(site):
-    return sites.an_organisation(site)
-
-
-@pytest.fixture
 def client(site, home):
-    return sites.a_client(site, sites.somebody(site, home, "ann", Role.SUBMITTER))
+    return sites.open_client(site, sites.add_account(site, home, "ann", Role.SUBMITTER))
 
 
 def place(answer):
@@ -48,7 +44,7 @@ def test_a_repair_is_asked_for_with_the_table_once_more_and_a_proposal_is_taken(
     assert "is not the table that the audit was made with" in other.text
     client.follow_redirects = False
     repair = place(client.post(address, files={"table_file": ("people.csv", flu[1])}))
-    all_done(site)
+    make.do_all(site)
     shown = client.get(repair).text
     assert "recommended" in shown
     assert "A CHANGE PASSES" in shown
@@ -64,12 +60,12 @@ def test_a_repair_is_one_button_where_the_table_was_kept(site, home, client, flu
     assert "kept for its hours" in client.get(f"/audits/{audit['id']}").text
     client.follow_redirects = False
     repair = place(client.post(f"/audits/{audit['id']}/repairs", data={"tries_all": "true"}))
-    all_done(site)
+    make.do_all(site)
     again = place(client.post(f"{repair}/proposals/1/version"))
     assert re.fullmatch(r"/audits/[0-9a-f]{32}", again)
-    all_done(site)
+    make.do_all(site)
 
-    viewer = sites.a_client(site, sites.somebody(site, home, "vera", Role.VIEWER))
+    viewer = sites.open_client(site, sites.add_account(site, home, "vera", Role.VIEWER))
     both = viewer.get(f"/audits/{audit['id']}/compare?to={again[8:]}").text
     assert "Gone" in both
     assert "Readings that changed" not in both

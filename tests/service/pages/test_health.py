@@ -10,24 +10,18 @@ import structlog
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import text, update
 
-from tests.service import sites
-from tests.service.tables import DATA, add, an_audit
+from tests.kit.service import sites
+from tests.kit.service.tables import DATA, add, an_audit
 from treewarden.service.database.tables import data_table, job
 from treewarden.service.errors import NotFoundError
 from treewarden.service.operations.logging import log_as_json, tell_errors
-
-
-@pytest.fixture
-def ann(site):
-    return sites.somebody(site, sites.an_organisation(site), "ann", "submitter")
-
 
 OPEN = {"Authorization": "Bearer for-metrics"}
 
 
 @pytest.fixture(params=sites.KINDS)
 def site(request, tmp_path):
-    with sites.opened(request.param, tmp_path, metrics_token="for-metrics") as found:
+    with sites.make_site(request.param, tmp_path, metrics_token="for-metrics") as found:
         yield found
 
 
@@ -42,7 +36,7 @@ def figures(client):
 
 
 def test_a_server_that_can_work_says_so_to_everybody(site):
-    client = sites.a_client(site)
+    client = sites.open_client(site)
     assert client.get("/healthz").json() == {"status": "ok"}
     answer = client.get("/readyz")
     assert answer.status_code == 200
@@ -52,7 +46,7 @@ def test_a_server_that_can_work_says_so_to_everybody(site):
 def test_a_server_is_not_ready_for_a_database_of_another_level(site):
     with site.unit() as unit:
         unit.connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
-    answer = sites.a_client(site).get("/readyz")
+    answer = sites.open_client(site).get("/readyz")
     assert answer.status_code == 503
     assert "install the version that wrote it" in answer.json()["checks"]["level"]
 
@@ -60,7 +54,7 @@ def test_a_server_is_not_ready_for_a_database_of_another_level(site):
 def test_a_server_is_not_ready_without_its_vault_but_lives(site):
     for folder in sorted(site.vault.folder.rglob("*"), reverse=True):
         folder.rmdir()
-    client = sites.a_client(site)
+    client = sites.open_client(site)
     answer = client.get("/readyz")
     assert answer.status_code == 503
     assert answer.json()["checks"]["vault"] == "cannot be reached"
@@ -71,7 +65,7 @@ def test_a_server_is_not_ready_without_its_vault_but_lives(site):
 def test_a_server_is_not_ready_with_a_key_that_opens_nothing(site, ann):
     add(site, ann)
     other = replace(site, vault=replace(site.vault, master=bytes(32)))
-    answer = sites.a_client(other).get("/readyz")
+    answer = sites.open_client(other).get("/readyz")
     assert answer.status_code == 503
     assert "does not open what is kept here" in answer.json()["checks"]["vault"]
 
@@ -93,7 +87,7 @@ def test_figures_of_the_service_come_from_its_database(site, ann):
             update(job).where(job.c.id != done).values(created_at=unit.now - timedelta(hours=1))
         )
         unit.connection.execute(update(data_table).values(expires_at=unit.now))
-    found = figures(sites.a_client(site))
+    found = figures(sites.open_client(site))
     assert found["treewarden_database_up",] == 1
     assert found["treewarden_jobs", "audit", "done"] == 1
     assert found["treewarden_jobs", "inspect_table", "queued"] == 1
@@ -107,7 +101,7 @@ def test_figures_of_the_service_come_from_its_database(site, ann):
 
 
 def test_requests_are_counted_by_route_and_never_by_address(site, ann):
-    client = sites.a_client(site, ann)
+    client = sites.open_client(site, ann)
     client.get("/api/v1/me")
     client.get("/api/v1/tables/" + "0" * 32)
     client.get("/nowhere/canary-7f3?canary-7f3")
@@ -119,8 +113,8 @@ def test_requests_are_counted_by_route_and_never_by_address(site, ann):
 
 
 def test_figures_are_kept_from_whoever_lacks_their_token(tmp_path):
-    with sites.opened("sqlite", tmp_path, metrics_token="secret-word") as site:
-        client = sites.a_client(site)
+    with sites.make_site("sqlite", tmp_path, metrics_token="secret-word") as site:
+        client = sites.open_client(site)
         assert client.get("/metrics").status_code == 401
         wrong = client.get("/metrics", headers={"Authorization": "Bearer secret-wörd".encode()})
         assert wrong.status_code == 401
@@ -148,7 +142,7 @@ def logged():
 
 
 def test_a_request_is_one_line_of_json_with_its_id_and_who(site, ann, logged):
-    client = sites.a_client(site, ann)
+    client = sites.open_client(site, ann)
     logged()
     answer = client.get("/api/v1/tables?cursor=canary-7f3")
     (line,) = [each for each in logged() if each["event"] == "request"]

@@ -2,9 +2,9 @@
 
 from sqlalchemy import update
 
-from tests.service import sites
-from tests.service.pages.seeds import seeded
-from tests.service.pages.serving import a_session
+from tests.kit.service import sites
+from tests.kit.service.browsing import add_session
+from tests.kit.service.seeds import seeded
 from treewarden.service.api._asking import COOKIE
 from treewarden.service.cases.queueing import queue_job
 from treewarden.service.database.tables import finding, release
@@ -38,8 +38,8 @@ def test_the_pages_of_an_audit_and_of_a_release_say_it(site):
         unit.connection.execute(update(finding).values(leaf=LEAF, path=WAY))
         audit = unit.connection.execute(release.select()).one().audit_id
         queue_job(unit, people.ann.organisation_id, "audit", audit)
-    client = sites.a_client(site)
-    client.cookies.set(COOKIE, a_session(site, people.rita))
+    client = sites.open_client(site)
+    client.cookies.set(COOKIE, add_session(site, people.rita))
     for path in (f"/audits/{audit}", f"/releases/{people.release}"):
         text = client.get(path).text
         assert WAY in text

@@ -6,9 +6,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.service import sites
-from tests.service.pages.seeds import seeded
-from tests.service.pages.serving import a_session
+from tests.kit.service import sites
+from tests.kit.service.browsing import add_session
+from tests.kit.service.seeds import seeded
 from treewarden.service.api._asking import COOKIE
 from treewarden.service.ledger.log import record
 
@@ -23,8 +23,8 @@ def people(site):
 
 @pytest.fixture
 def client(site, people):
-    made = sites.a_client(site)
-    made.cookies.set(COOKIE, a_session(site, people.rita))
+    made = sites.open_client(site)
+    made.cookies.set(COOKIE, add_session(site, people.rita))
     return made
 
 
@@ -102,8 +102,8 @@ def test_the_log_is_followed_through_its_parts_as_it_was_asked_for(site, people,
 
 
 def test_nobody_finds_what_belongs_to_others(site, client):
-    stranger = sites.somebody(site, sites.an_organisation(site, "Elsewhere"), "eve")
-    client.cookies.set(COOKIE, a_session(site, stranger))
+    stranger = sites.add_account(site, sites.add_organisation(site, "Elsewhere"), "eve")
+    client.cookies.set(COOKIE, add_session(site, stranger))
     for path in ("/audits", "/releases", "/waivers"):
         for text in ("a", ""):
             assert rows(client.get(path, params={"text": text, "sort": "oldest"})) == []

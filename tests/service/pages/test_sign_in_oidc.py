@@ -6,8 +6,8 @@ import httpx
 import pytest
 from sqlalchemy import select, update
 
-from tests.service import sites
-from tests.service.provider import CLIENT, SECRET, another_key, provided, shared_secret
+from tests.kit.service import sites
+from tests.kit.service.provider import CLIENT, SECRET, another_key, provided, shared_secret
 from treewarden.service.app import PREFIX
 from treewarden.service.database.tables import account, organisation
 from treewarden.service.errors import SetupError
@@ -32,14 +32,14 @@ def site(request, tmp_path, provider):
         "oidc_organisation": "Hospital",
         "oidc_role": "submitter",
     }
-    with sites.opened(request.param, tmp_path, **settings) as found:
-        sites.an_organisation(found)
+    with sites.make_site(request.param, tmp_path, **settings) as found:
+        sites.add_organisation(found)
         yield found
 
 
 @pytest.fixture
 def browser(site):
-    return sites.a_client(site, follow_redirects=False)
+    return sites.open_client(site, follow_redirects=False)
 
 
 def there(browser, following="/audits"):
@@ -74,7 +74,7 @@ def test_the_same_person_comes_back_to_the_same_account_under_any_name(site, bro
 def test_the_name_of_somebody_else_opens_no_account(site, browser, name):
     with site.reading() as unit:
         home = unit.connection.execute(select(organisation.c.id)).scalar_one()
-    sites.somebody(site, home, name)
+    sites.add_account(site, home, name)
     answer = browser.get(there(browser))
     assert answer.status_code == 409
     assert browser.get(f"{PREFIX}/me").status_code == 401
@@ -113,9 +113,9 @@ def test_a_token_that_the_provider_did_not_sign_is_refused(browser, provider, si
 
 def test_what_was_begun_by_another_browser_is_refused(site, browser):
     back = there(browser)
-    assert sites.a_client(site, follow_redirects=False).get(back).status_code == 401
+    assert sites.open_client(site, follow_redirects=False).get(back).status_code == 401
     assert browser.get(f"{back}x").status_code == 401
-    other = sites.a_client(site, follow_redirects=False)
+    other = sites.open_client(site, follow_redirects=False)
     other.cookies.set("treewarden_flow", "no cookie of ours")
     assert other.get(back).status_code == 401
 
@@ -133,8 +133,8 @@ def test_nobody_is_led_elsewhere(browser):
 
 def test_a_provider_that_does_not_answer_is_told_of(tmp_path):
     settings = {"oidc_issuer": "http://127.0.0.1:9", "oidc_client_id": CLIENT}
-    with sites.opened("sqlite", tmp_path, **settings) as site:
-        client = sites.a_client(site)
+    with sites.make_site("sqlite", tmp_path, **settings) as site:
+        client = sites.open_client(site)
         assert client.get("/sign-in/oidc").status_code == 503
         assert "Sign in with your organisation" in client.get("/sign-in").text
 

@@ -8,8 +8,8 @@ import httpx
 import pytest
 from sqlalchemy import select
 
-from tests.service.pages.serving import DEADLINE, served, signed_in
-from tests.service.sites import a_token, an_organisation, somebody
+from tests.kit.service.browsing import DEADLINE, served, signed_in
+from tests.kit.service.sites import add_account, add_organisation, add_token
 from tests.treewarden.conftest import GROUPS, PMML
 from treewarden.service.database.tables import blob, data_table
 from treewarden.service.jobs.working import work
@@ -61,9 +61,9 @@ def audit(page, verdict):
 
 @pytest.fixture
 def people(site):
-    organisation = an_organisation(site)
-    ada = somebody(site, organisation, "Ada", Role.SUBMITTER)
-    grace = somebody(site, organisation, "Grace", Role.REVIEWER)
+    organisation = add_organisation(site)
+    ada = add_account(site, organisation, "Ada", Role.SUBMITTER)
+    grace = add_account(site, organisation, "Grace", Role.REVIEWER)
     return ada, grace
 
 
@@ -123,7 +123,7 @@ def test_a_model_is_submitted_fails_is_mended_and_released_by_two(site, people, 
         theirs.locator(".chip", has_text="approved").first.wait_for()
 
         # A pipeline is told so, and Ada releases.
-        gate = {"Authorization": f"Bearer {a_token(site, ada, [Permission.GATE])}"}
+        gate = {"Authorization": f"Bearer {add_token(site, ada, [Permission.GATE])}"}
         path = release.replace("/releases/", "/api/v1/releases/") + "/gate"
         answer = httpx.get(path, headers=gate).json()
         assert (answer["outcome"], answer["exit_code"]) == ("PASS", 0)

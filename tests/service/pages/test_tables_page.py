@@ -2,30 +2,20 @@
 
 import pytest
 
-from tests.service import sites
-from tests.service.jobs import work_to_do as make
+from tests.kit.service import sites
+from tests.kit.service import work_to_do as make
 from treewarden.service.database.tables import data_table
 
 
 @pytest.fixture
-def home(site):
-    return sites.an_organisation(site)
-
-
-@pytest.fixture
-def ann(site, home):
-    return sites.somebody(site, home, "ann", "submitter")
-
-
-@pytest.fixture
 def bob(site, home):
-    return sites.somebody(site, home, "bob", "submitter")
+    return sites.add_account(site, home, "bob", "submitter")
 
 
 def test_a_table_is_shared_withdrawn_and_erased_on_its_page(site, ann, bob):
-    table = make.an_upload(site, ann)
-    mine = sites.a_client(site, ann, follow_redirects=False)
-    his = sites.a_client(site, bob)
+    table = make.add_upload(site, ann)
+    mine = sites.open_client(site, ann, follow_redirects=False)
+    his = sites.open_client(site, bob)
     assert "people.csv" in mine.get("/tables").text
     assert "people.csv" not in his.get("/tables").text
     assert mine.post(f"/tables/{table}/share", data={"name": "bob"}).status_code == 303
@@ -36,19 +26,19 @@ def test_a_table_is_shared_withdrawn_and_erased_on_its_page(site, ann, bob):
     assert mine.post(f"/tables/{table}/withdraw", data=form).status_code == 303
     assert "people.csv" not in his.get("/tables").text
     assert mine.post(f"/tables/{table}/erase").status_code == 303
-    assert make.row(site, data_table, table).state == "erased"
+    assert make.read_row(site, data_table, table).state == "erased"
     assert "erased" in mine.get("/tables").text
 
 
 def test_what_is_not_taken_is_said_on_the_page(site, ann):
-    table = make.an_upload(site, ann)
-    answer = sites.a_client(site, ann).post(f"/tables/{table}/share", data={"name": "nobody"})
+    table = make.add_upload(site, ann)
+    answer = sites.open_client(site, ann).post(f"/tables/{table}/share", data={"name": "nobody"})
     assert answer.status_code == 404
     assert "look at how the name is written" in answer.text
     assert "people.csv" in answer.text
 
 
 def test_viewers_have_no_page_of_tables(site, home):
-    viewer = sites.a_client(site, sites.somebody(site, home, "vera", "viewer"))
+    viewer = sites.open_client(site, sites.add_account(site, home, "vera", "viewer"))
     assert viewer.get("/tables").status_code == 403
     assert 'href="/tables"' not in viewer.get("/").text

@@ -6,8 +6,7 @@ import sys
 
 import pytest
 
-from tests.service import buckets, machines, serving, sites
-from tests.service.jobs import work_to_do
+from tests.kit.service import buckets, machines, serving, sites, work_to_do
 
 pytestmark = [pytest.mark.processes, pytest.mark.postgresql]
 PROGRAM = [sys.executable, "-m", "treewarden"]
@@ -27,7 +26,7 @@ def site(machine, tmp_path, monkeypatch):
         endpoint = address.replace("0.0.0.0", machine.address)
         folder = tmp_path / "server"
         said = buckets.settings_of(endpoint, folder)
-        with sites.opened("postgresql", folder, **said) as found:
+        with sites.make_site("postgresql", folder, **said) as found:
             yield found
 
 
@@ -52,7 +51,7 @@ def variables(site, machine, port, root):
 
 def submitted(client):
     """Submit an audit through the server, and return its id."""
-    model, table = work_to_do.a_tree(), work_to_do.a_table()
+    model, table = work_to_do.write_tree(), work_to_do.write_table()
     digests = [hashlib.sha256(data).hexdigest() for data in (model, table)]
     for digest, data, kind in zip(digests, (model, table), ("model", "table"), strict=True):
         sent = client.put(f"/api/v1/blobs/{digest}?kind={kind}", content=data)
@@ -68,7 +67,7 @@ def submitted(client):
 
 
 def test_a_worker_with_an_empty_root_does_an_audit_that_the_server_shows(site, machine, tmp_path):
-    client = sites.a_client(site, sites.somebody(site, sites.an_organisation(site), "ann"))
+    client = sites.open_client(site, sites.add_account(site, sites.add_organisation(site), "ann"))
     audit = submitted(client)
     root = tmp_path / "other"
     with (

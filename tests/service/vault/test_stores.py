@@ -9,8 +9,8 @@ from random import Random
 import pytest
 from obstore.store import LocalStore, MemoryStore
 
+from tests.kit.service import buckets
 from tests.kit.tiers import cases
-from tests.service import buckets
 from treewarden.service.errors import GoneError, SetupError, TooLargeError, UnavailableError
 from treewarden.service.settings import Settings
 from treewarden.service.vault.object_store import ObjectStore

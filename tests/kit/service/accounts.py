@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.service import sites
+from tests.kit.service import sites
 from treewarden.service.cases.people import create_administrator
 
 OWN = "correct horse battery"
@@ -17,7 +17,7 @@ def one_time_password(site, name="root", organisation="default"):
 
 def browser(site, host="192.0.2.1", headers=(), **options):
     """Return a browser at an address; ``headers`` are sent with each request."""
-    client = sites.a_client(site, client=(host, 4711), follow_redirects=False, **options)
+    client = sites.open_client(site, client=(host, 4711), follow_redirects=False, **options)
     client.headers.update(headers)
     return client
 

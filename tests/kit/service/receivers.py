@@ -17,7 +17,7 @@ SECONDS = 60
 
 
 @contextmanager
-def a_dripping_receiver(first, drop, context=None):
+def open_dripping_receiver(first, drop, context=None):
     """Answer ``first``, then ``drop`` again and again; give the port, and what is set once the caller hung up."""
     hung_up, is_over = threading.Event(), threading.Event()
     listening = socket.create_server(("127.0.0.1", 0))
@@ -46,7 +46,7 @@ def a_dripping_receiver(first, drop, context=None):
 
 
 @contextmanager
-def a_receiver_with_tls(context):
+def open_receiver_with_tls(context):
     """Answer 200 to one request; give the port, which names were asked for, and what was sent."""
     names, got = [], []
     context.sni_callback = lambda _, name, __: names.append(name)
@@ -79,7 +79,7 @@ def suppressed():
         return
 
 
-def a_certificate(folder, host):
+def write_certificate(folder, host):
     """Write a certificate that a host signed for itself; return its file, and what a server shows it with."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)])

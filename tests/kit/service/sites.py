@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import create_engine, insert, text
 from sqlalchemy.pool import NullPool
 
-from treewarden.service.app import application
+from treewarden.service.app import PREFIX, application
 from treewarden.service.database.engine import open_engine
 from treewarden.service.database.levels import upgrade
 from treewarden.service.database.tables import account, organisation, token
@@ -45,7 +46,7 @@ def postgresql_is_there():
 
 
 @contextmanager
-def database(kind, folder) -> Iterator[str]:
+def make_database(kind, folder) -> Iterator[str]:
     """Give the URL of an empty database, gone afterwards; skip where there is no PostgreSQL and none is required."""
     if kind == "sqlite":
         yield f"sqlite:///{folder / 'treewarden.db'}"
@@ -55,7 +56,7 @@ def database(kind, folder) -> Iterator[str]:
 
 
 @contextmanager
-def opened(kind, folder, **settings):
+def make_site(kind, folder, **settings):
     """Give a site with an empty database of the newest level."""
     with _upgraded(kind, folder) as url:
         site = open_site(Settings(data_dir=folder, database=url, **settings))
@@ -132,7 +133,7 @@ def _command(statement):
         connection.execute(text(statement))
 
 
-def an_organisation(site, name="Hospital"):
+def add_organisation(site, name="Hospital"):
     """Make an organisation, and return its id."""
     made = new_id()
     with site.unit() as unit:
@@ -149,7 +150,7 @@ def an_organisation(site, name="Hospital"):
     return made
 
 
-def somebody(site, organisation_id, name, role=Role.ADMINISTRATOR):
+def add_account(site, organisation_id, name, role=Role.ADMINISTRATOR):
     """Make an account without a password, and return who it is."""
     made = new_id()
     with site.unit() as unit:
@@ -165,7 +166,7 @@ def somebody(site, organisation_id, name, role=Role.ADMINISTRATOR):
     return Principal(organisation_id, made, name, Role(role), ALLOWED[Role(role)])
 
 
-def a_token(site, who, permissions=None):
+def add_token(site, who, permissions=None):
     """Return the secret of a new token of somebody."""
     secret = new_secret()
     with site.unit() as unit:
@@ -184,7 +185,15 @@ def a_token(site, who, permissions=None):
     return secret
 
 
-def a_client(site, who=None, **options):
+def open_client(site, who=None, **options):
     """Return a client of the application on a site, with a token of somebody."""
-    headers = {"Authorization": f"Bearer {a_token(site, who)}"} if who else {}
+    headers = {"Authorization": f"Bearer {add_token(site, who)}"} if who else {}
     return TestClient(application(site), headers=headers, **options)
+
+
+def upload_file(client, data, kind):
+    """Upload bytes as a client does, and return their digest."""
+    digest = hashlib.sha256(data).hexdigest()
+    answer = client.put(f"{PREFIX}/blobs/{digest}?kind={kind}", content=data)
+    assert answer.status_code in (200, 201)
+    return digest

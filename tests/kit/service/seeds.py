@@ -7,8 +7,8 @@ from datetime import date, timedelta
 
 from sqlalchemy import insert
 
-from tests.service import sites
-from tests.service.sealing import seal_all
+from tests.kit.service import sites
+from tests.kit.service.sealing import seal_all
 from treewarden.service.database import tables
 from treewarden.service.ids import new_id
 from treewarden.service.ledger.log import record
@@ -34,10 +34,10 @@ class Seeded:
 
 def seeded(site) -> Seeded:
     """Put a release, waivers, a webhook, a worker and rows of the log there; ann made what rita may decide about."""
-    organisation = sites.an_organisation(site)
-    ann = sites.somebody(site, organisation, "ann", Role.SUBMITTER)
-    rita = sites.somebody(site, organisation, "rita", Role.REVIEWER)
-    olga = sites.somebody(site, organisation, "olga", Role.ADMINISTRATOR)
+    organisation = sites.add_organisation(site)
+    ann = sites.add_account(site, organisation, "ann", Role.SUBMITTER)
+    rita = sites.add_account(site, organisation, "rita", Role.REVIEWER)
+    olga = sites.add_account(site, organisation, "olga", Role.ADMINISTRATOR)
     version, audit = _an_audit(site, ann)
     release, waiver, webhook = new_id(), new_id(), new_id()
     with site.unit() as unit:
@@ -111,7 +111,7 @@ def seeded(site) -> Seeded:
         )
         record(unit, ann, "release.opened", "release", release, {"title": NASTY})
     seal_all(site)
-    sites.a_token(site, ann)
+    sites.add_token(site, ann)
     return Seeded(ann, rita, olga, release, waiver, webhook)
 
 

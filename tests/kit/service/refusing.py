@@ -3,12 +3,12 @@
 from fastapi import Request
 from fastapi.responses import JSONResponse
 
-from tests.service import sites
+from tests.kit.service import sites
 from treewarden.service.errors import ServiceError
 
 
-def a_client(site, who=None):
-    client = sites.a_client(site, who)
+def open_client(site, who=None):
+    client = sites.open_client(site, who)
     if ServiceError not in client.app.exception_handlers:
         client.app.add_exception_handler(ServiceError, told)
     return client

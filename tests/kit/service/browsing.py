@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import socket
 import threading
-import time
 from contextlib import contextmanager
 from datetime import timedelta
 
 import uvicorn
 from sqlalchemy import insert
 
+from tests.kit.service.serving import answered
 from treewarden.service.api._asking import COOKIE
 from treewarden.service.app import application
 from treewarden.service.database.tables import session
@@ -26,23 +26,19 @@ REFUSED = re.compile("status of (409|422)")
 @contextmanager
 def served(site):
     """Serve a site on a free port, and give its address."""
-    listening = socket.socket()
-    listening.bind(("127.0.0.1", 0))
+    listening = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(application(site), log_level="warning", timeout_graceful_shutdown=2)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
-    until = time.monotonic() + DEADLINE
-    while not server.started:
-        assert time.monotonic() < until, "the server did not start"
-        assert thread.is_alive(), "the server ended"
-        time.sleep(0.01)
-    yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    port = listening.getsockname()[1]
+    answered(port)  # who calls before it listens waits for its turn
+    yield f"http://127.0.0.1:{port}"
     server.should_exit = True
     thread.join(DEADLINE)
 
 
-def a_session(site, who):
+def add_session(site, who):
     """Return the secret of a new session of somebody."""
     secret = new_secret()
     with site.unit() as unit:
@@ -64,7 +60,7 @@ def signed_in(browser, address, site, who, width=1280, **options):
     context = browser.new_context(
         base_url=address, viewport={"width": width, "height": 900}, **options
     )
-    context.add_cookies([{"name": COOKIE, "value": a_session(site, who), "url": address}])
+    context.add_cookies([{"name": COOKIE, "value": add_session(site, who), "url": address}])
     page = context.new_page()
     page.set_default_timeout(DEADLINE * 1000)
     wrong = []

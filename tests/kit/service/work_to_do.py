@@ -21,12 +21,12 @@ CANARY = "canary-7f3a"
 LEAVES = {"north": (6, 6), "south": (7, 5)}
 
 
-def a_tree(leaves=LEAVES):
+def write_tree(leaves=LEAVES):
     """Return the bytes of a small model: one split on place, and counts of an illness in its leaves."""
     return _pmml(leaves)
 
 
-def a_table(canary=CANARY, leaves=LEAVES):
+def write_table(canary=CANARY, leaves=LEAVES):
     """Return the bytes of its table, with one column that nobody asked for."""
     rows = ["place,illness,remark"]
     for place, (yes, no) in leaves.items():
@@ -59,7 +59,7 @@ def _pmml(leaves):
     ).encode()
 
 
-def put(site, who, kind, data):
+def put_blob(site, who, kind, data):
     """Put bytes into the vault, and return the id of their blob and their digest."""
     stored = site.vault.put([data], 2**30)
     with site.unit() as unit:
@@ -77,9 +77,9 @@ def put(site, who, kind, data):
     return stored.id, stored.digest
 
 
-def a_version(site, who, data=None, name="illness.pmml"):
+def add_version(site, who, data=None, name="illness.pmml"):
     """Return the id of a version of a new model, read already."""
-    blob_id, digest = put(site, who, "model", data or a_tree())
+    blob_id, digest = put_blob(site, who, "model", data or write_tree())
     made, of = new_id(), new_id()
     with site.unit() as unit:
         unit.connection.execute(
@@ -109,9 +109,9 @@ def a_version(site, who, data=None, name="illness.pmml"):
     return made
 
 
-def an_upload(site, who, data=None, name="people.csv", state="ready"):
+def add_upload(site, who, data=None, name="people.csv", state="ready"):
     """Return the id of a table that was uploaded."""
-    blob_id, digest = put(site, who, "table", data or a_table())
+    blob_id, digest = put_blob(site, who, "table", data or write_table())
     made = new_id()
     with site.unit() as unit:
         unit.connection.execute(
@@ -131,7 +131,7 @@ def an_upload(site, who, data=None, name="people.csv", state="ready"):
     return made
 
 
-def an_audit(site, who, version_id, table_id, kind="audit", pack="accurate", **options):
+def queue_audit(site, who, version_id, table_id, kind="audit", pack="accurate", **options):
     """Return the id of a queued audit."""
     made = new_id()
     with site.unit() as unit:
@@ -155,7 +155,7 @@ def an_audit(site, who, version_id, table_id, kind="audit", pack="accurate", **o
     return made
 
 
-def judged(site, audit_id, verdict="PASS", **values):
+def end_audit(site, audit_id, verdict="PASS", **values):
     """End an audit with a verdict as a worker does: sealed, and in the log."""
     with site.unit() as unit:
         of = update(audit).where(audit.c.id == audit_id).returning(audit)
@@ -176,13 +176,20 @@ def do_next(site, context=None):
     return True
 
 
-def row(site, table, key):
+def do_all(site):
+    """Do all jobs that wait, one after the other."""
+    context = forking()
+    while do_next(site, context):
+        pass
+
+
+def read_row(site, table, key):
     """Return a row by its id."""
     with site.reading() as unit:
         return unit.connection.execute(select(table).where(table.c.id == key)).one()
 
 
-def jobs_of(site, subject_id):
+def read_jobs(site, subject_id):
     """Return the jobs about something."""
     with site.reading() as unit:
         return unit.connection.execute(select(job).where(job.c.subject_id == subject_id)).all()
