@@ -51,7 +51,7 @@ def _numbers(values):
         return np.array([float(known.index(value)) for value in values])
 
 
-def grown(columns, labels, knowledge=None, *, qi=None, **settings):
+def grow_tree(columns, labels, knowledge=None, *, qi=None, **settings):
     """Return the case of a scikit-learn tree (random_state 0) with its class counts published.
 
     The quasi-identifiers ``qi`` are the columns of the tree, or, where it is given, others beside some of these.

@@ -12,10 +12,10 @@ from treewarden.audit.estimate.posterior import Posterior, certain
 from treewarden.audit.evidence import NOT_RUN, Evidence
 from treewarden.audit.measures import measures
 from treewarden.audit.people.forest import forest_of
-from treewarden.audit.people.population import Population
+from treewarden.audit.people.population import Population, build_population
 from treewarden.audit.reading import Undetermined, exactly
 from treewarden.audit.result import KNOWS_ALL, Audit, Exposure
-from treewarden.audit.run import SolverReport, readings
+from treewarden.audit.run import SolverReport, readings, run
 from treewarden.audit.worlds.found.exact_posterior import Counted, ExactPosterior
 from treewarden.audit.worlds.result import Consistency, Worlds
 from treewarden.policies.pack import calls, read_pack
@@ -172,6 +172,12 @@ def evidence_of(tree, population=None, posterior=None, prior=None, worlds=NOT_RU
 def audit_of(evidence, pack, dropped=(), levels=()):
     """Return an audit of the evidence with the pack's measures taken."""
     return exposed(evidence, pack, SolverReport("closed form", None, None, None), dropped, levels)
+
+
+def audit_model(model, table, sensitive, *measures, knowledge=None, **more):
+    """Return the audit of a model over the people of a table; ``measures`` and ``more`` are those of ``run``."""
+    people = build_population(model, table, sensitive=sensitive)
+    return run(model, people, knowledge or Knowledge(), *measures, **more)
 
 
 def exposed(evidence, pack, report, dropped=(), levels=()):

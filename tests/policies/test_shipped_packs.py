@@ -11,12 +11,16 @@ from hypothesis import strategies as st
 
 from tests.kit import places
 from tests.kit.grown_models import FOLDER
-from tests.kit.small_audits import audit_of, evidence_of, flat_tree, only_world, people_of
-from treewarden.audit.adversary.knowledge import Knowledge
+from tests.kit.small_audits import (
+    audit_model,
+    audit_of,
+    evidence_of,
+    flat_tree,
+    only_world,
+    people_of,
+)
 from treewarden.audit.evidence import NOT_READ, NOT_RUN
 from treewarden.audit.measures import measures
-from treewarden.audit.people.population import build_population
-from treewarden.audit.run import run
 from treewarden.audit.worlds.result import OUT_OF_TIME
 from treewarden.jobs.inputs import opened, read
 from treewarden.policies.comparing import Strictness, compared
@@ -111,8 +115,9 @@ def is_of_other_models(when):
 
 def number_verdicts(name, file):
     model = opened(FOLDER / file).model
-    people = build_population(model, read(FOLDER / "numbers_whole.csv"), sensitive="y")
-    audit = run(model, people, Knowledge(), calls(PACKS[name]), leaks=())
+    audit = audit_model(
+        model, read(FOLDER / "numbers_whole.csv"), "y", calls(PACKS[name]), leaks=()
+    )
     found = judge(audit, PACKS[name])
     return found.verdict, {finding.clause: finding.verdict for finding in found.findings}
 
@@ -196,8 +201,9 @@ def test_a_shipped_pack_says_that_withholding_never_mends_its_leaf_clauses(name)
 @pytest.mark.parametrize("name", [name for name in ORDER if name in PACKS])
 def test_a_boosted_model_whose_leaves_tell_more_than_its_predictions_fails(name):
     model = opened(FOLDER / "three.json").model
-    people = build_population(model, read(FOLDER / "three.csv"), sensitive="y")
-    found = judge(run(model, people, Knowledge(), calls(PACKS[name])), PACKS[name])
+    found = judge(
+        audit_model(model, read(FOLDER / "three.csv"), "y", calls(PACKS[name])), PACKS[name]
+    )
     verdicts = {finding.clause: finding.verdict for finding in found.findings}
     assert found.verdict is Verdict.FAIL
     assert verdicts["gain"] is Verdict.FAIL

@@ -9,7 +9,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import treewarden
 from tests.kit.places import DATA
-from tests.kit.run import run_command
+from tests.kit.run import audit_files, run_command
 
 FOLDER = DATA / "facts"
 FALSE = "P(yes | sex = F) = 0.9"
@@ -41,9 +41,9 @@ def write(folder, *facts, before='leaf = "labels"\nsplit = "none"\n'):
 
 
 def audited(folder, *words):
-    asked = ["audit", folder / "flu.pmml", "--data", folder / "people.csv", "--sensitive", "flu"]
-    asked += ["--knowledge", folder / "known.toml", "--policy", folder / "sure.toml", "--quiet"]
-    return run_command(*asked, *words)
+    more = ("--knowledge", folder / "known.toml", "--quiet", *words)
+    files, tables = [folder / "flu.pmml"], [folder / "people.csv"]
+    return audit_files(files, tables, "flu", folder / "sure.toml", *more)
 
 
 def test_nothing_passes_where_a_fact_is_not_true(folder):

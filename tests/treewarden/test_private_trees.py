@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.kit import places
-from tests.kit.run import run_command
+from tests.kit.run import audit_files
 from treewarden.jobs.inputs import opened
 from treewarden.ppdm_models.codecs.sklearn.fitted import from_sklearn
 from treewarden.ppdm_models.files.fitted import open_fitted
@@ -42,9 +42,8 @@ limit = {limit}
 def audited(name, tmp_path, measure="disclosure", rule="at_most", limit=0.95):
     policy = tmp_path / "policy.toml"
     policy.write_text(POLICY.format(measure=measure, rule=rule, limit=limit))
-    words = ["audit", FOLDER / name, "--data", FOLDER / "people.csv", "--sensitive", "y"]
-    words += ["--policy", policy, "--format", "json"]
-    outcome = run_command(*words)
+    table = FOLDER / "people.csv"
+    outcome = audit_files([FOLDER / name], [table], "y", policy, "--format", "json")
     return outcome.exit_code, outcome.stdout
 
 

@@ -9,7 +9,7 @@ import pytest
 import treewarden
 from tests.kit.grown_models import FOLDER
 from tests.kit.releases import a_table, a_tree
-from tests.kit.run import run_command
+from tests.kit.run import audit_files, run_command
 
 POLICY = """name = "certain"
 version = "1"
@@ -62,17 +62,8 @@ def audited(
     folder, *words, models=("before", "after"), data=("before", "after"), sensitive="illness"
 ):
     files = [folder / f"{name}.pmml" for name in models]
-    tables = [word for name in data for word in ("--data", folder / f"{name}.csv")]
-    asked = [
-        "audit",
-        *files,
-        *tables,
-        "--sensitive",
-        sensitive,
-        "--policy",
-        folder / "certain.toml",
-    ]
-    return run_command(*asked, "--quiet", *words)
+    tables = [folder / f"{name}.csv" for name in data]
+    return audit_files(files, tables, sensitive, folder / "certain.toml", "--quiet", *words)
 
 
 def test_each_by_itself_passes_and_both_together_fail(folder):

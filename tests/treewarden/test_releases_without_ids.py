@@ -8,7 +8,7 @@ import pytest
 
 import treewarden
 from tests.kit.releases import a_table, a_tree
-from tests.kit.run import run_command
+from tests.kit.run import audit_files, run_command
 
 POLICY = """name = "certain"
 version = "1"
@@ -54,11 +54,9 @@ def folder(tmp_path):
 
 def audited(folder, *words, models=range(4), tables=None, policy="certain.toml"):
     tables = [f"y{n}.csv" for n in models] if tables is None else tables
-    asked = ["audit", *(folder / f"y{n}.pmml" for n in models)]
-    asked += [word for name in tables for word in ("--data", folder / name)]
+    files = [folder / f"y{n}.pmml" for n in models]
     policy = folder / policy if policy.endswith(".toml") else policy
-    asked += ["--sensitive", "illness", "--policy", policy, "--quiet"]
-    return run_command(*asked, *words)
+    return audit_files(files, [folder / name for name in tables], "illness", policy, "-q", *words)
 
 
 @pytest.mark.parametrize("policy", ["certain.toml", "standard", "baseline"])

@@ -6,11 +6,9 @@ from dataclasses import replace
 import pytest
 
 from tests.kit import places
-from treewarden.audit.adversary.knowledge import Knowledge
+from tests.kit.small_audits import audit_model
 from treewarden.audit.measures import MeasureCall
-from treewarden.audit.people.population import build_population
 from treewarden.audit.reading import Interval
-from treewarden.audit.run import run
 from treewarden.ppdm_models.codecs.xgboost.settings import shrinkage_in
 from treewarden.ppdm_models.files.load import load_model
 from treewarden.ppdm_models.records.read_table import read_table
@@ -31,8 +29,11 @@ def model(name, *edits):
 
 
 def exposed(ensemble):
-    people = build_population(ensemble, read_table(FOLDER / "table.csv"), sensitive="target")
-    return run(ensemble, people, Knowledge(), [EXPOSED]).full.readings[EXPOSED].reading
+    return (
+        audit_model(ensemble, read_table(FOLDER / "table.csv"), "target", [EXPOSED])
+        .full.readings[EXPOSED]
+        .reading
+    )
 
 
 @pytest.mark.parametrize("name", ["snapshot.ubj", "lightgbm.txt", "catboost.json"])

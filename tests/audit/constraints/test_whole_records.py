@@ -5,7 +5,7 @@ import pytest
 
 from tests.judges.worlds_by_hand import brute_force
 from tests.kit.cases import multiway_case
-from tests.kit.grown_trees import grown, heart
+from tests.kit.grown_trees import grow_tree, heart
 from treewarden.audit.adversary.knowledge import Knowledge
 from treewarden.audit.estimate.estimate import estimate
 from treewarden.audit.estimate.whole_records import interval_excess, whole_records
@@ -51,7 +51,7 @@ def test_the_estimate_obeys_the_whole_record_rows_and_has_no_more_entropy(seed, 
 
 @pytest.mark.parametrize(("criterion", "fixed"), [("gini", 169), ("entropy", 229)])
 def test_heart_disease_gets_certain_where_real_rows_leave_it_open(criterion, fixed):
-    case = grown(*heart(), max_depth=5, criterion=criterion)
+    case = grow_tree(*heart(), max_depth=5, criterion=criterion)
     system = build_system(case)
     integer, said = estimate(system)
     real, _ = estimate(system, AuditOptions(rows="real"))
@@ -76,7 +76,9 @@ def test_a_feature_that_is_no_quasi_identifier_tells_no_group_apart():
     columns, labels = heart()
     known = [name for name in columns if name != "fbs"]
     one, other = (
-        whole_records(build_system(grown(columns, labels, qi=qi, criterion="gini", max_depth=3)))
+        whole_records(
+            build_system(grow_tree(columns, labels, qi=qi, criterion="gini", max_depth=3))
+        )
         for qi in (known, [*known, "more"])
     )
     assert 0 < one.profiles_fixed <= other.profiles_fixed

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 from tests.kit.forests import FEATURES, by_sex, forest, stump
-from treewarden.audit.adversary.knowledge import Knowledge
+from tests.kit.small_audits import audit_model
 from treewarden.audit.joint.counted import counted_sums
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.people.forest import forest_of
 from treewarden.audit.people.population import build_population
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.run import run
 from treewarden.ppdm_models.records.read_table import table_of
 from treewarden.ppdm_models.tree.predicate import CategoryTest
 from treewarden.ppdm_models.tree.tree import Node, Quality, Tree
@@ -43,8 +42,7 @@ def split_by_age(young, old):
 def audited(flu, *trees):
     table = table_of({"age": AGES, "sex": SEX, "flu": flu})
     model = forest(*trees)
-    people = build_population(model, table, sensitive="flu")
-    return run(model, people, Knowledge(), options=AuditOptions(worlds_budget=5.0)).full.evidence
+    return audit_model(model, table, "flu", options=AuditOptions(worlds_budget=5.0)).full.evidence
 
 
 def by_person(evidence, values):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.kit.grown_models import FOLDER
+from tests.kit.small_audits import audit_model
 from treewarden.audit.adversary.knowledge import Knowledge, RowOrder
 from treewarden.audit.inverters import LeafSums
 from treewarden.audit.joint.cells import Release, cells_of, class_by_leaf, rows_of
@@ -38,8 +39,7 @@ UNKNOWN = Knowledge(row_order=RowOrder.UNKNOWN)
 
 
 def audited(model, table, knowledge=None):
-    people = build_population(model, table, sensitive="y")
-    return run(model, people, knowledge or Knowledge(), options=QUICK).full
+    return audit_model(model, table, "y", options=QUICK, knowledge=knowledge).full
 
 
 def people_of(seed=0, rows=120, classes=2):

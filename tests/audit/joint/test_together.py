@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.kit.grown_models import FOLDER
+from tests.kit.small_audits import audit_model
 from treewarden.audit.adversary.knowledge import Knowledge
 from treewarden.audit.joint import together
 from treewarden.audit.joint.found import Together
@@ -23,8 +24,9 @@ QUICK = AuditOptions(worlds_budget=5.0)
 
 def audited(name, table="two", options=QUICK, knowledge=None, path=None):
     model = opened(path or FOLDER / f"{name}.json").model
-    people = build_population(model, read(FOLDER / f"{table}.csv"), sensitive="y")
-    return run(model, people, knowledge or Knowledge(), options=options).full
+    return audit_model(
+        model, read(FOLDER / f"{table}.csv"), "y", options=options, knowledge=knowledge
+    ).full
 
 
 def test_who_is_certain_truly_has_that_value():
@@ -94,8 +96,9 @@ def test_labels_that_stand_the_other_way_round_are_named(tmp_path):
     turned = [row[:-1] + str(1 - int(row[-1])) for row in rows]
     (tmp_path / "turned.csv").write_text("\n".join([header, *turned]) + "\n")
     model = opened(FOLDER / "plain.json").model
-    people = build_population(model, read(tmp_path / "turned.csv"), sensitive="y")
-    found = run(model, people, Knowledge(), options=QUICK).full.evidence.together
+    found = audit_model(
+        model, read(tmp_path / "turned.csv"), "y", options=QUICK
+    ).full.evidence.together
     assert isinstance(found, Undetermined)
     assert "other way round" in found.reason
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tests.kit.forests import forest, stump
 from tests.kit.small_audits import (
+    audit_model,
     audit_of,
     deep_tree,
     evidence_of,
@@ -16,11 +17,8 @@ from tests.kit.small_audits import (
     people_of,
     read,
 )
-from treewarden.audit.adversary.knowledge import Knowledge
 from treewarden.audit.measures import MeasureCall
-from treewarden.audit.people.population import build_population
 from treewarden.audit.reading import Undetermined, exactly
-from treewarden.audit.run import run
 from treewarden.policies.judging.judge import judge
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.records.read_table import table_of
@@ -132,8 +130,7 @@ def test_an_ensemble_holds_what_its_trees_hold_and_the_weights_of_those_that_giv
 ):
     """SACRO-ML, structural attack: a sum over the trees of a forest, and one weight a tree for XGBoost."""
     ensemble = forest(stump(40.0, *leaves), stump(70.0, *leaves))
-    people = build_population(ensemble, TABLE, sensitive="flu")
-    found = run(ensemble, people, Knowledge(), [FREEDOM], leaks=())
+    found = audit_model(ensemble, TABLE, "flu", [FREEDOM], leaks=())
     assert found.full.readings[FREEDOM].reading == exactly(20 - 2 * fitted)
 
 
@@ -141,8 +138,7 @@ def test_what_was_fitted_in_parts_that_are_no_trees_is_not_known():
     trees = (stump(40.0, "no", "yes"), stump(70.0, "no", "yes"))
     members = (*(Member(tree) for tree in trees), Member(Other("regression")))
     ensemble = forest(*trees, members=members)
-    people = build_population(ensemble, TABLE, sensitive="flu")
-    found = run(ensemble, people, Knowledge(), [FREEDOM], leaks=())
+    found = audit_model(ensemble, TABLE, "flu", [FREEDOM], leaks=())
     reading = found.full.readings[FREEDOM].reading
     assert isinstance(reading, Undetermined)
     assert "parts that are no trees" in reading.reason

@@ -16,6 +16,7 @@ from tests.audit.weighed_trees import weighed_tree
 from tests.kit.forests import forest, stump
 from tests.kit.small_audits import (
     NO_TRUTH,
+    audit_model,
     deep_tree,
     evidence_of,
     flat_tree,
@@ -24,12 +25,9 @@ from tests.kit.small_audits import (
     read,
 )
 from tests.ppdm_models.tpp.tpp_strategies import categories, numbers
-from treewarden.audit.adversary.knowledge import Knowledge
 from treewarden.audit.measures import measures
-from treewarden.audit.people.population import build_population
 from treewarden.audit.reading import Interval, Undetermined
 from treewarden.audit.result import MeasureCall
-from treewarden.audit.run import run
 from treewarden.policies.judging.groups import Clauses
 from treewarden.policies.remedies import NoProposal, remedies
 from treewarden.policies.remedies._pruning import merging
@@ -153,9 +151,8 @@ def test_the_trees_of_an_ensemble_are_each_held_against_the_table(name):
         }
     )
     ensemble = forest(stump(40.0, "no", "yes"), stump(55.0, "no", "yes"))
-    people = build_population(ensemble, table, sensitive="flu")
     call = MeasureCall(name)
-    taken = run(ensemble, people, Knowledge(), [call]).full.readings[call]
+    taken = audit_model(ensemble, table, "flu", [call]).full.readings[call]
     parts = [[1, 1], [4, 1], [1, 2], [4, 0]]
     assert taken.reading.high == pytest.approx(
         float(max(by_definition(name, each, [5, 2]) for each in parts))

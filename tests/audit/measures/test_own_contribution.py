@@ -14,6 +14,7 @@ from tests.kit.cases import multiway_case
 from tests.kit.forests import by_sex, forest
 from tests.kit.small_audits import (
     NO_TRUTH,
+    audit_model,
     deep_tree,
     evidence_of,
     flat_tree,
@@ -26,7 +27,7 @@ from treewarden.audit.estimate.posterior import certain
 from treewarden.audit.evidence import NOT_RUN
 from treewarden.audit.measures import call, measures
 from treewarden.audit.measures._others import NO_LEAVES
-from treewarden.audit.people.population import Population, build_population
+from treewarden.audit.people.population import Population
 from treewarden.audit.people.weights import Weights
 from treewarden.audit.reading import Interval, Undetermined
 from treewarden.audit.run import run
@@ -321,8 +322,7 @@ def test_of_several_trees_it_says_why_not():
     table = table_of(
         {"sex": ["F", "F", "M", "M"], "age": [20, 30, 40, 50], "answer": ["no", "yes", "yes", "no"]}
     )
-    people = build_population(many, table, sensitive="flu")
-    taken = run(many, people, Knowledge()).full.readings[call("own_contribution")]
+    taken = audit_model(many, table, "flu").full.readings[call("own_contribution")]
     assert isinstance(taken.reading, Undetermined)
 
 

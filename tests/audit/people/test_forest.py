@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.kit.forests import by_sex, forest, stump
+from tests.kit.small_audits import audit_model
 from treewarden.audit.adversary.knowledge import Knowledge
 from treewarden.audit.measures import MeasureCall
 from treewarden.audit.people.forest import forest_of
@@ -33,8 +34,7 @@ TWO = forest(stump(40.0, "no", "yes"), stump(70.0, "no", "yes"))
 
 
 def audited(ensemble, measure=K, table=TABLE, sensitive="flu", leaks=()):
-    people = build_population(ensemble, table, sensitive=sensitive)
-    audit = run(ensemble, people, Knowledge(), [measure], leaks=leaks)
+    audit = audit_model(ensemble, table, sensitive, [measure], leaks=leaks)
     return audit, audit.full.readings[measure]
 
 
@@ -58,8 +58,7 @@ def test_the_worst_over_all_trees_is_the_worst_of_each_alone(measure):
 def test_no_pack_that_ships_ever_clears_an_ensemble(name):
     pack = load_pack(name)
     table = table_of({"age": AGES * 20, "sex": SEX * 20, "flu": FLU * 20})
-    people = build_population(TWO, table, sensitive="flu")
-    audit = run(TWO, people, Knowledge(), calls(pack))
+    audit = audit_model(TWO, table, "flu", calls(pack))
     decision = judge(audit, pack)
     assert decision.verdict in (Verdict.UNDETERMINED, Verdict.FAIL)
     assert "trees say together" in " ".join(finding.message for finding in decision.findings)
@@ -155,8 +154,7 @@ def test_labels_in_another_order_of_classes_mean_the_same():
 def test_a_tree_whose_numbers_contradict_each_other_is_a_doubt():
     wrong = stump(40.0, "no", "yes", quality=Quality.INCONSISTENT)
     pack = load_pack("baseline")
-    people = build_population(forest(by_sex("no", "yes"), wrong), TABLE, sensitive="flu")
-    audit = run(forest(by_sex("no", "yes"), wrong), people, Knowledge(), calls(pack))
+    audit = audit_model(forest(by_sex("no", "yes"), wrong), TABLE, "flu", calls(pack))
     assert judge(audit, pack).findings[0].clause == "file-agrees"
 
 

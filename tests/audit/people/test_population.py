@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.kit.small_audits import audit_model
 from treewarden.audit.adversary.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.people.population import build_population
@@ -251,9 +252,8 @@ def test_where_two_columns_fit_labels_alike_a_tree_without_a_target_is_not_clear
     table = table_of(TWINS)
     assert build_population(nameless(), table, sensitive="z").rival == "y"
     assert build_population(nameless(), table, sensitive="y").rival == "z"
-    people = build_population(nameless(), table, sensitive="z")
     pack = load_pack("standard")
-    audit = run(nameless(), people, Knowledge(), calls(pack), AuditOptions(worlds=False), leaks=())
+    audit = audit_model(nameless(), table, "z", calls(pack), AuditOptions(worlds=False), leaks=())
     decision = judge(audit, pack)
     assert "target-named" in [finding.clause for finding in decision.failing]
     assert decision.verdict is not Verdict.PASS

@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from tests.kit.grown_trees import grown
+from tests.kit.grown_trees import grow_tree
 from treewarden.audit.adversary.knowledge import Knowledge
 from treewarden.audit.system.system import build_system
 from treewarden.audit.worlds.state import Tiers
@@ -25,7 +25,9 @@ def made(classes, leaf="counts", criterion="gini", leaves=16, records=60):
     cuts = np.quantile(score, np.arange(1, classes) / classes)
     labels = [f"c{k}" for k in np.searchsorted(cuts, score)]
     known = Knowledge(leaf=leaf, split=criterion)
-    return build_system(grown(columns, labels, known, criterion=criterion, max_leaf_nodes=leaves))
+    return build_system(
+        grow_tree(columns, labels, known, criterion=criterion, max_leaf_nodes=leaves)
+    )
 
 
 def said(worlds):

@@ -9,7 +9,7 @@ import pytest
 
 from tests.judges.worlds_by_hand import ONLY_PROOFS, brute_force, posterior_of, tables
 from tests.kit.cases import multiway_case
-from tests.kit.grown_trees import grown
+from tests.kit.grown_trees import grow_tree
 from treewarden.audit.adversary.knowledge import Knowledge
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import build_system
@@ -32,7 +32,7 @@ def binary_case(seed, level, criterion="gini"):
     labels = [f"c{k}" for k in draw.integers(classes, size=records)]
     labels[:classes] = [f"c{k}" for k in range(classes)]
     known = Knowledge(leaf=level, split=criterion)
-    return grown(columns, labels, known, criterion=criterion, max_depth=2)
+    return grow_tree(columns, labels, known, criterion=criterion, max_depth=2)
 
 
 def small_case(seed, level, criterion="gini"):

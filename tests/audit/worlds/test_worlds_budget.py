@@ -9,7 +9,7 @@ from itertools import count
 import numpy as np
 import pytest
 
-from tests.kit.grown_trees import grown
+from tests.kit.grown_trees import grow_tree
 from tests.kit.tiers import cases
 from treewarden.audit.system.system import build_system
 from treewarden.audit.worlds.clock import Clock
@@ -29,7 +29,7 @@ def made(classes, kind):
     score = columns["x0"] + columns["x1"] * (columns["x2"] > 4) + 3 * draw.normal(size=150)
     cuts = np.quantile(score, np.arange(1, classes) / classes)
     labels = [f"c{k}" for k in np.searchsorted(cuts, score)]
-    case = grown(columns, labels, criterion=kind, max_leaf_nodes=12)
+    case = grow_tree(columns, labels, criterion=kind, max_leaf_nodes=12)
     return build_system(case), case
 
 

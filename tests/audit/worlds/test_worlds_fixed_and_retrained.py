@@ -9,7 +9,7 @@ import pytest
 
 from tests.judges.worlds_by_hand import ONLY_PROOFS, brute_force, system_of
 from tests.kit.cases import multiway_case
-from tests.kit.grown_trees import grown, heart
+from tests.kit.grown_trees import grow_tree, heart
 from treewarden.audit.adversary.knowledge import Knowledge
 from treewarden.audit.system.system import build_system
 from treewarden.audit.worlds.engine import reason
@@ -43,7 +43,7 @@ def test_our_learner_grows_the_same_tree_on_the_truth(criterion):
 
 
 def test_each_witness_is_graded_by_the_learner():
-    case = grown(*heart(), criterion="gini", max_depth=3)
+    case = grow_tree(*heart(), criterion="gini", max_depth=3)
     told = graded(
         reason(build_system(case), tiers=Tiers(draws=0, most_draws=0, solver=False)), case
     )
@@ -56,7 +56,7 @@ def test_each_witness_is_graded_by_the_learner():
 
 
 def test_a_tree_that_only_some_random_states_grow_again_is_a_tie():
-    case = grown(*heart(), criterion="gini", max_depth=5)
+    case = grow_tree(*heart(), criterion="gini", max_depth=5)
     able = growers(case, case.population.truth.astype(np.int64))
     told = graded(reason(build_system(case), budget_seconds=120), case)
     ties = [one for one in told.witnesses if one.grade == "a tie"]
@@ -65,7 +65,7 @@ def test_a_tree_that_only_some_random_states_grow_again_is_a_tie():
 
 
 def test_a_tree_that_differs_where_leaf_counts_may_differ_is_not_called_a_tie():
-    case = grown(*heart(), criterion="gini", max_depth=3)
+    case = grow_tree(*heart(), criterion="gini", max_depth=3)
     told = reason(build_system(case), budget_seconds=0)
     truth = case.population.truth.astype(np.int64)
     alike = np.stack([truth.sum(axis=1), np.zeros(len(truth), dtype=np.int64)], axis=1)
@@ -76,7 +76,7 @@ def test_a_tree_that_differs_where_leaf_counts_may_differ_is_not_called_a_tie():
 def test_no_learner_is_run_again_without_a_column_that_it_compared():
     columns, labels = heart()
     known = [name for name in columns if name != "fbs"]
-    case = grown(columns, labels, qi=known, criterion="gini", max_depth=3)
+    case = grow_tree(columns, labels, qi=known, criterion="gini", max_depth=3)
     told = reason(build_system(case), tiers=Tiers(draws=0, most_draws=0, solver=False))
     told = graded(told, case)
     assert not growers(case, case.population.truth.astype(np.int64))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.judges.worlds_by_hand import system_of
-from tests.kit.grown_trees import grown, heart
+from tests.kit.grown_trees import grow_tree, heart
 from treewarden.audit.system.system import build_system
 from treewarden.audit.worlds.clock import clock
 from treewarden.audit.worlds.facts.facts import facts_of, with_splits, without_splits
@@ -47,7 +47,7 @@ def test_all_ways_to_part_a_profile_are_listed_and_counted(caps, count):
 
 
 def test_two_swaps_move_what_one_does_not_and_lead_to_worlds():
-    case = grown(*heart(), criterion="gini", max_depth=5)
+    case = grow_tree(*heart(), criterion="gini", max_depth=5)
     facts = with_intervals(facts_of(build_system(case)))
     bounds, pool = closed_form(facts), Pool(facts)
     pool.add(facts.arranged(case.population.truth)[None])
@@ -69,7 +69,7 @@ def test_a_leaf_that_the_true_table_contradicts_tells_the_splits_above_it_nothin
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_swap_is_allowed_where_the_table_after_it_obeys_the_row(seed):
-    case = grown(*heart(), criterion=("gini", "entropy")[seed % 2], max_depth=4)
+    case = grow_tree(*heart(), criterion=("gini", "entropy")[seed % 2], max_depth=4)
     facts = with_intervals(facts_of(build_system(case)))
     draw = np.random.default_rng(seed)
     table = facts.arranged(case.population.truth)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kit.grown_trees import german, grown, heart
+from tests.kit.grown_trees import german, grow_tree, heart
 from tests.kit.tiers import cases
 from treewarden.audit.system.system import build_system
 from treewarden.audit.worlds.engine import reason
@@ -32,7 +32,7 @@ from treewarden.audit.worlds.result import Consistency
 def test_the_forced_profiles_of_real_trees_are_proved_and_all_others_witnessed(
     table, criterion, settings, nodes, free, forced
 ):
-    case = grown(*table(), criterion=criterion, **settings)
+    case = grow_tree(*table(), criterion=criterion, **settings)
     if len(case.tree.nodes) != nodes:
         pytest.skip(f"this scikit-learn grows {len(case.tree.nodes)} nodes, not {nodes}")
     system = build_system(case)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.judges.worlds_by_hand import ONLY_PROOFS, system_of, worlds_of
-from tests.kit.grown_trees import grown, heart
+from tests.kit.grown_trees import grow_tree, heart
 from treewarden.audit.system.system import build_system
 from treewarden.audit.worlds.engine import reason
 from treewarden.audit.worlds.facts.explain import joined
@@ -52,7 +52,7 @@ def test_several_rows_are_joined_and_shortened():
 
 
 def test_every_profile_that_is_certain_by_a_split_names_one():
-    case = grown(*heart(), criterion="gini", max_depth=5)
+    case = grow_tree(*heart(), criterion="gini", max_depth=5)
     told = reason(build_system(case), budget_seconds=120)
     said = [told.reasons[q] for q in np.flatnonzero(told.certain)]
     assert all("would have split" in each or each == "the counts of its leaf" for each in said)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.judges.worlds_by_hand import brute_force, system_of, worlds_of
-from tests.kit.grown_trees import german, grown, heart
+from tests.kit.grown_trees import german, grow_tree, heart
 from treewarden.audit.facts.rows import LeafMass, Origin
 from treewarden.audit.people.members import members
 from treewarden.audit.system.system import build_system
@@ -47,7 +47,7 @@ def test_a_node_where_records_stop_counts_like_a_leaf(tiers, own):
 
 
 def test_an_interrupt_ends_the_reasoning():
-    system = build_system(grown(*german(), criterion="entropy", min_samples_leaf=10))
+    system = build_system(grow_tree(*german(), criterion="entropy", min_samples_leaf=10))
 
     def interrupt(number, frame):
         raise KeyboardInterrupt
@@ -64,7 +64,7 @@ def test_an_interrupt_ends_the_reasoning():
 
 @pytest.mark.parametrize("settings", [{"max_depth": 5}, {"min_samples_leaf": 5}])
 def test_two_runs_within_the_budget_agree_in_everything(settings):
-    system = build_system(grown(*heart(), criterion="gini", **settings))
+    system = build_system(grow_tree(*heart(), criterion="gini", **settings))
     first, second = (reason(system, budget_seconds=1000) for _ in range(2))
     for name in ("low", "high", "reached_low", "reached_high"):
         assert (getattr(first, name) == getattr(second, name)).all()
@@ -75,7 +75,7 @@ def test_two_runs_within_the_budget_agree_in_everything(settings):
 
 
 def test_draws_that_are_nearly_all_thrown_away_are_given_up_and_that_is_said():
-    system = build_system(grown(*german(), criterion="gini", min_samples_leaf=10))
+    system = build_system(grow_tree(*german(), criterion="gini", min_samples_leaf=10))
     told = reason(system, budget_seconds=1000, tiers=Tiers(solver=False, swaps=False))
     assert "gave up" in told.posterior.reason
     assert told.split_bits == told.posterior

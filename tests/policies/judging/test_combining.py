@@ -7,12 +7,10 @@ import numpy as np
 import pytest
 
 from tests.kit.forests import by_sex, forest, stump
-from tests.kit.small_audits import audit_of, bounds, evidence_of, flat_tree
-from treewarden.audit.adversary.knowledge import Knowledge
-from treewarden.audit.people.population import Population, build_population
+from tests.kit.small_audits import audit_model, audit_of, bounds, evidence_of, flat_tree
+from treewarden.audit.people.population import Population
 from treewarden.audit.reading import Interval, Undetermined
 from treewarden.audit.result import Audit
-from treewarden.audit.run import run
 from treewarden.policies.judging.applying import kinds_of
 from treewarden.policies.judging.decision import NOTHING_JUDGED
 from treewarden.policies.judging.groups import Clauses, leaves_of
@@ -390,9 +388,8 @@ MIXED = LABEL.replace("0.7", "0.55")
 )
 def test_in_an_ensemble_every_leaf_tree_and_person_is_a_place_of_its_own(scope, verdict):
     model = forest(by_sex("yes", "no"), stump(50.0, "no", "no"))
-    people = build_population(model, TABLE, sensitive="flu")
     wanted = pack(f"any = [ {K5}, {MIXED} ]\nscope = {scope!r}")
-    audit = run(model, people, Knowledge(), calls(wanted), leaks=())
+    audit = audit_model(model, TABLE, "flu", calls(wanted), leaks=())
     (finding,) = judge(audit, wanted).findings
     assert finding.verdict is verdict
     if scope == "profile":
@@ -402,9 +399,8 @@ def test_in_an_ensemble_every_leaf_tree_and_person_is_a_place_of_its_own(scope, 
 
 def test_a_tree_of_an_ensemble_that_breaks_a_clause_is_its_place():
     model = forest(by_sex("yes", "no"), stump(24.0, "no", "yes"))
-    people = build_population(model, TABLE, sensitive="flu")
     wanted = pack(f"any = [ {K5}, {MIXED} ]\nscope = 'tree'", f"not = {SURE}\nscope = 'tree'")
-    audit = run(model, people, Knowledge(), calls(wanted), leaks=())
+    audit = audit_model(model, TABLE, "flu", calls(wanted), leaks=())
     broken, unknown = judge(audit, wanted).findings
     (place,) = broken.places
     assert (place.kind, place.index, place.name, place.leaf) == ("tree", 1, "tree 2", "")

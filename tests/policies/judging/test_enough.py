@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.judges.worlds.cases import small_sample
-from tests.kit.grown_trees import grown
+from tests.kit.grown_trees import grow_tree
 from tests.kit.small_audits import evidence_of, exposed, pack_of
 from tests.kit.tiers import seeds
 from treewarden.audit.estimate.estimate import estimate
@@ -46,7 +46,7 @@ def case_of(seed):
     cuts = np.quantile(score, np.arange(1, classes) / classes)
     labels = [f"c{k}" for k in np.searchsorted(cuts, score)]
     smallest = (1, 5, 12)[seed % 3]
-    return grown(columns, labels, criterion="gini", max_depth=3, min_samples_leaf=smallest)
+    return grow_tree(columns, labels, criterion="gini", max_depth=3, min_samples_leaf=smallest)
 
 
 NARROWING = [

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from tests.kit.columns import numeric_column
 
 from tests.kit import places
 from treewarden.ppdm_models.files.load import read_model
 from treewarden.ppdm_models.records.predict import predict
-from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.tree import Quality
 
 DATA = places.DATA / "formats"
@@ -16,37 +17,33 @@ needs_models = pytest.mark.skipif(
 )
 
 
-def numbers(*values):
-    return NumericColumn(np.array(values, dtype=float))
-
-
 def scores(path, **columns):
     return predict(read_model(path), columns)[:, 0].tolist()
 
 
 def test_what_follows_a_split_stands_on_its_right_then_on_its_left():
     path = DATA / "ltr_text" / "good" / "two_trees.ltr"
-    found = scores(path, age=numbers(30, 20, 20, np.nan), pay=numbers(0, 2.4, 2.5, 2))
+    found = scores(path, age=numeric_column(30, 20, 20, np.nan), pay=numeric_column(0, 2.4, 2.5, 2))
     assert found == [0.5 * 3 + 2, 0.5 * -1 + 2, 0.5 * 7.5 + 2, 0.5 * -1 + 2]
 
 
 def test_ranklib_adds_up_and_takes_a_missing_value_as_nothing():
     path = DATA / "ranklib" / "good" / "mart.ranklib"
-    found = scores(path, f3=numbers(10, 11, 11, np.nan), f1=numbers(0, -0.5, 0, 0))
+    found = scores(path, f3=numeric_column(10, 11, 11, np.nan), f1=numeric_column(0, -0.5, 0, 0))
     weight = np.float32(0.1)
     assert found == pytest.approx([weight * (tree + 4) for tree in (-2, 1, 2, -2)])
 
 
 def test_a_random_forest_of_ranklib_is_the_mean_of_its_ensembles():
     path = DATA / "ranklib" / "good" / "forest.ranklib"
-    assert scores(path, f3=numbers(10), f1=numbers(0)) == [2.0]
+    assert scores(path, f3=numeric_column(10), f1=numeric_column(0)) == [2.0]
     assert read_model(path).resampled is True
 
 
 def test_vespa_compares_numbers_and_looks_categories_up():
     path = DATA / "vespa_gbdt" / "good" / "two_trees.xml"
     towns = CategoricalColumn(codes=np.array([0, 1, -1, 0]), categories=("b", "c"))
-    found = scores(path, **{"AGE": numbers(30, 30, 30, np.nan), "TOWN$": towns})
+    found = scores(path, **{"AGE": numeric_column(30, 30, 30, np.nan), "TOWN$": towns})
     assert found == pytest.approx([-0.26, 0.49, 0.49, 0.99])
 
 
@@ -59,7 +56,9 @@ def test_vespa_tells_how_many_samples_reached_a_node_where_it_says_so():
 @needs_models
 def test_the_real_text_scores_as_its_test_says():
     path = MODELS / "ranklib" / "simple_tree.txt"
-    (found,) = scores(path, feature1=numbers(1), feature2=numbers(2), feature3=numbers(3))
+    (found,) = scores(
+        path, feature1=numeric_column(1), feature2=numeric_column(2), feature3=numeric_column(3)
+    )
     assert found == pytest.approx(1.2 * 3.4 + 3.2 * 2.8)
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.kit.columns import numeric_column
 
 from tests.kit import places
 from treewarden.ppdm_models.files.load import open_model, read_bytes, read_model
@@ -19,10 +20,6 @@ needs_models = pytest.mark.skipif(
 )
 
 
-def numbers(*values):
-    return NumericColumn(np.array(values, dtype=float))
-
-
 def text(name):
     return read_model(DATA / "spark_text" / "good" / f"{name}.debug")
 
@@ -34,7 +31,7 @@ def rows(name):
 def test_a_printed_tree_sends_records_as_its_lines_say():
     tree = text("tree")
     columns = {
-        "f2": numbers(2.5, 3, 3, np.nan),
+        "f2": numeric_column(2.5, 3, 3, np.nan),
         "f3": CategoricalColumn(codes=np.array([0, 0, 1, -1]), categories=("2", "1")),
     }
     assert [tree.nodes[stop].score for stop in route(tree, columns)] == ["0", "2", "1", "1"]
@@ -43,17 +40,17 @@ def test_a_printed_tree_sends_records_as_its_lines_say():
 
 def test_boosted_trees_are_summed_with_their_weights():
     model = text("boosted")
-    shares = predict(model, {"f0": numbers(1.5)})
+    shares = predict(model, {"f0": numeric_column(1.5)})
     assert shares[0, 1] == pytest.approx(1 / (1 + np.exp(2 * (1.0 - 0.05))))
 
 
 def test_a_printed_forest_for_numbers_is_their_mean():
-    assert predict(text("forest"), {"f0": numbers(-1)})[0, 0] == 3.0
+    assert predict(text("forest"), {"f0": numeric_column(-1)})[0, 0] == 3.0
 
 
 def test_an_infinite_threshold_leaves_only_missing_values_to_the_right():
     tree = text("mllib")
-    assert route(tree, {"f0": numbers(1e300, np.nan)}).tolist() == [1, 2]
+    assert route(tree, {"f0": numeric_column(1e300, np.nan)}).tolist() == [1, 2]
 
 
 def test_rows_of_class_counts_are_told_from_rows_of_sums():

@@ -9,14 +9,15 @@ import zipfile
 
 import numpy as np
 import pytest
+from tests.kit.archives import zip_files
+from tests.kit.columns import numeric_column
 
 from tests.kit import places
-from tests.ppdm_models.formats.damage import zipped
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.load import formats, load_model, read_model
 from treewarden.ppdm_models.records.predict import predict
 from treewarden.ppdm_models.records.routing import route
-from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Link, trees_of
 from treewarden.ppdm_models.tree.leaks import LeakKind
 from treewarden.ppdm_models.tree.predicate import text
@@ -35,10 +36,6 @@ def document(name):
 
 def loaded(changed, name="changed.json"):
     return load_model(json.dumps(changed).encode(), name)
-
-
-def numbers(*values):
-    return NumericColumn(np.array(values, dtype=float))
 
 
 def words(*values, known=("Nord", "Süd", "West", "Ost")):
@@ -90,7 +87,7 @@ def test_catboost_names_a_category_where_the_file_does_and_its_hash_elsewhere():
 def test_a_category_known_by_its_hash_only_is_not_predicted_with():
     model = good("catboost_json/good/depthwise.json")
     with pytest.raises(KeyError, match="hash of town"):
-        predict(model, {"age": numbers(30), "town": words("Nord")})
+        predict(model, {"age": numeric_column(30), "town": words("Nord")})
 
 
 def test_catboost_settings_that_no_number_of_32_bits_holds_are_unknown():
@@ -184,7 +181,7 @@ def test_h2o_counts_the_records_of_every_node():
 def test_h2o_sends_missing_and_new_categories_one_way(name):
     tree = next(trees_of(good(f"h2o_json/good/{name}.json")))
     table = {
-        "age": numbers(50, 50.5, math.nan, 60, 60, 60),
+        "age": numeric_column(50, 50.5, math.nan, 60, 60, 60),
         "town": words("Süd", "Nord", "Süd", "Ost", None, "West"),
     }
     assert stops(tree, table) == ["1", "3", "4", "3", "3", "3"]
@@ -202,13 +199,13 @@ def test_bigml_counts_each_class_and_a_star_takes_missing_values():
     tree = good("bigml_json/good/tree.json")
     assert (tree.quality, tree.target, tree.classes) == (Quality.EXACT, "ill", ("no", "yes"))
     assert [node.class_counts for node in tree.nodes] == [(30, 20), (5, 15), (25, 5)]
-    assert stops(tree, {"age": numbers(50.5, 51, math.nan)}) == ["2", "1", "1"]
+    assert stops(tree, {"age": numeric_column(50.5, 51, math.nan)}) == ["2", "1", "1"]
 
 
 def test_without_a_star_bigml_stops_where_a_value_is_missing():
     changed = document("bigml_json/good/tree.json")
     changed["object"]["model"]["root"]["children"][0]["predicate"]["operator"] = ">"
-    assert stops(loaded(changed), {"age": numbers(50.5, 51, math.nan)}) == ["2", "1", "0"]
+    assert stops(loaded(changed), {"age": numeric_column(50.5, 51, math.nan)}) == ["2", "1", "0"]
 
 
 def test_bigml_tells_histograms_people_and_dates():
@@ -241,7 +238,7 @@ def test_spark_counts_each_class_at_every_node():
 def test_spark_sends_missing_and_new_values_right_or_to_the_larger_side():
     tree = good("spark_ml/good/tree.zip")
     table = {
-        "f0": numbers(50.5, 51, 51, 51, math.nan),
+        "f0": numeric_column(50.5, 51, 51, 51, math.nan),
         "f1": words("0", "0", "1", None, "9", known=("0", "1", "2", "9")),
     }
     assert stops(tree, table) == ["1", "3", "4", "3", "3"]
@@ -263,7 +260,7 @@ def test_two_tree_models_in_one_pipeline_are_refused():
     files = spark_files()
     both = {f"stages/{n}/{name}": data for n in "ab" for name, data in files.items()}
     with pytest.raises(TreeFormatError, match="2 tree models"):
-        load_model(zipped(both), "pipeline.zip")
+        load_model(zip_files(both), "pipeline.zip")
 
 
 def test_eland_publishes_counts_as_logarithms():
@@ -289,7 +286,7 @@ def test_solr_adds_its_slack_to_a_threshold_and_sends_missing_values_as_told():
     model = good("solr_ltr/good/ranker.json")
     edge = float(np.float32(0.5) + np.float32(1e-6))
     above = float(np.nextafter(np.float32(edge), np.float32(1)))
-    table = {"title": numbers(edge, above, math.nan), "device": numbers(1, 1, 0)}
+    table = {"title": numeric_column(edge, above, math.nan), "device": numeric_column(1, 1, 0)}
     assert predict(model, table)[:, 0].tolist() == [-2, 1.5, 1]
     assert {tree.quality for tree in model.trees} == {Quality.ABSENT}
 

@@ -4,12 +4,13 @@ import itertools
 
 import numpy as np
 import pytest
+from tests.kit.columns import numeric_column
 
 from tests.kit import places
 from treewarden.ppdm_models.files.load import read_model
 from treewarden.ppdm_models.records.predict import labels, predict
 from treewarden.ppdm_models.records.routing import NOWHERE, route
-from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.tree import Quality
 
 DATA = places.DATA
@@ -18,10 +19,6 @@ STUMPS = DATA / "formats" / "weka_stump" / "good"
 MODELS = places.SHARED / "models" / "weka-3.6.14"
 SLOTS = ("12: 30", "9 <= 10", "late 'x'")
 CLASSES = ("ill: acute", "well", "other")
-
-
-def numbers(*values):
-    return NumericColumn(np.array(values, dtype=float))
 
 
 def words(*values):
@@ -58,7 +55,7 @@ def test_java_source_is_the_tree_that_is_printed(name):
     printed = read_model(DATA / "weka_prints" / f"{name}.txt")
     rows = list(itertools.product([20, 42, 42.5, 43, 50, 51], SLOTS, ("yes", "no")))
     age, slot, smoker = (list(column) for column in zip(*rows, strict=True))
-    by_name = {"age at visit": numbers(*age), "slot": words(*slot), "smoker": words(*smoker)}
+    by_name = {"age at visit": numeric_column(*age), "slot": words(*slot), "smoker": words(*smoker)}
     by_number = {f"attribute {place}": column for place, column in enumerate(by_name.values())}
     said = labels(source, predict(source, by_number))
     assert [CLASSES[int(label)] for label in said] == labels(printed, predict(printed, by_name))
@@ -67,7 +64,7 @@ def test_java_source_is_the_tree_that_is_printed(name):
 def test_java_source_has_a_side_for_missing_values_and_none_for_new_ones():
     tree = read_model(DATA / "formats" / "weka_java" / "good" / "j48_source.java")
     columns = {
-        "attribute 0": numbers(20, 20),
+        "attribute 0": numeric_column(20, 20),
         "attribute 1": words(None, "new"),
         "attribute 2": words("no", "no"),
     }

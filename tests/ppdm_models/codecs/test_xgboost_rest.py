@@ -1,4 +1,4 @@
-"""What an XGBoost file holds in another shape than the library writes is told as unknown, and never an error of ours."""
+"""What an XGBoost file holds in another shape than the library writes is told as unknown, never an error of ours."""
 
 import json
 

@@ -1,22 +1,13 @@
 """Finding the format of a file, and refusing what is none."""
 
-import io
 import os
-import zipfile
 
 import pytest
+from tests.kit.archives import zip_files
 
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.load import load_tree, read_tree
-
-
-def zipped(files):
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as archive:
-        for name, data in files.items():
-            archive.writestr(name, data)
-    return out.getvalue()
 
 
 def refusal(data, source="model.pmml"):
@@ -33,7 +24,7 @@ def refusal(data, source="model.pmml"):
         (b"<tree/>", "XML, but no PMML in it"),
         (b'{"a": 1}', "JSON, but of no tree format that is known"),
         (b'{"left":' * 5000, "hostile: JSON that nests 5,000 deep, as no tree does"),
-        (zipped({"notes.txt": b"nothing"}), "a zip archive without a model that is read"),
+        (zip_files({"notes.txt": b"nothing"}), "a zip archive without a model that is read"),
     ],
 )
 def test_what_no_format_recognises_is_refused_with_where_to_look(data, said):

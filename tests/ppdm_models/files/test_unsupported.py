@@ -1,11 +1,10 @@
 """Files that hold no model that is read: each is named, with a line that writes what is read."""
 
 import gzip
-import io
 import json
-import zipfile
 
 import pytest
+from tests.kit.archives import zip_files
 
 from tests.kit import places
 from treewarden.ppdm_models.errors import TreeFormatError
@@ -29,17 +28,9 @@ WRITTEN = {
 """What a line writes, as the format that reads it."""
 
 
-def zipped(files):
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as archive:
-        for name, data in files.items():
-            archive.writestr(name, data)
-    return out.getvalue()
-
-
 def mojo(algorithm):
     ini = f"[info]\nh2o_version = 3.46.0.1\nalgo = {algorithm}\n\n[columns]\nage\n"
-    return zipped({"model.ini": ini.encode(), "experimental/README.md": b""})
+    return zip_files({"model.ini": ini.encode(), "experimental/README.md": b""})
 
 
 def refusal(data, source="model"):
@@ -60,10 +51,10 @@ ADVISED = {
     "H2O MOJO of XGBoost": mojo("xgboost"),
     "H2O MOJO of Stacked Ensemble": mojo("stackedensemble"),
     "H2O MOJO of anewone": mojo("anewone"),
-    "Yggdrasil": zipped({"m/data_spec.pb": b"", "m/header.pb": b"", "m/done": b""}),
-    "MLeap": zipped({"bundle.json": b"{}", "root/model.json": b"{}"}),
-    "a Java archive": zipped({"META-INF/MANIFEST.MF": b"", "a.class": b""}),
-    "a Core ML": zipped({"Data/com.apple.CoreML/model.mlmodel": b"", "Manifest.json": b"{}"}),
+    "Yggdrasil": zip_files({"m/data_spec.pb": b"", "m/header.pb": b"", "m/done": b""}),
+    "MLeap": zip_files({"bundle.json": b"{}", "root/model.json": b"{}"}),
+    "a Java archive": zip_files({"META-INF/MANIFEST.MF": b"", "a.class": b""}),
+    "a Core ML": zip_files({"Data/com.apple.CoreML/model.mlmodel": b"", "Manifest.json": b"{}"}),
     "XGBoost's old binary": b"binf" + b"\0" * 40,
     "an array of NumPy": b"\x93NUMPY\1\0",
     "a notebook": json.dumps({"cells": [], "metadata": {}, "nbformat": 4}).encode(),
@@ -78,18 +69,18 @@ NAMED = {
     "H2O MOJO of K-Means": (mojo("kmeans"), "there is no decision tree in it"),
     "H2O MOJO of Isolation Forest": (mojo("isolationforest"), "predict no column of a table"),
     "a neural network": (
-        zipped({"config.json": b"{}", "model.weights.h5": b"", "metadata.json": b"{}"}),
+        zip_files({"config.json": b"{}", "model.weights.h5": b"", "metadata.json": b"{}"}),
         "there is no decision tree in it",
     ),
     "a model of PyTorch": (
-        zipped({"model/data.pkl": b"", "model/version": b"3"}),
+        zip_files({"model/data.pkl": b"", "model/version": b"3"}),
         "there is no decision tree in it",
     ),
     "the rules of RuleFit": (b"rule,type,coef,support\nage <= 3,rule,1,0.5\n", "linear model"),
     "a PDF": (b"%PDF-1.7\n", "give the file of the model"),
     "a picture": (b"\x89PNG\r\n\x1a\n", "give the file of the model"),
     "an HTML page": (b"<!DOCTYPE html><html>", "give the file of the model"),
-    "a Word document": (zipped({"word/document.xml": b""}), "give the file of the model"),
+    "a Word document": (zip_files({"word/document.xml": b""}), "give the file of the model"),
     "a table": (b"age,sex\n1,f\n2,m\n", "give it with --data"),
     "a table in Parquet": (b"PAR1", "give it with --data"),
     "a Stata file": (b"<stata_dta>", "give it with --data"),
@@ -136,7 +127,7 @@ def test_mlflow_names_the_file_of_its_model_or_how_to_export_it(tmp_path):
 
 
 def test_a_zip_archive_with_a_model_in_it_names_the_model():
-    held = zipped({"readme.txt": b"hello", "out/tree.pmml": b"<PMML/>"})
+    held = zip_files({"readme.txt": b"hello", "out/tree.pmml": b"<PMML/>"})
     assert "a zip archive; unpack it, and give the file 'out/tree.pmml' of it" in refusal(held)
 
 

@@ -1,9 +1,7 @@
 """Ways to damage a model file, for tests that a reader refuses what it cannot read and never fails otherwise."""
 
 import copy
-import io
 import json
-import zipfile
 
 WRONG = (
     *(None, True, False, -1, 0, 1, 2, 3, 0.5, -0.0, 1e308, -1e308, 2**31, 2**64, 10**400, 1e-320),
@@ -60,12 +58,3 @@ def with_a_wrong_byte(data, random):
     for _ in range(random.randint(1, 3)):
         changed[random.randrange(len(changed))] = random.randrange(256)
     return bytes(changed)
-
-
-def zipped(files):
-    """Return files as a zip archive."""
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as archive:
-        for name, data in files.items():
-            archive.writestr(name, data)
-    return out.getvalue()

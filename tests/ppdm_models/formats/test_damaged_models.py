@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from tests.judges import run_fuzz
 from tests.kit import places
+from tests.kit.archives import zip_files
 from tests.kit.tiers import examples
-from tests.ppdm_models.formats.damage import damaged, damaged_json, with_a_wrong_byte, zipped
+from tests.ppdm_models.formats.damage import damaged, damaged_json, with_a_wrong_byte
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.load import formats
 
@@ -97,7 +98,7 @@ def damaged_spark(random):
         except (pa.ArrowException, AttributeError, OverflowError, TypeError, UnicodeError):
             return SPARK.read_bytes()  # no such table can be written
         files[name] = out.getvalue()
-    return zipped(files)
+    return zip_files(files)
 
 
 @many

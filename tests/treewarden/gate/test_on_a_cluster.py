@@ -6,6 +6,7 @@ import pytest
 
 import treewarden
 from tests.kit.clusters import dask_here
+from tests.kit.run import audit_files
 from tests.kit.run import run_command as run
 from tests.treewarden.vertical.tennis import PARTIES, ROWS, write_table
 from treewarden.audit.solver import parallel
@@ -53,9 +54,8 @@ def eager(monkeypatch):
 
 
 def audited(repository, *words):
-    table = repository.folder / "people.csv"
-    asked = ("--data", table, "--sensitive", "flu", "--policy", repository.folder / "lenient.toml")
-    return run("audit", repository.model(), *asked, *words)
+    table, policy = repository.folder / "people.csv", repository.folder / "lenient.toml"
+    return audit_files([repository.model()], [table], "flu", policy, *words)
 
 
 def test_a_gate_on_a_cluster_says_what_it_says_here(repository, cluster):
