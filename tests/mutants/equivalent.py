@@ -4,6 +4,9 @@ from __future__ import annotations
 
 EQUIVALENT = {
     "measures/_alone.py:members_of:constant: True -> False": "both have the same length by then",
+    "measures/certain_in_small_groups.py:_may_be:constant: 1 -> 2": (
+        "it stands for no class at all, and is held against classes alone"
+    ),
     "judging/finding.py:_combined:dropped condition: "
     "names is not None and found.verdict is not Verdict.PASS -> names is not None": (
         "what passes has no place that does not pass"

@@ -44,7 +44,8 @@ def mixed():
 def test_in_a_mixed_leaf_only_those_with_the_same_quasi_identifiers_are_proved_together():
     tree, people = mixed()
     evidence = evidence_of(tree, people, worlds=only_world(people))
-    assert small(evidence, 20).reading == Interval(1, 1)
+    few = small(evidence, 20)
+    assert (few.reading, [spot.index for spot in few.spots]) == (Interval(1, 1), [1])
     taken = small(evidence, 26)
     assert taken.reading == Interval(25, 25)
     assert "in a group of 24" in taken.spots[0].note
@@ -58,6 +59,8 @@ def test_what_is_neither_proved_nor_refuted_counts_at_the_high_end():
     worlds = replace(only, low=low, high=high)
     taken = small(evidence_of(tree, people, worlds=worlds), 20)
     assert taken.reading == Interval(0, 1)
+    # Whatever else she may have, it is not what the 24 are certain to have: nobody joins their group.
+    assert small(evidence_of(tree, people, worlds=worlds), 25).reading == Interval(24, 25)
     assert taken.spots[0].note == "1 record: neither proved nor refuted"
 
 
