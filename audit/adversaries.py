@@ -35,7 +35,7 @@ from treewarden.audit.stages import Step, silent
 from treewarden.audit.worlds.clock import clock
 from treewarden.audit.worlds.result import OUT_OF_TIME, Worlds
 from treewarden.ppdm_models.tree.ensemble import Model
-from treewarden.ppdm_models.tree.leaks import Leak
+from treewarden.ppdm_models.tree.side_channels import Leak
 from treewarden.ppdm_models.tree.tree import Tree
 
 NO_TREE = Undetermined(

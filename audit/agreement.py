@@ -18,7 +18,7 @@ from treewarden.audit.people.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.tree.ensemble import Ensemble
-from treewarden.ppdm_models.tree.impurity import fits, impurity_of
+from treewarden.ppdm_models.tree.nodes import fits, impurity_of
 from treewarden.ppdm_models.tree.tree import Tree, count_of
 
 PARTLY_USED = (LeafLevel.LABELS, LeafLevel.RATES)

@@ -18,7 +18,7 @@ from treewarden.audit.values.found import ValueBounds
 from treewarden.audit.worlds.result import Worlds
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 from treewarden.ppdm_models.tree.ensemble import Model
-from treewarden.ppdm_models.tree.leaks import Leak
+from treewarden.ppdm_models.tree.side_channels import Leak
 from treewarden.ppdm_models.tree.tree import Task, Tree
 
 NOT_RUN = Undetermined("exact worlds were not run")

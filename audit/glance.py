@@ -26,7 +26,7 @@ from treewarden.audit.reading import Interval, Measurement, Spot, Undetermined
 from treewarden.audit.result import KNOWS_ALL, Audit, Exposure
 from treewarden.audit.spots import MOST_SPOTS
 from treewarden.ppdm_models.tree.ensemble import Model
-from treewarden.ppdm_models.tree.leaks import Leak
+from treewarden.ppdm_models.tree.side_channels import Leak
 from treewarden.ppdm_models.tree.tree import Tree
 
 NOT_LOOKED_AT = Undetermined("only the leaves and the file were looked at")

@@ -9,7 +9,7 @@ import numpy as np
 from treewarden.audit.facts.kind import Dropped
 from treewarden.audit.people.population import Population
 from treewarden.ppdm_models.tree.node_columns import is_inner, where_of
-from treewarden.ppdm_models.tree.node_table import parents_of
+from treewarden.ppdm_models.tree.nodes import parents_of
 from treewarden.ppdm_models.tree.tree import Tree
 
 

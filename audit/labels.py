@@ -18,7 +18,7 @@ from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.ppdm_models.tree.node_columns import codes_of, is_inner, where_of
-from treewarden.ppdm_models.tree.node_table import parents_of
+from treewarden.ppdm_models.tree.nodes import parents_of
 from treewarden.ppdm_models.tree.tree import Quality, Task, Tree
 
 PROBLEM = "another class is more frequent there in this table, and the file names no weights or costs of classes"

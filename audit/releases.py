@@ -37,7 +37,7 @@ from treewarden.audit.worlds.clock import clock
 from treewarden.audit.worlds.result import Worlds
 from treewarden.ppdm_models.errors import KnowledgeError
 from treewarden.ppdm_models.tree.ensemble import Model
-from treewarden.ppdm_models.tree.leaks import Leak
+from treewarden.ppdm_models.tree.side_channels import Leak
 from treewarden.ppdm_models.tree.tree import Task, Tree
 
 

@@ -52,7 +52,7 @@ from treewarden.audit.worlds.state import never
 from treewarden.ppdm_models.arrays import BoolArray
 from treewarden.ppdm_models.errors import KnowledgeError, TableError
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
-from treewarden.ppdm_models.tree.leaks import Leak
+from treewarden.ppdm_models.tree.side_channels import Leak
 from treewarden.ppdm_models.tree.tree import Task, Tree
 
 MANY_CELLS = 20_000

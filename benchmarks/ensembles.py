@@ -34,7 +34,7 @@ from treewarden.audit.reading import Undetermined
 from treewarden.audit.worlds.clock import clock
 from treewarden.ppdm_models.files.load import open_model
 from treewarden.ppdm_models.formats import Rewritable
-from treewarden.ppdm_models.records.read_table import read_table
+from treewarden.ppdm_models.tables.read_table import read_table
 
 
 @dataclass(frozen=True)

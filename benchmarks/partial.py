@@ -26,8 +26,8 @@ from treewarden.audit.people.population import build_population
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.worlds.clock import clock
 from treewarden.ppdm_models.files.load import read_tree
-from treewarden.ppdm_models.records.read_table import read_table
-from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tables.read_table import read_table
+from treewarden.ppdm_models.tables.table import Table
 
 TARGET = "income"
 LEAVES = (20, 500, 2000)

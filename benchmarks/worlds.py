@@ -34,7 +34,7 @@ from treewarden.audit.system.system import build_system
 from treewarden.audit.worlds.engine import reason
 from treewarden.audit.worlds.proofs import cpsat
 from treewarden.audit.worlds.state import Tiers
-from treewarden.ppdm_models.formats.treewarden_json import FORMAT
+from treewarden.ppdm_models.formats.own.treewarden_json import FORMAT
 
 LIMIT_SECONDS = 300.0
 Figures = dict[str, Any]

@@ -12,41 +12,33 @@ from tests.kit import places
 ROOMS = """
 ppdm_models
 ppdm_models/tree
-ppdm_models/meaning
-ppdm_models/records/room.py
-ppdm_models/records/header.py
-ppdm_models/records/readers
-ppdm_models/records
-ppdm_models/records/counting
-ppdm_models/codecs
-ppdm_models/codecs/common
-ppdm_models/codecs/sklearn
-ppdm_models/codecs/pmml
-ppdm_models/codecs/pmml/leaks
-ppdm_models/codecs/boosted
-ppdm_models/codecs/xgboost
-ppdm_models/codecs/lightgbm
-ppdm_models/codecs/catboost
-ppdm_models/codecs/bigml
-ppdm_models/codecs/h2o
-ppdm_models/codecs/onnx
-ppdm_models/codecs/skops
-ppdm_models/codecs/spark
-ppdm_models/codecs/treelite
-ppdm_models/codecs/r
-ppdm_models/codecs/weka
-ppdm_models/codecs/dot
-ppdm_models/codecs/ranking
-ppdm_models/codecs/treewarden
+ppdm_models/semantics
+ppdm_models/tables/memory.py
+ppdm_models/tables/header.py
+ppdm_models/tables/readers
+ppdm_models/tables
+ppdm_models/tables/counting
 ppdm_models/formats
+ppdm_models/formats/common
+ppdm_models/formats/sklearn
+ppdm_models/formats/pmml
+ppdm_models/formats/xgboost
+ppdm_models/formats/lightgbm
+ppdm_models/formats/catboost
+ppdm_models/formats/onnx
+ppdm_models/formats/skops
+ppdm_models/formats/spark
+ppdm_models/formats/rare
+ppdm_models/formats/own
 ppdm_models/files
 ppdm_models/learn
 ppdm_models/pruning
-ppdm_models/tpp
-ppdm_models/full_domain
-ppdm_models/synthesis
-ppdm_models/randomised
-ppdm_models/vertical
+ppdm_models/methods
+ppdm_models/methods/tpp
+ppdm_models/methods/generalise
+ppdm_models/methods/synthesis
+ppdm_models/methods/randomised
+ppdm_models/methods/vertical
 
 audit
 audit/adversary
@@ -152,8 +144,20 @@ TOUCHES_SOLVERS = {
 }
 IMPORTS_PYOMO = "audit/ipopt/modelling.py"
 """Everybody else takes Pyomo from there: left to itself, it has half of SciPy imported along."""
+PRODUCERS = (
+    "sklearn",
+    "pmml",
+    "xgboost",
+    "lightgbm",
+    "catboost",
+    "onnx",
+    "skops",
+    "spark",
+    "rare",
+    "own",
+)
 PLUGIN_FOLDERS = (
-    "ppdm_models/formats",
+    *(f"ppdm_models/formats/{room}" for room in PRODUCERS),
     "audit/constraints",
     "audit/inverters",
     "audit/measures",

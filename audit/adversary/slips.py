@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from treewarden.audit.adversary.declared import Declared, SecretColumn
 from treewarden.audit.adversary.toml_words import in_words
-from treewarden.ppdm_models.records.table import near_text
+from treewarden.ppdm_models.tables.table import near_text
 
 FIELDS = {"fact": "facts", "adversary": "adversaries"}
 """The tables of a file of which there can be several, and what holds them all."""

@@ -19,7 +19,7 @@ from treewarden.audit.facts.leaf_facts import LeafFacts, leaf_facts
 from treewarden.audit.facts.rows import LeftOut, Linear, Origin, WholeRecords
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray
-from treewarden.ppdm_models.tree.node_table import parents_of
+from treewarden.ppdm_models.tree.nodes import parents_of
 
 WHY = "that nodes which were split are mixed, as it is not known whether their learner stops at pure ones"
 

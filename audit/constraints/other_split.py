@@ -16,7 +16,7 @@ from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.inner_facts import InnerFacts, inner_facts
 from treewarden.audit.facts.rows import Linear, Origin, Row
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from treewarden.ppdm_models.tree.other_split import OtherSplit
+from treewarden.ppdm_models.tree.nodes import OtherSplit
 from treewarden.ppdm_models.tree.predicate import answer, features_of
 
 

@@ -26,7 +26,7 @@ from treewarden.audit.estimate.violated import (
 from treewarden.audit.options import DEFAULT, AuditOptions
 from treewarden.audit.stages import Share
 from treewarden.audit.system.system import System, max_violation
-from treewarden.ppdm_models import collecting
+from treewarden.ppdm_models import gc_control
 from treewarden.ppdm_models.arrays import FloatArray
 
 log = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ def estimate(
         SolverError: the wanted solver is not there.
     """
     # Looking through the rows again and again takes longer than a small audit.
-    with collecting.spared():
+    with gc_control.spared():
         began = time.perf_counter()
         return _in_rounds(Search(system, options, share), began)
 

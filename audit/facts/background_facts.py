@@ -15,7 +15,7 @@ from treewarden.audit.people.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray
 from treewarden.ppdm_models.errors import KnowledgeError
-from treewarden.ppdm_models.records.table import listed, near_text
+from treewarden.ppdm_models.tables.table import listed, near_text
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn, number_text
 from treewarden.ppdm_models.tree.predicate import answer
 from treewarden.ppdm_models.tree.tree import Feature

@@ -17,7 +17,7 @@ from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.inner_facts import Masses, inner_facts
 from treewarden.audit.facts.leaf_facts import leaf_facts
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from treewarden.ppdm_models.tree.impurity import FLOAT_SLACK, Criterion, Impurity
+from treewarden.ppdm_models.tree.nodes import FLOAT_SLACK, Criterion, Impurity
 from treewarden.ppdm_models.tree.tree import Node, Quality, Tree
 
 OF_PEOPLE = (Quality.EXACT, Quality.DERIVED, Quality.NORMALISED, Quality.ABSENT)

@@ -20,7 +20,7 @@ from treewarden.audit.facts.leaf_facts import LeafFacts, leaf_facts
 from treewarden.audit.facts.node_candidates import Listing, compared_at, listing_of
 from treewarden.audit.facts.rows import LeftOut, SplitFamily
 from treewarden.ppdm_models.arrays import FloatArray, IntArray
-from treewarden.ppdm_models.tree.node_table import parents_of
+from treewarden.ppdm_models.tree.nodes import parents_of
 from treewarden.ppdm_models.tree.tree import Criterion, Node, Stopping, Tool
 
 BITS = math.log(2)

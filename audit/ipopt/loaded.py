@@ -18,7 +18,7 @@ from treewarden.audit.ipopt.derivatives import derivatives
 from treewarden.audit.ipopt.model import build_model
 from treewarden.audit.ipopt.modelling import NLWriter, pyo
 from treewarden.audit.ipopt.program import Program
-from treewarden.ppdm_models import collecting
+from treewarden.ppdm_models import gc_control
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 
 
@@ -57,7 +57,7 @@ class Loaded:
 def load(program: Program) -> Loaded:
     """Return a program as a solver takes it, by way of its Pyomo model."""
     with (
-        collecting.paused()
+        gc_control.paused()
     ):  # of many small objects; looking through them takes a quarter of the time
         loaded = load_model(build_model(program))
         found = derivatives(program, loaded.linear_rows, loaded.split_rows)

@@ -8,7 +8,7 @@ from typing import ClassVar
 from treewarden.audit.measures import NoiseMeasure, Parameters
 from treewarden.audit.randomised.result import HiddenColumn, Randomisation
 from treewarden.audit.reading import Measurement, Spot, Undetermined, exactly
-from treewarden.ppdm_models.randomised.moments import MOST_CLASSES
+from treewarden.ppdm_models.methods.randomised.attacks import MOST_CLASSES
 
 TOO_MANY_CLASSES = Undetermined(
     f"the class in clear has more than {MOST_CLASSES} values, and what they tell of hidden columns is not reckoned "

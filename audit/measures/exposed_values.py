@@ -22,7 +22,7 @@ from treewarden.audit.measures import Measure, Parameters, Source
 from treewarden.audit.measures._alone import Alone, alone
 from treewarden.audit.reading import Interval, Measurement, Spot, Undetermined
 from treewarden.audit.spots import MOST_SPOTS
-from treewarden.ppdm_models.tree.leaks import LeakKind
+from treewarden.ppdm_models.tree.side_channels import LeakKind
 from treewarden.ppdm_models.tree.tree import Task
 
 TOLD = "one record, and the leaf says its value"

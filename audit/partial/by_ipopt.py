@@ -19,7 +19,7 @@ from treewarden.audit.solver.block_solver import solve_task
 from treewarden.audit.solver.interior import interior
 from treewarden.audit.solver.task import CONVEX_TRIES, Task
 from treewarden.ppdm_models.arrays import FloatArray
-from treewarden.ppdm_models.tree.impurity import Criterion
+from treewarden.ppdm_models.tree.nodes import Criterion
 
 MOST_VARIABLES = 3_000
 """Cells of a table up to which IPOPT is asked: some seconds."""

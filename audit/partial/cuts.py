@@ -18,7 +18,7 @@ from treewarden.audit.partial.margins import HELD, SPARE
 from treewarden.audit.partial.network import Network
 from treewarden.audit.partial.splits import Beside, Choice, Held, besides
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from treewarden.ppdm_models.tree.impurity import Criterion
+from treewarden.ppdm_models.tree.nodes import Criterion
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from treewarden.ppdm_models.records.routing import prepared
+from treewarden.ppdm_models.tables.routing import prepared
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 from treewarden.ppdm_models.tree.predicate import (
     CategoryTest,

@@ -15,7 +15,7 @@ from treewarden.audit.partial.domains import asked_by, domain_of, told_apart
 from treewarden.audit.partial.secret import Secret
 from treewarden.audit.people.population import Population
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray
-from treewarden.ppdm_models.records.routing import Router
+from treewarden.ppdm_models.tables.routing import Router
 from treewarden.ppdm_models.tree.tree import Tree
 
 MOST_STOPS = 20_000_000

@@ -18,8 +18,7 @@ from treewarden.audit.partial.walk import Branches, branches
 from treewarden.audit.people.forest import Forest
 from treewarden.audit.people.population import Population
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from treewarden.ppdm_models.records.branching import Matrix, branching
-from treewarden.ppdm_models.records.routing import SEVERAL, prepared
+from treewarden.ppdm_models.tables.routing import SEVERAL, Matrix, branching, prepared
 from treewarden.ppdm_models.tree.column import Column, Columns, NumericColumn
 from treewarden.ppdm_models.tree.node_columns import totals_of
 from treewarden.ppdm_models.tree.predicate import answer

@@ -19,8 +19,7 @@ from treewarden.audit.partial.network import Network
 from treewarden.audit.partial.scaling import Spread
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tree.column import Column, NumericColumn
-from treewarden.ppdm_models.tree.impurity import Criterion
-from treewarden.ppdm_models.tree.node_table import parents_of
+from treewarden.ppdm_models.tree.nodes import Criterion, parents_of
 from treewarden.ppdm_models.tree.tree import Tree
 
 BROKEN = (

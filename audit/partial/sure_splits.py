@@ -26,7 +26,7 @@ from treewarden.audit.people.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tree.column import Column, NumericColumn
-from treewarden.ppdm_models.tree.impurity import Criterion
+from treewarden.ppdm_models.tree.nodes import Criterion
 from treewarden.ppdm_models.tree.tree import Tree
 
 

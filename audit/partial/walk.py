@@ -14,7 +14,7 @@ import numpy as np
 
 from treewarden.audit.partial.domains import Domain
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray
-from treewarden.ppdm_models.records.routing import prepared
+from treewarden.ppdm_models.tables.routing import prepared
 from treewarden.ppdm_models.tree.column import Column, Columns
 from treewarden.ppdm_models.tree.predicate import (
     Answer,

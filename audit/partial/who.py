@@ -9,8 +9,8 @@ from difflib import get_close_matches
 from treewarden.audit.adversary.declared import Declared, words_of
 from treewarden.audit.adversary.presets import ALL, PRESETS, USUAL
 from treewarden.ppdm_models.errors import KnowledgeError
-from treewarden.ppdm_models.records.matching import are_alike
-from treewarden.ppdm_models.records.table import listed, near_text
+from treewarden.ppdm_models.tables.matching import are_alike
+from treewarden.ppdm_models.tables.table import listed, near_text
 
 WORDS = (ALL, *PRESETS)
 """What can stand for a list of columns."""

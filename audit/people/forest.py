@@ -18,8 +18,8 @@ from treewarden.audit.reading import Reading, Undetermined, exactly
 from treewarden.audit.stages import Share
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.records.predict import labels, predict
-from treewarden.ppdm_models.records.routing import NOWHERE
+from treewarden.ppdm_models.tables.predict import labels, predict
+from treewarden.ppdm_models.tables.routing import NOWHERE
 from treewarden.ppdm_models.tree.column import Columns
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.ppdm_models.tree.node_columns import is_inner, totals_of, where_of

@@ -13,7 +13,7 @@ from treewarden.audit.people.target import label_of
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 from treewarden.ppdm_models.tree.node_columns import class_counts_of, labels_of, totals_of, where_of
-from treewarden.ppdm_models.tree.node_table import NodeTable
+from treewarden.ppdm_models.tree.nodes import NodeTable
 from treewarden.ppdm_models.tree.tree import Node, Task, Tree, completed, count_of
 
 SUMS_OF_WEIGHTS = Undetermined(

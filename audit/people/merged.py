@@ -10,7 +10,7 @@ import numpy as np
 from treewarden.audit.people.population import Population, distinct
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import IndexArray
-from treewarden.ppdm_models.records.routing import NOWHERE
+from treewarden.ppdm_models.tables.routing import NOWHERE
 
 NO_NUMBERS = Undetermined("numbers are told of whoever knows all quasi-identifiers")
 

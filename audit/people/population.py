@@ -20,9 +20,9 @@ from treewarden.audit.people.weights import Weights, weighing
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, alike, ranks
 from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.records.matching import matched, target_in
-from treewarden.ppdm_models.records.routing import NOWHERE, SEVERAL, route
-from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tables.matching import matched, target_in
+from treewarden.ppdm_models.tables.routing import NOWHERE, SEVERAL, route
+from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn, number_text
 from treewarden.ppdm_models.tree.ensemble import Model, trees_of
 from treewarden.ppdm_models.tree.tree import Feature, Task, Tree

@@ -11,7 +11,7 @@ import numpy as np
 
 from treewarden.ppdm_models.arrays import IndexArray
 from treewarden.ppdm_models.errors import TableError, TreewardenError
-from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tables.table import Table
 
 NO_ID_SHARED = (
     "no {!r} of it is in {} as well; write ids in the same way in all tables, or give the tables "

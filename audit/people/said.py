@@ -21,9 +21,9 @@ from treewarden.audit.people.leaves import Leaves, described
 from treewarden.audit.people.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
-from treewarden.ppdm_models.meaning.consistency import is_whole
-from treewarden.ppdm_models.meaning.support import REASONS
-from treewarden.ppdm_models.records.routing import NOWHERE
+from treewarden.ppdm_models.semantics.consistency import is_whole
+from treewarden.ppdm_models.semantics.support import REASONS
+from treewarden.ppdm_models.tables.routing import NOWHERE
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, trees_of
 from treewarden.ppdm_models.tree.tree import Node, Quality, Tree, completed, count_of
 

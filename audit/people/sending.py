@@ -20,9 +20,9 @@ from treewarden.audit.solver.processes import Call
 from treewarden.audit.stages import Share
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray
 from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.records.routing import NOWHERE, Router, prepared
+from treewarden.ppdm_models.tables.routing import NOWHERE, Router, prepared
 from treewarden.ppdm_models.tree.ensemble import Ensemble
-from treewarden.ppdm_models.tree.node_table import NodeTable
+from treewarden.ppdm_models.tree.nodes import NodeTable
 from treewarden.ppdm_models.tree.predicate import Always, answer, refusals
 from treewarden.ppdm_models.tree.tree import Tree
 

@@ -13,7 +13,7 @@ from treewarden.audit.people.record_linkage import link_records, lookalike_warni
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.errors import TableError, TreewardenError
-from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, Columns, NumericColumn
 from treewarden.ppdm_models.tree.ensemble import Model
 

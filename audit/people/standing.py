@@ -11,7 +11,7 @@ import numpy as np
 from treewarden.audit.people.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
-from treewarden.ppdm_models.records.routing import SEVERAL, Router
+from treewarden.ppdm_models.tables.routing import SEVERAL, Router
 from treewarden.ppdm_models.tree.column import Column
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from treewarden.audit.people.weights import Weights
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 from treewarden.ppdm_models.errors import ColumnNotCountedError, TableError
-from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.node_columns import is_inner, totals_of
 from treewarden.ppdm_models.tree.tree import Node, Quality, Tree
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.records.matching import target_in
-from treewarden.ppdm_models.records.table import Table, near_text
+from treewarden.ppdm_models.tables.matching import target_in
+from treewarden.ppdm_models.tables.table import Table, near_text
 from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.ppdm_models.tree.tree import Node, Tree
 

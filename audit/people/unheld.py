@@ -12,13 +12,12 @@ from dataclasses import dataclass
 
 from treewarden.audit.people.population import Population
 from treewarden.audit.reading import Undetermined
-from treewarden.ppdm_models.codecs.common.origin import LONGEST_LABEL, is_class_name
+from treewarden.ppdm_models.formats.common.origin import LONGEST_LABEL, is_class_name
 from treewarden.ppdm_models.tree.column import CategoricalColumn
-from treewarden.ppdm_models.tree.cuts import Cuts
 from treewarden.ppdm_models.tree.ensemble import Model, trees_of
-from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
-from treewarden.ppdm_models.tree.node_table import NodeTable
+from treewarden.ppdm_models.tree.nodes import Cuts, NodeTable
 from treewarden.ppdm_models.tree.predicate import CategoryTest, atoms
+from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 from treewarden.ppdm_models.tree.tree import Tree
 
 MOST_UNHELD = 20

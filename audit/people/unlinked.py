@@ -10,7 +10,7 @@ from treewarden.audit.of_releases import NOT_LINKED
 from treewarden.audit.people.population import Population
 from treewarden.audit.people.record_linkage import id_candidates, is_one_table
 from treewarden.audit.people.shared import Shared, check_joinable, release_labels, shared_people
-from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.ensemble import Model
 
 REASON = f"{NOT_LINKED}, as no column was named that says who is who ({{}})"

@@ -9,7 +9,7 @@ import numpy as np
 
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tables.table import Table
 
 
 class Weights(StrEnum):

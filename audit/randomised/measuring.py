@@ -9,20 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treewarden.audit.randomised.result import HiddenColumn, Randomisation, Recovered, Related
-from treewarden.ppdm_models.randomised.attacks import (
+from treewarden.ppdm_models.methods.randomised.attacks import (
     BEST_LINEAR,
     WIDTH_95,
     Attack,
+    Moments,
     best_errors,
     correlations,
     linear_bayes,
     spectral,
 )
-from treewarden.ppdm_models.randomised.intervals import Intervals
-from treewarden.ppdm_models.randomised.left import left, seen
-from treewarden.ppdm_models.randomised.manifest import Hidden, Manifest
-from treewarden.ppdm_models.randomised.moments import Moments
-from treewarden.ppdm_models.randomised.noise import Classes, Gaussian
+from treewarden.ppdm_models.methods.randomised.intervals import Intervals
+from treewarden.ppdm_models.methods.randomised.manifest import Hidden, Manifest
+from treewarden.ppdm_models.methods.randomised.noise import Classes, Gaussian
+from treewarden.ppdm_models.methods.randomised.residual_privacy import left, seen
 
 Numbers = NDArray[np.float64]
 GO_TOGETHER = 0.5

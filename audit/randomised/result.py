@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # these bring SciPy, which nobody waits for who asks what measures there are
-    from treewarden.ppdm_models.randomised.left import Left, Seen
-    from treewarden.ppdm_models.randomised.manifest import Hidden
+    from treewarden.ppdm_models.methods.randomised.manifest import Hidden
+    from treewarden.ppdm_models.methods.randomised.residual_privacy import Left, Seen
 
 
 @dataclass(frozen=True, slots=True)

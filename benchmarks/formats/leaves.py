@@ -15,9 +15,9 @@ from treewarden.audit.measures import MeasureCall
 from treewarden.audit.people.population import build_population
 from treewarden.audit.run import run
 from treewarden.ppdm_models.files.load import read_model
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
-from treewarden.ppdm_models.tree.node_table import NodeTable
+from treewarden.ppdm_models.tree.nodes import NodeTable
 from treewarden.ppdm_models.tree.tree import Quality, Tree
 
 PEOPLE, QUICK_PEOPLE = 1_000, 100

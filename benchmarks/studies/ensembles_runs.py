@@ -25,8 +25,8 @@ from treewarden.policies.remedies.round_leaves import DIGITS
 from treewarden.policies.remedies.round_leaves import REMEDY as ROUND
 from treewarden.ppdm_models.files.load import OpenedFile, open_model
 from treewarden.ppdm_models.formats import Rewritable
-from treewarden.ppdm_models.records.frames import table_of_frame
-from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tables.frames import table_of_frame
+from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 
 

@@ -27,8 +27,8 @@ from treewarden.audit.partial.seen import Seen, seen_by
 from treewarden.audit.people.population import Population, build_population
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.worlds.clock import clock
-from treewarden.ppdm_models.codecs.sklearn.fitted import from_sklearn
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.tree import Tree
 
 PAGE = Path("docs/studies/partial.md")

@@ -14,7 +14,7 @@ from treewarden.policies.judging.combining import combined, verdicts, words
 from treewarden.policies.rules import rules
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
-from treewarden.ppdm_models.tpp.groups import Groups
+from treewarden.ppdm_models.methods.tpp.sanitise import Groups
 
 
 @dataclass(frozen=True, slots=True)

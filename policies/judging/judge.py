@@ -25,7 +25,7 @@ from treewarden.policies.judging.finding import doubt, finding_of
 from treewarden.policies.judging.held import held
 from treewarden.policies.judging.names import Known, Names
 from treewarden.policies.verdict import Verdict, worst
-from treewarden.ppdm_models.meaning.labels import label_misfit
+from treewarden.ppdm_models.semantics.consistency import label_misfit
 from treewarden.ppdm_models.tree.node_columns import tells_classes
 from treewarden.ppdm_models.tree.tree import Quality
 

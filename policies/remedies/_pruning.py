@@ -21,10 +21,10 @@ from treewarden.policies.clause import Pack
 from treewarden.policies.remedies import NoProposal, Proposal, Remedy
 from treewarden.policies.remedies._leaf_targets import met
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from treewarden.ppdm_models.pruning.cut import Prunable, Pruned
 from treewarden.ppdm_models.pruning.merged import merged_leaves, summed
+from treewarden.ppdm_models.pruning.prune import Prunable, Pruned
 from treewarden.ppdm_models.pruning.siblings import Candidates, candidates
-from treewarden.ppdm_models.records.taxonomy import Taxonomies
+from treewarden.ppdm_models.tables.taxonomy import Taxonomies
 from treewarden.ppdm_models.tree.tree import Node, Task, Tree
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from treewarden.policies.remedies import Proposal, Remedy
-from treewarden.ppdm_models.records.table import Table
-from treewarden.ppdm_models.tpp.sanitise import Candidate
+from treewarden.ppdm_models.methods.tpp.sanitise import Candidate
+from treewarden.ppdm_models.tables.table import Table
 
 
 @runtime_checkable

@@ -40,7 +40,7 @@ from treewarden.policies.remedies._withholding import (
     steps,
     without_counts,
 )
-from treewarden.ppdm_models.records.taxonomy import Taxonomies
+from treewarden.ppdm_models.tables.taxonomy import Taxonomies
 from treewarden.ppdm_models.tree.tree import Node, Tree, completed, count_of
 
 COUNTED_ANYWAY = (

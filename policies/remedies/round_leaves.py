@@ -24,7 +24,7 @@ from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.files.load import formats
 from treewarden.ppdm_models.tree.ensemble import Ensemble, with_trees
 from treewarden.ppdm_models.tree.growth import Growth
-from treewarden.ppdm_models.tree.node_table import NodeTable
+from treewarden.ppdm_models.tree.nodes import NodeTable
 from treewarden.ppdm_models.tree.tree import Quality, Tree
 
 DIGITS = (8, 4, 3, 2, 1)

@@ -10,7 +10,7 @@ from treewarden.policies.remedies import NoProposal, Proposal
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.files.convert import writable
 from treewarden.ppdm_models.tree.ensemble import Model
-from treewarden.ppdm_models.tree.leaks import kinds_of
+from treewarden.ppdm_models.tree.side_channels import kinds_of
 from treewarden.ppdm_models.tree.tree import Tree
 
 REDACT_FILE = "redact_file"

@@ -16,8 +16,8 @@ from treewarden.policies.judging.decision import Decision, Finding
 from treewarden.policies.pack import Pack
 from treewarden.policies.remedies import NoProposal, Proposal, Remedy, remedies
 from treewarden.policies.remedies._pruning import Prospect, Pruning, prospect
-from treewarden.ppdm_models.records.routing import route
-from treewarden.ppdm_models.records.taxonomy import Taxonomies
+from treewarden.ppdm_models.tables.routing import route
+from treewarden.ppdm_models.tables.taxonomy import Taxonomies
 from treewarden.ppdm_models.tree.ensemble import Ensemble, with_trees
 from treewarden.ppdm_models.tree.tree import Quality, Tree
 

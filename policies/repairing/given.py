@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from treewarden.policies.repairing.holdout import Holdout
-from treewarden.ppdm_models.records.table import Table
-from treewarden.ppdm_models.records.taxonomy import Taxonomies
+from treewarden.ppdm_models.tables.table import Table
+from treewarden.ppdm_models.tables.taxonomy import Taxonomies
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from treewarden.audit.people.target import label_of
 from treewarden.audit.reading import Reading, Undetermined, exactly
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.records.matching import matched, target_in
-from treewarden.ppdm_models.records.routing import route
-from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tables.matching import matched, target_in
+from treewarden.ppdm_models.tables.routing import route
+from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.column import Column, NumericColumn
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.ppdm_models.tree.tree import Feature, Node, Task, Tree

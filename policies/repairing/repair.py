@@ -27,7 +27,7 @@ from treewarden.policies.repairing.search import (
 )
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.errors import TreewardenError
-from treewarden.ppdm_models.records.taxonomy import fitting
+from treewarden.ppdm_models.tables.taxonomy import fitting
 from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.ppdm_models.tree.tree import Tree
 

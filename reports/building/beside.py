@@ -10,7 +10,7 @@ from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.files.convert import SUFFIXES, writable
 from treewarden.ppdm_models.files.fitted import IN_MEMORY
 from treewarden.ppdm_models.tree.ensemble import Model
-from treewarden.ppdm_models.tree.leaks import kinds_of
+from treewarden.ppdm_models.tree.side_channels import kinds_of
 from treewarden.reports.document.words import counted, listed
 
 REDACTED = "-redacted"

@@ -9,7 +9,7 @@ from treewarden.audit.reading import Undetermined
 from treewarden.audit.worlds.result import Consistency, Worlds
 from treewarden.policies.judging.figures import span
 from treewarden.ppdm_models.arrays import BoolArray
-from treewarden.ppdm_models.tree.node import Node
+from treewarden.ppdm_models.tree.nodes import Node
 from treewarden.ppdm_models.tree.paths import path_text
 from treewarden.reports.building.worded import value
 from treewarden.reports.document.parts import Certain, Found, Grade, Otherwise, Row, Value, number

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from treewarden.ppdm_models.vertical.leakage import Seen
-from treewarden.ppdm_models.vertical.messages import MINER, Kind, role
-from treewarden.ppdm_models.vertical.secure import threshold
-from treewarden.ppdm_models.vertical.session import Mode, Session
+from treewarden.ppdm_models.methods.vertical.leakage import Seen
+from treewarden.ppdm_models.methods.vertical.messages import MINER, Kind, role
+from treewarden.ppdm_models.methods.vertical.secure_minimum import threshold
+from treewarden.ppdm_models.methods.vertical.session import Mode, Session
 from treewarden.reports.document.words import counted
 
 FIRST = 0

@@ -13,9 +13,8 @@ from treewarden.policies.judging.decision import Decision, Finding
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.tree.column import brief
-from treewarden.ppdm_models.tree.paths import path_text
+from treewarden.ppdm_models.tree.paths import path_text, rounded
 from treewarden.ppdm_models.tree.predicate import text
-from treewarden.ppdm_models.tree.rounding import rounded
 from treewarden.ppdm_models.tree.tree import Node, Tree
 from treewarden.reports.document.parts import Risk, TreeNode, number
 from treewarden.reports.document.words import count, percent

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from treewarden.audit.reading import exactly
 from treewarden.policies.verdict import Verdict, worst
-from treewarden.ppdm_models.vertical.leakage import Seen
-from treewarden.ppdm_models.vertical.messages import Entry, Kind, Log, role
-from treewarden.ppdm_models.vertical.session import Session
-from treewarden.ppdm_models.vertical.skeleton import Skeleton
+from treewarden.ppdm_models.methods.vertical.leakage import Seen
+from treewarden.ppdm_models.methods.vertical.messages import Entry, Kind, Log, role
+from treewarden.ppdm_models.methods.vertical.party_view import Skeleton
+from treewarden.ppdm_models.methods.vertical.session import Session
 from treewarden.reports.building.learnt import ASSUMED, broken_by, hidden, learnt
 from treewarden.reports.building.worded import value, word
 from treewarden.reports.document.parts import Value

@@ -20,7 +20,7 @@ from treewarden.policies.pack import calls, load_pack, read_pack
 from treewarden.policies.shipped import shipped_packs
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member
-from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 from treewarden.ppdm_models.tree.tree import Quality
 
 OF_LEAVES = sorted(name for name, each in measures().items() if isinstance(each, LeafMeasure))

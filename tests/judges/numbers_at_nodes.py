@@ -16,7 +16,7 @@ from treewarden.audit.facts.case import Case
 from treewarden.audit.people.members import members
 from treewarden.audit.people.population import Population
 from treewarden.ppdm_models.tree.column import CategoricalColumn
-from treewarden.ppdm_models.tree.impurity import BITS, printed
+from treewarden.ppdm_models.tree.nodes import BITS, printed
 from treewarden.ppdm_models.tree.tree import Criterion
 
 

@@ -33,7 +33,7 @@ from treewarden.audit.people.population import Population, build_population
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.worlds.clock import clock
 from treewarden.ppdm_models.errors import TableError, TreeFormatError
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 
 SECONDS = 2.0

@@ -36,7 +36,7 @@ from treewarden.audit.result import Audit
 from treewarden.audit.run import run
 from treewarden.audit.worlds.result import Worlds
 from treewarden.ppdm_models.errors import KnowledgeError, TreewardenError
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 
 BUDGET_SECONDS = 20.0

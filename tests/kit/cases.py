@@ -17,8 +17,8 @@ from treewarden.audit.solver.block_solver import solve_task
 from treewarden.audit.solver.task import Task
 from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.learn.id3 import grow_id3
-from treewarden.ppdm_models.records.read_table import table_of
-from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tables.read_table import table_of
+from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.tree import Criterion, Feature, Tree
 
 NAMES = ("north", "south", "east", "west")

@@ -12,7 +12,7 @@ from treewarden.audit.adversary.knowledge import Knowledge
 from treewarden.audit.facts.case import Case
 from treewarden.audit.people.members import members
 from treewarden.audit.people.population import build_population
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.predicate import Always, NumericTest
 from treewarden.ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Tree
 

@@ -19,7 +19,7 @@ from treewarden.audit.run import SolverReport, readings
 from treewarden.audit.worlds.found.exact_posterior import Counted, ExactPosterior
 from treewarden.audit.worlds.result import Consistency, Worlds
 from treewarden.policies.pack import calls, read_pack
-from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.predicate import Always, CategoryTest
 from treewarden.ppdm_models.tree.tree import Feature, Node, Tree, completed

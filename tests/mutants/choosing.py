@@ -37,12 +37,12 @@ AREAS = {
     "readers": Area(
         80,
         (
-            "ppdm_models/codecs/pmml",
-            "ppdm_models/codecs/xgboost",
-            "ppdm_models/codecs/lightgbm",
-            "ppdm_models/codecs/sklearn",
-            "ppdm_models/records/read_table.py",
-            "ppdm_models/records/matching.py",
+            "ppdm_models/formats/pmml",
+            "ppdm_models/formats/xgboost",
+            "ppdm_models/formats/lightgbm",
+            "ppdm_models/formats/sklearn",
+            "ppdm_models/tables/read_table.py",
+            "ppdm_models/tables/matching.py",
         ),
     ),
 }

@@ -24,7 +24,7 @@ from treewarden.policies.judging.judge import judge
 from treewarden.policies.pack import calls, load_pack
 from treewarden.policies.shipped import shipped_packs
 from treewarden.policies.verdict import Verdict
-from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 
 PACKS = {name: load_pack(name) for name in shipped_packs()}
 # From loose to tight: a tree that passes a later one passes those before it.

@@ -32,10 +32,10 @@ from treewarden.audit.worlds.result import Witness
 from treewarden.policies.judging.judge import judge
 from treewarden.policies.pack import calls
 from treewarden.policies.repairing.repair import repair
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.column import NumericColumn
-from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
 from treewarden.ppdm_models.tree.predicate import NumericTest
+from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 from treewarden.ppdm_models.tree.tree import Feature, Node, Task, Tree
 from treewarden.reports.building.build import audit_document, repair_document
 from treewarden.reports.building.entry import gate_of

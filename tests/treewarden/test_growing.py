@@ -13,10 +13,10 @@ from tests.treewarden.conftest import CLAUSE
 from treewarden.jobs.randomised import testing
 from treewarden.jobs.randomised.growing import MOST_CLASSES, Wanted, grown
 from treewarden.ppdm_models.files.load import read_tree
-from treewarden.ppdm_models.randomised.generating import ATTRIBUTES, people
-from treewarden.ppdm_models.randomised.learning import Method
-from treewarden.ppdm_models.randomised.manifest import Hidden, Manifest, manifest_bytes
-from treewarden.ppdm_models.randomised.noise import hiding, noisy
+from treewarden.ppdm_models.methods.randomised.generating import ATTRIBUTES, people
+from treewarden.ppdm_models.methods.randomised.learning import Method
+from treewarden.ppdm_models.methods.randomised.manifest import Hidden, Manifest, manifest_bytes
+from treewarden.ppdm_models.methods.randomised.noise import hiding, noisy
 
 LEVELS = ("none", "school", "college", "bachelor", "master")
 LEVEL = 0.25

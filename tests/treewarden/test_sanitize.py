@@ -9,8 +9,8 @@ import pytest
 from tests.kit.run import run_command
 from treewarden.ppdm_models.files.load import read_tree
 from treewarden.ppdm_models.learn.best_first import BestFirst
-from treewarden.ppdm_models.learn.response import of_classes
-from treewarden.ppdm_models.records.read_table import read_table
+from treewarden.ppdm_models.learn.splits import of_classes
+from treewarden.ppdm_models.tables.read_table import read_table
 from treewarden.ppdm_models.tree.tree import Feature
 
 TREE = ["--target", "flu", "--sensitive", "job"]

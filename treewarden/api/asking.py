@@ -19,13 +19,12 @@ from treewarden.policies.pack import Pack, pack_of
 from treewarden.policies.severity import SEVERITIES, Severity
 from treewarden.ppdm_models.errors import TableError
 from treewarden.ppdm_models.files.fitted import open_fitted
-from treewarden.ppdm_models.records.counting.address import Address
-from treewarden.ppdm_models.records.counting.kinds import has_no_records
-from treewarden.ppdm_models.records.counting.opening import open_source
-from treewarden.ppdm_models.records.frames import column_names, table_of_frame, table_of_pair
-from treewarden.ppdm_models.records.matching import has_column
-from treewarden.ppdm_models.records.read_table import read_table
-from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tables.counting.addresses import Address, has_no_records
+from treewarden.ppdm_models.tables.counting.opening import open_source
+from treewarden.ppdm_models.tables.frames import column_names, table_of_frame, table_of_pair
+from treewarden.ppdm_models.tables.matching import has_column
+from treewarden.ppdm_models.tables.read_table import read_table
+from treewarden.ppdm_models.tables.table import Table
 
 AnyPath = str | os.PathLike[str]
 PolicyLike = AnyPath | Mapping[str, object] | Pack

@@ -43,7 +43,7 @@ from treewarden.ppdm_models.errors import OutputError, RemedyError
 from treewarden.ppdm_models.files.convert import MODELS, converted
 from treewarden.ppdm_models.files.load import OpenedFile
 from treewarden.ppdm_models.formats import Rewritable
-from treewarden.ppdm_models.records.taxonomy_files import load_taxonomies
+from treewarden.ppdm_models.tables.taxonomy import load_taxonomies
 from treewarden.reports.building.build import repair_document
 from treewarden.reports.document.document import Document, Provenance
 from treewarden.reports.renderers import renderer

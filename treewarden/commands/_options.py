@@ -16,7 +16,7 @@ from treewarden.commands._plain import FILE, QUIET, Command, Option, names_of
 from treewarden.jobs.inputs import table_input
 from treewarden.jobs.subject import Earlier, Request
 from treewarden.policies.severity import SEVERITIES
-from treewarden.ppdm_models.records.counting.address import Address
+from treewarden.ppdm_models.tables.counting.addresses import Address
 
 PURPOSE = click.option(
     "--purpose",

@@ -15,9 +15,9 @@ from treewarden.jobs.randomised.roles import Wanted
 from treewarden.policies.pack import load_pack
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.errors import OutputError
-from treewarden.ppdm_models.randomised.manifest import manifest_bytes
-from treewarden.ppdm_models.randomised.noise import CONFIDENCE, KINDS, MOST_LEVEL
-from treewarden.ppdm_models.records.batch_files import SUFFIXES
+from treewarden.ppdm_models.methods.randomised.manifest import manifest_bytes
+from treewarden.ppdm_models.methods.randomised.noise import CONFIDENCE, KINDS, MOST_LEVEL
+from treewarden.ppdm_models.tables.batches import SUFFIXES
 from treewarden.reports.document.words import counted, printable
 from treewarden.terminal.exits import EXITS
 from treewarden.terminal.outputs import (

@@ -29,9 +29,9 @@ from treewarden.policies.repairing.holdout import holdout_of
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.errors import OutputError, RemedyError
 from treewarden.ppdm_models.files.convert import MODELS
-from treewarden.ppdm_models.records.matching import matched
-from treewarden.ppdm_models.records.read_table import read_table
-from treewarden.ppdm_models.records.taxonomy_files import load_taxonomies
+from treewarden.ppdm_models.tables.matching import matched
+from treewarden.ppdm_models.tables.read_table import read_table
+from treewarden.ppdm_models.tables.taxonomy import load_taxonomies
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.ppdm_models.tree.tree import Tree
 from treewarden.reports.building.build import repair_document

@@ -20,9 +20,8 @@ from treewarden.jobs.sanitizing import (
 from treewarden.policies.pack import load_pack
 from treewarden.ppdm_models.errors import OutputError
 from treewarden.ppdm_models.files.load import writers
-from treewarden.ppdm_models.learn.attributes import MOST_SET_VALUES
-from treewarden.ppdm_models.learn.worth import CRITERIA
-from treewarden.ppdm_models.tpp.sanitise import Candidate, Step
+from treewarden.ppdm_models.learn.splits import CRITERIA, MOST_SET_VALUES
+from treewarden.ppdm_models.methods.tpp.sanitise import Candidate, Step
 from treewarden.terminal.exits import FAIL, PASS
 from treewarden.terminal.outputs import check_folder, check_no_input, write_files
 from treewarden.terminal.progress import Progress

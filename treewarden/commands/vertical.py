@@ -16,8 +16,7 @@ from treewarden.jobs.vertical.leaving_all import FULL_FILES, files_of
 from treewarden.jobs.vertical.playing import Wanted, audits_of, played
 from treewarden.policies.pack import load_pack
 from treewarden.policies.verdict import worst
-from treewarden.ppdm_models.vertical.parties_file import read_parties
-from treewarden.ppdm_models.vertical.session import Mode
+from treewarden.ppdm_models.methods.vertical.session import Mode, read_parties
 from treewarden.reports.document.words import counted, printable
 from treewarden.terminal.exits import EXITS, FAIL, PASS
 from treewarden.terminal.outputs import (

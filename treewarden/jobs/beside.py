@@ -9,10 +9,10 @@ from treewarden.policies.pack import Pack
 from treewarden.policies.remedies._table import TableProposal
 from treewarden.ppdm_models.errors import RemedyError
 from treewarden.ppdm_models.learn.best_first import BestFirst
-from treewarden.ppdm_models.learn.response import of_classes
-from treewarden.ppdm_models.records.matching import matched
-from treewarden.ppdm_models.records.read_table import read_table
-from treewarden.ppdm_models.tpp.sanitise import Job
+from treewarden.ppdm_models.learn.splits import of_classes
+from treewarden.ppdm_models.methods.tpp.sanitise import Job
+from treewarden.ppdm_models.tables.matching import matched
+from treewarden.ppdm_models.tables.read_table import read_table
 from treewarden.ppdm_models.tree.tree import Tree
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.records.batches import open_batches
-from treewarden.ppdm_models.records.room import MORE_ROOM, room_bytes
+from treewarden.ppdm_models.tables.batches import open_batches
+from treewarden.ppdm_models.tables.memory import MORE_ROOM, room_bytes
 
 BYTES_PER_CELL = 64
 """About so many bytes are held of each cell at the most: its text, its number, and where it stands in the order."""

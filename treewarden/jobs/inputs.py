@@ -11,18 +11,23 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from treewarden.ppdm_models.codecs.common.archive import archived
 from treewarden.ppdm_models.errors import OutputError, TableError
 from treewarden.ppdm_models.files.convert import MODELS, converted
 from treewarden.ppdm_models.files.load import OpenedFile, open_model, read_bytes
 from treewarden.ppdm_models.formats import Rewritable
-from treewarden.ppdm_models.records.arrow_column import ArrowColumn
-from treewarden.ppdm_models.records.counting.address import Address, address_of, is_address
-from treewarden.ppdm_models.records.counting.kinds import digest_at, has_no_records
-from treewarden.ppdm_models.records.counting.opening import open_source
-from treewarden.ppdm_models.records.counting.source import count_table
-from treewarden.ppdm_models.records.read_table import read_table
-from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.formats.common.archive import archived
+from treewarden.ppdm_models.tables.arrow_column import ArrowColumn
+from treewarden.ppdm_models.tables.counting.addresses import (
+    Address,
+    address_of,
+    digest_at,
+    has_no_records,
+    is_address,
+)
+from treewarden.ppdm_models.tables.counting.opening import open_source
+from treewarden.ppdm_models.tables.counting.source import count_table
+from treewarden.ppdm_models.tables.read_table import read_table
+from treewarden.ppdm_models.tables.table import Table
 from treewarden.reports.document.parts import File
 
 

@@ -10,11 +10,11 @@ from typing import Any
 import treewarden
 from treewarden.jobs.sanitizing import Subject, settled
 from treewarden.policies.judging.groups import Clauses
-from treewarden.ppdm_models.learn.attributes import ANY
 from treewarden.ppdm_models.learn.best_first import BestFirst
-from treewarden.ppdm_models.tpp.checks import CONDITIONS, Problem
-from treewarden.ppdm_models.tpp.sanitise import Candidate, Job
-from treewarden.ppdm_models.tpp.scikit import Scikit
+from treewarden.ppdm_models.learn.splits import ANY
+from treewarden.ppdm_models.methods.tpp.checks import CONDITIONS, Problem
+from treewarden.ppdm_models.methods.tpp.sanitise import Candidate, Job
+from treewarden.ppdm_models.methods.tpp.scikit import Scikit
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column
 
 SCHEMA = "treewarden-sanitised/1"

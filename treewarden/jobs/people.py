@@ -27,8 +27,8 @@ from treewarden.audit.result import KNOWS_ALL
 from treewarden.jobs.inputs import ModelInput
 from treewarden.ppdm_models.errors import KnowledgeError, TableError
 from treewarden.ppdm_models.files.load import OpenedFile
-from treewarden.ppdm_models.records.matching import are_alike, has_column
-from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tables.matching import are_alike, has_column
+from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.ensemble import Model, trees_of
 from treewarden.ppdm_models.tree.tree import Task
 

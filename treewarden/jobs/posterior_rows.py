@@ -16,7 +16,7 @@ from treewarden.audit.people.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import Audit
 from treewarden.audit.values.found import ValueBounds
-from treewarden.ppdm_models.records.arrow_plain import array_of, text_array
+from treewarden.ppdm_models.tables.number_formats import array_of, text_array
 from treewarden.ppdm_models.tree.column import Column, NumericColumn
 from treewarden.ppdm_models.tree.tree import Task
 

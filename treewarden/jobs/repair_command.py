@@ -9,7 +9,7 @@ from pathlib import Path
 
 from treewarden.audit.options import DEFAULT, KNOWLEDGE
 from treewarden.jobs.subject import Request, Subject
-from treewarden.ppdm_models.records.counting.address import Address
+from treewarden.ppdm_models.tables.counting.addresses import Address
 from treewarden.reports.building.advice import repair_target
 
 REPAIRED = "-repaired"

@@ -13,21 +13,23 @@ from treewarden.policies.judging.groups import Clauses
 from treewarden.policies.pack import Pack
 from treewarden.ppdm_models.errors import LearnerError, PolicyError, TableError
 from treewarden.ppdm_models.learn.best_first import BestFirst
-from treewarden.ppdm_models.learn.response import Response, of_classes, of_numbers
-from treewarden.ppdm_models.records.read_table import read_table, read_table_bytes
-from treewarden.ppdm_models.records.table import Table
-from treewarden.ppdm_models.tpp.checks import Problem, differences
-from treewarden.ppdm_models.tpp.groups import AtLeast, Demand, Diverse
-from treewarden.ppdm_models.tpp.sanitise import (
+from treewarden.ppdm_models.learn.splits import Response, of_classes, of_numbers
+from treewarden.ppdm_models.methods.tpp.checks import Problem, differences
+from treewarden.ppdm_models.methods.tpp.sanitise import (
+    AtLeast,
     Candidate,
+    Demand,
+    Diverse,
     Job,
     Sanitised,
     Step,
     TreeLearner,
     sanitise,
 )
-from treewarden.ppdm_models.tpp.scikit import CRITERIA as SCIKIT_CRITERIA
-from treewarden.ppdm_models.tpp.scikit import Scikit
+from treewarden.ppdm_models.methods.tpp.scikit import CRITERIA as SCIKIT_CRITERIA
+from treewarden.ppdm_models.methods.tpp.scikit import Scikit
+from treewarden.ppdm_models.tables.read_table import read_table, read_table_bytes
+from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn, number_text
 from treewarden.ppdm_models.tree.tree import Feature
 

@@ -43,8 +43,8 @@ from treewarden.ppdm_models.errors import (
     TreewardenError,
 )
 from treewarden.ppdm_models.files.load import OpenedFile
-from treewarden.ppdm_models.records.counting.kinds import parted
-from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tables.counting.addresses import parted
+from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, outputs_of
 from treewarden.reports.document.parts import File
 

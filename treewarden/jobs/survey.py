@@ -10,7 +10,7 @@ import pyarrow.csv
 from sklearn.tree import DecisionTreeClassifier
 from statsmodels.datasets import fair
 
-from treewarden.ppdm_models.codecs.sklearn.fitted import from_sklearn
+from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
 from treewarden.ppdm_models.tree.tree import Tree
 
 SENSITIVE = "affair"

@@ -8,7 +8,7 @@ from treewarden.audit.facts.background_facts import check_facts, contradicted_fa
 from treewarden.audit.people.population import build_population
 from treewarden.ppdm_models.errors import KnowledgeError
 from treewarden.ppdm_models.files.load import open_model
-from treewarden.ppdm_models.records.read_table import read_table
+from treewarden.ppdm_models.tables.read_table import read_table
 
 RECORD = 'record = { age = 30, sex = "F" }'
 

@@ -15,7 +15,7 @@ from treewarden.audit.people.members import members
 from treewarden.audit.people.population import build_population
 from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.plugins import discover
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest
 from treewarden.ppdm_models.tree.tree import NOISE, Criterion, Feature, Learner, Node, Tree
 

@@ -21,7 +21,7 @@ from treewarden.audit.reading import Undetermined
 from treewarden.audit.run import run
 from treewarden.audit.system.system import build_system
 from treewarden.audit.worlds.doubts import reason_in_doubt
-from treewarden.ppdm_models.tree.impurity import Impurity, fits, impurity_of, printed
+from treewarden.ppdm_models.tree.nodes import Impurity, fits, impurity_of, printed
 from treewarden.ppdm_models.tree.tree import Criterion, Quality
 
 KINDS = {"labels": (2, 0.0), "impurities": (2, 0.6), "three classes": (3, 0.6)}

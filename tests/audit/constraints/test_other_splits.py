@@ -17,7 +17,7 @@ from treewarden.audit.system.system import build_system
 from treewarden.audit.worlds.engine import reason
 from treewarden.ppdm_models.files.load import load_tree
 from treewarden.ppdm_models.tree.column import CategoricalColumn
-from treewarden.ppdm_models.tree.other_split import OtherSplit
+from treewarden.ppdm_models.tree.nodes import OtherSplit
 from treewarden.ppdm_models.tree.predicate import CategoryTest
 from treewarden.ppdm_models.tree.tree import Feature, Node, Tree
 

@@ -11,7 +11,7 @@ from treewarden.audit.people.members import members
 from treewarden.audit.people.population import build_population
 from treewarden.audit.system.system import build_system
 from treewarden.audit.worlds.engine import reason
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.predicate import Always, NumericTest
 from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, Quality, Tree
 

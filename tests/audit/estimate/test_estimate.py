@@ -18,8 +18,8 @@ from treewarden.audit.options import AuditOptions
 from treewarden.audit.people.members import members
 from treewarden.audit.people.population import build_population
 from treewarden.audit.system.system import System, build_system, max_violation
-from treewarden.ppdm_models.records.read_table import table_of
-from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tables.read_table import table_of
+from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.predicate import CategoryTest
 from treewarden.ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Tree
 

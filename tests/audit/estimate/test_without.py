@@ -19,7 +19,7 @@ from treewarden.audit.people.population import build_population
 from treewarden.audit.reading import Interval, Undetermined
 from treewarden.audit.run import run
 from treewarden.audit.system.system import build_system
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.tree import Criterion, Quality
 
 OPTIONS = AuditOptions(jobs=1, worlds=True)

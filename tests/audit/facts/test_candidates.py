@@ -19,8 +19,8 @@ from treewarden.audit.people.members import members
 from treewarden.audit.people.population import build_population
 from treewarden.audit.run import run
 from treewarden.audit.system.system import build_system
-from treewarden.ppdm_models.codecs.sklearn.fitted import from_sklearn
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest
 from treewarden.ppdm_models.tree.tree import (
     Criterion,

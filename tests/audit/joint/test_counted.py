@@ -13,7 +13,7 @@ from treewarden.audit.people.forest import forest_of
 from treewarden.audit.people.population import build_population
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.run import run
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.predicate import CategoryTest
 from treewarden.ppdm_models.tree.tree import Node, Quality, Tree
 

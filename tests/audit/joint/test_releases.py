@@ -15,7 +15,7 @@ from treewarden.audit.people.shared import shared_people
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.worlds.clock import clock
 from treewarden.ppdm_models.files.load import open_model
-from treewarden.ppdm_models.records.read_table import read_table_bytes
+from treewarden.ppdm_models.tables.read_table import read_table_bytes
 
 PLACES = "abcdef"
 

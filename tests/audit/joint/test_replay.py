@@ -27,8 +27,8 @@ from treewarden.jobs.inputs import opened, read
 from treewarden.policies.judging.judge import judge
 from treewarden.policies.pack import load_pack
 from treewarden.policies.verdict import Verdict
-from treewarden.ppdm_models.formats.skops_file import FORMAT as SKOPS
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.formats.skops.skops_file import FORMAT as SKOPS
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member
 from treewarden.ppdm_models.tree.predicate import NumericTest
 from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Tree

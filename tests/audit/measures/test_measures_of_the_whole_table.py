@@ -33,9 +33,9 @@ from treewarden.audit.run import run
 from treewarden.policies.judging.groups import Clauses
 from treewarden.policies.remedies import NoProposal, remedies
 from treewarden.policies.remedies._pruning import merging
-from treewarden.ppdm_models.records.read_table import table_of
-from treewarden.ppdm_models.records.routing import route
-from treewarden.ppdm_models.tpp.groups import grouped
+from treewarden.ppdm_models.methods.tpp.sanitise import grouped
+from treewarden.ppdm_models.tables.read_table import table_of
+from treewarden.ppdm_models.tables.routing import route
 
 NAMES = ("t_closeness", "delta_disclosure")
 counts_of_leaves = st.integers(2, 4).flatmap(

@@ -29,7 +29,7 @@ from treewarden.audit.people.population import Population, build_population
 from treewarden.audit.people.weights import Weights
 from treewarden.audit.reading import Interval, Undetermined
 from treewarden.audit.run import run
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 
 AT_LEAVES = Knowledge(leaf="counts", split="none")

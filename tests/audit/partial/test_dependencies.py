@@ -11,7 +11,7 @@ from treewarden.audit.people.population import Population, build_population
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.worlds.clock import clock
 from treewarden.ppdm_models.learn.id3 import grow_id3
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from treewarden.ppdm_models.tree.tree import Feature
 

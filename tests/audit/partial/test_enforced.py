@@ -16,8 +16,8 @@ from treewarden.audit.partial.ground import Ground
 from treewarden.audit.partial.seen import seen_by
 from treewarden.audit.people.population import build_population
 from treewarden.audit.worlds.clock import clock
-from treewarden.ppdm_models.codecs.sklearn.fitted import from_sklearn
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
+from treewarden.ppdm_models.tables.read_table import table_of
 
 NAMES = ("age", "zip", "lab", "dose")
 

@@ -15,7 +15,7 @@ from treewarden.audit.people.population import build_population
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.worlds.clock import clock
 from treewarden.ppdm_models.errors import KnowledgeError
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.predicate import Always, NumericTest
 from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Tree

@@ -16,7 +16,7 @@ from treewarden.audit.reading import Undetermined
 from treewarden.audit.worlds.clock import FOREVER
 from treewarden.audit.worlds.result import Worlds
 from treewarden.ppdm_models.learn.id3 import grow_id3
-from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member
 from treewarden.ppdm_models.tree.tree import Criterion, Feature, Quality

@@ -19,7 +19,7 @@ from treewarden.audit.partial.leaf_table import leaf_table
 from treewarden.audit.partial.secret import secret_of
 from treewarden.audit.people.merged import merged
 from treewarden.audit.worlds.clock import clock
-from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.tables.routing import route
 
 ROOM = 1e-6
 UNCOUNTED = (LeafLevel.LABELS, LeafLevel.RATES, LeafLevel.AS_PUBLISHED)

@@ -20,7 +20,7 @@ from treewarden.audit.people.members import members
 from treewarden.audit.people.merged import merged
 from treewarden.audit.people.population import build_population
 from treewarden.audit.worlds.clock import clock
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.predicate import Always, CategoryTest, NumericTest
 from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Tree
 

@@ -14,10 +14,9 @@ from tests.ppdm_models.tree_strategies import trees
 from treewarden.audit.partial.domains import asked_by, domain_of
 from treewarden.audit.partial.reach import reach
 from treewarden.audit.partial.walk import Guess, branches, knower
-from treewarden.ppdm_models.records.routing import route
-from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from treewarden.ppdm_models.tables.routing import route
+from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn, Treatment
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest, atoms
-from treewarden.ppdm_models.tree.treatment import Treatment
 from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, NoTrueChild, Tree
 
 MOST_WAYS = 3000

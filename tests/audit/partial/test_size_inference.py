@@ -27,11 +27,10 @@ from treewarden.audit.people.merged import merged
 from treewarden.audit.people.population import build_population
 from treewarden.ppdm_models.errors import KnowledgeError
 from treewarden.ppdm_models.files.load import open_model
-from treewarden.ppdm_models.records.branching import FEWEST_NODES
-from treewarden.ppdm_models.records.read_table import read_table, table_of
-from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.tables.read_table import read_table, table_of
+from treewarden.ppdm_models.tables.routing import FEWEST_NODES, route
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from treewarden.ppdm_models.tree.node_table import parents_of
+from treewarden.ppdm_models.tree.nodes import parents_of
 from treewarden.ppdm_models.tree.tree import Quality
 
 HIV = DATA / "forests" / "column-proved-by-a-leaf.pmml"

@@ -18,9 +18,9 @@ from treewarden.audit.partial.seen import seen_by
 from treewarden.audit.partial.splits import Choice, Held, compared
 from treewarden.audit.people.population import build_population
 from treewarden.audit.worlds.clock import clock
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from treewarden.ppdm_models.tree.impurity import Criterion, impurity_of
+from treewarden.ppdm_models.tree.nodes import Criterion, impurity_of
 from treewarden.ppdm_models.tree.predicate import Always, NumericTest
 from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Tree
 

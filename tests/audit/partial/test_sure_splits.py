@@ -14,8 +14,8 @@ from treewarden.audit.people.members import members
 from treewarden.audit.people.population import build_population
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.worlds.clock import clock
-from treewarden.ppdm_models.records.read_table import table_of
-from treewarden.ppdm_models.tree.impurity import Criterion
+from treewarden.ppdm_models.tables.read_table import table_of
+from treewarden.ppdm_models.tree.nodes import Criterion
 from treewarden.ppdm_models.tree.predicate import Always, CategoryTest, NumericTest
 from treewarden.ppdm_models.tree.tree import Feature, Learner, Node, Quality, Tool, Tree
 

@@ -15,8 +15,8 @@ from treewarden.audit.partial.unsized import SIZES_NOT_USED, SIZES_UNKNOWN
 from treewarden.audit.people.population import build_population
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.worlds.clock import clock
-from treewarden.ppdm_models.records.read_table import table_of
-from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.tables.read_table import table_of
+from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.predicate import CategoryTest
 from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Tree

@@ -18,10 +18,10 @@ from treewarden.policies.pack import calls, load_pack
 from treewarden.policies.shipped import shipped_packs
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.ensemble import Combination, Link, Member, with_trees
-from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
 from treewarden.ppdm_models.tree.predicate import CategoryTest
+from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 from treewarden.ppdm_models.tree.tree import Quality, Task
 
 AGES = [20, 25, 30, 35, 45, 45, 55, 60, 60, 80]

@@ -11,7 +11,7 @@ from tests.kit.small_audits import NO_TRUTH, deep_tree, people_of
 from treewarden.audit.people.forest import forest_of
 from treewarden.audit.people.leaves import described, leaves_of
 from treewarden.audit.people.population import build_population
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.ensemble import Member
 from treewarden.ppdm_models.tree.predicate import CategoryTest
 

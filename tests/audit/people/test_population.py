@@ -14,7 +14,7 @@ from treewarden.policies.judging.judge import judge
 from treewarden.policies.pack import calls, load_pack
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest
 from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Task, Tree
 

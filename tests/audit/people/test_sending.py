@@ -16,7 +16,7 @@ from treewarden.audit.people.standing import Crowd, crowd_of
 from treewarden.audit.solver.parcel import Common
 from treewarden.audit.solver.pool import Pool, Worker
 from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import NumericColumn
 from treewarden.ppdm_models.tree.ensemble import Member
 from treewarden.ppdm_models.tree.predicate import AnyOf, CategoryTest, NumericTest, Refusal

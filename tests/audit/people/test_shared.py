@@ -9,8 +9,8 @@ from treewarden.audit.people.shared import shared_people
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.ppdm_models.files.load import open_model
-from treewarden.ppdm_models.records.frames import table_of_frame
-from treewarden.ppdm_models.records.read_table import read_table_bytes
+from treewarden.ppdm_models.tables.frames import table_of_frame
+from treewarden.ppdm_models.tables.read_table import read_table_bytes
 
 
 def shared(*tables, key=None, models=None, **given):

@@ -13,8 +13,8 @@ from treewarden.audit.people.unheld import unheld_values, with_unheld
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.run import run
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from treewarden.ppdm_models.tree.leaks import LeakKind
 from treewarden.ppdm_models.tree.predicate import CategoryTest
+from treewarden.ppdm_models.tree.side_channels import LeakKind
 from treewarden.ppdm_models.tree.tree import Feature
 
 RECORD = "30,m,Anna Schmidt,1961-03-04,HIV"

@@ -18,7 +18,7 @@ from treewarden.audit.values.releases import OTHER_STEPS, HeldNumbers, join_numb
 from treewarden.audit.worlds.clock import clock
 from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.ppdm_models.files.load import open_model
-from treewarden.ppdm_models.records.read_table import read_table_bytes
+from treewarden.ppdm_models.tables.read_table import read_table_bytes
 
 PLACES = "abcdef"
 

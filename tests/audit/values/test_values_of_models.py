@@ -22,7 +22,7 @@ from treewarden.audit.worlds.clock import clock
 from treewarden.jobs.inputs import opened
 from treewarden.ppdm_models.errors import TableError
 from treewarden.ppdm_models.files.load import open_model
-from treewarden.ppdm_models.records.read_table import read_table_bytes
+from treewarden.ppdm_models.tables.read_table import read_table_bytes
 
 WHOLE = FOLDER / "numbers_whole.csv"
 CENTS = FOLDER / "numbers_cents.csv"

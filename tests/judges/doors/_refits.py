@@ -16,7 +16,7 @@ from treewarden.audit.options import AuditOptions
 from treewarden.audit.people.population import build_population
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.run import run
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.tree import Tree
 
 CERTAIN = MeasureCall("certain_disclosure")

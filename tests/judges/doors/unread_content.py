@@ -27,8 +27,8 @@ from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.errors import OutputError, TreeFormatError
 from treewarden.ppdm_models.files.load import OpenedFile, open_model
 from treewarden.ppdm_models.formats import Strippable
-from treewarden.ppdm_models.records.read_table import read_table_bytes
-from treewarden.ppdm_models.tree.leaks import LeakGroup, LeakKind
+from treewarden.ppdm_models.tables.read_table import read_table_bytes
+from treewarden.ppdm_models.tree.side_channels import LeakGroup, LeakKind
 
 SENTENCE = "Zyxa Quentin, 44, has it"
 WORDS = "zyxa_quentin_of_44_has_it"

@@ -12,10 +12,10 @@ from treewarden.audit.adversary.knowledge import Knowledge, KnownRecord, Stateme
 from treewarden.audit.facts.case import Case
 from treewarden.audit.people.members import members
 from treewarden.audit.people.population import Population, build_population
-from treewarden.ppdm_models.codecs.sklearn.fitted import from_sklearn
+from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
 from treewarden.ppdm_models.learn.id3 import grow_id3
-from treewarden.ppdm_models.records.read_table import table_of
-from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tables.read_table import table_of
+from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.column import NumericColumn, number_text
 from treewarden.ppdm_models.tree.tree import Criterion, Feature, Quality, Tree
 

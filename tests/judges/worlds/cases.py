@@ -19,8 +19,8 @@ from treewarden.audit.people.population import build_population
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import System, build_system
 from treewarden.ppdm_models.learn.id3 import grow_id3
-from treewarden.ppdm_models.records.read_table import table_of
-from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tables.read_table import table_of
+from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.tree import Criterion, Feature
 
 LEVELS = ("counts", "rates", "labels")

@@ -13,7 +13,7 @@ from treewarden.audit.people.members import members
 from treewarden.audit.people.population import build_population
 from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.learn.id3 import grow_id3
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.tree import Criterion, Feature
 
 RECORDS = {

@@ -21,8 +21,8 @@ from treewarden.policies.pack import calls, read_pack
 from treewarden.policies.remedies._leaf_targets import met
 from treewarden.policies.rules import rules
 from treewarden.policies.verdict import Verdict
-from treewarden.ppdm_models.records.read_table import table_of
-from treewarden.ppdm_models.tpp.groups import Groups
+from treewarden.ppdm_models.methods.tpp.sanitise import Groups
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.ensemble import Combination, Link
 
 HEAD = 'name = "p"\nversion = "1"\ntitle = "P"\n'

@@ -27,8 +27,8 @@ from treewarden.policies.pack import calls, load_pack, read_pack
 from treewarden.policies.shipped import shipped_packs
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.tree.fingerprint import fingerprints
-from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
 from treewarden.ppdm_models.tree.paths import path_text
+from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 from treewarden.ppdm_models.tree.tree import Quality
 
 TREE = flat_tree([[14, 6], [4, 0], [2, 1], [9, 9]])

@@ -15,10 +15,10 @@ from treewarden.jobs.redacting import without_leaks
 from treewarden.policies.pack import load_pack
 from treewarden.policies.remedies import NoProposal, Proposal
 from treewarden.policies.remedies.round_leaves import DIGITS, REMEDY, rounded
-from treewarden.ppdm_models.codecs.lightgbm.arrays import BESIDE
 from treewarden.ppdm_models.files.load import open_model
-from treewarden.ppdm_models.records.predict import predict
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.formats.lightgbm._arrays import BESIDE
+from treewarden.ppdm_models.tables.predict import predict
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.column import NumericColumn
 from treewarden.ppdm_models.tree.ensemble import trees_of
 

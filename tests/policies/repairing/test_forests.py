@@ -16,8 +16,8 @@ from treewarden.policies.repairing.repair import Given, repair
 from treewarden.policies.shipped import shipped_packs
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.records.read_table import table_of
-from treewarden.ppdm_models.records.taxonomy import Categories
+from treewarden.ppdm_models.tables.read_table import table_of
+from treewarden.ppdm_models.tables.taxonomy import Categories
 from treewarden.ppdm_models.tree.ensemble import Combination, Link, Member, Other
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest
 from treewarden.ppdm_models.tree.tree import Missing, Node, NoTrueChild, Quality, Task, Tree

@@ -25,9 +25,9 @@ from treewarden.policies.repairing.repair import Given, repair
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.errors import KnowledgeError, RemedyError, TaxonomyError
 from treewarden.ppdm_models.learn.best_first import BestFirst
-from treewarden.ppdm_models.learn.response import of_classes
-from treewarden.ppdm_models.records.read_table import table_of
-from treewarden.ppdm_models.records.taxonomy import Categories
+from treewarden.ppdm_models.learn.splits import of_classes
+from treewarden.ppdm_models.tables.read_table import table_of
+from treewarden.ppdm_models.tables.taxonomy import Categories
 from treewarden.ppdm_models.tree.tree import Criterion, Feature
 
 CLASSES = ("a", "b", "c")

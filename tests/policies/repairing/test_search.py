@@ -21,7 +21,7 @@ from treewarden.policies.repairing.deadline import Deadline
 from treewarden.policies.repairing.repair import repair
 from treewarden.policies.repairing.search import Candidate
 from treewarden.policies.verdict import Verdict
-from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.tables.routing import route
 
 CLASSES = ("a", "b", "c")
 BOTH = pack_of(

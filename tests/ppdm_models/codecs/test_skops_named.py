@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treewarden.ppdm_models.formats.skops_file import _named
+from treewarden.ppdm_models.formats.skops.skops_file import _named
 
 NAMES = st.text(alphabet='ab"\\:, é', max_size=3)
 

@@ -7,8 +7,8 @@ import pytest
 
 from tests.kit import places
 from treewarden.ppdm_models.files.load import read_model
-from treewarden.ppdm_models.records.predict import labels, predict
-from treewarden.ppdm_models.records.routing import NOWHERE, route
+from treewarden.ppdm_models.tables.predict import labels, predict
+from treewarden.ppdm_models.tables.routing import NOWHERE, route
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from treewarden.ppdm_models.tree.tree import Quality
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from treewarden.ppdm_models.codecs.xgboost.shapes import is_learner_parameters, is_objective
+from treewarden.ppdm_models.formats.xgboost._shapes import is_learner_parameters, is_objective
 
 PLAIN = {"name": "reg:squarederror", "reg_loss_param": {"scale_pos_weight": "1"}}
 

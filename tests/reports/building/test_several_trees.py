@@ -12,7 +12,7 @@ from treewarden.audit.people.population import build_population
 from treewarden.audit.run import run
 from treewarden.policies.judging.judge import judge
 from treewarden.policies.pack import calls
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.reports.building.cases import leaf_cases
 from treewarden.reports.renderers import renderer
 

@@ -12,9 +12,13 @@ from pathlib import Path
 
 from treewarden.jobs.gate.models import GateModel
 from treewarden.policies.shipped import shipped_packs
-from treewarden.ppdm_models.codecs.common.archive import archived
-from treewarden.ppdm_models.records.counting.address import Address
-from treewarden.ppdm_models.records.counting.kinds import digest_at, has_no_records, parted
+from treewarden.ppdm_models.formats.common.archive import archived
+from treewarden.ppdm_models.tables.counting.addresses import (
+    Address,
+    digest_at,
+    has_no_records,
+    parted,
+)
 
 MOST_PACKS = 32
 """So many packs that extend each other are followed; more are a circle, which reading them refuses."""

@@ -11,7 +11,7 @@ import contextlib
 from pathlib import Path
 
 from treewarden.jobs.gate.models import GateModel
-from treewarden.ppdm_models.records.counting.kinds import parted
+from treewarden.ppdm_models.tables.counting.addresses import parted
 
 BASE_BYTES = 400 * 2**20
 PER_TABLE_BYTE = {

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from treewarden.jobs.inspecting import said_of
 from treewarden.ppdm_models.errors import TableError, TreewardenError
-from treewarden.ppdm_models.records.batches import open_batches
-from treewarden.ppdm_models.records.matching import are_alike
+from treewarden.ppdm_models.tables.batches import open_batches
+from treewarden.ppdm_models.tables.matching import are_alike
 
 CSV = (".csv", ".tsv")
 PACKED = tuple(f"{name}{packed}" for name in CSV for packed in (".gz", ".zst"))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from treewarden.ppdm_models.errors import LearnerError, ManifestError, TableError
-from treewarden.ppdm_models.randomised.generating import Attribute
-from treewarden.ppdm_models.randomised.intervals import MOST
-from treewarden.ppdm_models.randomised.learning import Numbers
-from treewarden.ppdm_models.randomised.manifest import Hidden, Manifest
-from treewarden.ppdm_models.randomised.noise import Classes, Hiding
-from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.methods.randomised.generating import Attribute
+from treewarden.ppdm_models.methods.randomised.intervals import MOST
+from treewarden.ppdm_models.methods.randomised.learning import Numbers
+from treewarden.ppdm_models.methods.randomised.manifest import Hidden, Manifest
+from treewarden.ppdm_models.methods.randomised.noise import Classes, Hiding
+from treewarden.ppdm_models.tables.table import Table
 
 MOST_PARTS = 20_000
 """Classes that values are hidden in."""

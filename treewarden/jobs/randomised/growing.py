@@ -11,18 +11,17 @@ import numpy as np
 from treewarden.audit.stages import Step, silent
 from treewarden.jobs.randomised.columns import columns_of
 from treewarden.ppdm_models.errors import LearnerError, TableError
-from treewarden.ppdm_models.randomised.intervals import FEWEST_RECORDS
-from treewarden.ppdm_models.randomised.learning import Method, Noisy, learn
-from treewarden.ppdm_models.randomised.manifest import (
+from treewarden.ppdm_models.methods.randomised.intervals import FEWEST_RECORDS
+from treewarden.ppdm_models.methods.randomised.learning import Method, Noisy, learn, published
+from treewarden.ppdm_models.methods.randomised.manifest import (
     Manifest,
     check_has,
     check_is_of,
     load_manifest,
 )
-from treewarden.ppdm_models.randomised.published import published
-from treewarden.ppdm_models.randomised.reconstructing import Kernel
-from treewarden.ppdm_models.records.read_table import read_table
-from treewarden.ppdm_models.records.table import Table, listed
+from treewarden.ppdm_models.methods.randomised.reconstruction import Kernel
+from treewarden.ppdm_models.tables.read_table import read_table
+from treewarden.ppdm_models.tables.table import Table, listed
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.tree import Tree
 

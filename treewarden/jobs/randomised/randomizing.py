@@ -17,11 +17,9 @@ from treewarden.policies.judging.finding import doubt
 from treewarden.policies.judging.randomised import judge_randomised
 from treewarden.policies.pack import Pack
 from treewarden.policies.verdict import Verdict
-from treewarden.ppdm_models.randomised.manifest import Manifest
-from treewarden.ppdm_models.randomised.planning import Plan, planned
-from treewarden.ppdm_models.randomised.streaming import Hider
-from treewarden.ppdm_models.records.batch_files import batch_file
-from treewarden.ppdm_models.records.batches import open_batches
+from treewarden.ppdm_models.methods.randomised.manifest import Manifest, Plan, planned
+from treewarden.ppdm_models.methods.randomised.streaming import Hider
+from treewarden.ppdm_models.tables.batches import batch_file, open_batches
 
 RECORD_ORDER = "record-order"
 """What the finding is called that says that the records' order tells their values."""

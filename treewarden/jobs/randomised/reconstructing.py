@@ -7,15 +7,21 @@ from pathlib import Path
 
 from treewarden.audit.stages import Step, silent
 from treewarden.ppdm_models.errors import LearnerError, TableError
-from treewarden.ppdm_models.randomised.distributions import (
+from treewarden.ppdm_models.methods.randomised.manifest import (
+    Hidden,
+    check_has,
+    check_is_of,
+    load_manifest,
+)
+from treewarden.ppdm_models.methods.randomised.reconstruction import (
+    STOP,
     Distribution,
+    Kernel,
     beside_true,
     distributions_of,
 )
-from treewarden.ppdm_models.randomised.manifest import Hidden, check_has, check_is_of, load_manifest
-from treewarden.ppdm_models.randomised.reconstructing import STOP, Kernel
-from treewarden.ppdm_models.records.batches import open_batches
-from treewarden.ppdm_models.records.table import listed
+from treewarden.ppdm_models.tables.batches import open_batches
+from treewarden.ppdm_models.tables.table import listed
 from treewarden.reports.building.randomised import reconstruction_document
 from treewarden.reports.document.randomised import RandomisedDocument
 from treewarden.reports.document.words import counted

@@ -6,13 +6,13 @@ from pathlib import Path
 
 from treewarden.audit.stages import Step, silent
 from treewarden.jobs.randomised.randomizing import Randomised
-from treewarden.ppdm_models.randomised.distributions import (
+from treewarden.ppdm_models.methods.randomised.intervals import FEWEST_RECORDS
+from treewarden.ppdm_models.methods.randomised.reconstruction import (
     Distribution,
     beside_true,
     distributions_of,
 )
-from treewarden.ppdm_models.randomised.intervals import FEWEST_RECORDS
-from treewarden.ppdm_models.records.batches import open_batches
+from treewarden.ppdm_models.tables.batches import open_batches
 from treewarden.reports.building.randomised import randomisation_document
 from treewarden.reports.renderers import randomised_renderer
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from treewarden.ppdm_models.errors import DomainError, TableError
-from treewarden.ppdm_models.randomised.cells import Cells
-from treewarden.ppdm_models.randomised.domains import Domain, load_domains
-from treewarden.ppdm_models.randomised.domains_of_data import domains_of_data
-from treewarden.ppdm_models.records.batches import Batches
+from treewarden.ppdm_models.methods.randomised.cells import Cells, domains_of_data
+from treewarden.ppdm_models.methods.randomised.domains import Domain, load_domains
+from treewarden.ppdm_models.tables.batches import Batches
 
 MOST_NAMED = 12
 NO_DOMAIN = (

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.randomised.generating import Attribute
-from treewarden.ppdm_models.records.predict import labels, predict
-from treewarden.ppdm_models.records.read_table import read_table
+from treewarden.ppdm_models.methods.randomised.generating import Attribute
+from treewarden.ppdm_models.tables.predict import labels, predict
+from treewarden.ppdm_models.tables.read_table import read_table
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from treewarden.ppdm_models.tree.tree import Tree
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from treewarden.audit.randomised.result import Randomisation
-from treewarden.ppdm_models.randomised.intervals import FEWEST_RECORDS
-from treewarden.ppdm_models.randomised.noise import Classes, Gaussian, Uniform
+from treewarden.ppdm_models.methods.randomised.intervals import FEWEST_RECORDS
+from treewarden.ppdm_models.methods.randomised.noise import Classes, Gaussian, Uniform
 from treewarden.reports.document.words import count, counted, listed
 
 FOLLOWING_UNDETERMINED = 0.5

@@ -12,13 +12,12 @@ from treewarden.jobs.vertical.columns import Numbers, holding_of
 from treewarden.jobs.vertical.leaving import LEAKAGE, TREE
 from treewarden.ppdm_models.errors import PartyError
 from treewarden.ppdm_models.files.load import load_model, read_bytes
-from treewarden.ppdm_models.records.read_table import read_table
+from treewarden.ppdm_models.methods.vertical.id3 import plain_id3
+from treewarden.ppdm_models.methods.vertical.notes import full_tree, skeleton_tree
+from treewarden.ppdm_models.methods.vertical.party_view import Known, Skeleton
+from treewarden.ppdm_models.methods.vertical.session import Parties, Stops
+from treewarden.ppdm_models.tables.read_table import read_table
 from treewarden.ppdm_models.tree.tree import Tree
-from treewarden.ppdm_models.vertical.parties_file import Parties
-from treewarden.ppdm_models.vertical.plain import plain_id3
-from treewarden.ppdm_models.vertical.published import full_tree, skeleton_tree
-from treewarden.ppdm_models.vertical.session import Stops
-from treewarden.ppdm_models.vertical.skeleton import Known, Skeleton
 from treewarden.reports.document.vertical import Agreed
 
 

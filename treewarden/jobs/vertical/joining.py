@@ -9,11 +9,10 @@ from treewarden.jobs.vertical.checking import agreed_in
 from treewarden.jobs.vertical.leaving import LEAKAGE, NOTES, TREE
 from treewarden.ppdm_models.errors import PartyError
 from treewarden.ppdm_models.files.load import load_model, read_bytes
-from treewarden.ppdm_models.formats import treewarden_json
+from treewarden.ppdm_models.formats.own import treewarden_json
+from treewarden.ppdm_models.methods.vertical.notes import joined_tree, read_notes
 from treewarden.ppdm_models.tree.predicate import Always, CategoryTest
 from treewarden.ppdm_models.tree.tree import Tree
-from treewarden.ppdm_models.vertical.joining import joined_tree
-from treewarden.ppdm_models.vertical.notes_file import read_notes
 
 
 def joined_folders(miner: Path, parties: Sequence[Path]) -> tuple[Tree, bytes]:

@@ -8,14 +8,13 @@ from collections.abc import Iterable, Mapping
 
 import treewarden
 from treewarden.jobs.vertical.meeting import Part
-from treewarden.ppdm_models.formats import treewarden_json
-from treewarden.ppdm_models.vertical.leakage import seen_by
-from treewarden.ppdm_models.vertical.messages import MINER, Log
-from treewarden.ppdm_models.vertical.notes_file import notes_of
-from treewarden.ppdm_models.vertical.published import skeleton_tree
-from treewarden.ppdm_models.vertical.session_file import Meeting
-from treewarden.ppdm_models.vertical.skeleton import LEAF
-from treewarden.ppdm_models.vertical.taking_part import Kept, Led
+from treewarden.ppdm_models.formats.own import treewarden_json
+from treewarden.ppdm_models.methods.vertical.leakage import seen_by
+from treewarden.ppdm_models.methods.vertical.messages import MINER, Log
+from treewarden.ppdm_models.methods.vertical.notes import notes_of, skeleton_tree
+from treewarden.ppdm_models.methods.vertical.party_view import LEAF
+from treewarden.ppdm_models.methods.vertical.session import Meeting
+from treewarden.ppdm_models.methods.vertical.taking_part import Kept, Led
 from treewarden.reports.building.vertical import About, leakage_document
 from treewarden.reports.document.parts import as_json
 from treewarden.reports.document.vertical import LeakageDocument

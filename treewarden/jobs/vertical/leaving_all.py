@@ -9,8 +9,8 @@ from treewarden.jobs.auditing import Audited
 from treewarden.jobs.vertical.leaving import FLOW, FORMAT, LEAKAGE, MESSAGES, PAGE, TREE, said
 from treewarden.jobs.vertical.playing import Outcome
 from treewarden.ppdm_models.files.convert import converted
-from treewarden.ppdm_models.vertical.leakage import cells_split, seen_by
-from treewarden.ppdm_models.vertical.messages import MINER
+from treewarden.ppdm_models.methods.vertical.leakage import cells_split, seen_by
+from treewarden.ppdm_models.methods.vertical.messages import MINER
 from treewarden.reports.building.vertical import About, leakage_document
 from treewarden.reports.building.vertical_audits import audited
 

@@ -17,17 +17,14 @@ from treewarden.jobs.vertical.leaving import FORMAT
 from treewarden.policies.pack import Pack
 from treewarden.ppdm_models.errors import PartyError
 from treewarden.ppdm_models.files.convert import converted
-from treewarden.ppdm_models.records.read_table import read_table, table_of
-from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.methods.vertical.messages import ProtocolError, role
+from treewarden.ppdm_models.methods.vertical.notes import full_tree, skeleton_tree
+from treewarden.ppdm_models.methods.vertical.party_view import Attribute, Codes, Holding, Known
+from treewarden.ppdm_models.methods.vertical.session import Mode, Parties, Session, Stops
+from treewarden.ppdm_models.methods.vertical.taking_part import Played, play
+from treewarden.ppdm_models.tables.read_table import read_table, table_of
+from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.tree import Tree
-from treewarden.ppdm_models.vertical.errors import ProtocolError
-from treewarden.ppdm_models.vertical.holding import Attribute, Codes, Holding
-from treewarden.ppdm_models.vertical.messages import role
-from treewarden.ppdm_models.vertical.parties_file import Parties
-from treewarden.ppdm_models.vertical.published import full_tree, skeleton_tree
-from treewarden.ppdm_models.vertical.session import Mode, Session, Stops
-from treewarden.ppdm_models.vertical.simulating import Played, play
-from treewarden.ppdm_models.vertical.skeleton import Known
 
 
 @dataclass(frozen=True, slots=True)

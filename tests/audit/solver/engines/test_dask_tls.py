@@ -10,7 +10,7 @@ from treewarden.audit.solver.engines.cluster import on_cluster
 from treewarden.audit.solver.pool import Pool
 from treewarden.audit.solver.stream import each_done
 from treewarden.ppdm_models.errors import ClusterError
-from treewarden.ppdm_models.vertical.certificates import make_certificates
+from treewarden.ppdm_models.methods.vertical.transport import make_certificates
 
 pytest.importorskip("distributed")
 config = pytest.importorskip("dask.config")
