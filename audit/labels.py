@@ -11,9 +11,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from treewarden.audit.evidence import Evidence
-from treewarden.audit.facts.impurity import grouped
-from treewarden.audit.facts.kind import Dropped
-from treewarden.audit.people.population import Population
+from treewarden.audit.facts.impurity_rows import grouped
+from treewarden.audit.facts.rows import Dropped
+from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
-from treewarden.audit.people.population import Population, build_population
+from treewarden.audit.population.population import Population, build_population
 from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
 from treewarden.ppdm_models.learn.id3 import grow_id3
 from treewarden.ppdm_models.tables.read_table import read_table, table_of

@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks.machine import machine
 from benchmarks.tables import number, table
-from treewarden.audit.people.population import Population
+from treewarden.audit.population.population import Population
 from treewarden.policies.pack import read_pack
 from treewarden.policies.remedies import remedies
 from treewarden.policies.remedies._pruning import prospect

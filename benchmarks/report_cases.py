@@ -20,8 +20,8 @@ from benchmarks.adult import (
 )
 from benchmarks.worlds_tables import grown
 from tests.judges.worlds.zhu_du_example import RECORDS
-from treewarden.jobs.survey import SENSITIVE as AFFAIR
-from treewarden.jobs.survey import survey
+from treewarden.jobs.demo import SENSITIVE as AFFAIR
+from treewarden.jobs.demo import survey
 from treewarden.ppdm_models.formats.pmml._write import written
 from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
 from treewarden.ppdm_models.learn.id3 import grow_id3

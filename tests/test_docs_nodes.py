@@ -11,11 +11,11 @@ import pytest
 from tests.judges.printed_at_nodes import CORPUS, corpus_trees, made_trees, printed, sample_trees
 from tests.kit import places
 from treewarden.audit import constraints
-from treewarden.audit.adversary.knowledge import Knowledge
 from treewarden.audit.constraints import Constraint
 from treewarden.audit.facts.case import Case
-from treewarden.audit.people.members import members
-from treewarden.audit.people.population import Population
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.population.members import members
+from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.files.load import formats
 from treewarden.ppdm_models.plugins import discover

@@ -41,59 +41,54 @@ ppdm_models/methods/randomised
 ppdm_models/methods/vertical
 
 audit
-audit/adversary
+audit/clock.py
+audit/progress.py
+audit/knowledge
 audit/options.py
-audit/solver/parcel.py
-audit/solver/pool.py
-audit/solver/processes.py
-audit/people
+audit/workers
+audit/population
 audit/inverters
 audit/facts
 audit/constraints
 audit/system
 audit/ipopt
 audit/solver
-audit/solver/engines
-audit/worlds/clock.py
-audit/worlds/facts
-audit/worlds/proofs
-audit/worlds/found
-audit/worlds
-audit/estimate
+audit/workers/clusters
+audit/consistent_tables/facts
+audit/consistent_tables/proofs
+audit/consistent_tables/witnesses
+audit/consistent_tables
+audit/entropy
 audit/joint
-audit/values
+audit/regression
 audit/partial
 audit/divergence.py
 audit/randomised
 audit/evidence.py
 audit/measures
 audit/labels.py
-audit/growth_settings.py
-audit/agreement.py
+audit/file_table_consistency.py
 audit/result.py
 audit/assumed_columns.py
-audit/glance.py
-audit/levels.py
+audit/leaf_only_audit.py
+audit/knowledge_ablation.py
 audit/run.py
 audit/releases.py
 audit/adversaries.py
 
 policies
-policies/severity.py
+policies/verdict.py
 policies/rules
-policies/binding.py
 policies/clause.py
-policies/checking.py
 policies/comparing.py
-policies/extending.py
-policies/schema.py
+policies/validation.py
 policies/pack.py
 policies/importing
 policies/judging
-policies/explaining
-policies/waiving
+policies/explain
+policies/exceptions
 policies/remedies
-policies/repairing
+policies/repair
 
 reports
 reports/document
@@ -137,12 +132,11 @@ ORDER = [line for line in ROOMS.splitlines() if line]
 
 SOLVERS = {"casadi", "cyipopt"}
 TOUCHES_SOLVERS = {
-    "audit/ipopt/casadi_door.py",
-    "audit/ipopt/cyipopt_door.py",
-    "audit/ipopt/derivatives.py",
-    "audit/ipopt/loaded.py",
+    "audit/ipopt/casadi_backend.py",
+    "audit/ipopt/cyipopt_backend.py",
+    "audit/ipopt/model.py",
 }
-IMPORTS_PYOMO = "audit/ipopt/modelling.py"
+IMPORTS_PYOMO = "audit/ipopt/pyomo_modules.py"
 """Everybody else takes Pyomo from there: left to itself, it has half of SciPy imported along."""
 PRODUCERS = (
     "sklearn",

@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.studies.pruning_data import Records
 from benchmarks.studies.sharkey_data import SEED, domains, folds, ladders, sources, taxonomies
 from benchmarks.studies.sharkey_models import MODELS, DecisionTree, Model
-from treewarden.audit.people.population import Population
+from treewarden.audit.population.population import Population
 from treewarden.policies.pack import Pack, read_pack
 from treewarden.policies.remedies._pruning import Merging, held_to, merging
 from treewarden.ppdm_models.learn.best_first import BestFirst

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from treewarden.audit.people.population import Population
+from treewarden.audit.population.population import Population
 from treewarden.policies.pack import Pack
 from treewarden.policies.remedies import NoProposal, Proposal
 from treewarden.policies.remedies._pruning import Prospect, Pruning, proposal, prospect

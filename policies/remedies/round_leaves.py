@@ -15,8 +15,8 @@ from dataclasses import replace
 import numpy as np
 
 from treewarden.audit.inverters import GrownCase, inverters
-from treewarden.audit.people.forest import Forest
-from treewarden.audit.people.population import Population
+from treewarden.audit.population.forest import Forest
+from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.policies.pack import Pack
 from treewarden.policies.remedies import NoProposal, Proposal, Remedy

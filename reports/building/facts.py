@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from treewarden.audit.evidence import Evidence
-from treewarden.audit.people.forest import Forest
-from treewarden.audit.people.weights import Weights
+from treewarden.audit.population.forest import Forest
+from treewarden.audit.population.table_counts import Weights
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import Exposure
 from treewarden.ppdm_models.semantics.describe import WORST_LAST

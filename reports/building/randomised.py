@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from treewarden.audit.randomised.result import HiddenColumn, Randomisation
+from treewarden.audit.randomised.measuring import HiddenColumn, Randomisation
 from treewarden.audit.reading import exactly
 from treewarden.policies.judging.decision import Decision
 from treewarden.policies.verdict import Verdict
@@ -15,7 +15,7 @@ from treewarden.ppdm_models.methods.randomised import reconstruction
 from treewarden.ppdm_models.methods.randomised.manifest import Hidden, Manifest
 from treewarden.ppdm_models.methods.randomised.noise import Classes, Gaussian, Uniform
 from treewarden.reports.building.build import finding_part, policy_part
-from treewarden.reports.building.worded import value, word
+from treewarden.reports.building.values import value, word
 from treewarden.reports.document.parts import File, Row, Value, number
 from treewarden.reports.document.randomised import (
     Column,

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kit.small_audits import auditor, flat_tree, pack_of, people_of
-from treewarden.audit.adversary.knowledge import Knowledge
-from treewarden.audit.glance import glance
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.leaf_only_audit import glance
 from treewarden.policies.judging.judge import judge
 from treewarden.policies.pack import calls, load_pack
 from treewarden.policies.shipped import shipped_packs

@@ -10,10 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kit.small_audits import flat_tree, pack_of, people_of
-from treewarden.audit.adversary.knowledge import Knowledge
-from treewarden.audit.glance import glance, glance_at_file
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.leaf_only_audit import glance, glance_at_file
 from treewarden.audit.measures import LeafMeasure, call, measures
-from treewarden.audit.people.said import MAYBE_WEIGHTS, NO_TABLE, NOT_ALL, STAY, said_of
+from treewarden.audit.population.file_only_population import (
+    MAYBE_WEIGHTS,
+    NO_TABLE,
+    NOT_ALL,
+    STAY,
+    said_of,
+)
 from treewarden.audit.reading import Interval, Undetermined
 from treewarden.policies.judging.judge import judge
 from treewarden.policies.pack import calls, load_pack, read_pack

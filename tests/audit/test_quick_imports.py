@@ -45,7 +45,7 @@ import pyarrow as pa
 from treewarden.ppdm_models.tables.number_formats import array_of
 from treewarden.ppdm_models.tables.counting.opening import open_source
 from treewarden.ppdm_models.tables.counting.source import count_table
-from treewarden.jobs.posterior_rows import grouped
+from treewarden.jobs.posterior import grouped
 print(count_table(open_source(Path({path!r}))).rows)
 print(list(grouped([], pa.schema([("p", pa.float64())]))), array_of(np.ones(2), np.ones(2) > 0))
 """

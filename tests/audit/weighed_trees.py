@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from treewarden.audit.people.population import build_population
+from treewarden.audit.population.population import build_population
 from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tables.routing import route

@@ -29,8 +29,8 @@ AREAS = {
         60,
         (
             "audit/worlds/proofs",
-            "audit/joint/propagation.py",
-            "audit/joint/prefixes.py",
+            "audit/joint/counts.py",
+            "audit/joint/per_tree_disclosure.py",
             "audit/values",
         ),
     ),

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from tests.kit import places
 from tests.kit.grown_models import FOLDER
 from tests.kit.small_audits import audit_of, evidence_of, flat_tree, only_world, people_of
-from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.consistent_tables.result import OUT_OF_TIME
 from treewarden.audit.evidence import NOT_READ, NOT_RUN
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import measures
-from treewarden.audit.people.population import build_population
+from treewarden.audit.population.population import build_population
 from treewarden.audit.run import run
-from treewarden.audit.worlds.result import OUT_OF_TIME
 from treewarden.jobs.inputs import opened, read
 from treewarden.policies.comparing import Strictness, compared
 from treewarden.policies.judging.judge import judge

@@ -13,7 +13,7 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 import treewarden as tw
-from treewarden.audit.people.population import build_population
+from treewarden.audit.population.population import build_population
 from treewarden.ppdm_models.errors import TableError
 from treewarden.ppdm_models.files.load import read_model
 from treewarden.ppdm_models.tables.arrow_column import ArrowColumn

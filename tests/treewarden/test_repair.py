@@ -13,10 +13,9 @@ import pytest
 
 from tests.treewarden.conftest import CLAUSE, PMML
 from treewarden.audit.options import AuditOptions
-from treewarden.jobs.provenance import Clock
-from treewarden.jobs.reauditing import auditing
-from treewarden.jobs.repairing import repair_file
-from treewarden.jobs.subject import Request, read_subject
+from treewarden.jobs.audit_inputs import Request, read_subject
+from treewarden.jobs.auditing import Clock
+from treewarden.jobs.repairing import auditing, repair_file
 from treewarden.policies.pack import load_pack
 from treewarden.policies.remedies import Proposal
 from treewarden.ppdm_models.files.load import open_model, read_tree, writers

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from treewarden.commands._plain import (
+from treewarden.commands._common_options import (
     FILE,
     FORCE,
     QUIET,

@@ -6,9 +6,16 @@ from pathlib import Path
 
 import click
 
-from treewarden.commands._plain import FILE, FORCE, QUIET, names_of, output_option
-from treewarden.jobs.randomised.growing import Found, Subject, Wanted, grown, unused_words
-from treewarden.jobs.randomised.testing import Tested, tested
+from treewarden.commands._common_options import FILE, FORCE, QUIET, names_of, output_option
+from treewarden.jobs.randomised.growing import (
+    Found,
+    Subject,
+    Tested,
+    Wanted,
+    grown,
+    tested,
+    unused_words,
+)
 from treewarden.ppdm_models.errors import OutputError
 from treewarden.ppdm_models.files.convert import MODELS, SUFFIXES, converted
 from treewarden.ppdm_models.methods.randomised.learning import Method

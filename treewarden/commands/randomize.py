@@ -7,11 +7,9 @@ from pathlib import Path
 
 import click
 
-from treewarden.commands._plain import FILE, FORCE, QUIET, names_of
-from treewarden.jobs.randomised.figures import figure_lines
-from treewarden.jobs.randomised.randomizing import Randomised, randomise
-from treewarden.jobs.randomised.reporting import FORMS, report_bytes
-from treewarden.jobs.randomised.roles import Wanted
+from treewarden.commands._common_options import FILE, FORCE, QUIET, names_of
+from treewarden.jobs.randomised.randomizing import Randomised, Wanted, randomise
+from treewarden.jobs.randomised.reconstructing import FORMS, figure_lines, report_bytes
 from treewarden.policies.pack import load_pack
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.errors import OutputError

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from treewarden.commands._plain import FILE, FORCE, QUIET, names_of
+from treewarden.commands._common_options import FILE, FORCE, QUIET, names_of
 from treewarden.jobs.randomised.reconstructing import Wanted, reconstructed
 from treewarden.ppdm_models.methods.randomised.reconstruction import STOP, Kernel
 from treewarden.reports.renderers import randomised_renderer

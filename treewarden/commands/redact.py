@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from treewarden.commands._plain import FILE, FORCE, output_option
+from treewarden.commands._common_options import FILE, FORCE, output_option
 from treewarden.jobs.redacting import redact_file
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 from treewarden.reports.document.words import counted, printable

@@ -6,13 +6,22 @@ from pathlib import Path
 
 import click
 
-from treewarden.commands._plain import FILE, FORCE, QUIET, K, L, names_of, output_option, qi_option
-from treewarden.jobs.held import WORTH_SAYING, check_held, held_of
-from treewarden.jobs.manifest import manifest
+from treewarden.commands._common_options import (
+    FILE,
+    FORCE,
+    QUIET,
+    K,
+    L,
+    names_of,
+    output_option,
+    qi_option,
+)
+from treewarden.jobs.memory_check import WORTH_SAYING, check_held, held_of
 from treewarden.jobs.sanitizing import (
     Subject,
     Wanted,
     grown_from,
+    manifest,
     read_subject,
     sanitised,
     table_bytes,

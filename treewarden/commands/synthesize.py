@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from treewarden.audit.people.population import build_population
-from treewarden.commands._plain import FILE, FORCE, QUIET, output_option
+from treewarden.audit.population.population import build_population
+from treewarden.commands._common_options import FILE, FORCE, QUIET, output_option
 from treewarden.jobs.synthesizing import check_suffix, domains_from, shares_from, write_chunks
 from treewarden.policies.pack import load_pack
 from treewarden.policies.remedies import NoProposal, remedies

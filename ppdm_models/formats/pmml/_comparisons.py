@@ -59,7 +59,7 @@ class NoValue:
 
 
 @dataclass(frozen=True, slots=True)
-class Invalid:
+class InvalidOutcome:
     """An evaluator refuses the record."""
 
 
@@ -78,7 +78,7 @@ class NoBranch:
     """The part of an ``if`` that is not there; its result is missing."""
 
 
-Outcome = Constant | Moving | SameCategory | NoValue | Invalid | Undefined | NotANumber
+Outcome = Constant | Moving | SameCategory | NoValue | InvalidOutcome | Undefined | NotANumber
 """``Undefined`` and ``NotANumber`` only until the Apply element has said what becomes of them."""
 
 
@@ -172,9 +172,9 @@ def compare(name: str, arguments: Sequence[Outcome]) -> Outcome | Split:
     """Return what a comparison by order gives."""
     one, two = arguments
     if isinstance(one, SameCategory):
-        return Invalid()
+        return InvalidOutcome()
     if isinstance(one, Constant | Moving) and not (one.is_continuous or one.kind is Kind.BOOLEAN):
-        return Invalid()
+        return InvalidOutcome()
     if isinstance(one, Constant) and isinstance(two, Constant):
         return compare_constants(name, one, two)
     if isinstance(one, Moving) and isinstance(two, Constant):
@@ -244,7 +244,7 @@ def is_in(name: str, arguments: Sequence[Outcome]) -> Outcome | Split:
         return truth(any(isinstance(other, NoValue) for other in others) == is_wanted)
     there = [other for other in others if not isinstance(other, NoValue)]
     values = [other for other in there if isinstance(other, Constant)]
-    if len(values) < len(there) or isinstance(one, Invalid):
+    if len(values) < len(there) or isinstance(one, InvalidOutcome):
         raise NotFollowedError("a set that holds the field is not followed")
     if isinstance(one, Constant):
         return truth(any(_are_equal(one, value) for value in values) == is_wanted)

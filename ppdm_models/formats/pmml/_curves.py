@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from treewarden.ppdm_models.formats.pmml._cases import number_of_rank, rank_of_number
 from treewarden.ppdm_models.formats.pmml._comparisons import (
     Function,
-    Invalid,
+    InvalidOutcome,
     NotANumber,
     Outcome,
     Segment,
@@ -308,4 +308,4 @@ def curve_segments(name: str, kind: Kind) -> tuple[Kind, tuple[Segment, ...]]:
     result = kind if name in KEEPS_KIND else Kind.DOUBLE
     if name in MAKES_WHOLE:
         result = Kind.INTEGER
-    return result, segments_of(pieces, function, result, beyond=Invalid())
+    return result, segments_of(pieces, function, result, beyond=InvalidOutcome())

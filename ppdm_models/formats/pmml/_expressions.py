@@ -11,7 +11,7 @@ from treewarden.ppdm_models.formats.pmml._cases import Cases, Compute, Everywher
 from treewarden.ppdm_models.formats.pmml._comparisons import (
     ByCategory,
     ByNumber,
-    Invalid,
+    InvalidOutcome,
     Moving,
     NoBranch,
     NotANumber,
@@ -175,7 +175,7 @@ class Derivation:
             (outcome,) = arguments
             if isinstance(outcome, NoValue):
                 return missing
-            return outcome if isinstance(outcome, Invalid) else compute(outcome)
+            return outcome if isinstance(outcome, InvalidOutcome) else compute(outcome)
 
         name = expression.get("field") if field is None else field
         return self._combine((self._resolve(name or ""),), of_outcome)
@@ -191,7 +191,7 @@ class Derivation:
             try:
                 is_equal = equal("equal", (outcome, value))
             except InvalidValueError:
-                return Invalid()
+                return InvalidOutcome()
             return _each(is_equal, lambda truth: results[truth_of(truth)])
 
         return self._of_one(expression, of_outcome, Kind.DOUBLE)
@@ -266,14 +266,16 @@ class Derivation:
 
         def of_outcomes(arguments: Sequence[Outcome]) -> Outcome:
             flag, yes, no = arguments
-            if isinstance(flag, Invalid):
+            if isinstance(flag, InvalidOutcome):
                 return flag
             if isinstance(flag, NoValue):
-                return Invalid() if isinstance(settings.missing, NoValue) else settings.missing
+                return (
+                    InvalidOutcome() if isinstance(settings.missing, NoValue) else settings.missing
+                )
             try:
                 is_true = truth_of(flag)
             except InvalidValueError:
-                return Invalid()
+                return InvalidOutcome()
             result, stand_in = (yes, settings.missing) if is_true else (no, missing_otherwise)
             if isinstance(result, NoValue) and not isinstance(stand_in, NoValue):
                 return stand_in
@@ -293,7 +295,7 @@ class Settings:
     def early(self, arguments: Sequence[Outcome]) -> Outcome | None:
         """Return what the arguments decide without the function being applied; None where they decide nothing."""
         for argument in arguments:
-            if isinstance(argument, Invalid):
+            if isinstance(argument, InvalidOutcome):
                 return argument
             if isinstance(argument, NoValue) and not isinstance(self.missing, NoValue):
                 return self.missing
@@ -308,7 +310,7 @@ class Settings:
                 return self.default
             if self.when_invalid == "asIs" and isinstance(outcome, NotANumber):
                 raise NotFollowedError("a result that is no number is kept as it is")
-            return Invalid()
+            return InvalidOutcome()
         return outcome
 
 
@@ -350,15 +352,15 @@ def _literal(expression: Element) -> Outcome:
     try:
         return literal(text, kind)
     except InvalidValueError:
-        return Invalid()
+        return InvalidOutcome()
 
 
-def _of_kind(text: str, kind: Kind, is_continuous: bool = False) -> Constant | Invalid:
+def _of_kind(text: str, kind: Kind, is_continuous: bool = False) -> Constant | InvalidOutcome:
     """Return a text of an attribute or a table as a value of a type."""
     try:
         return convert(Constant(text, Kind.STRING), kind, is_continuous)
     except InvalidValueError:
-        return Invalid()
+        return InvalidOutcome()
 
 
 def _by_number(outcome: Outcome, segments: tuple[Segment, ...]) -> Outcome | Split:
@@ -369,7 +371,7 @@ def _by_number(outcome: Outcome, segments: tuple[Segment, ...]) -> Outcome | Spl
     try:
         return at_segments(outcome.number, segments)
     except InvalidValueError:
-        return Invalid()
+        return InvalidOutcome()
 
 
 def _cast(outcome: Outcome, kind: Kind | None, optype: str | None) -> Outcome | Split:
@@ -379,7 +381,7 @@ def _cast(outcome: Outcome, kind: Kind | None, optype: str | None) -> Outcome | 
         try:
             return convert(outcome, kind or outcome.kind, is_continuous)
         except InvalidValueError:
-            return Invalid()
+            return InvalidOutcome()
     if isinstance(outcome, SameCategory):
         if kind not in (None, outcome.kind):
             raise NotFollowedError(f"a category becomes a value of the type {kind}")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from treewarden.ppdm_models.formats.pmml._comparisons import (
     ByNumber,
-    Invalid,
+    InvalidOutcome,
     Moving,
     NotANumber,
     NoValue,
@@ -64,11 +64,11 @@ def apply_function(name: str, arguments: Arguments) -> Outcome | Split:
     if not least <= len(arguments) <= most:
         raise NotFollowedError(f"the function {name!r} does not take {len(arguments)} arguments")
     if not takes_missing and any(isinstance(argument, NoValue) for argument in arguments):
-        return Invalid()
+        return InvalidOutcome()
     try:
         return apply(name, arguments)
     except InvalidValueError:
-        return Invalid()
+        return InvalidOutcome()
 
 
 def _arithmetic(name: str, arguments: Arguments) -> Outcome | Split:
@@ -76,7 +76,7 @@ def _arithmetic(name: str, arguments: Arguments) -> Outcome | Split:
         return NoValue()
     kind = _common_kind(arguments)
     if kind is None:
-        return Invalid()
+        return InvalidOutcome()
     is_whole = kind is Kind.INTEGER
     one, two = arguments
     if isinstance(one, Constant) and isinstance(two, Constant):
@@ -134,7 +134,7 @@ def _aggregate(name: str, arguments: Arguments) -> Outcome | Split:
     kind = _common_kind(there)
     if kind is None:
         if len(there) > 1:
-            return Invalid()
+            return InvalidOutcome()
         raise NotFollowedError(f"the function {name!r} of something else than numbers")
     if name == "avg":
         raise NotFollowedError("the function 'avg' is not followed")
@@ -144,7 +144,7 @@ def _aggregate(name: str, arguments: Arguments) -> Outcome | Split:
     if not all(map(math.isfinite, numbers)):
         raise NotFollowedError("it computes with an infinite number")
     if not place:
-        return _number(fold(numbers), kind, Invalid())
+        return _number(fold(numbers), kind, InvalidOutcome())
     if len(place) > 1:
         raise NotFollowedError("it computes with the field twice")
     moving = there[place[0]]
@@ -155,7 +155,9 @@ def _aggregate(name: str, arguments: Arguments) -> Outcome | Split:
         pieces = product_pieces(math.prod([*before, *behind]))
     return ByNumber(
         moving,
-        segments_of(pieces, lambda value: fold([*before, value, *behind]), kind, beyond=Invalid()),
+        segments_of(
+            pieces, lambda value: fold([*before, value, *behind]), kind, beyond=InvalidOutcome()
+        ),
     )
 
 
@@ -205,25 +207,25 @@ def at_segments(value: float, segments: Sequence[Segment]) -> Outcome:
 def _power(name: str, arguments: Arguments) -> Outcome | Split:
     kind = _common_kind(arguments)
     if kind is None:
-        return Invalid()
+        return InvalidOutcome()
     is_whole = kind is Kind.INTEGER
     one, two = arguments
     if isinstance(one, Constant) and isinstance(two, Constant):
         if is_whole and two.number < 0:
-            return Invalid()
-        return _number(power(one.number, two.number), kind, Invalid())
+            return InvalidOutcome()
+        return _number(power(one.number, two.number), kind, InvalidOutcome())
     moving, constant, is_base = _one_moving(one, two)
     pieces = power_pieces(constant, is_base)
     if is_whole and is_base and constant < 0:
-        return Invalid()
+        return InvalidOutcome()
     segments = segments_of(
         pieces,
         lambda value: power(value, constant) if is_base else power(constant, value),
         kind,
-        beyond=Invalid(),
+        beyond=InvalidOutcome(),
     )
     if is_whole and not is_base:
-        segments = (Segment(-INF, -TINY, Invalid()), *_from_zero(segments))
+        segments = (Segment(-INF, -TINY, InvalidOutcome()), *_from_zero(segments))
     return ByNumber(moving, segments)
 
 
@@ -235,7 +237,7 @@ def _from_zero(segments: Sequence[Segment]) -> list[Segment]:
 def _threshold(name: str, arguments: Arguments) -> Outcome | Split:
     kind = _common_kind(arguments)
     if kind is None:
-        return Invalid()
+        return InvalidOutcome()
     one, two = arguments
     if isinstance(one, Constant) and isinstance(two, Constant):
         return number_constant(float(one.number > two.number), kind)
@@ -297,7 +299,7 @@ def _substring(name: str, arguments: Arguments) -> Outcome:
     word = _words(arguments[0])
     start, length = (_whole_number(argument) for argument in arguments[1:])
     if start < 1 or length < 0:
-        return Invalid()
+        return InvalidOutcome()
     if not word.isascii():
         raise NotFollowedError("a part of a text beyond ASCII is not followed")
     return Constant(word[start - 1 : start - 1 + length], Kind.STRING)

@@ -15,7 +15,7 @@ from treewarden.ppdm_models.formats.pmml._cases import (
     all_numbers,
 )
 from treewarden.ppdm_models.formats.pmml._comparisons import (
-    Invalid,
+    InvalidOutcome,
     Moving,
     NoValue,
     Outcome,
@@ -228,7 +228,7 @@ def _declared(text: str, kind: Kind, is_continuous: bool) -> Outcome:
     try:
         return convert(Constant(text, Kind.STRING), kind, is_continuous)
     except InvalidValueError:
-        return Invalid()
+        return InvalidOutcome()
 
 
 def source_of(cases: Cases, type_name: str | None, base_of: Callable[[str], Cases]) -> Source:
@@ -245,7 +245,7 @@ def source_of(cases: Cases, type_name: str | None, base_of: Callable[[str], Case
         (outcome, *others) = (span.outcome for span in cases.spans)
         if not others and isinstance(outcome, Moving) and not outcome.steps:
             missing = _replacement(cases.absent, is_number=True)
-            if not isinstance(missing, Invalid):
+            if not isinstance(missing, InvalidOutcome):
                 return Raw(cases.feature, missing)
         return Computed(cases.feature, cases, _kind(cases, type_name))
     base = base_of(cases.feature)
@@ -254,16 +254,16 @@ def source_of(cases: Cases, type_name: str | None, base_of: Callable[[str], Case
         name: _value(one) for name, one in base.listed.items()
     }
     missing = _replacement(cases.absent, is_number=False)
-    if is_same and cases.others == base.others and not isinstance(missing, Invalid):
+    if is_same and cases.others == base.others and not isinstance(missing, InvalidOutcome):
         return Raw(cases.feature, missing)
     return Computed(cases.feature, cases, _kind(cases, type_name))
 
 
-def _replacement(absent: Outcome, is_number: bool) -> str | float | None | Invalid:
+def _replacement(absent: Outcome, is_number: bool) -> str | float | None | InvalidOutcome:
     """Return what stands in for a missing value (None: nothing); invalid where the record is refused."""
     if isinstance(absent, Constant):
         return absent.number if is_number else category_text(absent)
-    return None if isinstance(absent, NoValue) else Invalid()
+    return None if isinstance(absent, NoValue) else InvalidOutcome()
 
 
 def _value(outcome: Outcome) -> object:

@@ -26,7 +26,7 @@ from treewarden.ppdm_models.formats.pmml._comparisons import (
     FALSE,
     SIDES,
     TRUE,
-    Invalid,
+    InvalidOutcome,
     Moving,
     NoValue,
     Outcome,
@@ -273,7 +273,7 @@ def _settled(spans: Sequence[Span]) -> list[Span]:
     found: list[Span] = []
     first: int | None = None
     for span in spans:
-        if isinstance(span.outcome, Invalid):
+        if isinstance(span.outcome, InvalidOutcome):
             first = span.first if first is None else first
             continue
         start = span.first if first is None else first
@@ -317,8 +317,8 @@ def _category_parts(cases: Cases, wanted: Outcome) -> Part:
     without = tuple(name for name, outcome in cases.listed.items() if outcome != wanted)
     if cases.others == wanted:
         return (CategoryTest(cases.feature, without, negated=True),) if without else None
-    refused = (isinstance(cases.listed[name], Invalid) for name in without)
-    if isinstance(cases.others, Unreachable | Invalid) and within:
+    refused = (isinstance(cases.listed[name], InvalidOutcome) for name in without)
+    if isinstance(cases.others, Unreachable | InvalidOutcome) and within:
         if all(refused):
             return None
         # The smaller of two sets, so that the test and its opposite name the same one.
@@ -330,19 +330,21 @@ def _category_parts(cases: Cases, wanted: Outcome) -> Part:
 
 def refusal(cases: NumberCases | CategoryCases) -> Treatment | None:
     """Return for which values an evaluator refuses a record, as a treatment of the raw field; None for none."""
-    needs_value = isinstance(cases.absent, Invalid)
+    needs_value = isinstance(cases.absent, InvalidOutcome)
     if not any(map(is_invalid, outcomes(cases))):
         return None
     if isinstance(cases, NumberCases):
-        valid = [span for span in cases.spans if not isinstance(span.outcome, Invalid)]
+        valid = [span for span in cases.spans if not isinstance(span.outcome, InvalidOutcome)]
         if len(valid) == len(cases.spans):
             return Treatment(needs_value=needs_value)
         return Treatment(
             intervals=tuple(interval_of(span) for span in _touching(valid)),
             needs_value=needs_value,
         )
-    invalid = tuple(name for name, outcome in cases.listed.items() if isinstance(outcome, Invalid))
-    if isinstance(cases.others, Invalid):
+    invalid = tuple(
+        name for name, outcome in cases.listed.items() if isinstance(outcome, InvalidOutcome)
+    )
+    if isinstance(cases.others, InvalidOutcome):
         known = tuple(name for name in cases.listed if name not in set(invalid))
         return Treatment(values=known, invalid=invalid, needs_value=needs_value)
     return Treatment(invalid=invalid, needs_value=needs_value)
@@ -358,7 +360,7 @@ def refusal_test(cases: NumberCases | CategoryCases) -> Predicate | None:
 
 def is_invalid(outcome: Outcome) -> bool:
     """Whether an evaluator refuses the record."""
-    return isinstance(outcome, Invalid)
+    return isinstance(outcome, InvalidOutcome)
 
 
 def _touching(spans: Iterable[Span]) -> Iterator[Span]:
@@ -378,8 +380,8 @@ def _touching(spans: Iterable[Span]) -> Iterator[Span]:
 def is_refused_always(cases: Cases) -> bool:
     """Whether an evaluator refuses every record that has a value of the raw field."""
     if isinstance(cases, Everywhere):
-        return isinstance(cases.outcome, Invalid)
+        return isinstance(cases.outcome, InvalidOutcome)
     if isinstance(cases, NumberCases):
-        return all(isinstance(span.outcome, Invalid) for span in cases.spans)
+        return all(isinstance(span.outcome, InvalidOutcome) for span in cases.spans)
     there = [*cases.listed.values(), cases.others]
-    return all(isinstance(outcome, Invalid | Unreachable) for outcome in there)
+    return all(isinstance(outcome, InvalidOutcome | Unreachable) for outcome in there)

@@ -12,7 +12,7 @@ from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.errors import OutputError
 from treewarden.ppdm_models.formats.common.xml import Element
 from treewarden.ppdm_models.formats.pmml._comparisons import (
-    Invalid,
+    InvalidOutcome,
     Moving,
     NoValue,
     Outcome,
@@ -33,13 +33,11 @@ from treewarden.ppdm_models.formats.pmml._values import (
     number,
     single,
 )
-from treewarden.ppdm_models.tree.column import Ends as Ends_
-from treewarden.ppdm_models.tree.column import Invalid as Invalid_
-from treewarden.ppdm_models.tree.column import Outliers, Treatment, number_text
+from treewarden.ppdm_models.tree.column import Ends, Invalid, Outliers, Treatment, number_text
 from treewarden.ppdm_models.tree.tree import Feature
 
 INF = math.inf
-Ends = tuple[float, bool, float, bool]
+BinEnds = tuple[float, bool, float, bool]
 """Where an interval starts, whether that number is in it, where it ends, whether that is in it."""
 
 
@@ -96,7 +94,7 @@ def _outliers(
     raise NotFollowedError(f"the outliers {treatment!r} are not followed")
 
 
-def interval_ends(item: Element) -> Ends | None:
+def interval_ends(item: Element) -> BinEnds | None:
     """Return the ends of an Interval element and whether they belong to it; None where it states none."""
     closure = item.get("closure") or ""
     ends = []
@@ -145,11 +143,11 @@ def discretize_segments(expression: Element, kind: Kind) -> tuple[Segment, ...]:
     return tuple(segments)
 
 
-def _value(text: str, kind: Kind) -> Constant | Invalid:
+def _value(text: str, kind: Kind) -> Constant | InvalidOutcome:
     try:
         return convert(Constant(text, Kind.STRING), kind, is_continuous=False)
     except InvalidValueError:
-        return Invalid()
+        return InvalidOutcome()
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +209,7 @@ class Lookup:
                 return results.get(convert(outcome, outcome.kind, True), self._rest)
             return by_value(outcome, results, self._rest)
         except InvalidValueError:
-            return Invalid()
+            return InvalidOutcome()
 
     def _of_kind(self, kind: Kind) -> dict[Constant, Outcome]:
         if kind not in self._by_kind:
@@ -225,10 +223,10 @@ class Lookup:
 # What a PMML file says becomes of missing, invalid and extreme values (PMML 4.4, MiningField; DataField, Value).
 
 INVALID = {
-    "returnInvalid": Invalid_.RETURN_INVALID,
-    "asIs": Invalid_.AS_IS,
-    "asMissing": Invalid_.AS_MISSING,
-    "asValue": Invalid_.AS_VALUE,
+    "returnInvalid": Invalid.RETURN_INVALID,
+    "asIs": Invalid.AS_IS,
+    "asMissing": Invalid.AS_MISSING,
+    "asValue": Invalid.AS_VALUE,
 }
 OUTLIERS = {
     "asIs": Outliers.AS_IS,
@@ -236,7 +234,7 @@ OUTLIERS = {
     "asExtremeValues": Outliers.AS_EXTREME,
 }
 NEEDS_VALUE = "returnInvalid"
-Choice = TypeVar("Choice", Invalid_, Outliers)
+Choice = TypeVar("Choice", Invalid, Outliers)
 
 
 def read_treatments(
@@ -293,7 +291,7 @@ def _treatment_value(text: str, feature: Feature, known: Vocabulary) -> str | fl
     return value if value is None or not feature.single else single(value)
 
 
-def _intervals(declared: Element, feature: Feature) -> list[Ends_]:
+def _intervals(declared: Element, feature: Feature) -> list[Ends]:
     found = []
     for item in declared.all("Interval"):
         ends = interval_ends(item)

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from tests.kit import places
-from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import MeasureCall
-from treewarden.audit.people.population import build_population
+from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Interval
 from treewarden.audit.run import run
 from treewarden.ppdm_models.files.load import load_model

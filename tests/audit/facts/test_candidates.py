@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier
 
 from tests.kit.tiers import examples
-from treewarden.audit.adversary.knowledge import Knowledge
 from treewarden.audit.constraints.split_choice import CONSTRAINT
 from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.rows import LeftOut, SplitFamily, branch_of_bins
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import MeasureCall
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.people.members import members
-from treewarden.audit.people.population import build_population
+from treewarden.audit.population.members import members
+from treewarden.audit.population.population import build_population
 from treewarden.audit.run import run
 from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from tests.kit.forests import FEATURES, by_sex, forest, stump
-from treewarden.audit.adversary.knowledge import Knowledge
-from treewarden.audit.joint.counted import counted_sums
+from treewarden.audit.joint.counted_leaves import counted_sums
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.people.forest import forest_of
-from treewarden.audit.people.population import build_population
+from treewarden.audit.population.forest import forest_of
+from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.run import run
 from treewarden.ppdm_models.tables.read_table import table_of

@@ -16,9 +16,9 @@ from tests.kit.small_audits import (
     people_of,
     read,
 )
-from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import MeasureCall
-from treewarden.audit.people.population import build_population
+from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Undetermined, exactly
 from treewarden.audit.run import run
 from treewarden.policies.judging.judge import judge

@@ -24,13 +24,13 @@ from tests.kit.small_audits import (
     read,
 )
 from tests.ppdm_models.tpp.tpp_strategies import categories, numbers
-from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import measures
-from treewarden.audit.people.population import build_population
+from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Interval, Undetermined
 from treewarden.audit.result import MeasureCall
 from treewarden.audit.run import run
-from treewarden.policies.judging.groups import Clauses
+from treewarden.policies.judging.clause_evaluation import Clauses
 from treewarden.policies.remedies import NoProposal, remedies
 from treewarden.policies.remedies._pruning import merging
 from treewarden.ppdm_models.methods.tpp.sanitise import grouped

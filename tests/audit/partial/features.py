@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 
 from tests.kit.cases import multiway_tree, random_table
-from treewarden.audit.people.population import build_population
+from treewarden.audit.population.population import build_population
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from tests.kit.forests import by_sex, forest, stump
-from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import MeasureCall
-from treewarden.audit.people.forest import forest_of
-from treewarden.audit.people.population import build_population
+from treewarden.audit.population.forest import forest_of
+from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Interval, Undetermined
 from treewarden.audit.run import run
 from treewarden.policies.judging.judge import judge
@@ -132,7 +132,7 @@ def test_a_record_that_no_tree_takes_is_an_error():
 
 
 def test_more_places_than_memory_holds_are_refused(monkeypatch):
-    monkeypatch.setattr(import_module("treewarden.audit.people.sending"), "MOST_STOPS", 19)
+    monkeypatch.setattr(import_module("treewarden.audit.population.routing"), "MOST_STOPS", 19)
     with pytest.raises(TableError, match="2 trees times 10 profiles"):
         audited(TWO)
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.people.population import build_population
+from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.run import run
 from treewarden.policies.judging.judge import judge

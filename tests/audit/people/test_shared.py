@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tests.kit.releases import a_table, a_tree
-from treewarden.audit.people.population import build_population
-from treewarden.audit.people.shared import shared_people
+from treewarden.audit.population.linked_population import shared_people
+from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.ppdm_models.files.load import open_model

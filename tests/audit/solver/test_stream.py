@@ -7,8 +7,8 @@ from functools import partial
 
 import pytest
 
-from treewarden.audit.solver.pool import Pool
-from treewarden.audit.solver.stream import each_done
+from treewarden.audit.workers.pool import Pool
+from treewarden.audit.workers.processes import each_done
 from treewarden.policies.pack import load_pack
 from treewarden.ppdm_models.errors import PolicyError, SolverError
 

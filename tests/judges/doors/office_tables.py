@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
 from tests.judges.doors import Judge, Trial
-from treewarden.audit.people.population import build_population
+from treewarden.audit.population.population import build_population
 from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.ppdm_models.files.load import load_model
 from treewarden.ppdm_models.tables.counting.opening import open_source

@@ -21,7 +21,7 @@ from tests.judges.doors._refits import (
     forced_in,
     is_sound,
 )
-from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.ppdm_models.files.load import load_tree, writers
 from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from itertools import product
 
 from tests.judges.doors import Judge, Trial
-from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.people.population import build_population
+from treewarden.audit.population.population import build_population
 from treewarden.audit.run import run
 from treewarden.policies.judging.decision import Decision
 from treewarden.policies.judging.judge import judge

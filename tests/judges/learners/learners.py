@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
-from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
 from treewarden.ppdm_models.learn.best_first import BestFirst
 from treewarden.ppdm_models.learn.id3 import grow_id3

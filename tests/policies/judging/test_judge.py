@@ -15,9 +15,9 @@ from tests.kit.small_audits import (
     pack_of,
     people_of,
 )
-from treewarden.audit.adversary.knowledge import Knowledge
-from treewarden.audit.estimate.posterior import certain
-from treewarden.audit.facts.kind import Dropped
+from treewarden.audit.entropy.posterior import certain
+from treewarden.audit.facts.rows import Dropped
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import Audit
 from treewarden.audit.run import run
@@ -61,7 +61,7 @@ def test_the_path_to_a_place_is_said_once_and_not_where_only_the_verdict_is_aske
         said.append(index)
         return path_text(tree, index)
 
-    monkeypatch.setattr("treewarden.policies.judging.names.path_text", noted)
+    monkeypatch.setattr("treewarden.policies.judging.decision.path_text", noted)
     pack = pack_of(("k_anonymity", "at_least", 5), ("k_anonymity", "at_least", 4))
     audit = audit_of(EVIDENCE, pack)
     assert verdict_of(audit, pack) is Verdict.FAIL

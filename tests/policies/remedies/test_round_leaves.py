@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from tests.kit.forests import by_sex, forest, stump
 from tests.kit.grown_models import FOLDER
 from treewarden.audit.inverters._bounds import rounded_by
-from treewarden.audit.people.forest import forest_of
-from treewarden.audit.people.population import build_population
+from treewarden.audit.population.forest import forest_of
+from treewarden.audit.population.population import build_population
 from treewarden.jobs.inputs import opened, read
 from treewarden.jobs.redacting import without_leaks
 from treewarden.policies.pack import load_pack

@@ -6,13 +6,13 @@ import pytest
 
 from tests.kit.forests import FEATURES, by_sex, forest, stump
 from tests.kit.small_audits import pack_of
-from treewarden.audit.adversary.knowledge import Knowledge
-from treewarden.audit.people.population import build_population
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.run import run
 from treewarden.policies.pack import calls, load_pack
-from treewarden.policies.repairing.holdout import holdout_of
-from treewarden.policies.repairing.repair import Given, repair
+from treewarden.policies.repair.holdout import holdout_of
+from treewarden.policies.repair.repair import Given, repair
 from treewarden.policies.shipped import shipped_packs
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.errors import TableError

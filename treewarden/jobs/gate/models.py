@@ -17,8 +17,8 @@ from treewarden.jobs.gate.config import (
     Settings,
     resolved,
 )
-from treewarden.policies.severity import Severity
 from treewarden.policies.shipped import shipped_packs
+from treewarden.policies.verdict import Severity
 from treewarden.ppdm_models.errors import TableError
 from treewarden.ppdm_models.tables.counting.addresses import (
     Address,

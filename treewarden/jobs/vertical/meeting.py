@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from treewarden.audit.stages import Step, silent
+from treewarden.audit.progress import Step, silent
 from treewarden.jobs.vertical.columns import Numbers, coded_like, holding_of, ids_of
 from treewarden.ppdm_models.errors import PartyError
 from treewarden.ppdm_models.methods.vertical.messages import ProtocolError, role

@@ -5,10 +5,10 @@ from functools import partial
 import pytest
 
 from tests.kit.clusters import dask_here
-from treewarden.audit.solver.engines import dask
-from treewarden.audit.solver.engines.cluster import on_cluster
-from treewarden.audit.solver.pool import Pool
-from treewarden.audit.solver.stream import each_done
+from treewarden.audit.workers.clusters import dask
+from treewarden.audit.workers.clusters.cluster import on_cluster
+from treewarden.audit.workers.pool import Pool
+from treewarden.audit.workers.processes import each_done
 from treewarden.ppdm_models.errors import ClusterError
 from treewarden.ppdm_models.methods.vertical.transport import make_certificates
 

@@ -7,12 +7,11 @@ from functools import partial
 import pytest
 
 from tests.kit.clusters import ray_here
-from treewarden.audit.solver.engines import GoneError
-from treewarden.audit.solver.engines.cluster import on_cluster
-from treewarden.audit.solver.engines.ray import Ray
-from treewarden.audit.solver.parcel import Common
-from treewarden.audit.solver.pool import Pool
-from treewarden.audit.solver.stream import each_done
+from treewarden.audit.workers.clusters import GoneError
+from treewarden.audit.workers.clusters.cluster import on_cluster
+from treewarden.audit.workers.clusters.ray import Ray
+from treewarden.audit.workers.pool import Common, Pool
+from treewarden.audit.workers.processes import each_done
 
 ray = pytest.importorskip("ray")
 pytest.importorskip("grpc", reason="Ray's client needs it: treewarden[ray] brings both")

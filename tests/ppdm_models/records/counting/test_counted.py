@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.kit.tiers import examples
-from treewarden.audit.people.population import build_population
+from treewarden.audit.population.population import build_population
 from treewarden.ppdm_models.errors import ColumnNotCountedError, TableError, TooManyProfilesError
 from treewarden.ppdm_models.tables.counting.addresses import (
     LARGE_BYTES,
