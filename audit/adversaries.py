@@ -8,34 +8,33 @@ from functools import cached_property
 
 import numpy as np
 
-from treewarden.audit.adversary.knowledge import Knowledge, resolved
-from treewarden.audit.estimate.posterior import Posterior, certain
-from treewarden.audit.estimate.report import SolverReport
+from treewarden.audit.clock import clock
+from treewarden.audit.consistent_tables.result import OUT_OF_TIME, Worlds
+from treewarden.audit.entropy.posterior import Posterior, SolverReport, certain
 from treewarden.audit.evidence import NOT_READ, Evidence, Named
-from treewarden.audit.facts.background_facts import contradicted_facts
+from treewarden.audit.facts.kinds import contradicted_facts
+from treewarden.audit.knowledge.knowledge import Knowledge, resolved
+from treewarden.audit.locations import ADVERSARY
 from treewarden.audit.measures import MeasureCall, Source, measured, measures
-from treewarden.audit.of_releases import ADVERSARY
 from treewarden.audit.options import DEFAULT, AuditOptions, Rows
-from treewarden.audit.partial.allowance import FULL, Effort
-from treewarden.audit.partial.feature import secret_seen_by
-from treewarden.audit.partial.forest_secret import secret_seen_in_forest
-from treewarden.audit.partial.ground import Ground
-from treewarden.audit.partial.secret import Secret
-from treewarden.audit.partial.seen import Seen, seen_by
-from treewarden.audit.partial.who import Adversary
-from treewarden.audit.partial.whole_records import are_told, with_whole_records
-from treewarden.audit.people.forest import Forest, forest_of
-from treewarden.audit.people.merged import merged
-from treewarden.audit.people.population import Population
-from treewarden.audit.people.unheld import with_unheld
+from treewarden.audit.partial.adversaries import Adversary
+from treewarden.audit.partial.attribute_inference import secret_seen_by
+from treewarden.audit.partial.forest_attribute_inference import secret_seen_in_forest
+from treewarden.audit.partial.full_knowledge import are_told, with_whole_records
+from treewarden.audit.partial.leaf_table import Ground
+from treewarden.audit.partial.target_inference import Seen, seen_by
+from treewarden.audit.partial.value_rules import Secret
+from treewarden.audit.partial.work_budget import FULL, Effort
+from treewarden.audit.population.forest import Forest, forest_of
+from treewarden.audit.population.merged_profiles import merged
+from treewarden.audit.population.population import Population
+from treewarden.audit.population.unobserved_values import with_unheld
+from treewarden.audit.progress import Step, silent
 from treewarden.audit.reading import Measurement, Undetermined
 from treewarden.audit.result import Audit, Exposure, Lacking
 from treewarden.audit.run import exposure_of, not_run, unsolved
-from treewarden.audit.stages import Step, silent
-from treewarden.audit.worlds.clock import clock
-from treewarden.audit.worlds.result import OUT_OF_TIME, Worlds
 from treewarden.ppdm_models.tree.ensemble import Model
-from treewarden.ppdm_models.tree.leaks import Leak
+from treewarden.ppdm_models.tree.side_channels import Leak
 from treewarden.ppdm_models.tree.tree import Tree
 
 NO_TREE = Undetermined(

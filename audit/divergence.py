@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from treewarden.audit.estimate.posterior import Posterior
+from treewarden.audit.entropy.posterior import Posterior
 from treewarden.audit.reading import Interval
 from treewarden.ppdm_models.arrays import FloatArray, by_rows
 

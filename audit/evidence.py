@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from treewarden.audit.adversary.knowledge import Knowledge
-from treewarden.audit.estimate.lacking import Without
-from treewarden.audit.estimate.posterior import Posterior
-from treewarden.audit.joint.found import Together
-from treewarden.audit.people.forest import Forest
-from treewarden.audit.people.leaves import Leaves
-from treewarden.audit.people.population import Population
-from treewarden.audit.randomised.result import Randomisation
+from treewarden.audit.consistent_tables.result import Worlds
+from treewarden.audit.entropy.posterior import Posterior, Without
+from treewarden.audit.joint.result import Together
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.population.forest import Forest
+from treewarden.audit.population.leaves import Leaves
+from treewarden.audit.population.population import Population
+from treewarden.audit.randomised.measuring import Randomisation
 from treewarden.audit.reading import Spot, Undetermined
-from treewarden.audit.values.found import ValueBounds
-from treewarden.audit.worlds.result import Worlds
+from treewarden.audit.regression.result import ValueBounds
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 from treewarden.ppdm_models.tree.ensemble import Model
-from treewarden.ppdm_models.tree.leaks import Leak
+from treewarden.ppdm_models.tree.side_channels import Leak
 from treewarden.ppdm_models.tree.tree import Task, Tree
 
 NOT_RUN = Undetermined("exact worlds were not run")

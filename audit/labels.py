@@ -11,14 +11,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from treewarden.audit.evidence import Evidence
-from treewarden.audit.facts.impurity import grouped
-from treewarden.audit.facts.kind import Dropped
-from treewarden.audit.people.population import Population
+from treewarden.audit.facts.impurity_rows import grouped
+from treewarden.audit.facts.rows import Dropped
+from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.ppdm_models.tree.node_columns import codes_of, is_inner, where_of
-from treewarden.ppdm_models.tree.node_table import parents_of
+from treewarden.ppdm_models.tree.nodes import parents_of
 from treewarden.ppdm_models.tree.tree import Quality, Task, Tree
 
 PROBLEM = "another class is more frequent there in this table, and the file names no weights or costs of classes"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
-from treewarden.audit.adversary.knowledge import LeafLevel, RowOrder, SplitLevel
+from treewarden.audit.knowledge.knowledge import LeafLevel, RowOrder, SplitLevel
 from treewarden.ppdm_models.tree.tree import Tool
 
 

@@ -5,20 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from treewarden.audit.adversary.knowledge import Knowledge, SplitLevel
+from treewarden.audit.clock import clock
+from treewarden.audit.consistent_tables.result import Worlds
 from treewarden.audit.evidence import NOT_RUN, SEE_NUMBERS, Enough, Evidence
 from treewarden.audit.inverters import settings_of
 from treewarden.audit.joint.profiles import posterior_of, report_of, worlds_of
 from treewarden.audit.joint.releases import AllReleases, Held, join_releases
+from treewarden.audit.knowledge.knowledge import Knowledge, SplitLevel
+from treewarden.audit.locations import ALONE, WITH_OTHERS, WITH_TABLE
 from treewarden.audit.measures import MeasureCall
-from treewarden.audit.of_releases import ALONE, WITH_OTHERS, WITH_TABLE
 from treewarden.audit.options import DEFAULT, AuditOptions
-from treewarden.audit.people.forest import forest_of
-from treewarden.audit.people.population import Population
-from treewarden.audit.people.shared import Shared
-from treewarden.audit.people.unheld import with_unheld
-from treewarden.audit.people.unlinked import SameTable, UnlinkedReleases
+from treewarden.audit.population.forest import forest_of
+from treewarden.audit.population.linked_population import SameTable, Shared, UnlinkedReleases
+from treewarden.audit.population.population import Population
+from treewarden.audit.population.unobserved_values import with_unheld
+from treewarden.audit.progress import Step, silent
 from treewarden.audit.reading import Undetermined
+from treewarden.audit.regression.releases import AllNumbers, HeldNumbers, join_numbers
+from treewarden.audit.regression.result import ValueBounds
 from treewarden.audit.result import Audit, Exposure
 from treewarden.audit.run import (
     ESTIMATE_SECONDS,
@@ -30,14 +34,9 @@ from treewarden.audit.run import (
     run,
     unsolved,
 )
-from treewarden.audit.stages import Step, silent
-from treewarden.audit.values.found import ValueBounds
-from treewarden.audit.values.releases import AllNumbers, HeldNumbers, join_numbers
-from treewarden.audit.worlds.clock import clock
-from treewarden.audit.worlds.result import Worlds
 from treewarden.ppdm_models.errors import KnowledgeError
 from treewarden.ppdm_models.tree.ensemble import Model
-from treewarden.ppdm_models.tree.leaks import Leak
+from treewarden.ppdm_models.tree.side_channels import Leak
 from treewarden.ppdm_models.tree.tree import Task, Tree
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from treewarden.audit.estimate.report import SolverReport
+from treewarden.audit.entropy.posterior import SolverReport
 from treewarden.audit.evidence import Evidence
-from treewarden.audit.facts.kind import Dropped
+from treewarden.audit.facts.rows import Dropped
 from treewarden.audit.measures import MeasureCall, Parameters, call, measures
-from treewarden.audit.partial.who import Adversary
+from treewarden.audit.partial.adversaries import Adversary
 from treewarden.audit.reading import Interval, Measurement, Reading, Undetermined
 
 NOT_MEASURED = Measurement(Undetermined("the audit did not measure it"))

@@ -7,18 +7,22 @@ from dataclasses import replace
 
 import numpy as np
 
-from treewarden.audit.adversary.knowledge import Knowledge, RowOrder, SplitLevel, resolved
-from treewarden.audit.agreement import disagreements
-from treewarden.audit.estimate.estimate import estimate
-from treewarden.audit.estimate.posterior import Posterior, certain
-from treewarden.audit.estimate.report import SolverReport
-from treewarden.audit.estimate.without import without_one
+from treewarden.audit.clock import Clock, clock
+from treewarden.audit.consistent_tables.incomplete_constraints import reason_in_doubt
+from treewarden.audit.consistent_tables.result import Consistency, Worlds
+from treewarden.audit.consistent_tables.retrain import graded
+from treewarden.audit.consistent_tables.state import never
+from treewarden.audit.entropy.estimate import estimate
+from treewarden.audit.entropy.leave_one_out import without_one
+from treewarden.audit.entropy.posterior import Posterior, SolverReport, certain
 from treewarden.audit.evidence import NOT_READ, NOT_RUN, SEE_NUMBERS, Enough, Evidence
-from treewarden.audit.facts.background_facts import contradicted_facts
 from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.grower import check_growth, said_of_missing
-from treewarden.audit.facts.kind import Dropped
-from treewarden.audit.facts.unused import unused_warnings
+from treewarden.audit.facts.kinds import contradicted_facts
+from treewarden.audit.facts.node_impurities import unused_warnings
+from treewarden.audit.facts.rows import Dropped
+from treewarden.audit.file_table_consistency import disagreements
+from treewarden.audit.joint.ensemble_inference import Joined, joined_of
 from treewarden.audit.joint.profiles import (
     in_trees,
     only_certain,
@@ -26,33 +30,28 @@ from treewarden.audit.joint.profiles import (
     report_of,
     worlds_of,
 )
-from treewarden.audit.joint.together import Joined, joined_of
+from treewarden.audit.knowledge.knowledge import Knowledge, RowOrder, SplitLevel, resolved
+from treewarden.audit.knowledge_ablation import levels
 from treewarden.audit.labels import why_not_judged
-from treewarden.audit.levels import levels
 from treewarden.audit.measures import MeasureCall, Source, call, measured, measures, of_models
 from treewarden.audit.options import DEFAULT, AuditOptions
-from treewarden.audit.people.forest import Forest, forest_of
-from treewarden.audit.people.members import members
-from treewarden.audit.people.population import Population
-from treewarden.audit.people.table_counts import UNNAMED_WEIGHTS
-from treewarden.audit.people.unheld import with_unheld
+from treewarden.audit.population.forest import Forest, forest_of
+from treewarden.audit.population.members import members
+from treewarden.audit.population.population import Population
+from treewarden.audit.population.table_counts import UNNAMED_WEIGHTS
+from treewarden.audit.population.unobserved_values import with_unheld
+from treewarden.audit.progress import Share, Step, silent
 from treewarden.audit.reading import Measurement, Undetermined
+from treewarden.audit.regression.inference import values_of
+from treewarden.audit.regression.result import ValueBounds
 from treewarden.audit.result import KNOWS_ALL, Audit, Exposure
-from treewarden.audit.solver.parallel import default_jobs, start_ahead
-from treewarden.audit.stages import Share, Step, silent
+from treewarden.audit.solver.checkpoint import default_jobs, start_ahead
 from treewarden.audit.system.conflict import conflict
 from treewarden.audit.system.system import System, build_system, left_out_in_words
-from treewarden.audit.values.found import ValueBounds
-from treewarden.audit.values.together import values_of
-from treewarden.audit.worlds.clock import Clock, clock
-from treewarden.audit.worlds.doubts import reason_in_doubt
-from treewarden.audit.worlds.result import Consistency, Worlds
-from treewarden.audit.worlds.retrain import graded
-from treewarden.audit.worlds.state import never
 from treewarden.ppdm_models.arrays import BoolArray
 from treewarden.ppdm_models.errors import KnowledgeError, TableError
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
-from treewarden.ppdm_models.tree.leaks import Leak
+from treewarden.ppdm_models.tree.side_channels import Leak
 from treewarden.ppdm_models.tree.tree import Task, Tree
 
 MANY_CELLS = 20_000

@@ -27,15 +27,15 @@ from benchmarks.gate import gate, write_models
 from benchmarks.machine import machine
 from tests.judges.estimate.cases import sample
 from tests.kit.clusters import DaskHere, dask_here
-from treewarden.audit.estimate.blocks import blocks
-from treewarden.audit.estimate.search import BEGINNING, Search
+from treewarden.audit.entropy.blocks import blocks
+from treewarden.audit.entropy.search import BEGINNING, Search
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.solver.block_solver import solve_task
-from treewarden.audit.solver.engines.cluster import on_cluster
-from treewarden.audit.solver.pool import Pool
-from treewarden.audit.solver.stream import each_done
 from treewarden.audit.solver.task import Answer, Task
 from treewarden.audit.system.system import build_system
+from treewarden.audit.workers.clusters.cluster import on_cluster
+from treewarden.audit.workers.pool import Pool
+from treewarden.audit.workers.processes import each_done
 
 WORKERS = 2
 GOAL_RATIO = 1.15

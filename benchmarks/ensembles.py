@@ -26,15 +26,15 @@ from benchmarks.machine import machine
 from benchmarks.studies.ensembles_data import LABEL, data_of
 from benchmarks.studies.ensembles_models import LEARNERS
 from benchmarks.tables import table
+from treewarden.audit.clock import clock
 from treewarden.audit.joint.cells import cells_of
-from treewarden.audit.joint.together import joined_of, sums_of
-from treewarden.audit.people.forest import forest_of
-from treewarden.audit.people.population import build_population
+from treewarden.audit.joint.ensemble_inference import joined_of, sums_of
+from treewarden.audit.population.forest import forest_of
+from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.worlds.clock import clock
 from treewarden.ppdm_models.files.load import open_model
 from treewarden.ppdm_models.formats import Rewritable
-from treewarden.ppdm_models.records.read_table import read_table
+from treewarden.ppdm_models.tables.read_table import read_table
 
 
 @dataclass(frozen=True)

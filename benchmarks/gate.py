@@ -20,10 +20,10 @@ import numpy as np
 
 from benchmarks.commands import GOAL_START_SECONDS, took
 from benchmarks.machine import machine
-from treewarden.audit.solver.pool import default_jobs
+from treewarden.audit.workers.pool import default_jobs
 from treewarden.ppdm_models.files.load import writers
 from treewarden.ppdm_models.learn.best_first import BestFirst
-from treewarden.ppdm_models.learn.response import of_classes
+from treewarden.ppdm_models.learn.splits import of_classes
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 
 GOAL_UNCHANGED_SECONDS = 2.0

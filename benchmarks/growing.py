@@ -19,9 +19,9 @@ import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
 from benchmarks.machine import machine
-from treewarden.ppdm_models.randomised.generating import ATTRIBUTES, people
-from treewarden.ppdm_models.randomised.learning import Method, Noisy, learn
-from treewarden.ppdm_models.randomised.noise import Gaussian, Hiding, Uniform, hiding, noisy
+from treewarden.ppdm_models.methods.randomised.generating import ATTRIBUTES, people
+from treewarden.ppdm_models.methods.randomised.learning import Method, Noisy, learn
+from treewarden.ppdm_models.methods.randomised.noise import Gaussian, Hiding, Uniform, hiding, noisy
 
 FUNCTIONS = (1, 2, 3, 4, 5)
 NOISES = (Gaussian.kind, Uniform.kind)

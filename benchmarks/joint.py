@@ -22,13 +22,11 @@ from scipy import sparse
 
 from benchmarks.machine import machine
 from benchmarks.tables import number, table
-from treewarden.audit.joint.counts import counts_of
-from treewarden.audit.joint.estimate import estimate
-from treewarden.audit.joint.propagation import by_leaves, propagate
-from treewarden.audit.joint.reason import reason
+from treewarden.audit.clock import clock
+from treewarden.audit.joint.bound_pipeline import estimate, reason
+from treewarden.audit.joint.cells import JointRows
+from treewarden.audit.joint.counts import by_leaves, counts_of, propagate
 from treewarden.audit.joint.result import Guess
-from treewarden.audit.joint.rows import JointRows
-from treewarden.audit.worlds.clock import clock
 
 
 @dataclass(frozen=True)

@@ -26,10 +26,10 @@ from benchmarks.maxent import opti
 from benchmarks.maxent.stages import Stages
 from tests.judges.estimate import direct
 from tests.judges.estimate.product import answer
-from treewarden.audit.adversary.knowledge import Knowledge
 from treewarden.audit.facts.case import Case
-from treewarden.audit.people.members import members
-from treewarden.audit.solver.parallel import default_jobs, start_ahead
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.population.members import members
+from treewarden.audit.solver.checkpoint import default_jobs, start_ahead
 from treewarden.audit.system.system import build_system
 
 REPORTED = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from treewarden.ppdm_models.learn.best_first import BestFirst
-from treewarden.ppdm_models.learn.response import Response
-from treewarden.ppdm_models.tpp.splits import rows_of
+from treewarden.ppdm_models.learn.splits import Response
+from treewarden.ppdm_models.methods.tpp.cells import rows_of
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, Columns, NumericColumn
 
 

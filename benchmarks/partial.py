@@ -19,15 +19,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.machine import machine
-from treewarden.audit.adversary.knowledge import Knowledge, SplitLevel
-from treewarden.audit.partial.ground import Ground
-from treewarden.audit.partial.seen import Seen, seen_by
-from treewarden.audit.people.population import build_population
+from treewarden.audit.clock import clock
+from treewarden.audit.knowledge.knowledge import Knowledge, SplitLevel
+from treewarden.audit.partial.leaf_table import Ground
+from treewarden.audit.partial.target_inference import Seen, seen_by
+from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.worlds.clock import clock
 from treewarden.ppdm_models.files.load import read_tree
-from treewarden.ppdm_models.records.read_table import read_table
-from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tables.read_table import read_table
+from treewarden.ppdm_models.tables.table import Table
 
 TARGET = "income"
 LEAVES = (20, 500, 2000)

@@ -12,10 +12,10 @@ import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
 from benchmarks.partial import LEAVES, TARGET, columns_of
-from treewarden.ppdm_models.codecs.sklearn.fitted import from_sklearn
 from treewarden.ppdm_models.files.load import writers
-from treewarden.ppdm_models.records.read_table import read_table, table_of
-from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
+from treewarden.ppdm_models.tables.read_table import read_table, table_of
+from treewarden.ppdm_models.tables.table import Table
 
 
 def adult_in_numbers(folder: Path) -> Table:

@@ -11,8 +11,8 @@ import pyarrow.csv
 from sklearn.tree import DecisionTreeClassifier
 
 from benchmarks.report_cases import EVERY_WORLD, Case, binary, income, large, study
-from treewarden.ppdm_models.codecs.pmml.write import written
-from treewarden.ppdm_models.codecs.sklearn.fitted import from_sklearn
+from treewarden.ppdm_models.formats.pmml._write import written
+from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
 
 SOME = "sex,race,marital-status,native-country"
 STUDIES = [("gini", 1000.0), ("gini", 100.0), ("entropy", 1000.0), ("entropy", 100.0)]

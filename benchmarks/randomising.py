@@ -19,12 +19,11 @@ import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
 from benchmarks.machine import machine
-from treewarden.ppdm_models.randomised.domains import Domain
-from treewarden.ppdm_models.randomised.noise import KINDS
-from treewarden.ppdm_models.randomised.planning import planned
-from treewarden.ppdm_models.randomised.streaming import Hider
-from treewarden.ppdm_models.records.batch_files import batch_file
-from treewarden.ppdm_models.records.batches import BATCH_RECORDS, BOUNDED, open_batches
+from treewarden.ppdm_models.methods.randomised.domains import Domain
+from treewarden.ppdm_models.methods.randomised.manifest import planned
+from treewarden.ppdm_models.methods.randomised.noise import KINDS
+from treewarden.ppdm_models.methods.randomised.streaming import Hider
+from treewarden.ppdm_models.tables.batches import BATCH_RECORDS, BOUNDED, batch_file, open_batches
 
 COPY = "copy"
 WAYS = (COPY, *KINDS)

@@ -17,13 +17,12 @@ import numpy as np
 
 from benchmarks.machine import machine
 from benchmarks.tables import number, table
-from treewarden.audit.people.population import Population
+from treewarden.audit.population.population import Population
 from treewarden.policies.pack import read_pack
 from treewarden.policies.remedies import remedies
 from treewarden.policies.remedies._pruning import prospect
-from treewarden.ppdm_models.formats.treewarden_json import FORMAT
-from treewarden.ppdm_models.pruning.apt import prune
-from treewarden.ppdm_models.pruning.optimal import prune_optimally
+from treewarden.ppdm_models.formats.own.treewarden_json import FORMAT
+from treewarden.ppdm_models.pruning.prune import prune, prune_optimally
 from treewarden.ppdm_models.tree.predicate import Always, NumericTest
 from treewarden.ppdm_models.tree.tree import Feature, Node, Tree
 

@@ -25,8 +25,8 @@ from sklearn.datasets import load_wine
 from sklearn.tree import DecisionTreeClassifier
 
 from benchmarks.machine import machine
-from treewarden.ppdm_models.codecs.sklearn.fitted import from_sklearn
 from treewarden.ppdm_models.files.load import writers
+from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
 
 SEED = 20260117
 RECORDS, COLUMNS, VALUES, LEAVES = 30_000, 16, 12, 500

@@ -20,13 +20,13 @@ from benchmarks.adult import (
 )
 from benchmarks.worlds_tables import grown
 from tests.judges.worlds.zhu_du_example import RECORDS
-from treewarden.jobs.survey import SENSITIVE as AFFAIR
-from treewarden.jobs.survey import survey
-from treewarden.ppdm_models.codecs.pmml.write import written
-from treewarden.ppdm_models.codecs.sklearn.fitted import from_sklearn
+from treewarden.jobs.demo import SENSITIVE as AFFAIR
+from treewarden.jobs.demo import survey
+from treewarden.ppdm_models.formats.pmml._write import written
+from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
 from treewarden.ppdm_models.learn.id3 import grow_id3
-from treewarden.ppdm_models.records.read_table import table_of
-from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tables.read_table import table_of
+from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.tree import Criterion, Tree
 
 EVERY_WORLD = ("--worlds-budget", "600")

@@ -24,11 +24,10 @@ from benchmarks.machine import machine
 from benchmarks.studies.vertical_2008 import Joined, msweb, nursery, session_of
 from benchmarks.tables import table
 from treewarden.jobs.vertical.checking import checked
-from treewarden.ppdm_models.vertical.certificates import make_certificates
-from treewarden.ppdm_models.vertical.parties_file import Parties
-from treewarden.ppdm_models.vertical.plain import plain_id3
-from treewarden.ppdm_models.vertical.session import Mode, Session, Stops
-from treewarden.ppdm_models.vertical.simulating import play
+from treewarden.ppdm_models.methods.vertical.id3 import plain_id3
+from treewarden.ppdm_models.methods.vertical.session import Mode, Parties, Session, Stops
+from treewarden.ppdm_models.methods.vertical.taking_part import play
+from treewarden.ppdm_models.methods.vertical.transport import make_certificates
 
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 """All sides share one machine here; with more threads each, they take the cores from each other."""

@@ -25,16 +25,16 @@ from benchmarks.adult import adult, multiway
 from benchmarks.machine import machine
 from benchmarks.tables import number, table
 from benchmarks.worlds_tables import grown
-from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.consistent_tables.engine import reason
+from treewarden.audit.consistent_tables.proofs import cpsat
+from treewarden.audit.consistent_tables.state import Tiers
 from treewarden.audit.facts.case import Case
-from treewarden.audit.people.members import members
-from treewarden.audit.people.population import build_population
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.population.members import members
+from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import build_system
-from treewarden.audit.worlds.engine import reason
-from treewarden.audit.worlds.proofs import cpsat
-from treewarden.audit.worlds.state import Tiers
-from treewarden.ppdm_models.formats.treewarden_json import FORMAT
+from treewarden.ppdm_models.formats.own.treewarden_json import FORMAT
 
 LIMIT_SECONDS = 300.0
 Figures = dict[str, Any]

@@ -12,9 +12,9 @@ import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
 from benchmarks.adult import SENSITIVE, adult
-from treewarden.ppdm_models.codecs.sklearn.fitted import from_sklearn
-from treewarden.ppdm_models.records.read_table import read_table, table_of
-from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
+from treewarden.ppdm_models.tables.read_table import read_table, table_of
+from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.tree import Tree
 
 ADULT_NAMES = ("workclass", "occupation", "relationship", "race", "sex", "income")

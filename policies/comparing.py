@@ -23,7 +23,7 @@ from enum import StrEnum
 from treewarden.audit.measures import LeafMeasure, measures
 from treewarden.policies.clause import Atom, Clause, Pack, Part, Scope, Waivers
 from treewarden.policies.rules import rules
-from treewarden.policies.severity import SEVERITIES
+from treewarden.policies.verdict import SEVERITIES
 
 BELIEF = "label_disclosure"
 CERTAINTIES = ("confidence", "disclosure")

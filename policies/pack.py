@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -11,23 +12,78 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 
-from treewarden.audit.adversary.toml_words import in_words
-from treewarden.audit.measures import MeasureCall, call
-from treewarden.policies.binding import Guidance, Section, Text, Under, When
-from treewarden.policies.checking import check
+from treewarden.audit.knowledge.toml_words import in_words
+from treewarden.audit.measures import MeasureCall, call, measures
 from treewarden.policies.clause import (
     ATOMIC,
+    COMBINING,
     DEEPEST,
     Base,
     Clause,
+    Guidance,
     Pack,
     Part,
+    Section,
+    Text,
+    Under,
     Waivers,
+    When,
 )
-from treewarden.policies.extending import dropped, merged, refuse_looser, refuse_looser_waivers
-from treewarden.policies.schema import json_schema
+from treewarden.policies.rules import rules
 from treewarden.policies.shipped import packs_of_tables, shipped_packs
+from treewarden.policies.validation import (
+    check,
+    dropped,
+    merged,
+    refuse_looser,
+    refuse_looser_waivers,
+)
 from treewarden.ppdm_models.errors import PolicyError
+
+# The JSON Schema of packs, made from their grammar and from the measures and rules there are.
+
+
+def json_schema() -> bytes:
+    """Return the JSON Schema of packs, for editors: what keys there are, and what they may be."""
+    found = Pack.model_json_schema(by_alias=True)
+    known, whole = found["$defs"], found["properties"]
+    part, clause = known["Part"], known["Clause"]
+    for each in (part, clause):
+        each["properties"]["measure"] = {"type": "string", "enum": list(measures())}
+        each["properties"]["rule"] = {"type": "string", "enum": list(rules())}
+    part["oneOf"] = _FORMS
+    for name in ("Under", "When"):
+        known[name]["minProperties"] = 1
+    clause["properties"]["drop"] = {"const": True}
+    file = {
+        key: {"type": "string", "minLength": 1} for key in ("name", "version", "title", "extends")
+    }
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Policy pack of treewarden",
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["name", "version"],
+        "properties": {
+            **file,
+            "description": {"type": "string"},
+            "clause": {"type": "array", "items": {"$ref": "#/$defs/Clause"}},
+            "waivers": whole["waivers"],
+        },
+        "if": {"not": {"required": ["extends"]}},
+        "then": {
+            "required": ["title", "clause"],
+            "properties": {
+                "clause": {"minItems": 1, "items": {"oneOf": _FORMS, "not": {"required": ["drop"]}}}
+            },
+        },
+        "$defs": {name: known[name] for name in sorted(known) if name not in ("Base", "Dropped")},
+    }
+    return (json.dumps(schema, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+_FORMS = [{"required": ["measure", "rule", "limit"]}, *({"required": [key]} for key in COMBINING)]
+
 
 __all__ = [
     "Clause",

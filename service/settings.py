@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from treewarden.audit.solver.pool import processors
+from treewarden.audit.workers.pool import processors
 from treewarden.service.errors import SetupError
 
 MEBIBYTE = 2**20

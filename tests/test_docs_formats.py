@@ -12,11 +12,11 @@ from tests.judges.printed_at_nodes import CORPUS, corpus_trees, made_trees, prin
 from tests.kit import places
 from tests.kit.run import run_command
 from treewarden.audit import constraints
-from treewarden.audit.adversary.knowledge import Knowledge
 from treewarden.audit.constraints import Constraint
 from treewarden.audit.facts.case import Case
-from treewarden.audit.people.members import members
-from treewarden.audit.people.population import Population
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.population.members import members
+from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.policies.pack import read_pack
 from treewarden.ppdm_models.files.load import formats

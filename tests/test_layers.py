@@ -12,96 +12,83 @@ from tests.kit import places
 ROOMS = """
 ppdm_models
 ppdm_models/tree
-ppdm_models/meaning
-ppdm_models/records/room.py
-ppdm_models/records/header.py
-ppdm_models/records/readers
-ppdm_models/records
-ppdm_models/records/counting
-ppdm_models/codecs
-ppdm_models/codecs/common
-ppdm_models/codecs/sklearn
-ppdm_models/codecs/pmml
-ppdm_models/codecs/pmml/leaks
-ppdm_models/codecs/boosted
-ppdm_models/codecs/xgboost
-ppdm_models/codecs/lightgbm
-ppdm_models/codecs/catboost
-ppdm_models/codecs/bigml
-ppdm_models/codecs/h2o
-ppdm_models/codecs/onnx
-ppdm_models/codecs/skops
-ppdm_models/codecs/spark
-ppdm_models/codecs/treelite
-ppdm_models/codecs/r
-ppdm_models/codecs/weka
-ppdm_models/codecs/dot
-ppdm_models/codecs/ranking
-ppdm_models/codecs/treewarden
+ppdm_models/semantics
+ppdm_models/tables/memory.py
+ppdm_models/tables/header.py
+ppdm_models/tables/readers
+ppdm_models/tables
+ppdm_models/tables/counting
 ppdm_models/formats
+ppdm_models/formats/common
+ppdm_models/formats/sklearn
+ppdm_models/formats/pmml
+ppdm_models/formats/xgboost
+ppdm_models/formats/lightgbm
+ppdm_models/formats/catboost
+ppdm_models/formats/onnx
+ppdm_models/formats/skops
+ppdm_models/formats/spark
+ppdm_models/formats/rare
+ppdm_models/formats/own
 ppdm_models/files
 ppdm_models/learn
 ppdm_models/pruning
-ppdm_models/tpp
-ppdm_models/full_domain
-ppdm_models/synthesis
-ppdm_models/randomised
-ppdm_models/vertical
+ppdm_models/methods
+ppdm_models/methods/tpp
+ppdm_models/methods/generalise
+ppdm_models/methods/synthesis
+ppdm_models/methods/randomised
+ppdm_models/methods/vertical
 
 audit
-audit/adversary
+audit/clock.py
+audit/progress.py
+audit/knowledge
 audit/options.py
-audit/solver/parcel.py
-audit/solver/pool.py
-audit/solver/processes.py
-audit/people
+audit/workers
+audit/population
 audit/inverters
 audit/facts
 audit/constraints
 audit/system
 audit/ipopt
 audit/solver
-audit/solver/engines
-audit/worlds/clock.py
-audit/worlds/facts
-audit/worlds/proofs
-audit/worlds/found
-audit/worlds
-audit/estimate
+audit/workers/clusters
+audit/consistent_tables/facts
+audit/consistent_tables/proofs
+audit/consistent_tables/witnesses
+audit/consistent_tables
+audit/entropy
 audit/joint
-audit/values
+audit/regression
 audit/partial
 audit/divergence.py
 audit/randomised
 audit/evidence.py
 audit/measures
 audit/labels.py
-audit/growth_settings.py
-audit/agreement.py
+audit/file_table_consistency.py
 audit/result.py
 audit/assumed_columns.py
-audit/glance.py
-audit/levels.py
+audit/leaf_only_audit.py
+audit/knowledge_ablation.py
 audit/run.py
 audit/releases.py
 audit/adversaries.py
 
 policies
-policies/severity.py
+policies/verdict.py
 policies/rules
-policies/binding.py
 policies/clause.py
-policies/checking.py
 policies/comparing.py
-policies/extending.py
-policies/schema.py
+policies/validation.py
 policies/pack.py
 policies/importing
 policies/judging
-policies/explaining
-policies/waiving
+policies/explain
+policies/exceptions
 policies/remedies
-policies/repairing
+policies/repair
 
 reports
 reports/document
@@ -145,15 +132,26 @@ ORDER = [line for line in ROOMS.splitlines() if line]
 
 SOLVERS = {"casadi", "cyipopt"}
 TOUCHES_SOLVERS = {
-    "audit/ipopt/casadi_door.py",
-    "audit/ipopt/cyipopt_door.py",
-    "audit/ipopt/derivatives.py",
-    "audit/ipopt/loaded.py",
+    "audit/ipopt/casadi_backend.py",
+    "audit/ipopt/cyipopt_backend.py",
+    "audit/ipopt/model.py",
 }
-IMPORTS_PYOMO = "audit/ipopt/modelling.py"
+IMPORTS_PYOMO = "audit/ipopt/pyomo_modules.py"
 """Everybody else takes Pyomo from there: left to itself, it has half of SciPy imported along."""
+PRODUCERS = (
+    "sklearn",
+    "pmml",
+    "xgboost",
+    "lightgbm",
+    "catboost",
+    "onnx",
+    "skops",
+    "spark",
+    "rare",
+    "own",
+)
 PLUGIN_FOLDERS = (
-    "ppdm_models/formats",
+    *(f"ppdm_models/formats/{room}" for room in PRODUCERS),
     "audit/constraints",
     "audit/inverters",
     "audit/measures",

@@ -22,7 +22,7 @@ from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models import formats
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.formats import Format
-from treewarden.ppdm_models.plugins import _first_line, discover, summaries
+from treewarden.ppdm_models.plugins import _first_line, discover, module_names, summaries
 from treewarden.reports import renderers
 from treewarden.reports.renderers import Renderer
 
@@ -50,7 +50,8 @@ def test_what_is_listed_is_what_is_found_each_by_the_name_of_its_file(folder):
 
 @pytest.mark.parametrize(("folder", "name", "said"), SAID)
 def test_a_plug_in_says_in_one_line_what_it_is(folder, name, said):
-    assert said == (sys.modules[f"{folder}.{name}"].__doc__ or "").splitlines()[0]
+    module = sys.modules[module_names(sys.modules[folder])[name]]
+    assert said == (module.__doc__ or "").splitlines()[0]
     assert len(said) > 20
     assert said.endswith(".")
 

@@ -19,9 +19,9 @@ import pytest
 from tests.kit import places
 from tests.kit.run import run_command
 from treewarden.ppdm_models.files.load import read_model
-from treewarden.ppdm_models.records.matching import matched
-from treewarden.ppdm_models.records.predict import labels, predict
-from treewarden.ppdm_models.records.read_table import read_table
+from treewarden.ppdm_models.tables.matching import matched
+from treewarden.ppdm_models.tables.predict import labels, predict
+from treewarden.ppdm_models.tables.read_table import read_table
 from treewarden.ppdm_models.tree.tree import Task
 
 BLOCK = re.compile(r"^## (?P<title>.+?)\n(?P<text>.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)

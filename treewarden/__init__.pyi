@@ -1,12 +1,12 @@
 """The names of the package as type checkers see them; ``__init__.py`` reads each when it is first asked for."""
 
 from treewarden.api.auditing import audit as audit
-from treewarden.api.errors import ArgumentError as ArgumentError
-from treewarden.api.errors import FailedError as FailedError
-from treewarden.api.errors import UndeterminedError as UndeterminedError
-from treewarden.api.errors import VerdictError as VerdictError
 from treewarden.api.inspecting import Inspection as Inspection
 from treewarden.api.inspecting import inspect as inspect
+from treewarden.api.messages import ArgumentError as ArgumentError
+from treewarden.api.messages import FailedError as FailedError
+from treewarden.api.messages import UndeterminedError as UndeterminedError
+from treewarden.api.messages import VerdictError as VerdictError
 from treewarden.api.repairing import Repair as Repair
 from treewarden.api.repairing import repair as repair
 from treewarden.api.result import Result as Result

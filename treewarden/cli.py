@@ -12,7 +12,7 @@ from io import TextIOWrapper
 import click
 
 import treewarden
-from treewarden.ppdm_models import collecting
+from treewarden.ppdm_models import gc_control
 from treewarden.terminal.exits import INTERRUPTED, MEANINGS, OF_THE_SERVICE, PIPE_CLOSED, boundary
 
 COMMANDS = {
@@ -56,7 +56,7 @@ class Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         room = "treewarden.service" if cmd_name in OF_THE_SERVICE else "treewarden"
-        with collecting.paused():  # what loading makes stays
+        with gc_control.paused():  # what loading makes stays
             module = importlib.import_module(f"{room}.commands.{cmd_name}")
         command: click.Command = module.COMMAND
         command.epilog = command.epilog or EPILOG

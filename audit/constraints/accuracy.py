@@ -8,7 +8,7 @@ import numpy as np
 
 from treewarden.audit.constraints import Constraint
 from treewarden.audit.facts.case import Case
-from treewarden.audit.facts.leaf_facts import leaf_facts
+from treewarden.audit.facts.class_facts import leaf_facts
 from treewarden.audit.facts.rows import Linear, Origin, Row
 from treewarden.audit.facts.weighed_rows import rounding
 from treewarden.audit.reading import Undetermined

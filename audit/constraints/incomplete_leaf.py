@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from treewarden.audit.constraints import Constraint
 from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.class_facts import leaf_facts
 from treewarden.audit.facts.grower import incomplete_records
-from treewarden.audit.facts.leaf_facts import leaf_facts
 from treewarden.audit.facts.rows import LeftOut
 
 WHY = "class numbers of leaves, as records there lack values, which the learner may have left out"
@@ -16,7 +16,7 @@ WHY = "class numbers of leaves, as records there lack values, which the learner 
 class IncompleteLeaf(Constraint):
     """Yields what shares may say beside the rows that take them to be of all records: then no other table is shown.
 
-    Of labels ``treewarden.audit.facts.open_labels`` says the same.
+    Of labels ``treewarden.audit.facts.class_facts`` says the same.
     """
 
     def rows(self, case: Case) -> Iterator[LeftOut]:

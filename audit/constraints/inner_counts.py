@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from treewarden.audit.adversary.knowledge import LeafLevel
 from treewarden.audit.constraints import Constraint
 from treewarden.audit.facts.case import Case
-from treewarden.audit.facts.inner_facts import InnerFacts, inner_facts
-from treewarden.audit.facts.leaf_facts import are_classes_counted
+from treewarden.audit.facts.class_facts import InnerFacts, are_classes_counted, inner_facts
 from treewarden.audit.facts.rows import Linear, Origin, Row
 from treewarden.audit.facts.weighed_rows import class_row, unit
+from treewarden.audit.knowledge.knowledge import LeafLevel
 
 
 class InnerCounts(Constraint):

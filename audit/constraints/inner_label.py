@@ -11,15 +11,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treewarden.audit.adversary.knowledge import LeafLevel
 from treewarden.audit.constraints import Constraint
 from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.class_facts import (
+    InnerFacts,
+    Masses,
+    are_classes_counted,
+    are_unread_weights,
+    inner_facts,
+    label_in_doubt,
+    leaf_facts,
+)
 from treewarden.audit.facts.grower import classes_before, incomplete_records
-from treewarden.audit.facts.inner_facts import InnerFacts, Masses, inner_facts
-from treewarden.audit.facts.leaf_facts import are_classes_counted, are_unread_weights, leaf_facts
-from treewarden.audit.facts.open_labels import label_in_doubt
 from treewarden.audit.facts.rows import LeftOut, Linear, Origin, Row, WholeRecords
 from treewarden.audit.facts.weighed_rows import rounding
+from treewarden.audit.knowledge.knowledge import LeafLevel
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 

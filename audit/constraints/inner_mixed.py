@@ -10,16 +10,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from treewarden.audit.adversary.knowledge import LeafLevel
 from treewarden.audit.constraints import Constraint
 from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.class_facts import InnerFacts, LeafFacts, inner_facts, leaf_facts
 from treewarden.audit.facts.grower import incomplete_records, stops_at_pure
-from treewarden.audit.facts.inner_facts import InnerFacts, inner_facts
-from treewarden.audit.facts.leaf_facts import LeafFacts, leaf_facts
 from treewarden.audit.facts.rows import LeftOut, Linear, Origin, WholeRecords
+from treewarden.audit.knowledge.knowledge import LeafLevel
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray
-from treewarden.ppdm_models.tree.node_table import parents_of
+from treewarden.ppdm_models.tree.nodes import parents_of
 
 WHY = "that nodes which were split are mixed, as it is not known whether their learner stops at pure ones"
 

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from treewarden.audit.constraints import Constraint
 from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.class_facts import are_unread_weights, label_in_doubt, leaf_facts
 from treewarden.audit.facts.grower import classes_before, incomplete_records
-from treewarden.audit.facts.leaf_facts import are_unread_weights, leaf_facts
-from treewarden.audit.facts.open_labels import label_in_doubt
 from treewarden.audit.facts.rows import LeftOut, Origin, Plurality, Row
 from treewarden.audit.facts.weighed_rows import common_weight, lead_rows
 

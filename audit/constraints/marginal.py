@@ -10,7 +10,7 @@ from treewarden.audit.constraints import Constraint
 from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.rows import Linear, Origin, Row
 from treewarden.audit.facts.weighed_rows import class_row, unit
-from treewarden.audit.people.table_counts import has_sums
+from treewarden.audit.population.table_counts import has_sums
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.errors import KnowledgeError
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from treewarden.audit.adversary.knowledge import SplitLevel, published_criterion
 from treewarden.audit.constraints import Constraint
 from treewarden.audit.facts.case import Case
-from treewarden.audit.facts.excesses import excesses
 from treewarden.audit.facts.grower import Grower, grower
-from treewarden.audit.facts.kind import TRUTH_TOLERANCE_SHARE
+from treewarden.audit.facts.impurity_rows import excesses
 from treewarden.audit.facts.node_candidates import (
     compared_at,
     left_out,
@@ -18,8 +16,9 @@ from treewarden.audit.facts.node_candidates import (
     listing_of,
     tested_columns,
 )
-from treewarden.audit.facts.rows import LeftOut, Row, SplitFamily
+from treewarden.audit.facts.rows import TRUTH_TOLERANCE_SHARE, LeftOut, Row, SplitFamily
 from treewarden.audit.facts.weighed_rows import common_weight, whole_units
+from treewarden.audit.knowledge.knowledge import SplitLevel, published_criterion
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.tree.tree import Node
 

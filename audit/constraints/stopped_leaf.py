@@ -11,12 +11,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from treewarden.audit.adversary.knowledge import SplitLevel
 from treewarden.audit.constraints import Constraint
 from treewarden.audit.facts.case import Case
-from treewarden.audit.facts.kind import TRUTH_TOLERANCE_SHARE
-from treewarden.audit.facts.leaf_facts import LeafFacts
+from treewarden.audit.facts.class_facts import LeafFacts
 from treewarden.audit.facts.rows import (
+    TRUTH_TOLERANCE_SHARE,
     LeafMass,
     LeftOut,
     Linear,
@@ -29,12 +28,14 @@ from treewarden.audit.facts.stopped_leaves import (
     Leaves,
     counted_masses,
     decrease,
+    gains_more,
     is_known_learner,
     is_of_people,
     most_of_best_first,
     settings_in_force,
+    unsplit_rows,
 )
-from treewarden.audit.facts.unsplit_rows import gains_more, unsplit_rows
+from treewarden.audit.knowledge.knowledge import SplitLevel
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.tree.tree import Criterion, Tool

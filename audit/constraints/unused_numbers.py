@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from treewarden.audit.adversary.knowledge import LeafLevel
 from treewarden.audit.constraints import Constraint
 from treewarden.audit.facts.case import Case
-from treewarden.audit.facts.node_impurities import node_impurities
+from treewarden.audit.facts.node_impurities import node_impurities, unused_kinds
 from treewarden.audit.facts.rows import LeftOut
-from treewarden.audit.facts.unused import unused_kinds
+from treewarden.audit.knowledge.knowledge import LeafLevel
 
 
 class UnusedNumbers(Constraint):

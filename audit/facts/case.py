@@ -8,9 +8,9 @@ from functools import wraps
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
-from treewarden.audit.adversary.knowledge import Knowledge
-from treewarden.audit.people.members import Members
-from treewarden.audit.people.population import Population
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.population.members import Members
+from treewarden.audit.population.population import Population
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.tree.tree import Tree
 

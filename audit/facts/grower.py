@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treewarden.audit.adversary.knowledge import SplitLevel
 from treewarden.audit.facts.case import Case
-from treewarden.audit.people.table_counts import has_sums
+from treewarden.audit.knowledge.knowledge import SplitLevel
+from treewarden.audit.population.table_counts import has_sums
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.errors import KnowledgeError
 from treewarden.ppdm_models.tree.tree import Missing, Tool, count_of

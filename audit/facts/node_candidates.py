@@ -12,7 +12,7 @@ from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.grower import Grower, incomplete_records, lacking
 from treewarden.audit.facts.rows import Grouping, LeftOut, Origin, SplitFamily
 from treewarden.audit.facts.split_families import MISSING, Attribute, Levels
-from treewarden.audit.people.table_counts import UNNAMED_WEIGHTS
+from treewarden.audit.population.table_counts import UNNAMED_WEIGHTS
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, ShortArray
 from treewarden.ppdm_models.tree.column import CategoricalColumn, number_text
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest, Predicate, features_of

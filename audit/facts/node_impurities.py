@@ -12,12 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treewarden.audit.adversary.knowledge import LeafLevel
 from treewarden.audit.facts.case import Case
-from treewarden.audit.facts.inner_facts import Masses, inner_facts
-from treewarden.audit.facts.leaf_facts import leaf_facts
+from treewarden.audit.facts.class_facts import Masses, inner_facts, leaf_facts
+from treewarden.audit.knowledge.knowledge import LeafLevel
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from treewarden.ppdm_models.tree.impurity import FLOAT_SLACK, Criterion, Impurity
+from treewarden.ppdm_models.tree.nodes import FLOAT_SLACK, Criterion, Impurity
 from treewarden.ppdm_models.tree.tree import Node, Quality, Tree
 
 OF_PEOPLE = (Quality.EXACT, Quality.DERIVED, Quality.NORMALISED, Quality.ABSENT)
@@ -132,3 +131,31 @@ def _value(
         else:
             total -= often * share * np.log(np.where(share > 0, share, 1.0))
     return 1.0 - total if criterion is Criterion.GINI else total
+
+
+# What a file prints at its nodes and an audit does not use: a pass holds only for who does not use it either.
+
+
+def unused_kinds(case: Case) -> tuple[str, ...]:
+    """Return the kinds of published numbers that no row uses, in words; empty: none is left.
+
+    They can exclude tables that the rows allow. What a level of knowledge leaves out is said by ``understated``.
+    """
+    found = list(case.tree.unused)
+    if case.knowledge.leaf is LeafLevel.AS_PUBLISHED:
+        printed = sum(node.impurity is not None for node in case.tree.nodes)
+        if printed and not uses_impurities(case):
+            found.append("the impurities of its nodes, which are of weights")
+    return tuple(found)
+
+
+def unused_warnings(case: Case) -> tuple[str, ...]:
+    """Return what to say of them at levels below as published; there they are left out of what is proved, and said."""
+    found = unused_kinds(case)
+    if not found or case.knowledge.leaf is LeafLevel.AS_PUBLISHED:
+        return ()
+    source = case.tree.source
+    return (
+        f"{source} also publishes {' and '.join(found)}; the audit does not use that, so a pass holds only for an "
+        "adversary who does not use it either",
+    )

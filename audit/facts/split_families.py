@@ -10,7 +10,7 @@ import numpy as np
 from treewarden.audit.facts.grower import Grower
 from treewarden.audit.facts.rows import Grouping, Origin, SplitFamily, branch_of_bins
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray, ShortArray
-from treewarden.ppdm_models.learn.attributes import ANY, MOST_SET_VALUES
+from treewarden.ppdm_models.learn.splits import ANY, MOST_SET_VALUES
 from treewarden.ppdm_models.tree.column import number_text
 from treewarden.ppdm_models.tree.tree import Criterion, Tool
 

@@ -23,7 +23,7 @@ from treewarden.audit.inverters._bounds import rounded_by
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray
 from treewarden.ppdm_models.tree.growth import Fact, Growth, derived
-from treewarden.ppdm_models.tree.node_table import NodeTable
+from treewarden.ppdm_models.tree.nodes import NodeTable
 from treewarden.ppdm_models.tree.tree import Tree
 
 NAMES = ("eta", "lambda", "alpha", "max_delta_step")

@@ -14,19 +14,20 @@ import numpy as np
 
 from treewarden.audit.inverters import GrownCase, Inverter, LeafSums, ValueSums
 from treewarden.audit.inverters._bounds import Bounds, exactly, logistic, softmax, variance
-from treewarden.audit.inverters._refusing import not_turned_back
+from treewarden.audit.inverters._newton import gradient_step, newton_step
 from treewarden.audit.inverters._rounds import (
     DOUBLE,
     SINGLE,
     Gathered,
     Leafs,
+    Totals,
     column,
     differing,
+    not_turned_back,
     rounds,
+    unreached,
 )
-from treewarden.audit.inverters._softmax_steps import gradient_step, newton_step
 from treewarden.audit.inverters._squares import Squares, square_sums
-from treewarden.audit.inverters._totals import Totals, unreached
 from treewarden.audit.inverters._walks import (
     MOST_SCORE,
     Leaves,

@@ -13,40 +13,45 @@ import numpy as np
 
 from treewarden.audit.inverters import Draws, GrownCase, Inverter, LeafSums, ValueSums
 from treewarden.audit.inverters._bounds import Bounds, exactly
-from treewarden.audit.inverters._lightgbm_cut import cut_of, is_cut
-from treewarden.audit.inverters._lightgbm_draws import SHARES, bagged, is_bagged
+from treewarden.audit.inverters._draws import (
+    NO_COUNTS,
+    NOT_FROM_HERE,
+    SHARES,
+    add_sampled,
+    bagged,
+    extremes,
+    is_bagged,
+    is_from_sample,
+)
 from treewarden.audit.inverters._lightgbm_rates import (
     LOGISTIC,
     NO_SETTINGS,
     SOFTMAX,
     Rates,
+    averaged,
+    beside_steps,
     either,
+    leaf_values,
     printed,
     rates_of,
+    started,
 )
-from treewarden.audit.inverters._lightgbm_ridge import with_ridge
-from treewarden.audit.inverters._lightgbm_start import averaged, beside_steps, leaf_values, started
-from treewarden.audit.inverters._refusing import not_turned_back
+from treewarden.audit.inverters._lightgbm_truncated import cut_of, is_cut, with_ridge
 from treewarden.audit.inverters._rounds import (
     DOUBLE,
     SINGLE,
     Gathered,
     Leafs,
+    Totals,
     differing,
     leaves_in,
     narrow,
+    not_turned_back,
     rounding,
     rounds,
-)
-from treewarden.audit.inverters._samples import (
-    NO_COUNTS,
-    NOT_FROM_HERE,
-    add_sampled,
-    extremes,
-    is_from_sample,
+    unreached,
 )
 from treewarden.audit.inverters._squares import Squares, square_sums
-from treewarden.audit.inverters._totals import Totals, unreached
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.tree.growth import Growth

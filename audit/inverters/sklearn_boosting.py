@@ -10,8 +10,7 @@ import numpy as np
 from treewarden.audit.inverters import GrownCase, Inverter, LeafSums, ValueSums
 from treewarden.audit.inverters._bounds import Bounds, exactly
 from treewarden.audit.inverters._newton import Steps, newton_sums
-from treewarden.audit.inverters._refusing import not_turned_back
-from treewarden.audit.inverters._rounds import DOUBLE, Leafs, value_bounds
+from treewarden.audit.inverters._rounds import DOUBLE, Leafs, not_turned_back, value_bounds
 from treewarden.audit.inverters._squares import Squares, square_sums
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.tree.growth import Growth

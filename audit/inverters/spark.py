@@ -12,10 +12,17 @@ import numpy as np
 
 from treewarden.audit.inverters import GrownCase, Inverter, LeafSums, ValueSums
 from treewarden.audit.inverters._bounds import Bounds, exactly, logistic, rounded_by
-from treewarden.audit.inverters._refusing import not_turned_back
-from treewarden.audit.inverters._rounds import DOUBLE, Gathered, Leafs, differing, rounds
+from treewarden.audit.inverters._rounds import (
+    DOUBLE,
+    Gathered,
+    Leafs,
+    Totals,
+    differing,
+    not_turned_back,
+    rounds,
+    unreached,
+)
 from treewarden.audit.inverters._squares import Squares, square_sums
-from treewarden.audit.inverters._totals import Totals, unreached
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.tree.growth import GrownTree

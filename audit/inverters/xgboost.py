@@ -19,8 +19,7 @@ from treewarden.audit.inverters._bounds import (
     softmax,
     variance,
 )
-from treewarden.audit.inverters._counted import numbers_that_add
-from treewarden.audit.inverters._refusing import not_turned_back
+from treewarden.audit.inverters._draws import NO_COUNTS, NOT_FROM_HERE, drawn, drawn_first, extremes
 from treewarden.audit.inverters._rounds import (
     DOUBLE,
     SINGLE,
@@ -28,12 +27,11 @@ from treewarden.audit.inverters._rounds import (
     Leafs,
     differing,
     narrow,
+    not_turned_back,
     rounds,
     value_bounds,
 )
-from treewarden.audit.inverters._samples import NO_COUNTS, NOT_FROM_HERE, extremes
-from treewarden.audit.inverters._squares import Squares, square_sums
-from treewarden.audit.inverters._xgboost_draws import drawn, drawn_first
+from treewarden.audit.inverters._squares import Squares, numbers_that_add, square_sums
 from treewarden.audit.inverters._xgboost_rates import Rates, may_be, rates_of
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray

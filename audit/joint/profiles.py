@@ -10,14 +10,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from treewarden.audit.estimate.posterior import Posterior, entropy
-from treewarden.audit.estimate.report import SolverReport
+from treewarden.audit.consistent_tables.result import Consistency, Worlds
+from treewarden.audit.entropy.posterior import Posterior, SolverReport, entropy
 from treewarden.audit.joint.cells import ALL_PEOPLE
+from treewarden.audit.joint.ensemble_inference import Joined
 from treewarden.audit.joint.result import How
-from treewarden.audit.joint.together import Joined
-from treewarden.audit.people.population import Population
+from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.worlds.result import Consistency, Worlds
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.tree import Tree
 

@@ -7,22 +7,22 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from treewarden.audit.clock import Clock
+from treewarden.audit.consistent_tables.result import Worlds
 from treewarden.audit.inverters import Added, LeafSums
+from treewarden.audit.joint.bound_pipeline import reason
 from treewarden.audit.joint.cells import (
     ALL_PEOPLE,
     NEW_PEOPLE,
     Cells,
+    JointRows,
     Release,
     cells_of,
     certain_by_leaf,
     rows_of,
 )
-from treewarden.audit.joint.found import Released, Together
-from treewarden.audit.joint.profiles import Where
-from treewarden.audit.joint.reason import reason
-from treewarden.audit.joint.result import Guess
-from treewarden.audit.joint.rows import JointRows
-from treewarden.audit.joint.together import (
+from treewarden.audit.joint.draws import Units
+from treewarden.audit.joint.ensemble_inference import (
     MOST_ENTRIES,
     NOT_ALL_OF_SAMPLES,
     Joined,
@@ -31,15 +31,14 @@ from treewarden.audit.joint.together import (
     recovered_leaves,
     sums_of,
 )
-from treewarden.audit.joint.units import Units
-from treewarden.audit.of_releases import of_release
-from treewarden.audit.people.forest import Forest
-from treewarden.audit.people.population import Population
-from treewarden.audit.people.shared import Shared
+from treewarden.audit.joint.profiles import Where
+from treewarden.audit.joint.result import Guess, Released, Together
+from treewarden.audit.locations import of_release
+from treewarden.audit.population.forest import Forest
+from treewarden.audit.population.linked_population import Shared
+from treewarden.audit.population.population import Population
+from treewarden.audit.progress import Step, silent
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.stages import Step, silent
-from treewarden.audit.worlds.clock import Clock
-from treewarden.audit.worlds.result import Worlds
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray
 
 ADDS_SHARE = 0.3

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from treewarden.audit.reading import Undetermined
-from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
+from treewarden.ppdm_models.tree.growth import Fact
 
 
 class How(StrEnum):
@@ -52,3 +54,69 @@ class Joint:
     problem: str = ""
     left: tuple[str, ...] = ()
     seconds: float = 0.0
+
+
+# What all trees of a model prove of its people together, as measures and reports read it.
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """People of whom the first ``trees`` tell: certain by one leaf, certain by all, guessed right, predicted right.
+
+    None where it is not known.
+    """
+
+    trees: int
+    by_leaf: float
+    certain: float
+    guessed: float | None
+    predicted: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """What one of several releases adds: its people, who ``joined`` and who ``left`` since the one before it.
+
+    ``alone`` people are certain by it alone, and ``so_far`` of all people by it and those before it, at least; None
+    where that is not known.
+    """
+
+    name: str
+    trees: int
+    people: float
+    joined: float
+    left: float
+    alone: float | None
+    so_far: float | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Together:
+    """What the leaves of all trees prove together.
+
+    Of ``leaves`` that hold people, ``recovered`` have exact sums for every class. ``by_leaf`` (P,) says who is certain
+    by one leaf alone. ``facts`` are the settings of the growth, ``said`` is what the reader should know of how it was
+    done, ``left`` what was not decided. ``over_trees`` is what the first trees alone tell, and then all of them.
+    ``releases`` is what each of several releases adds, and ``differences`` what their totals prove of those who are in
+    one of them alone, in sentences.
+    Without ``is_complete`` a sample hid some of what the file says, and somebody who knows more may follow it.
+    ``is_replayed`` says that the drawing of samples was repeated from a seed.
+    """
+
+    trees: int
+    leaves: int
+    recovered: int
+    by_leaf: BoolArray
+    facts: Mapping[str, Fact] = field(default_factory=dict)
+    said: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+    over_trees: tuple[Prefix, ...] = ()
+    releases: tuple[Released, ...] = ()
+    differences: tuple[str, ...] = ()
+    is_complete: bool = True
+    is_replayed: bool = False
+
+    @property
+    def recovered_share(self) -> float:
+        """The share of the leaves whose people of each class are known exactly."""
+        return self.recovered / self.leaves

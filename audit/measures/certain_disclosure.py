@@ -11,10 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from treewarden.audit.evidence import Evidence
+from treewarden.audit.locations import people, worst_spots
 from treewarden.audit.measures import Measure, Parameters, PerPlace, Source
-from treewarden.audit.measures._worlds import known_worlds
+from treewarden.audit.measures._shared import known_worlds
 from treewarden.audit.reading import Interval, Measurement, Undetermined
-from treewarden.audit.spots import people, worst_spots
 
 
 class CertainDisclosure(Measure):

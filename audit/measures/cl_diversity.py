@@ -14,10 +14,10 @@ import math
 import numpy as np
 
 from treewarden.audit.measures import LeafMeasure, Parameter, Parameters
-from treewarden.audit.people.leaves import Leaves
+from treewarden.audit.population.leaves import Leaves
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray
-from treewarden.ppdm_models.records.diversity import crowding, ranked
+from treewarden.ppdm_models.tables.diversity import crowding, ranked
 
 
 class RecursiveDiversity(LeafMeasure):

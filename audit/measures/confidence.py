@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from treewarden.audit.evidence import Evidence
+from treewarden.audit.locations import worst_spots
 from treewarden.audit.measures import Measure, Parameters, PerPlace, Source
 from treewarden.audit.reading import Interval, Measurement, Undetermined
-from treewarden.audit.spots import worst_spots
 from treewarden.ppdm_models.arrays import by_rows
 
 

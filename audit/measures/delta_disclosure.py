@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from treewarden.audit.measures import LeafMeasure, Parameters
-from treewarden.audit.people.leaves import Leaves
+from treewarden.audit.population.leaves import Leaves
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray
 

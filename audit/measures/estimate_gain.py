@@ -13,7 +13,7 @@ import numpy as np
 
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.measures import Measure, Parameters, Source, call, measured
-from treewarden.audit.people.leaves import Leaves
+from treewarden.audit.population.leaves import Leaves
 from treewarden.audit.reading import Interval, Measurement, Reading, Undetermined, exactly
 
 EXACT = 12

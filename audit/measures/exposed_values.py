@@ -18,11 +18,11 @@ from __future__ import annotations
 import math
 
 from treewarden.audit.evidence import Evidence
+from treewarden.audit.locations import MOST_SPOTS
 from treewarden.audit.measures import Measure, Parameters, Source
-from treewarden.audit.measures._alone import Alone, alone
+from treewarden.audit.measures._leaf_people import Alone, alone
 from treewarden.audit.reading import Interval, Measurement, Spot, Undetermined
-from treewarden.audit.spots import MOST_SPOTS
-from treewarden.ppdm_models.tree.leaks import LeakKind
+from treewarden.ppdm_models.tree.side_channels import LeakKind
 from treewarden.ppdm_models.tree.tree import Task
 
 TOLD = "one record, and the leaf says its value"

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from treewarden.audit.estimate.posterior import Posterior
+from treewarden.audit.entropy.posterior import Posterior
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.measures import Measure, Parameter, Parameters, Source
 from treewarden.audit.reading import Interval, Measurement, Undetermined

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from treewarden.audit.measures import LeafMeasure, Parameters, Source
-from treewarden.audit.people.leaves import Leaves
+from treewarden.audit.population.leaves import Leaves
 from treewarden.ppdm_models.arrays import FloatArray
 
 

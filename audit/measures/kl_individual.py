@@ -13,9 +13,9 @@ import numpy as np
 
 from treewarden.audit.divergence import individual_divergences
 from treewarden.audit.evidence import Evidence
+from treewarden.audit.locations import people, worst_spots
 from treewarden.audit.measures import Measure, Parameters, PerPlace, Source
 from treewarden.audit.reading import Interval, Measurement, Undetermined
-from treewarden.audit.spots import people, worst_spots
 
 
 class SmallestDivergence(Measure):

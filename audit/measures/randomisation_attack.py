@@ -10,8 +10,8 @@ what, and is smaller where values are few or far apart.
 from __future__ import annotations
 
 from treewarden.audit.measures import Parameters
-from treewarden.audit.measures._columns import ColumnMeasure
-from treewarden.audit.randomised.result import HiddenColumn
+from treewarden.audit.measures._shared import ColumnMeasure
+from treewarden.audit.randomised.measuring import HiddenColumn
 from treewarden.audit.reading import Undetermined
 
 TOO_FEW = Undetermined(

@@ -8,8 +8,8 @@ The reading is the share of people with such a noisy value; of the column where 
 from __future__ import annotations
 
 from treewarden.audit.measures import Parameter, Parameters
-from treewarden.audit.measures._columns import ColumnMeasure
-from treewarden.audit.randomised.result import HiddenColumn
+from treewarden.audit.measures._shared import ColumnMeasure
+from treewarden.audit.randomised.measuring import HiddenColumn
 from treewarden.audit.reading import Undetermined
 
 

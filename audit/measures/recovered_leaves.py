@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.measures import Measure, Parameters, Source
-from treewarden.audit.people.table_counts import UNNAMED_WEIGHTS
+from treewarden.audit.population.table_counts import UNNAMED_WEIGHTS
 from treewarden.audit.reading import Interval, Measurement, Reading, Undetermined, exactly
 from treewarden.ppdm_models.tree.tree import Quality, completed
 

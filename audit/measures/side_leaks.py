@@ -12,10 +12,10 @@ from __future__ import annotations
 import math
 
 from treewarden.audit.evidence import Evidence
+from treewarden.audit.locations import MOST_SPOTS
 from treewarden.audit.measures import Measure, Parameter, Parameters, Source
 from treewarden.audit.reading import Interval, Measurement, Spot, Undetermined
-from treewarden.audit.spots import MOST_SPOTS
-from treewarden.ppdm_models.tree.leaks import Leak, LeakGroup, LeakKind
+from treewarden.ppdm_models.tree.side_channels import Leak, LeakGroup, LeakKind
 
 ANY = "any"
 

@@ -10,7 +10,7 @@ import math
 
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.measures import Measure, Parameters, Source
-from treewarden.audit.measures._worlds import known_worlds
+from treewarden.audit.measures._shared import known_worlds
 from treewarden.audit.reading import Measurement, Undetermined
 
 

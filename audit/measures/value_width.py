@@ -11,11 +11,11 @@ from __future__ import annotations
 import numpy as np
 
 from treewarden.audit.evidence import Evidence
+from treewarden.audit.locations import worst_spots
 from treewarden.audit.measures import Measure, Parameters, PerPlace, Source
-from treewarden.audit.measures._numbers import interval_note, known_numbers
+from treewarden.audit.measures._shared import interval_note, known_numbers
 from treewarden.audit.reading import Interval, Measurement, Undetermined
-from treewarden.audit.spots import worst_spots
-from treewarden.audit.values.found import ValueBounds
+from treewarden.audit.regression.result import ValueBounds
 from treewarden.ppdm_models.arrays import FloatArray
 
 

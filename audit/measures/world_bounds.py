@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from treewarden.audit.consistent_tables.result import Worlds
 from treewarden.audit.evidence import Evidence
+from treewarden.audit.locations import worst_spots
 from treewarden.audit.measures import Measure, Parameters, PerPlace, Source
-from treewarden.audit.measures._worlds import known_worlds, true_values
+from treewarden.audit.measures._shared import known_worlds, true_values
 from treewarden.audit.reading import Interval, Measurement, Undetermined
-from treewarden.audit.spots import worst_spots
-from treewarden.audit.worlds.result import Worlds
 from treewarden.ppdm_models.arrays import FloatArray
 
 

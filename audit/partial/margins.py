@@ -2,19 +2,127 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
+from scipy import optimize, sparse
 from scipy.sparse import csgraph
 
-from treewarden.audit.partial.allowance import Allowance
-from treewarden.audit.partial.by_ipopt import by_ipopt
+from treewarden.audit.ipopt.program import SMALLEST_MASS, Program
+from treewarden.audit.partial.margin_fitting import weighed
 from treewarden.audit.partial.multipliers import multipliers
-from treewarden.audit.partial.rows import Cells, Rows, Slopes, cells_of, rows_over
-from treewarden.audit.partial.scaling import weighed
+from treewarden.audit.partial.splits import Cells, Rows, Slopes, cells_of, rows_over
+from treewarden.audit.partial.work_budget import Allowance
+from treewarden.audit.solver.block_solver import solve_task
+from treewarden.audit.solver.interior import interior
+from treewarden.audit.solver.task import CONVEX_TRIES, Task
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.ppdm_models.tree.nodes import Criterion
+
+# The same tables by IPOPT, through Pyomo: for the few small problems in which Newton's method on the dual gives up.
+#
+# That is so where rows together leave some cells nobody, so that multipliers grow without end: what linear rows force
+# is fixed first. What is found is judged by the dual, whose value at any multipliers bounds the entropy of every
+# table.
+
+MOST_VARIABLES = 3_000
+"""Cells of a table up to which IPOPT is asked: some seconds."""
+VARIABLE = 1e5
+"""Operations that a cell costs, about."""
+ACTIVE = 1e-4
+"""A row whose end is nearer than that, for each person, may hold the table back."""
+
+
+def by_ipopt(
+    cells: Cells,
+    supply: FloatArray,
+    demand: FloatArray,
+    rows: Rows,
+    allowance: Allowance,
+) -> tuple[FloatArray, float, FloatArray] | None:
+    """Return the table of greatest entropy that fulfils rows, (K,), how far it is off, and the prices of rows, (C,).
+
+    How far is from the optimum, in records times nats. None where it is too large, or not found. The arguments are
+    those of ``multipliers``.
+
+    Raises:
+        SolverError: the wanted solver is not there.
+    """
+    if len(cells) > MOST_VARIABLES or not allowance.spend(VARIABLE * len(cells)):
+        return None
+    whole = _program(cells, supply, demand, rows)
+    inner = interior(whole)
+    program = whole if inner is None else inner.program
+    left = allowance.until.left
+    deadline = time.monotonic() + left if math.isfinite(left) else math.inf
+    answer = solve_task(Task(program, (program.start,), CONVEX_TRIES, allowance.door, deadline))
+    if not answer.is_accepted:
+        return None
+    z = answer.z if inner is None else inner.restored(answer.z)
+    prices = np.abs(_prices(whole, z)[len(supply) + len(demand) :])
+    return z, _gap(program, answer.z), prices
+
+
+def _program(cells: Cells, supply: FloatArray, demand: FloatArray, rows: Rows) -> Program:
+    at, ones = np.arange(len(cells)), np.ones(len(cells))
+    of_group = sparse.csr_array((ones, (cells.group, at)), shape=(len(supply), len(cells)))
+    of_place = sparse.csr_array((ones, (cells.place, at)), shape=(len(demand), len(cells)))
+    matrix = sparse.csr_matrix(sparse.vstack([of_group, of_place, rows.value]))
+    low = np.concatenate([supply, demand, rows.least])
+    is_equal = np.concatenate([np.ones(len(supply) + len(demand), dtype=bool), rows.is_equal])
+    size, none, nowhere = len(cells), np.zeros(0), np.zeros(0, dtype=np.intp)
+    return Program(
+        criterion=Criterion.GINI,
+        scale=np.ones(size),
+        start=supply[cells.group] * demand[cells.place] / demand.sum(),
+        lower=np.full(size, SMALLEST_MASS),
+        upper=np.minimum(supply[cells.group], demand[cells.place]),
+        rows=matrix,
+        low=low,
+        high=np.where(is_equal, low, np.inf),
+        term_row=nowhere,
+        term_variable=nowhere,
+        term_coefficient=none,
+        term_scale=none,
+        term_known=none,
+        term_most=none,
+        split_constant=none,
+        split_limit=none,
+        split_records=none,
+        cost=np.zeros(size),
+        split_linear=sparse.csr_matrix((0, size)),
+    )
+
+
+def _gap(program: Program, z: FloatArray) -> float:
+    """Return how much more entropy any point that fulfils the rows has at most, in records times nats."""
+    if not program.size:
+        return 0.0
+    prices = _prices(program, z)
+    asked = np.where(prices > 0, program.high, program.low)
+    is_held = prices != 0
+    dual = -float(np.exp(-1 - program.rows.T @ prices).sum())
+    dual -= float(prices[is_held] @ asked[is_held])
+    return max(program.objective(z) - dual, 0.0)
+
+
+def _prices(program: Program, z: FloatArray) -> FloatArray:
+    """Return what each row is worth, (C,), as cells with somebody tell; 0 where it does not hold the table back."""
+    value, most = program.rows @ z, abs(program.rows) @ np.ones(len(z))
+    off = ACTIVE * np.maximum(most, 1.0)
+    at_low, at_high = value <= program.low + off, value >= program.high - off
+    ends = np.where(at_low, -np.inf, 0.0), np.where(at_high, np.inf, 0.0)
+    held, some = np.flatnonzero(at_low | at_high), np.flatnonzero(z > 2 * SMALLEST_MASS)
+    slope = np.log(z[some]) + 1
+    rows = program.rows[held][:, some]
+    found = np.zeros(len(value))
+    bounds = ends[0][held], ends[1][held]
+    found[held] = optimize.lsq_linear(rows.T, -slope, bounds, tol=1e-14).x
+    return found
+
 
 HELD = 1e-7
 """A row holds where it is broken by less, for each person it speaks of."""
@@ -66,7 +174,9 @@ class Margins:
             gap += off
         return held, gap
 
-    def under(self, rows: Sequence[Slopes], start: FloatArray, allowance: Allowance) -> Held | None:
+    def under(
+        self, rows: Sequence[Slopes], start: FloatArray, allowance: Allowance
+    ) -> FittedTable | None:
         """Return the table of greatest entropy that fulfils some rows; None where none was found.
 
         ``start`` are multipliers of the places and the first rows to start from. Where these lead nowhere, IPOPT is
@@ -101,7 +211,7 @@ class Margins:
             gap += held.gap
         where = np.concatenate(rows_of), np.concatenate(places_of)
         table = sparse.csr_array((np.concatenate(people), where), shape=self.can.shape)
-        return Held(table, gap, found)
+        return FittedTable(table, gap, found)
 
     def _coupled(self, rows: Sequence[Slopes]) -> tuple[IndexArray, IndexArray]:
         """Return which part each row is in, and which each block: rows speak of the blocks of their part only."""
@@ -129,7 +239,7 @@ class Margins:
 
     def _solved(
         self, rows: Sequence[Slopes], start: FloatArray, allowance: Allowance
-    ) -> Held | None:
+    ) -> FittedTable | None:
         cells = cells_of(self.can)
         if len(cells) > MOST_CELLS or not allowance.spend(CELL * len(cells)):
             return None
@@ -145,11 +255,11 @@ class Margins:
         held, gap, prices = other
         places = len(self.demand)
         own = np.log(self.demand) if found is None else found.multipliers[:places]
-        return Held(cells.table(held), gap, np.concatenate([own, prices]))
+        return FittedTable(cells.table(held), gap, np.concatenate([own, prices]))
 
     def _by_multipliers(
         self, cells: Cells, rows: Rows, start: FloatArray, allowance: Allowance
-    ) -> Held | None:
+    ) -> FittedTable | None:
         try:
             with np.errstate(divide="raise", invalid="raise", over="raise"):
                 found = multipliers(cells, self.supply, self.demand, rows, start, allowance)
@@ -162,11 +272,11 @@ class Margins:
             return None
         # The table is the best of all by the entropy and the rows at these prices: no other is better by more.
         gap += float(np.abs(prices) @ np.abs(rows.value @ held - rows.least))
-        return Held(cells.table(held), gap, found)
+        return FittedTable(cells.table(held), gap, found)
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class FittedTable:
     """A table (R, J), how far it is from the optimum in records times nats, and the multipliers that it came from."""
 
     table: sparse.csr_array

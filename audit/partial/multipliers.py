@@ -15,8 +15,8 @@ import numpy as np
 from scipy import linalg, optimize, sparse
 from threadpoolctl import ThreadpoolController
 
-from treewarden.audit.partial.allowance import Allowance
-from treewarden.audit.partial.rows import Cells, Rows
+from treewarden.audit.partial.splits import Cells, Rows
+from treewarden.audit.partial.work_budget import Allowance
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 
 STEPS = 200

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from treewarden.ppdm_models.records.branching import Branching
+from treewarden.ppdm_models.tables.routing import Branching
 
 MOST_CELLS = 5_000_000
 """Nodes times columns of a tree up to which it is done so."""

@@ -12,14 +12,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from treewarden.audit.partial.domains import Domain, asked_by, domain_of
+from treewarden.audit.partial.partial_view import Branches, Domain, asked_by, branches, domain_of
 from treewarden.audit.partial.plain_sizes import covered, held_at, plain_tree, settled
-from treewarden.audit.partial.walk import Branches, branches
-from treewarden.audit.people.forest import Forest
-from treewarden.audit.people.population import Population
+from treewarden.audit.population.forest import Forest
+from treewarden.audit.population.population import Population
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from treewarden.ppdm_models.records.branching import Matrix, branching
-from treewarden.ppdm_models.records.routing import SEVERAL, prepared
+from treewarden.ppdm_models.tables.routing import SEVERAL, Matrix, branching, prepared
 from treewarden.ppdm_models.tree.column import Column, Columns, NumericColumn
 from treewarden.ppdm_models.tree.node_columns import totals_of
 from treewarden.ppdm_models.tree.predicate import answer

@@ -4,25 +4,91 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from treewarden.audit.randomised.result import HiddenColumn, Randomisation, Recovered, Related
-from treewarden.ppdm_models.randomised.attacks import (
+from treewarden.ppdm_models.methods.randomised.attacks import (
     BEST_LINEAR,
     WIDTH_95,
     Attack,
+    Moments,
     best_errors,
     correlations,
     linear_bayes,
     spectral,
 )
-from treewarden.ppdm_models.randomised.intervals import Intervals
-from treewarden.ppdm_models.randomised.left import left, seen
-from treewarden.ppdm_models.randomised.manifest import Hidden, Manifest
-from treewarden.ppdm_models.randomised.moments import Moments
-from treewarden.ppdm_models.randomised.noise import Classes, Gaussian
+from treewarden.ppdm_models.methods.randomised.intervals import Intervals
+from treewarden.ppdm_models.methods.randomised.manifest import Hidden, Manifest
+from treewarden.ppdm_models.methods.randomised.noise import Classes, Gaussian
+from treewarden.ppdm_models.methods.randomised.residual_privacy import left, seen
+
+if TYPE_CHECKING:
+    from treewarden.ppdm_models.methods.randomised.manifest import Hidden
+    from treewarden.ppdm_models.methods.randomised.residual_privacy import Left, Seen
+
+
+# All that is known of a randomised table when it is judged.
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What an attack makes of one column, in shares of the domain's width.
+
+    ``error`` is the root mean square distance of its estimates to the true values, ``noise`` the same of the noisy
+    values as they stand; ``width`` the 95 % interval that the attacker is left with: 3.92 times the error, and no more
+    than the domain.
+    """
+
+    attack: str
+    error: float
+    noise: float
+    width: float
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenColumn:
+    """One column: how it is hidden, what is left by itself, and what each attack makes of it beside the others.
+
+    ``seen`` is how likely each true and each noisy value are together. ``missing`` records have no value there.
+    """
+
+    said: Hidden
+    seen: Seen
+    left: Left
+    recovered: tuple[Recovered, ...]
+    missing: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """Two hidden columns whose true values go together, and how much: their correlation."""
+
+    first: str
+    second: str
+    correlation: float
+
+
+@dataclass(frozen=True, slots=True)
+class Randomisation:
+    """What a randomised table gives away, by what its owner knows: the true values and the noise.
+
+    ``clear`` are columns that are published as they are, though nobody said that they are ``harmless``; what they give
+    away cannot be told. ``label`` is the class of each record, in clear as well ("" where there is none): all that is
+    said to be left is so once the class is known. Where ``has_too_many_classes``, that could not be reckoned with.
+    """
+
+    source: str
+    records: int
+    columns: tuple[HiddenColumn, ...]
+    related: tuple[Related, ...] = ()
+    clear: tuple[str, ...] = ()
+    harmless: tuple[str, ...] = ()
+    label: str = ""
+    has_too_many_classes: bool = False
+
 
 Numbers = NDArray[np.float64]
 GO_TOGETHER = 0.5

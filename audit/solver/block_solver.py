@@ -13,29 +13,30 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
-from treewarden.audit.ipopt.door import Solution
-from treewarden.audit.ipopt.doors import doors
-from treewarden.audit.ipopt.loaded import load
+from treewarden.audit.ipopt.backend import Solution
+from treewarden.audit.ipopt.backends import doors
+from treewarden.audit.ipopt.model import load
 from treewarden.audit.ipopt.program import Program
 from treewarden.audit.ipopt.status import Status
 from treewarden.audit.solver.canonical import canonical, restored
-from treewarden.audit.solver.checks import KKT_ERROR, holds
 from treewarden.audit.solver.elastic import elastic, floor, is_flat, is_overloaded
 from treewarden.audit.solver.interior import interior, is_inside
-from treewarden.audit.solver.tape import Asking
 from treewarden.audit.solver.task import (
     AS_GOOD_NATS,
     BOLD,
     ELASTIC_TRIES,
     ENOUGH,
+    KKT_ERROR,
     SAME_SHARE,
     SMALL_PROGRAM,
     SPREAD_TRIES,
     WORTH_A_RESTART,
     Answer,
+    Asking,
     Outcome,
     Part,
     Task,
+    holds,
     no_answer,
 )
 from treewarden.ppdm_models.arrays import FloatArray

@@ -46,7 +46,7 @@ class Canonical:
         return _rounded(start[self.variables], BEGIN_BITS)
 
     def chains(self, chains: sparse.csr_matrix) -> sparse.csr_matrix:
-        """Return chains (terms, masses) of `treewarden.audit.solver.curvature` for the program in this order."""
+        """Return chains (terms, masses) of `treewarden.audit.solver.elastic` for the program in this order."""
         return sparse.csr_matrix(chains[self.terms][:, self.variables[: chains.shape[1]]])
 
 

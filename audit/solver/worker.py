@@ -11,8 +11,7 @@ import threading
 import time
 
 from treewarden.audit.solver import block_solver  # noqa: F401  # nearly all jobs need it: so it is there before they come
-from treewarden.audit.solver.parcel import done, unpacked
-from treewarden.audit.solver.pool import READY
+from treewarden.audit.workers.pool import READY, done, unpacked
 
 LOOK_SECONDS = 1.0
 """How often to look whether the parent is still there while a job runs."""

@@ -12,8 +12,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
-from treewarden.audit.facts.kind import as_lines
-from treewarden.audit.facts.rows import Linear, Origin
+from treewarden.audit.facts.rows import Linear, Origin, as_lines
 from treewarden.audit.system.system import System
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, alike
 

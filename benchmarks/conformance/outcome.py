@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from treewarden.ppdm_models.records.predict import labels, predict
-from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.tables.predict import labels, predict
+from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import Column
 from treewarden.ppdm_models.tree.ensemble import Model, trees_of
 

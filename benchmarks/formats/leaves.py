@@ -10,14 +10,14 @@ import numpy as np
 
 from benchmarks.formats.reading import processor_seconds, say
 from tests.kit.large_pmml import CLASSES, FIELDS
-from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import MeasureCall
-from treewarden.audit.people.population import build_population
+from treewarden.audit.population.population import build_population
 from treewarden.audit.run import run
 from treewarden.ppdm_models.files.load import read_model
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
-from treewarden.ppdm_models.tree.node_table import NodeTable
+from treewarden.ppdm_models.tree.nodes import NodeTable
 from treewarden.ppdm_models.tree.tree import Quality, Tree
 
 PEOPLE, QUICK_PEOPLE = 1_000, 100

@@ -9,9 +9,8 @@ import numpy as np
 
 from tests.judges.estimate.direct import closed_forms
 from tests.judges.run_estimate import split_rows
-from treewarden.audit.estimate.posterior import Posterior, certain, entropy
-from treewarden.audit.facts.kind import as_lines
-from treewarden.audit.facts.rows import Linear, SplitFamily
+from treewarden.audit.entropy.posterior import Posterior, certain, entropy
+from treewarden.audit.facts.rows import Linear, SplitFamily, as_lines
 from treewarden.audit.system.system import System, max_violation
 
 SMALLEST = 1e-12

@@ -9,11 +9,11 @@ from types import TracebackType
 from typing import Any
 
 STAGES: dict[str, tuple[tuple[str, str], ...]] = {
-    "reduce": (("treewarden.audit.estimate.search", "reduce_block"),),
-    "model": (("treewarden.audit.ipopt.loaded", "build_model"),),
-    ".nl": (("treewarden.audit.ipopt.loaded", "_through_nl"),),
-    "load": (("treewarden.audit.ipopt.loaded", "load_model"),),
-    "IPOPT": (("treewarden.audit.ipopt.casadi_door", "CasadiSolver.run"),),
+    "reduce": (("treewarden.audit.entropy.search", "reduce_block"),),
+    "model": (("treewarden.audit.ipopt.model", "build_model"),),
+    ".nl": (("treewarden.audit.ipopt.model", "_through_nl"),),
+    "load": (("treewarden.audit.ipopt.model", "load_model"),),
+    "IPOPT": (("treewarden.audit.ipopt.casadi_backend", "CasadiSolver.run"),),
 }
 """Each stage's functions by where they are looked up; "load" holds ".nl" too, which is taken off."""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.scale.tables import People, people, write_counted, write_records
 from benchmarks.scale.trees import tree_of
-from treewarden.ppdm_models.formats.treewarden_json import FORMAT
+from treewarden.ppdm_models.formats.own.treewarden_json import FORMAT
 
 LISTED = 10
 """So many times the file of records is listed where a table is larger than it."""

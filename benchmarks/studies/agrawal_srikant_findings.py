@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from benchmarks.studies.agrawal_srikant_runs import FUNCTIONS, NOISES, Cell, Recovered
-from treewarden.ppdm_models.randomised.left import Left
+from treewarden.ppdm_models.methods.randomised.residual_privacy import Left
 
 Mark = Literal["repeated", "in part", "not repeated", "not run"]
 CORRECTED = ("ByClass", "Local")

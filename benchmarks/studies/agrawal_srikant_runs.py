@@ -8,14 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.studies.agrawal_srikant_trees import Ordinary
-from treewarden.ppdm_models.randomised.attacks import linear_bayes, spectral
-from treewarden.ppdm_models.randomised.generating import ATTRIBUTES, people
-from treewarden.ppdm_models.randomised.intervals import intervals
-from treewarden.ppdm_models.randomised.learning import Method, Noisy, learn
-from treewarden.ppdm_models.randomised.left import Left, left, seen
-from treewarden.ppdm_models.randomised.moments import Moments
-from treewarden.ppdm_models.randomised.noise import Noise, gaussian, hiding, noisy, uniform
-from treewarden.ppdm_models.randomised.reconstructing import reconstruct
+from treewarden.ppdm_models.methods.randomised.attacks import Moments, linear_bayes, spectral
+from treewarden.ppdm_models.methods.randomised.generating import ATTRIBUTES, people
+from treewarden.ppdm_models.methods.randomised.intervals import intervals
+from treewarden.ppdm_models.methods.randomised.learning import Method, Noisy, learn
+from treewarden.ppdm_models.methods.randomised.noise import Noise, gaussian, hiding, noisy, uniform
+from treewarden.ppdm_models.methods.randomised.reconstruction import reconstruct
+from treewarden.ppdm_models.methods.randomised.residual_privacy import Left, left, seen
 
 Numbers = NDArray[np.float64]
 NOISES = ("gaussian", "uniform")

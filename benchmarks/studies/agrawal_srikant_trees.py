@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 
-from treewarden.ppdm_models.randomised.growing import leaf_costs, split_costs
+from treewarden.ppdm_models.methods.randomised.growing import leaf_costs, split_costs
 
 Numbers = NDArray[np.float64]
 Codes = NDArray[np.int64]

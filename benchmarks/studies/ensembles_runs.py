@@ -10,23 +10,23 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.studies.ensembles_data import ID, LABEL, Data
+from treewarden.audit.clock import clock
 from treewarden.audit.inverters import facts_of, settings_of
+from treewarden.audit.joint.ensemble_inference import Joined, joined_of
 from treewarden.audit.joint.releases import Held, join_releases
-from treewarden.audit.joint.together import Joined, joined_of
-from treewarden.audit.people.forest import accuracy_of, forest_of, said_by
-from treewarden.audit.people.population import Population, build_population
-from treewarden.audit.people.shared import Shared, shared_people
+from treewarden.audit.population.forest import accuracy_of, forest_of, said_by
+from treewarden.audit.population.linked_population import Shared, shared_people
+from treewarden.audit.population.population import Population, build_population
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.values.together import values_of
-from treewarden.audit.worlds.clock import clock
+from treewarden.audit.regression.inference import values_of
 from treewarden.policies.pack import load_pack
 from treewarden.policies.remedies import Proposal
 from treewarden.policies.remedies.round_leaves import DIGITS
 from treewarden.policies.remedies.round_leaves import REMEDY as ROUND
 from treewarden.ppdm_models.files.load import OpenedFile, open_model
 from treewarden.ppdm_models.formats import Rewritable
-from treewarden.ppdm_models.records.frames import table_of_frame
-from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tables.frames import table_of_frame
+from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 
 

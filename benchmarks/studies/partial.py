@@ -19,16 +19,16 @@ from sklearn.tree import DecisionTreeClassifier
 from benchmarks.adult import adult, multiway
 from benchmarks.machine import machine
 from benchmarks.studies.ensembles_data import LABEL, data_of
-from treewarden.audit.adversary.knowledge import Knowledge, SplitLevel
-from treewarden.audit.partial.feature import secret_seen_by
-from treewarden.audit.partial.ground import Ground
-from treewarden.audit.partial.secret import secret_of
-from treewarden.audit.partial.seen import Seen, seen_by
-from treewarden.audit.people.population import Population, build_population
+from treewarden.audit.clock import clock
+from treewarden.audit.knowledge.knowledge import Knowledge, SplitLevel
+from treewarden.audit.partial.attribute_inference import secret_seen_by
+from treewarden.audit.partial.leaf_table import Ground
+from treewarden.audit.partial.target_inference import Seen, seen_by
+from treewarden.audit.partial.value_rules import secret_of
+from treewarden.audit.population.population import Population, build_population
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.worlds.clock import clock
-from treewarden.ppdm_models.codecs.sklearn.fitted import from_sklearn
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.tree import Tree
 
 PAGE = Path("docs/studies/partial.md")

@@ -19,14 +19,12 @@ from benchmarks.studies.pruning_data import SETS, Part, grown, hierarchies, part
 from benchmarks.studies.zhu_du_figures import bars
 from benchmarks.tables import number, table
 from tests.judges.spread import ask_where, imported, in_order
-from treewarden.audit.people.population import Population
+from treewarden.audit.population.population import Population
 from treewarden.policies.pack import Pack, read_pack
 from treewarden.policies.remedies._pruning import prospect
-from treewarden.ppdm_models.pruning.apt import prune
-from treewarden.ppdm_models.pruning.cut import Pruned
-from treewarden.ppdm_models.pruning.optimal import prune_optimally
-from treewarden.ppdm_models.records.routing import route
-from treewarden.ppdm_models.records.taxonomy import Taxonomies
+from treewarden.ppdm_models.pruning.prune import Pruned, prune, prune_optimally
+from treewarden.ppdm_models.tables.routing import route
+from treewarden.ppdm_models.tables.taxonomy import Taxonomies
 from treewarden.ppdm_models.tree.tree import Tree
 
 REQUIREMENTS = {

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from treewarden.ppdm_models.learn.id3 import grow_id3
-from treewarden.ppdm_models.records.read_table import read_table
-from treewarden.ppdm_models.records.taxonomy import Categories, Taxonomy
+from treewarden.ppdm_models.tables.read_table import read_table
+from treewarden.ppdm_models.tables.taxonomy import Categories, Taxonomy
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest
 from treewarden.ppdm_models.tree.tree import Feature, NoTrueChild, Tree

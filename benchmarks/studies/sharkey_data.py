@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.studies.pruning_data import Part, Records, hierarchies
-from treewarden.ppdm_models.full_domain.levels import Ladder, ladder
-from treewarden.ppdm_models.records.read_table import read_table
-from treewarden.ppdm_models.records.taxonomy import Intervals, Taxonomy
-from treewarden.ppdm_models.synthesis.regions import Domain, Range
+from treewarden.ppdm_models.methods.generalise.lattice import Ladder, ladder
+from treewarden.ppdm_models.methods.synthesis.regions import Domain, Range
+from treewarden.ppdm_models.tables.read_table import read_table
+from treewarden.ppdm_models.tables.taxonomy import Intervals, Taxonomy
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 from treewarden.ppdm_models.tree.tree import Feature
 

@@ -11,7 +11,7 @@ from sklearn.naive_bayes import CategoricalNB, GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from benchmarks.studies.pruning_data import Records
-from treewarden.ppdm_models.full_domain.groups import grouped
+from treewarden.ppdm_models.methods.generalise.lattice import grouped
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Columns, NumericColumn
 
 MIN_LEAF = 5

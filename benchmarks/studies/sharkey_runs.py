@@ -11,16 +11,15 @@ import numpy as np
 from benchmarks.studies.pruning_data import Records
 from benchmarks.studies.sharkey_data import SEED, domains, folds, ladders, sources, taxonomies
 from benchmarks.studies.sharkey_models import MODELS, DecisionTree, Model
-from treewarden.audit.people.population import Population
+from treewarden.audit.population.population import Population
 from treewarden.policies.pack import Pack, read_pack
 from treewarden.policies.remedies._pruning import Merging, held_to, merging
-from treewarden.ppdm_models.full_domain.groups import Requirement
-from treewarden.ppdm_models.full_domain.lattice import Lattice, generalise
 from treewarden.ppdm_models.learn.best_first import BestFirst
-from treewarden.ppdm_models.learn.response import of_classes
-from treewarden.ppdm_models.pruning.apt import prune
-from treewarden.ppdm_models.records.routing import route
-from treewarden.ppdm_models.synthesis.pgen import Plan, basegen, pgen
+from treewarden.ppdm_models.learn.splits import of_classes
+from treewarden.ppdm_models.methods.generalise.lattice import Lattice, Requirement, generalise
+from treewarden.ppdm_models.methods.synthesis.pgen import Plan, basegen, pgen
+from treewarden.ppdm_models.pruning.prune import prune
+from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, Columns, NumericColumn
 from treewarden.ppdm_models.tree.tree import NoTrueChild, Tree
 

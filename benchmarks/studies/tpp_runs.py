@@ -11,15 +11,19 @@ import numpy as np
 
 from benchmarks.mondrian import mondrian
 from treewarden.ppdm_models.learn.best_first import BestFirst
-from treewarden.ppdm_models.learn.response import Response, of_classes, of_numbers
-from treewarden.ppdm_models.records.read_table import read_table
-from treewarden.ppdm_models.records.routing import route
-from treewarden.ppdm_models.tpp.checks import differences
-from treewarden.ppdm_models.tpp.groups import grouped
-from treewarden.ppdm_models.tpp.sanitise import Job, Sanitised, sanitise
-from treewarden.ppdm_models.tpp.scikit import Scikit
-from treewarden.ppdm_models.tpp.splits import asked
-from treewarden.ppdm_models.tpp.values import generalise
+from treewarden.ppdm_models.learn.splits import Response, of_classes, of_numbers
+from treewarden.ppdm_models.methods.tpp.cells import asked
+from treewarden.ppdm_models.methods.tpp.checks import differences
+from treewarden.ppdm_models.methods.tpp.sanitise import (
+    Job,
+    Sanitised,
+    generalise,
+    grouped,
+    sanitise,
+)
+from treewarden.ppdm_models.methods.tpp.scikit import Scikit
+from treewarden.ppdm_models.tables.read_table import read_table
+from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, Columns, NumericColumn
 from treewarden.ppdm_models.tree.predicate import CategoryTest
 from treewarden.ppdm_models.tree.tree import Tree

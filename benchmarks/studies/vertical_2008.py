@@ -20,12 +20,11 @@ import numpy as np
 
 from benchmarks.machine import machine
 from benchmarks.tables import table
-from treewarden.ppdm_models.vertical.holding import Attribute, Codes, Holding
-from treewarden.ppdm_models.vertical.leakage import cells_split
-from treewarden.ppdm_models.vertical.plain import plain_id3
-from treewarden.ppdm_models.vertical.session import Mode, Session, Stops
-from treewarden.ppdm_models.vertical.simulating import play
-from treewarden.ppdm_models.vertical.skeleton import Known
+from treewarden.ppdm_models.methods.vertical.id3 import plain_id3
+from treewarden.ppdm_models.methods.vertical.leakage import cells_split
+from treewarden.ppdm_models.methods.vertical.party_view import Attribute, Codes, Holding, Known
+from treewarden.ppdm_models.methods.vertical.session import Mode, Session, Stops
+from treewarden.ppdm_models.methods.vertical.taking_part import play
 
 PARTIES = (2, 3, 5, 10)
 AREAS = 22

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 
@@ -46,3 +47,14 @@ def _plain(value: float, digits: int) -> str:
         return f"{int(value)}"
     digits = max(digits, len(str(int(abs(value)))))
     return np.format_float_positional(value, precision=digits, fractional=False, trim="-")
+
+
+# How a sentence begins.
+
+FILE_NAME = re.compile(r"\S*(?:/\S|\w\.[A-Za-z]\w*(?=[\s:,;]|$))")
+"""What a sentence begins with that is the name of a file, with its ending or its folder."""
+
+
+def capital(text: str) -> str:
+    """Return a text with a capital first letter, but for a file's name, which stays as it is."""
+    return text if FILE_NAME.match(text) else f"{text[:1].upper()}{text[1:]}"

@@ -12,20 +12,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from treewarden.audit.adversary.knowledge import Knowledge
-from treewarden.audit.estimate.posterior import certain
+from treewarden.audit.entropy.posterior import certain
 from treewarden.audit.evidence import NOT_RUN, Evidence
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import Measure, measures
-from treewarden.audit.people.forest import Forest
-from treewarden.audit.people.population import Population
-from treewarden.audit.people.target import label_of
+from treewarden.audit.population.forest import Forest
+from treewarden.audit.population.population import Population
+from treewarden.audit.population.target import label_of
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.system.leaf_knowledge import LeafKnowledge, closed_form, complete
+from treewarden.audit.system.system import LeafKnowledge, closed_form, complete
 from treewarden.policies.pack import Pack
 from treewarden.policies.rules import Rule, rules
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.arrays import IndexArray
-from treewarden.ppdm_models.meaning.consistency import is_whole, records_may_stay
+from treewarden.ppdm_models.semantics.consistency import is_whole, records_may_stay
 from treewarden.ppdm_models.tree.tree import Band, Node, Tree, completed, count_of
 
 CLASS_COUNTS = "class counts"

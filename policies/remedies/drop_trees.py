@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from treewarden.audit.people.forest import Forest
-from treewarden.audit.people.population import Population
+from treewarden.audit.population.forest import Forest
+from treewarden.audit.population.population import Population
 from treewarden.policies.pack import Pack
 from treewarden.policies.remedies import NoProposal, Proposal, Remedy
 from treewarden.ppdm_models.files.load import formats

@@ -10,12 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from treewarden.audit.people.population import Population
+from treewarden.audit.population.population import Population
 from treewarden.policies.pack import Pack
 from treewarden.policies.remedies import NoProposal, Proposal
 from treewarden.policies.remedies._pruning import Prospect, Pruning, proposal, prospect
-from treewarden.ppdm_models.pruning.apt import prune
-from treewarden.ppdm_models.pruning.cut import Pruned
+from treewarden.ppdm_models.pruning.prune import Pruned, prune
 from treewarden.ppdm_models.tree.tree import Tree
 
 NAME = "prune_apt"

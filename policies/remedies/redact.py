@@ -22,8 +22,8 @@ from itertools import chain
 import numpy as np
 
 from treewarden.audit.measures import measures
-from treewarden.audit.people.forest import Forest
-from treewarden.audit.people.population import Population
+from treewarden.audit.population.forest import Forest
+from treewarden.audit.population.population import Population
 from treewarden.policies.pack import Pack
 from treewarden.policies.remedies import NoProposal, Proposal, Remedy
 from treewarden.policies.remedies._withholding import (
@@ -40,7 +40,7 @@ from treewarden.policies.remedies._withholding import (
     steps,
     without_counts,
 )
-from treewarden.ppdm_models.records.taxonomy import Taxonomies
+from treewarden.ppdm_models.tables.taxonomy import Taxonomies
 from treewarden.ppdm_models.tree.tree import Node, Tree, completed, count_of
 
 COUNTED_ANYWAY = (

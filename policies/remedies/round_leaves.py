@@ -15,8 +15,8 @@ from dataclasses import replace
 import numpy as np
 
 from treewarden.audit.inverters import GrownCase, inverters
-from treewarden.audit.people.forest import Forest
-from treewarden.audit.people.population import Population
+from treewarden.audit.population.forest import Forest
+from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.policies.pack import Pack
 from treewarden.policies.remedies import NoProposal, Proposal, Remedy
@@ -24,7 +24,7 @@ from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.files.load import formats
 from treewarden.ppdm_models.tree.ensemble import Ensemble, with_trees
 from treewarden.ppdm_models.tree.growth import Growth
-from treewarden.ppdm_models.tree.node_table import NodeTable
+from treewarden.ppdm_models.tree.nodes import NodeTable
 from treewarden.ppdm_models.tree.tree import Quality, Tree
 
 DIGITS = (8, 4, 3, 2, 1)

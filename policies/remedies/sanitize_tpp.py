@@ -9,17 +9,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from treewarden.audit.people.population import Population
-from treewarden.audit.people.weights import Weights
-from treewarden.policies.judging.groups import Clauses
+from treewarden.audit.population.population import Population
+from treewarden.audit.population.table_counts import Weights
+from treewarden.policies.judging.clause_evaluation import Clauses
 from treewarden.policies.pack import Pack
 from treewarden.policies.remedies import NoProposal, Proposal, Remedy
-from treewarden.policies.remedies._table import TableProposal
+from treewarden.policies.remedies._records import TableProposal
 from treewarden.ppdm_models.errors import LearnerError
 from treewarden.ppdm_models.learn.best_first import BestFirst, Growth
-from treewarden.ppdm_models.learn.response import of_classes
-from treewarden.ppdm_models.records.table import Table
-from treewarden.ppdm_models.tpp.sanitise import Candidate, Job, sanitise
+from treewarden.ppdm_models.learn.splits import of_classes
+from treewarden.ppdm_models.methods.tpp.sanitise import Candidate, Job, sanitise
+from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.tree import Task, Tree, rebuilt
 

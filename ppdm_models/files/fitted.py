@@ -9,17 +9,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from treewarden.ppdm_models.codecs.sklearn.arrays import class_label
-from treewarden.ppdm_models.codecs.skops.fitted import PRIVATE, fitted_of
-from treewarden.ppdm_models.codecs.skops.fitted_leaks import leaks_of
-from treewarden.ppdm_models.codecs.skops.live import LivePart
-from treewarden.ppdm_models.codecs.skops.models import model_of
 from treewarden.ppdm_models.errors import OutputError, TreeFormatError
 from treewarden.ppdm_models.files.convert import converted
 from treewarden.ppdm_models.files.load import OpenedFile, open_model
 from treewarden.ppdm_models.formats import Rewritable
+from treewarden.ppdm_models.formats.sklearn._arrays import class_label
+from treewarden.ppdm_models.formats.skops._estimator import PRIVATE, fitted_of
+from treewarden.ppdm_models.formats.skops._models import leaks_of, model_of
+from treewarden.ppdm_models.formats.skops._parts import LivePart
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, with_trees
-from treewarden.ppdm_models.tree.named import people_named
+from treewarden.ppdm_models.tree.side_channels import people_named
 
 IN_MEMORY = "scikit-learn"
 """The format that a scikit-learn estimator in memory is said to have."""

@@ -10,19 +10,24 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path, PurePath, PurePosixPath
 
-from treewarden.ppdm_models import collecting, limits
 from treewarden.ppdm_models import formats as formats_package
-from treewarden.ppdm_models.codecs.common.archive import DAMAGED, archived, entries, is_archive
-from treewarden.ppdm_models.codecs.common.json import DEPTH, nesting
-from treewarden.ppdm_models.codecs.common.packed import packing_leaks, unpacked
+from treewarden.ppdm_models import gc_control, limits
 from treewarden.ppdm_models.errors import TreeFormatError
-from treewarden.ppdm_models.foreign import model_advice
 from treewarden.ppdm_models.formats import Format, Opened, Strippable, Writer
+from treewarden.ppdm_models.formats.common.archive import (
+    DAMAGED,
+    archived,
+    entries,
+    is_archive,
+    packing_leaks,
+    unpacked,
+)
+from treewarden.ppdm_models.formats.common.json import DEPTH, nesting
 from treewarden.ppdm_models.plugins import discover
 from treewarden.ppdm_models.tree.ensemble import Model
-from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
-from treewarden.ppdm_models.tree.named import people_named
+from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind, people_named
 from treewarden.ppdm_models.tree.tree import Tree
+from treewarden.ppdm_models.unsupported_files import model_advice
 from treewarden.ppdm_models.unsupported_models import members_advice, text_advice
 
 PEEKED = 1 << 20
@@ -234,7 +239,7 @@ def _opened(data: bytes, source: str) -> tuple[str, Opened]:
     refused: list[TreeFormatError] = []
     for name, plugin in candidates.items():
         try:
-            with collecting.paused():  # millions of nodes hold no cycles
+            with gc_control.paused():  # millions of nodes hold no cycles
                 return name, plugin.open(data, source)
         except TreeFormatError as error:
             refused.append(error)

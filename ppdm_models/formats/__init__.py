@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from treewarden.ppdm_models.tree.ensemble import Model
-from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 
 
 class Opened:

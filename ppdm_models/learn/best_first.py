@@ -14,10 +14,18 @@ import numpy as np
 
 from treewarden.ppdm_models.arrays import IndexArray
 from treewarden.ppdm_models.errors import LearnerError
-from treewarden.ppdm_models.learn.attributes import ANY, MOST_SET_VALUES, Attribute, attributes_of
-from treewarden.ppdm_models.learn.response import Response
-from treewarden.ppdm_models.learn.splits import Rule, Split, best_split
-from treewarden.ppdm_models.learn.worth import CRITERIA, worth_of
+from treewarden.ppdm_models.learn.splits import (
+    ANY,
+    CRITERIA,
+    MOST_SET_VALUES,
+    Attribute,
+    Response,
+    Rule,
+    Split,
+    attributes_of,
+    best_split,
+    worth_of,
+)
 from treewarden.ppdm_models.tree.column import Columns
 from treewarden.ppdm_models.tree.predicate import Always, Predicate
 from treewarden.ppdm_models.tree.tree import Criterion, Learner, Node, Task, Tool, Tree, rebuilt

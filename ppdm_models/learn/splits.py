@@ -8,15 +8,218 @@ first one, the second value counting most: merging values does not change the or
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
-from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from treewarden.ppdm_models.learn.attributes import ANY, Attribute, threshold
-from treewarden.ppdm_models.learn.response import Response
-from treewarden.ppdm_models.learn.worth import Worth, informative
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
+from treewarden.ppdm_models.errors import LearnerError
+from treewarden.ppdm_models.tree.column import Columns, NumericColumn
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest, Predicate
+from treewarden.ppdm_models.tree.tree import Feature, Task
+
+# The attributes as a learner sees them: codes in the order of the values, prepared once for all nodes.
+
+ANY = "*"
+"""The category that stands for several: a split never singles it out."""
+MOST_SET_VALUES = 16
+"""Categories beyond which an attribute is parted one against the rest: there are 32,767 ways to part so many in two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """One attribute: ``codes`` (N,) point into ``distinct`` numbers (ascending), or into ``categories`` (sorted)."""
+
+    name: str
+    codes: IndexArray
+    distinct: FloatArray | None = None
+    categories: tuple[str, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return len(self.categories) if self.distinct is None else len(self.distinct)
+
+    @property
+    def feature(self) -> Feature:
+        """The attribute as a published tree declares it."""
+        return Feature(self.name, numeric=self.distinct is not None, values=self.categories)
+
+
+def attributes_of(columns: Columns) -> tuple[Attribute, ...]:
+    """Return the attributes in the order of the columns, which is also their rank in a tie.
+
+    Raises:
+        LearnerError: a value is missing.
+    """
+    found = []
+    for name, column in columns.items():
+        if column.missing.any():
+            row = int(np.flatnonzero(column.missing)[0]) + 1
+            raise LearnerError(
+                f"column {name!r}, record {row}",
+                "no value; leave such records out, or make missing a category of its own",
+            )
+        if isinstance(column, NumericColumn):
+            distinct, codes = np.unique(column.numbers + 0.0, return_inverse=True)  # -0 becomes 0
+            found.append(Attribute(name, codes.reshape(-1), distinct))
+        else:
+            found.append(
+                Attribute(name, column.codes.astype(np.intp), categories=column.categories)
+            )
+    return tuple(found)
+
+
+def threshold(left: float, right: float) -> float:
+    """Return the split value between two neighbours: the middle, or the lower where the middle rounds to the upper."""
+    middle = 0.5 * left + 0.5 * right
+    return middle if left <= middle < right else left
+
+
+# What a tree predicts, in whole numbers, so that the sums of a node do not depend on the order of its records.
+
+MOST_DECIMALS = 9
+LARGEST_PRODUCT = 2.0**53
+"""Whole numbers up to here are exact as floats: sums of the response, also times a number of records."""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """The predicted column of N records.
+
+    ``values`` has shape (N,): codes into ``classes``, or (regression, no classes) whole numbers of steps,
+    where one step is ``1 / per_unit``.
+    """
+
+    name: str
+    values: IntArray
+    classes: tuple[str, ...] = ()
+    per_unit: int = 1
+
+    @property
+    def task(self) -> Task:
+        """Whether classes or numbers are predicted."""
+        return Task.CLASSIFICATION if self.classes else Task.REGRESSION
+
+    def sums(self, rows: IndexArray, cells: IndexArray | IntArray, size: int) -> FloatArray:
+        """Return what the records of each cell add up to: class counts, (size, m), or count and sum, (size, 2)."""
+        here = self.values[rows]
+        if self.classes:
+            width = len(self.classes)
+            flat = np.bincount(cells * width + here, minlength=size * width)
+            return flat.reshape(size, width).astype(np.float64)
+        counts = np.bincount(cells, minlength=size).astype(np.float64)
+        return np.stack([counts, np.bincount(cells, weights=here, minlength=size)], axis=1)
+
+    def score(self, total: FloatArray) -> str | float:
+        """Return what a leaf with these sums predicts: the most frequent class, the first of several, or the mean."""
+        if self.classes:
+            return self.classes[int(np.argmax(total))]
+        return float(Fraction(int(total[1]), int(total[0]) * self.per_unit))
+
+
+def of_classes(name: str, codes: IntArray, classes: Sequence[str]) -> Response:
+    """Return a response of class codes, shape (N,)."""
+    return Response(name, codes.astype(np.int64), tuple(classes))
+
+
+def of_numbers(name: str, values: FloatArray) -> Response:
+    """Return a response of numbers, shape (N,), as whole numbers of the coarsest decimal step that holds them all.
+
+    Raises:
+        LearnerError: a number is missing or has too many digits for sums that are exact.
+    """
+    if not np.isfinite(values).all():
+        row = int(np.flatnonzero(~np.isfinite(values))[0]) + 1
+        raise LearnerError(f"column {name!r}, record {row}", "no number; leave such records out")
+    for decimals in range(MOST_DECIMALS + 1):
+        steps = np.round(values * 10.0**decimals)
+        if np.abs(steps).sum() * len(steps) >= LARGEST_PRODUCT:
+            break
+        if (steps / 10.0**decimals == values).all():
+            return Response(name, steps.astype(np.int64), per_unit=10**decimals)
+    raise LearnerError(
+        f"column {name!r}",
+        "its numbers have more digits than can be added up exactly; round them",
+    )
+
+
+# How good a split is: a function of what its branches add up to, and of nothing else.
+#
+# Two splits that send the same records apart have the same worth to the last bit, whatever the values that are
+# compared
+# and whatever the order of the records. The impurity decrease is computed from whole numbers: by gini and variance
+# with
+# one rounding per operation, by entropy from a table of n log n in fixed point.
+
+CRITERIA = ("gini", "entropy", "gain-ratio", "variance")
+FIXED_POINT = 2.0**24
+"""Steps per nat: n log n of a million records stays exact in a float."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """Compares candidates under one criterion; ``logs`` holds n log n for n up to the number of records (entropy)."""
+
+    criterion: str
+    logs: FloatArray
+
+    def gains(self, total: FloatArray, branches: FloatArray) -> FloatArray:
+        """Return the impurity decrease times records, shape (candidates,); ``branches`` is (candidates, b, m)."""
+        if self.criterion == "variance":
+            centre = np.array([0.0, np.round(total[1] / total[0])])
+            total = total - centre * total[0]
+            branches = branches - centre * branches[..., :1]
+        gains: FloatArray = self._purity(branches).sum(axis=-1) - self._purity(total[None])[0]
+        return gains
+
+    def ranks(self, branches: FloatArray, gains: FloatArray) -> FloatArray:
+        """Return what candidates of one node are compared by: the gain, or its ratio to the split's own information."""
+        if self.criterion != "gain-ratio":
+            return gains
+        sizes = branches.sum(axis=-1).astype(np.intp)
+        split = self.logs[sizes.sum(axis=-1)] - self.logs[sizes].sum(axis=-1)
+        ranks: FloatArray = gains / np.maximum(split, 1.0)
+        return ranks
+
+    def _purity(self, sums: FloatArray) -> FloatArray:
+        """Return records times purity, up to what is the same for every split of a node; 0 where there are none."""
+        if self.criterion in ("entropy", "gain-ratio"):
+            counts = sums.astype(np.intp)
+            pure: FloatArray = self.logs[counts].sum(axis=-1) - self.logs[counts.sum(axis=-1)]
+            return pure
+        if self.criterion == "gini":
+            size, square = sums.sum(axis=-1), (sums**2).sum(axis=-1)
+        else:
+            size, square = sums[..., 0], sums[..., 1] ** 2
+        purity: FloatArray = np.divide(square, size, out=np.zeros_like(size), where=size > 0)
+        return purity
+
+
+def worth_of(criterion: str, response: Response) -> Worth:
+    """Return the comparison of candidates for a response under a criterion."""
+    logs = [0.0]
+    if criterion in ("entropy", "gain-ratio"):
+        logs += [
+            float(round(n * math.log(n) * FIXED_POINT)) for n in range(1, len(response.values) + 1)
+        ]
+    return Worth(criterion, np.array(logs))
+
+
+def informative(total: FloatArray, branches: FloatArray, by_class: bool) -> BoolArray:
+    """Return whether any branch differs from the node in its class shares or mean: decided in whole numbers.
+
+    All criteria are strictly concave, so exactly these candidates lower the impurity.
+    """
+    if not by_class:
+        apart = branches[..., 1] * total[0] != branches[..., 0] * total[1]
+        return np.asarray(apart.any(axis=-1))
+    sizes = branches.sum(axis=-1, keepdims=True)
+    return np.asarray((branches * total.sum() != sizes * total).any(axis=(-1, -2)))
+
 
 CLOSE = 1e-9
 """Candidates whose worth differs by no more than this share count as a tie in reports; no choice depends on it."""

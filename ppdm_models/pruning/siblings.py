@@ -10,7 +10,7 @@ from itertools import combinations, pairwise
 import numpy as np
 
 from treewarden.ppdm_models.arrays import FloatArray
-from treewarden.ppdm_models.records.taxonomy import Categories, Intervals, Taxonomies
+from treewarden.ppdm_models.tables.taxonomy import Categories, Intervals, Taxonomies
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest, Predicate
 from treewarden.ppdm_models.tree.tree import Node, Tree
 

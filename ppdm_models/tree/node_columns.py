@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from treewarden.ppdm_models.tree.node import Node
-from treewarden.ppdm_models.tree.node_table import NodeTable, parents_of
+from treewarden.ppdm_models.tree.nodes import Node, NodeTable, parents_of
 from treewarden.ppdm_models.tree.tree import Tree, count_of
 
 

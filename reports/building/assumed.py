@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
-from treewarden.audit.adversary.knowledge import (
+from treewarden.audit.assumed_columns import AssumedColumns, ProvedColumn, assumed_columns
+from treewarden.audit.evidence import Evidence
+from treewarden.audit.facts.rows import Dropped
+from treewarden.audit.knowledge.knowledge import (
     FACT,
     KnownRecord,
     LeafLevel,
@@ -13,14 +16,15 @@ from treewarden.audit.adversary.knowledge import (
     SplitLevel,
     Statement,
 )
-from treewarden.audit.adversary.knowledge import Knowledge as Known
-from treewarden.audit.evidence import Evidence
-from treewarden.audit.facts.kind import Dropped
+from treewarden.audit.knowledge.knowledge import Knowledge as Known
 from treewarden.audit.reading import Undetermined
+from treewarden.audit.regression.result import ValueBounds
 from treewarden.audit.result import Audit
-from treewarden.audit.values.found import ValueBounds
+from treewarden.policies.judging.decision import Decision
 from treewarden.ppdm_models.tree.tree import Tree
 from treewarden.reports.document.document import Knowledge
+from treewarden.reports.document.names import MOST_IN_A_LINE, one_line
+from treewarden.reports.document.parts import AssumedKnown, ProvedBySizes, number
 from treewarden.reports.document.words import counted, listed
 
 UNLESS = ", except where the table contradicts it"
@@ -163,3 +167,68 @@ def _fact(fact: Statement | KnownRecord) -> str:
         return fact.says
     record = ", ".join(f"{name} = {said}" for name, said in fact.record.items())
     return f"the record with {record} has the value “{fact.value}”"
+
+
+# The columns that a model tests and that were assumed known, as documents name them.
+
+
+def assumed_known(audit: Audit) -> AssumedKnown:
+    """Return what an audit assumed known and did not judge, in full and in one line."""
+    found = assumed_columns(audit)
+    return AssumedKnown(
+        columns=found.names,
+        proved=tuple(_proved(each, found) for each in found.proved),
+        incomplete=found.incomplete if found.names else (),
+        summary=one_line(
+            found.names, [f"{each.column} of {_people(each)}" for each in found.proved]
+        ),
+    )
+
+
+def secret_steps(found: AssumedKnown) -> tuple[str, ...]:
+    """Return what to do where sizes prove something of columns that were assumed known; nothing elsewhere."""
+    names = list(dict.fromkeys(each.column for each in found.proved))
+    if not names:
+        return ()
+    more = len(names) - MOST_IN_A_LINE
+    said = listed([*names[:MOST_IN_A_LINE], *([f"{more:,} more"] if more > 0 else [])])
+    return (
+        f"Decide whether {said} may be learned of people, as something follows from the sizes of leaves. Where it may "
+        "not, audit again with that column as the secret (--secret COLUMN).",
+    )
+
+
+def _people(each: ProvedColumn) -> str:
+    return counted(each.people, "person", "people")
+
+
+def _proved(each: ProvedColumn, found: AssumedColumns) -> ProvedBySizes:
+    release = f" of {each.release}" if len({one.release for one in found.proved}) > 1 else ""
+    tree = f"tree {each.tree + 1}, " if each.is_of_several else ""
+    where = f"{tree}node {each.node}{release} ({each.path})"
+    return ProvedBySizes(
+        column=each.column,
+        people=number(each.people),
+        release=each.release,
+        tree=each.tree,
+        node=each.node,
+        path=each.path,
+        text=(
+            f"{each.column} of {_people(each)}: an adversary who knows the other tested columns can prove on which "
+            f"side of a split it lies, of {counted(each.people_of_node, 'person', 'people')} in {where}"
+        ),
+    )
+
+
+# What a report says of waivers and baselines: findings about them, and how much was accepted.
+
+ABOUT_WAIVERS = "whether what is accepted is accepted in order"
+
+
+def accepted_words(decision: Decision) -> str:
+    """Return how many findings were accepted, in words; "" where none was."""
+    some = sum(each.accepted is not None for each in decision.findings)
+    if not some:
+        return ""
+    they = "is" if some == 1 else "are"
+    return f"{counted(some, 'finding', 'findings')} {they} accepted and {'does' if some == 1 else 'do'} not count"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from treewarden.policies.severity import Severity, counts
+from treewarden.policies.verdict import Severity, counts
 from treewarden.reports.building.redacted import OUTCOME
-from treewarden.reports.document.assumed_known import without_counts
 from treewarden.reports.document.document import Document
 from treewarden.reports.document.gate import ClauseOutcome, Entry, Gate, Outcome, Result, Rule
-from treewarden.reports.document.naming import finding_id, its_own_words
+from treewarden.reports.document.names import finding_id, its_own_words, without_counts
 from treewarden.reports.document.parts import Accepted, Finding, Place
 from treewarden.reports.document.words import counted
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from treewarden.audit.evidence import Evidence
-from treewarden.audit.people.forest import Forest
-from treewarden.audit.people.weights import Weights
+from treewarden.audit.population.forest import Forest
+from treewarden.audit.population.table_counts import Weights
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import Exposure
-from treewarden.ppdm_models.meaning.describe import WORST_LAST
+from treewarden.ppdm_models.semantics.describe import WORST_LAST
 from treewarden.ppdm_models.tree.ensemble import Ensemble
 from treewarden.reports.document.document import Model, Population, Solver
 from treewarden.reports.document.parts import Row, number

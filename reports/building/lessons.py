@@ -2,19 +2,256 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+import numpy as np
+
+from treewarden.audit.consistent_tables.result import Worlds
+from treewarden.audit.divergence import individual_divergences
+from treewarden.audit.entropy.posterior import Posterior
 from treewarden.audit.evidence import Evidence
+from treewarden.audit.population.target import label_of
 from treewarden.audit.reading import Interval, Undetermined
 from treewarden.audit.result import Audit, Exposure
+from treewarden.policies.judging.decision import Decision, Finding
 from treewarden.policies.judging.figures import span
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.arrays import FloatArray, by_rows
 from treewarden.ppdm_models.tree.column import brief
-from treewarden.ppdm_models.tree.paths import path_text
-from treewarden.ppdm_models.tree.tree import Task
-from treewarden.reports.building.nodes import node_label
-from treewarden.reports.building.series import SURE, sure_records
-from treewarden.reports.document.parts import Lesson
+from treewarden.ppdm_models.tree.paths import path_text, rounded
+from treewarden.ppdm_models.tree.predicate import text
+from treewarden.ppdm_models.tree.tree import Node, Task, Tree
+from treewarden.reports.building.values import value
+from treewarden.reports.document.parts import (
+    Certainty,
+    Divergence,
+    Lesson,
+    Level,
+    Plots,
+    Risk,
+    TreeNode,
+    number,
+)
 from treewarden.reports.document.words import count, counted, percent, sentence
+
+# The series behind a report's pictures: how sure of how many, and how far from the truth for how many.
+
+GRID = np.linspace(0.0, 1.0, 101)
+BINS = 24
+TIE = 1e-6
+"""Probabilities are checked to 1e-6, so one that much below a mark has reached it."""
+SURE = 0.9
+
+
+def plots(exposure: Exposure, decision: Decision) -> Plots:
+    """Return the series of an audit; each that cannot be drawn says why."""
+    evidence = exposure.evidence
+    estimate, truth = evidence.estimate, evidence.truth
+    if isinstance(estimate, Undetermined):
+        return Plots(certainty_reason=estimate.reason, divergence_reason=estimate.reason)
+    sure = _certainty(evidence, estimate, truth, _limit(decision, "disclosure", "confidence"))
+    if isinstance(truth, Undetermined):
+        return Plots(certainty=sure, divergence_reason=truth.reason)
+    return Plots(
+        certainty=sure,
+        divergence=_divergence(estimate, truth, _limit(decision, "kl_individual")),
+        levels=tuple(
+            Level(
+                name=level.name,
+                guess_accuracy=value(level.guess_accuracy, "share"),
+                disclosure=value(level.disclosure, "share"),
+                kl_overall=value(level.kl_overall, "nats per record"),
+            )
+            for level in exposure.levels
+        ),
+    )
+
+
+def sure_records(
+    evidence: Evidence, estimate: Posterior, mark: float
+) -> tuple[float, float | None]:
+    """Return how many records the adversary is that sure about, and how many of these guesses are right, if known."""
+    truth = evidence.truth
+    best = estimate.values.argmax(axis=1)
+    reached = by_rows(np.maximum, estimate.high) >= mark - TIE
+    sure = float(evidence.population.counts[reached].sum())
+    if isinstance(truth, Undetermined):
+        return sure, None
+    return sure, float(truth[np.flatnonzero(reached), best[reached]].sum())
+
+
+def _certainty(
+    evidence: Evidence, estimate: Posterior, truth: FloatArray | Undetermined, limit: float | None
+) -> Certainty:
+    people = evidence.population
+    sure, right = sure_records(evidence, estimate, SURE)
+    known = "" if right is None or not sure else f", and is right about {count(right)} of them"
+    whole_records = evidence.worlds
+    worlds = certain = None
+    if isinstance(whole_records, Worlds):
+        proved = float(whole_records.counts[whole_records.certain].sum())
+        known += f"; the value of {count(proved)} is proved by whole records"
+        certain = proved / people.records
+        worlds = _reached(_best_of_worlds(whole_records), people.counts)
+    return Certainty(
+        probability=_floats(GRID),
+        guess=_reached(by_rows(np.maximum, estimate.high), people.counts),
+        truth=None
+        if isinstance(truth, Undetermined)
+        else _reached(estimate.high.ravel(), truth.ravel()),
+        worlds=worlds,
+        worlds_are_proved_only=isinstance(whole_records, Worlds)
+        and isinstance(whole_records.posterior, Undetermined),
+        certain=certain,
+        limit=limit,
+        summary=f"The adversary is at least 90 % sure of the best guess about {count(sure)} of "
+        f"{count(people.records)} records ({percent(sure / people.records)}){known}.",
+    )
+
+
+def _best_of_worlds(worlds: Worlds) -> FloatArray:
+    """Return per profile the best guess's probability among all tables that fit, else what they all give at least."""
+    if isinstance(worlds.posterior, Undetermined):
+        return np.asarray(worlds.low.max(axis=1) / np.maximum(worlds.counts, 1))
+    return np.asarray(worlds.posterior.values.max(axis=1))
+
+
+def _divergence(estimate: Posterior, truth: FloatArray, limit: float | None) -> Divergence:
+    low, _ = individual_divergences(estimate, truth)
+    weights = truth.sum(axis=1) / truth.sum()
+    finite = np.isfinite(low)
+    top = float(low[finite].max(initial=0.0)) or 1.0
+    shares, edges = np.histogram(low[finite], BINS, (0.0, top), weights=weights[finite])
+    ruled_out = min(max(float(weights[~finite].sum()), 0.0), 1.0)
+    said = (
+        f" For {percent(ruled_out)} it is infinite: the adversary rules out what is true."
+        if ruled_out
+        else ""
+    )
+    near = float(weights[low < np.log(2)].sum())
+    return Divergence(
+        edges=_floats(edges),
+        shares=_floats(shares),
+        infinite=ruled_out,
+        limit=limit,
+        summary="Near 0 the adversary’s picture is the truth. Below 0.69 (ln 2), where a true value is given "
+        f"more than an even chance, lie {percent(near)} of the records.{said}",
+    )
+
+
+def _reached(values: FloatArray, weights: FloatArray) -> tuple[float, ...]:
+    """Return the share of the weight whose value is at least each mark of the grid."""
+    order = np.argsort(values, kind="stable")
+    above = np.concatenate([np.cumsum(weights[order][::-1])[::-1], [0.0]])
+    first = np.searchsorted(values[order], GRID - TIE, side="left")
+    return _floats(above[first] / weights.sum())
+
+
+def _limit(decision: Decision, *names: str) -> float | None:
+    """Return the limit of the first clause on one of the measures, in the order of the measures."""
+    for name in names:
+        for finding in decision.findings:
+            if finding.measure == name and not finding.parameters:
+                return finding.limit
+    return None
+
+
+def _floats(values: FloatArray) -> tuple[float, ...]:
+    return tuple(float(value) for value in values)
+
+
+# The tree as a report draws it: real records at each node, its label, and the clauses that break there.
+
+_ORDER: Sequence[Risk] = ("fail", "undetermined", "warning")
+
+
+def tree_nodes(evidence: Evidence, decision: Decision) -> tuple[TreeNode, ...]:
+    """Return every node in document order; those at risk ranked, the worst 0."""
+    forest, people = evidence.forest, evidence.population
+    tree, stops = forest.drawn, forest.stops[forest.shown]
+    truth = people.truth
+    records = _upwards(tree, stops, people.counts[:, None])[:, 0]
+    classes = None if isinstance(truth, Undetermined) else _upwards(tree, stops, truth)
+    marks = _marks(decision, forest.shown)
+    ranks = {index: rank for rank, index in enumerate(marks)}
+    return tuple(
+        TreeNode(
+            index=node.index,
+            name=node.name,
+            parent=node.parent,
+            test=text(node.test, rounded([node.test])),
+            exact=text(node.test),
+            path=path_text(tree, node.index),
+            line=node.line,
+            label=node_label(tree, node),
+            records=number(float(records[node.index])),
+            records_text="not known"
+            if people.is_absent and not records[node.index]
+            else count(float(records[node.index])),
+            label_share_text=_share(evidence, node, classes),
+            risk=marks[node.index][0] if node.index in marks else "none",
+            rank=ranks.get(node.index),
+            clauses=tuple(marks[node.index][1]) if node.index in marks else (),
+        )
+        for node in tree.nodes
+    )
+
+
+def _upwards(tree: Tree, leaf: np.ndarray, amounts: FloatArray) -> FloatArray:
+    """Return the amounts of the records that pass each node, shape (N, K), from those per profile, shape (P, K)."""
+    sums = np.zeros((len(tree.nodes), amounts.shape[1]))
+    routed = leaf >= 0
+    np.add.at(sums, leaf[routed], amounts[routed])
+    for node in reversed(tree.nodes):
+        if node.parent is not None:
+            sums[node.parent] += sums[node.index]
+    return sums
+
+
+def _marks(decision: Decision, shown: int) -> dict[int, tuple[Risk, list[str]]]:
+    """Return the nodes at risk, the worst first, each with its worst risk and the clauses that do not pass there.
+
+    Of an ensemble only those of the tree that is drawn.
+    """
+    found: dict[int, tuple[Risk, list[str]]] = {}
+    broken = [finding for finding in decision.own if finding.verdict is not Verdict.PASS]
+    risks = {finding.clause: _risk(finding, decision) for finding in broken}
+    for finding in sorted(broken, key=lambda finding: _ORDER.index(risks[finding.clause])):
+        for place in finding.places:
+            if place.kind not in ("leaf", "profile") or place.tree != shown:
+                continue
+            _, clauses = found.setdefault(place.node, (risks[finding.clause], []))
+            if finding.clause not in clauses:
+                clauses.append(finding.clause)
+    return found
+
+
+def _risk(finding: Finding, decision: Decision) -> Risk:
+    if not decision.counts(finding):
+        return "warning"
+    return "fail" if finding.verdict is Verdict.FAIL else "undetermined"
+
+
+def node_label(tree: Tree, node: Node) -> str:
+    """Return what a node predicts, in words."""
+    if isinstance(node.score, float):
+        return brief(node.score)
+    code = label_of(tree, node) if tree.classes else None
+    return "(none)" if code is None else tree.classes[code]
+
+
+def _share(evidence: Evidence, node: Node, classes: FloatArray | None) -> str:
+    """Return of how many of a node's people its label is true, in words; "" where it holds a number, true of nobody."""
+    tree = evidence.forest.drawn
+    if not tree.classes:
+        return ""
+    code = label_of(tree, node) if tree.classes else None
+    if classes is None or code is None or tree.classes[code] not in evidence.classes:
+        return "not known"
+    code = evidence.classes.index(tree.classes[code])
+    total = float(classes[node.index].sum())
+    return percent(float(classes[node.index, code]) / total) if total else "no records"
+
 
 UNKNOWN = "Not known"
 

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from treewarden.audit.randomised.result import HiddenColumn, Randomisation
+from treewarden.audit.randomised.measuring import HiddenColumn, Randomisation
 from treewarden.audit.reading import exactly
 from treewarden.policies.judging.decision import Decision
 from treewarden.policies.verdict import Verdict
-from treewarden.ppdm_models.randomised import distributions
-from treewarden.ppdm_models.randomised.manifest import Hidden, Manifest
-from treewarden.ppdm_models.randomised.noise import Classes, Gaussian, Uniform
+from treewarden.ppdm_models.methods.randomised import reconstruction
+from treewarden.ppdm_models.methods.randomised.manifest import Hidden, Manifest
+from treewarden.ppdm_models.methods.randomised.noise import Classes, Gaussian, Uniform
 from treewarden.reports.building.build import finding_part, policy_part
-from treewarden.reports.building.worded import value, word
+from treewarden.reports.building.values import value, word
 from treewarden.reports.document.parts import File, Row, Value, number
 from treewarden.reports.document.randomised import (
     Column,
@@ -81,7 +81,7 @@ NEXT = {
 def randomisation_document(
     found: Randomisation,
     decision: Decision,
-    figures: Sequence[distributions.Distribution],
+    figures: Sequence[reconstruction.Distribution],
     manifest: Manifest,
     warnings: tuple[str, ...] = (),
 ) -> RandomisedDocument:
@@ -119,7 +119,7 @@ def randomisation_document(
 
 def reconstruction_document(
     manifest: Manifest,
-    figures: Sequence[distributions.Distribution],
+    figures: Sequence[reconstruction.Distribution],
     warnings: tuple[str, ...] = (),
 ) -> RandomisedDocument:
     """Return the report of what is recovered of a randomised table; nothing is judged."""
@@ -163,7 +163,7 @@ def hidden_by(said: Hidden) -> str:
 def _column(
     said: Hidden,
     missing: int,
-    figure: distributions.Distribution | None,
+    figure: reconstruction.Distribution | None,
     own: HiddenColumn | None,
 ) -> Column:
     return Column(
@@ -199,7 +199,7 @@ def _column(
     )
 
 
-def _distribution(figure: distributions.Distribution) -> Distribution:
+def _distribution(figure: reconstruction.Distribution) -> Distribution:
     own = figure.own.edges
     error = figure.error
     return Distribution(
@@ -214,7 +214,7 @@ def _distribution(figure: distributions.Distribution) -> Distribution:
     )
 
 
-def _summary(figure: distributions.Distribution) -> str:
+def _summary(figure: reconstruction.Distribution) -> str:
     """Return what a picture shows, for whoever does not see it."""
     middle = float(figure.shares @ figure.own.middles)
     noisy = (figure.noisy_edges[:-1] + figure.noisy_edges[1:]) / 2

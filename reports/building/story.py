@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import PurePath
 
-from treewarden.audit.adversary.knowledge import understated
-from treewarden.audit.evidence import Evidence
+from treewarden.audit.evidence import NOT_RUN, Evidence
 from treewarden.audit.inverters import facts_of
+from treewarden.audit.knowledge.knowledge import understated
+from treewarden.audit.locations import NOT_LINKED
 from treewarden.audit.reading import Undetermined
+from treewarden.audit.run import NOT_JOINED
 from treewarden.policies.judging.decision import (
     FACTS_AGREE,
     NOTHING_JUDGED,
@@ -16,14 +20,178 @@ from treewarden.policies.judging.decision import (
     Decision,
     Finding,
 )
-from treewarden.policies.repairing.attempts import Repair
+from treewarden.policies.repair.attempts import Repair
 from treewarden.policies.verdict import Verdict
-from treewarden.reports.building.acceptance import accepted_words
-from treewarden.reports.building.advice import ONE_ID, releases_steps, repair_steps, undecided_steps
-from treewarden.reports.building.assumed import untold
-from treewarden.reports.building.beside import publish_step, removal
-from treewarden.reports.document.naming import is_about_waivers
+from treewarden.ppdm_models.files.convert import SUFFIXES, first_writable, writable
+from treewarden.ppdm_models.files.fitted import IN_MEMORY
+from treewarden.ppdm_models.files.load import formats, writers
+from treewarden.ppdm_models.tree.ensemble import Model
+from treewarden.ppdm_models.tree.side_channels import kinds_of
+from treewarden.reports.building.assumed import accepted_words, untold
+from treewarden.reports.document.names import is_about_waivers
 from treewarden.reports.document.words import counted, listed, percent, sentence
+
+# What a report says of the things that a file gives away beside its trees, and the command that takes them out.
+
+REDACTED = "-redacted"
+WRITTEN = ("pmml", "treewarden_json")
+
+
+def publish_step(evidence: Evidence) -> str:
+    """Return the step after a pass: only a file that gives nothing else away is to be published as it is."""
+    source, leaks = evidence.source, evidence.leaks
+    if isinstance(leaks, Undetermined):
+        return f"Do not publish {source} yet: {leaks.reason}."
+    if evidence.model.format == IN_MEMORY:
+        return _from_memory(evidence.model)
+    if not leaks:
+        return f"Publish exactly this file, {source}; a changed file needs an audit of its own."
+    told = f"{counted(len(leaks), 'thing', 'things')} beside its trees ({listed(list(kinds_of(leaks)))})"
+    return (
+        f"Before you publish {source}, look at what else it gives away: {told}. {removal(evidence)}"
+    )
+
+
+def removal(evidence: Evidence) -> str:
+    """Return how what stands beside the trees is taken out, or what to do where the format does not let it go."""
+    assert not isinstance(evidence.leaks, Undetermined)
+    if evidence.model.format == IN_MEMORY:
+        return _from_memory(evidence.model)
+    goes = [leak for leak in evidence.leaks if leak.removable]
+    stays = [leak for leak in evidence.leaks if not leak.removable]
+    said = []
+    if goes:
+        some = "all of it" if not stays else listed(list(kinds_of(goes)))
+        said.append(
+            f"“{redact_command(evidence.source)}” takes out {some}; audit the file that it writes."
+        )
+    if stays:
+        form = evidence.model.format
+        kinds = listed(list(kinds_of(stays)))
+        said.append(f"The format {form} cannot be written without this: {kinds}.")
+        said.append(_otherwise(evidence.model, evidence.source))
+    return " ".join(said)
+
+
+def _from_memory(model: Model) -> str:
+    """Return how an estimator becomes a file to publish: its own attributes stay behind where the trees are alone."""
+    able = writable(model)
+    forms = [suffix for suffix, form in SUFFIXES.items() if form in able]
+    if not forms:
+        return "Publish no pickle of it: this verdict is about its trees, which no format here can say alone."
+    return (
+        "Publish no pickle of it: this verdict is about its trees. Write them alone in Python "
+        f"(“result.save_model('model{forms[0]}')”), audit that file, and publish exactly that one."
+    )
+
+
+def _otherwise(model: Model, source: str) -> str:
+    """Return what to do about what stays; PMML is written as it was read, so that converting it again is no help."""
+    if model.format in WRITTEN or "pmml" not in writable(model):
+        return "Export the model again without it."
+    output = _typed(f"{PurePath(source).stem}.pmml")
+    convert = f"treewarden convert {_typed(source)} {output}"
+    return f"Export the model again without it, or write the trees alone (“{convert}”) and audit that file."
+
+
+def redact_command(source: str) -> str:
+    """Return the command that takes out what can go, as it is typed where the file is."""
+    path = PurePath(source)
+    output = f"{path.stem}{REDACTED}{path.suffix}"
+    return f"treewarden redact {_typed(path.name)} -o {_typed(output)}"
+
+
+def _typed(name: str) -> str:
+    return shlex.quote(f"./{name}" if name.startswith("-") else name)
+
+
+# What to do next, said so that it can be followed: for the format at hand, and for what could not be decided.
+
+MOST_REASONS = 4
+TRIES = "it tries such changes, audits each and says what it costs."
+SETTINGS = "(min_samples_leaf, min_data_in_leaf, min_child_weight)"
+ONE_ID = (
+    "Name the column that says who is who in all tables: --id COLUMN, or id in a gate and in a notebook; pseudonyms "
+    "will do. Where all models were trained on one table, give it once."
+)
+
+
+def releases_steps(evidence: Evidence, decision: Decision) -> Iterator[str]:
+    """Yield what is to be known of several releases: what repair can do there, and what no change of the last mends."""
+    yield (
+        f"“treewarden repair” takes {evidence.source} and its table alone, and looks at no other release: audit what "
+        "it writes together with the releases before it once more."
+    )
+    if any(finding.of for finding in decision.failing):
+        yield (
+            f"What other releases break by themselves, as an audit of each alone says, no change of {evidence.source} "
+            "mends."
+        )
+
+
+def repair_target(model: Model) -> str | None:
+    """Return the format that a repair has to name: "" where it writes what it read; None where none says the model."""
+    return first_writable(model) if _is_only_read(model) else ""
+
+
+def _is_only_read(model: Model) -> bool:
+    known = formats().get(model.format)
+    return known is not None and not known.rewrites and model.format not in writers()
+
+
+def repair_steps(evidence: Evidence, command: str = "") -> Iterator[str]:
+    """Yield how the model is repaired: with the command that its format allows, else by whoever trained it.
+
+    ``command`` is all of it, where it is known how it is typed.
+    """
+    model = evidence.model
+    anew = "train the trees anew" if evidence.forest.is_ensemble else "train the tree anew"
+    anew += f" with larger leaves {SETTINGS}"
+    is_only_read = model.format != IN_MEMORY and _is_only_read(model)
+    # Where there is a command, a format was found for it, which takes long: the model is written to see that it can be.
+    target = repair_target(model) if is_only_read and not command else ""
+    read_only = f"the format {model.format} is only read here"
+    if model.format == IN_MEMORY:
+        yield f"Call treewarden.repair with the same estimator and table: {TRIES}"
+    elif target is None:
+        yield (
+            f"“treewarden repair” cannot help: {read_only}, and no "
+            f"other was found that can say this model. Instead, {anew}, and audit the new file."
+        )
+        return
+    elif command:
+        yield f"Run this command{f', as {read_only}' if is_only_read else ''}: {TRIES}"
+        yield command
+    elif target:
+        yield f"Run “treewarden repair --to {target}” with the same files, as {read_only}: {TRIES}"
+    else:
+        yield f"Run “treewarden repair” with the same files: {TRIES}"
+    if evidence.forest.is_ensemble:
+        yield f"Where that costs too much, {anew}."
+
+
+def undecided_steps(decision: Decision) -> Iterator[str]:
+    """Yield what could not be decided, why, and what can be done about it: once for each reason."""
+    clauses: dict[str, list[str]] = {}
+    for finding in decision.failing:
+        if finding.measure and isinstance(finding.reading, Undetermined):
+            if finding.reading.reason.startswith(NOT_LINKED):
+                continue  # the finding about the releases says what to do
+            named = clauses.setdefault(finding.reading.reason, [])
+            named += [finding.clause] if finding.clause not in named else []
+    for reason, named in list(clauses.items())[:MOST_REASONS]:
+        yield f"{listed(named)}: not decided, as {reason.rstrip('. ')}. {_way_out(reason, named)}"
+
+
+def _way_out(reason: str, clauses: list[str]) -> str:
+    if reason == NOT_RUN.reason:
+        return "Audit again without --no-worlds."
+    what = "this clause" if len(clauses) == 1 else "these clauses"
+    openly = f"a policy without {what}, changed openly"
+    if reason.startswith(NOT_JOINED):
+        return f"Publish a single tree, of which this can be told, or audit under {openly}."
+    return f"Where that cannot be mended, audit under {openly}."
+
 
 SAY_WHAT_TO_DO = (FACTS_AGREE, NOTHING_JUDGED, RELEASES_LINKED)
 """Doubts of which neither the file nor the table is the cause."""

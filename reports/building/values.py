@@ -2,15 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from treewarden.audit.measures import MeasureCall, call, measures, of_models
-from treewarden.audit.reading import Interval
+from treewarden.audit.reading import Interval, Reading, Undetermined
 from treewarden.audit.reading import Reading as Found
 from treewarden.audit.result import Audit
 from treewarden.policies.judging.decision import Finding, Place
-from treewarden.reports.building.worded import value
-from treewarden.reports.document.parts import Number, Reading, Value, number
+from treewarden.policies.judging.figures import span
+from treewarden.policies.verdict import Verdict
+from treewarden.reports.document.parts import Number, Value, number
+from treewarden.reports.document.parts import Reading as ShownReading
+from treewarden.reports.document.words import Word
+
+# A verdict and a reading as values of a document; what could not be told never becomes a number.
+
+UNKNOWN = "could not tell"
+WORDS: Mapping[Verdict, Word] = {
+    Verdict.PASS: "PASS",
+    Verdict.UNDETERMINED: "UNDETERMINED",
+    Verdict.FAIL: "FAIL",
+}
+
+
+def word(verdict: Verdict) -> Word:
+    """Return a verdict as documents spell it."""
+    return WORDS[verdict]
+
+
+def value(reading: Reading, unit: str, beside: float | None = None) -> Value:
+    """Return a reading as a value, worded so that it differs from the limit ``beside`` it if it does."""
+    if isinstance(reading, Undetermined):
+        return Value(low=None, high=None, text=UNKNOWN, reason=reading.reason or "no reason given")
+    return Value(
+        low=number(reading.low), high=number(reading.high), text=span(reading, unit, beside)
+    )
 
 
 def place_value(found: Finding, place: Place) -> Value:
@@ -26,7 +52,7 @@ def parameters(pairs: Iterable[tuple[str, float | str]]) -> dict[str, Number | s
     return {name: said if isinstance(said, str) else number(said) for name, said in pairs}
 
 
-def readings(audit: Audit) -> dict[str, Reading]:
+def readings(audit: Audit) -> dict[str, ShownReading]:
     """Return what was asked for, then every measure of models with its default parameters by its bare name.
 
     Readings with other parameters are keyed with those that differ: ``cl_diversity[l=3]``. Of several adversaries each
@@ -38,11 +64,11 @@ def readings(audit: Audit) -> dict[str, Reading]:
     return {key(each): reading(each, audit.worst(each)) for each in asked}
 
 
-def reading(asked: MeasureCall, found: Found) -> Reading:
+def reading(asked: MeasureCall, found: Found) -> ShownReading:
     """Return one reading as a document holds it."""
     measure = measures()[asked.measure]
     said = value(found, measure.unit)
-    return Reading(
+    return ShownReading(
         low=said.low,
         high=said.high,
         text=said.text,

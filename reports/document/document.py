@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from treewarden.policies.severity import Severity, counts
+from treewarden.policies.verdict import Severity, counts
 from treewarden.reports.document.parts import (
     Adversary,
     AssumedKnown,

@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from treewarden.policies.severity import Severity
+from treewarden.policies.verdict import Severity
 from treewarden.reports.document.parts import Accepted, Part, Row, Text
 from treewarden.reports.document.words import Word
 

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
-from treewarden.policies.severity import Severity
+from treewarden.policies.verdict import Severity
 from treewarden.reports.document.words import Word
 
 Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from treewarden.policies.severity import Severity, counts
+from treewarden.policies.verdict import Severity, counts
 from treewarden.reports.document.document import Policy
 from treewarden.reports.document.parts import File, Finding, Finite, Number, Part, Row, Text, Value
 from treewarden.reports.document.words import Word

@@ -6,14 +6,14 @@ document still says, as nothing else is looked at.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator
 
-from treewarden.policies.severity import Severity
-from treewarden.reports.document.document import Document
-from treewarden.reports.document.parts import Accepted, File, Finding
-from treewarden.reports.document.words import sentence
-from treewarden.reports.figures.changed import repair_section
-from treewarden.reports.figures.filing import (
+from treewarden.policies.verdict import Severity
+from treewarden.reports.document.document import Attempt, Document, Repair
+from treewarden.reports.document.parts import Accepted, File, Finding, Value
+from treewarden.reports.document.words import listed, sentence
+from treewarden.reports.figures.remaining import (
     Blanks,
     Block,
     Boxes,
@@ -23,8 +23,6 @@ from treewarden.reports.figures.filing import (
     Section,
     Table,
     Words,
-)
-from treewarden.reports.figures.remaining import (
     aside,
     is_clause,
     not_examined,
@@ -32,6 +30,68 @@ from treewarden.reports.figures.remaining import (
     reading_cell,
     remaining_risk,
 )
+
+# The repair in a compliance report: what was changed so that the model passes, and what that costs.
+
+NOTHING = "–"
+
+
+def repair_section(repair: Repair) -> Section:
+    """Return what was changed, or that nothing was."""
+    return Section("repair", "Repair made", tuple(_blocks(repair)))
+
+
+def _blocks(repair: Repair) -> Iterator[Block]:
+    yield Words(repair.message)
+    made = next((each for each in repair.attempts if each.is_applied), None)
+    if made is None or repair.after is None:
+        yield Words("No change was made.")
+        return
+    if made.title not in repair.message:
+        yield Words(f"The change: {made.title}.")
+    yield Table(
+        "Before and after", ("Item", "Before", "After"), tuple(_rows(repair, made)), (34, 33, 33)
+    )
+    if made.withheld:
+        yield Words(f"Withheld in the file: {listed(list(made.withheld))}.")
+
+
+def _rows(repair: Repair, made: Attempt) -> Iterator[tuple[Cell, ...]]:
+    before, after = repair.before, repair.after
+    assert after is not None
+    yield (
+        Cell("Result"),
+        Cell(before.verdict, kind="verdict"),
+        Cell(after.verdict, kind="verdict"),
+    )
+    yield Cell("Clauses not met"), _names(before.failing), _names(after.failing)
+    yield Cell("Leaves"), Cell(f"{before.leaves:,}"), Cell(f"{after.leaves:,}")
+    yield (
+        Cell("Right on the table itself"),
+        _value(made.accuracy_before),
+        _value(made.accuracy_after),
+    )
+    if made.loss_before is not None and made.loss_after is not None:
+        yield (
+            Cell("Expected loss on records held out"),
+            _value(made.loss_before),
+            _value(made.loss_after),
+        )
+    yield Cell("Predictions that change"), Cell(NOTHING), Cell(_told(made.predictions_changed_text))
+    yield Cell("Numbers withheld"), Cell(NOTHING), Cell(made.numbers_withheld_text)
+
+
+def _names(clauses: tuple[str, ...]) -> Cell:
+    return Cell(listed(list(clauses)) or "none")
+
+
+def _value(said: Value) -> Cell:
+    return Cell(_told(said.text), note=said.reason)
+
+
+def _told(text: str) -> str:
+    return "not told" if text == NOTHING else text
+
 
 DISCLAIMER = (
     "This report sets out evidence about what the model could disclose. It does not say that a law, a regulation or "
@@ -253,3 +313,59 @@ def _waivers(document: Document) -> Iterator[Block]:
 
 def _sign_off() -> tuple[Block, ...]:
     return (Boxes(DECISION), Blanks(SIGN_OFF))
+
+
+# Text as the fonts of a PDF can show it: a sign that they lack, or that could reorder a line, is written by its code.
+#
+# PDF/UA wants a glyph and a meaning for every sign, and the fonts that come with the PDF writer hold Latin, Greek and
+# Cyrillic letters and some symbols. Only those pass. Accents that stand apart are joined to their letters first.
+
+KNOWN = (
+    (0x20, 0x7E),
+    (0xA1, 0xAC),
+    (0xAE, 0x24F),
+    (0x391, 0x3A1),
+    (0x3A3, 0x3CE),
+    (0x400, 0x45F),
+    (0x490, 0x491),
+    (0x1E00, 0x1EFF),
+    (0x2010, 0x2027),
+    (0x2030, 0x2037),
+    (0x2039, 0x203F),
+    (0x20A0, 0x20B5),
+    (0x2122, 0x2122),
+    (0x2190, 0x21FF),
+    (0x2200, 0x222E),
+    (0x2260, 0x226B),
+    (0x2610, 0x2612),
+)
+"""First and last code of each range; a test shows them all."""
+LONGEST = 24
+PIECE = 12
+BREAK = "\u200b"
+"""A place where a line may end; it has no width and no glyph."""
+
+
+def drawable(text: str) -> str:
+    r"""Return the text with every sign outside the known ranges as its code (``\u4e2d``)."""
+    joined = unicodedata.normalize("NFC", text)
+    return "".join(sign if _is_known(sign) else _code(sign) for sign in joined)
+
+
+def breakable(text: str) -> str:
+    """Return the text with places to break its long words, so that none leaves its column."""
+    return " ".join(_broken(word) for word in text.split(" "))
+
+
+def _is_known(sign: str) -> bool:
+    return any(first <= ord(sign) <= last for first, last in KNOWN)
+
+
+def _code(sign: str) -> str:
+    return sign.encode("unicode_escape", "surrogatepass").decode("ascii")
+
+
+def _broken(word: str) -> str:
+    if len(word) <= LONGEST:
+        return word
+    return BREAK.join(word[start : start + PIECE] for start in range(0, len(word), PIECE))

@@ -6,14 +6,178 @@ these words out and gives each leaf its last test only; so does the compact styl
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Literal
 
 from treewarden.reports.document.parts import Risk, TreeNode
-from treewarden.reports.figures.fitting import mid_cut, short, width
-from treewarden.reports.figures.selection import Selection, select
+from treewarden.reports.document.words import counted, printable
+
+# Which nodes of a tree are drawn: all, or in a large tree only what leads to the nodes at risk.
+
+MOST_LEAVES = 150
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The drawn nodes in document order, each with its drawn children and its depth.
+
+    ``stubs`` are the drawn nodes that stand for all below them, in words; ``note`` says what was left out.
+    """
+
+    children: Mapping[int, tuple[int, ...]]
+    depth: Mapping[int, int]
+    stubs: Mapping[int, str]
+    note: str
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The drawn nodes, each parent before its children."""
+        return tuple(self.children)
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """The drawn nodes without drawn children, top to bottom."""
+        return tuple(index for index, below in self.children.items() if not below)
+
+
+def select(nodes: Sequence[TreeNode]) -> Selection:
+    """Return the nodes to draw: all in a tree of up to ``MOST_LEAVES`` leaves, else the paths to the riskiest."""
+    below: dict[int, list[int]] = {node.index: [] for node in nodes}
+    for node in nodes:
+        if node.parent is not None:
+            below[node.parent].append(node.index)
+    leaves = _leaves_below(below, nodes)
+    root = nodes[0].index
+    opened, note = set(below), ""
+    if leaves[root] > MOST_LEAVES:
+        opened, note = _paths_to_risk(nodes, leaves[root])
+    children: dict[int, tuple[int, ...]] = {}
+    depth: dict[int, int] = {root: 0}
+    stack = [root]
+    while stack:
+        index = stack.pop()
+        children[index] = tuple(below[index]) if index in opened else ()
+        depth |= dict.fromkeys(children[index], depth[index] + 1)
+        stack.extend(reversed(children[index]))
+    stubs = {
+        index: f"({leaves[index]:,} leaves)"
+        for index, drawn in children.items()
+        if below[index] and not drawn
+    }
+    return Selection(children, depth, stubs, note)
+
+
+def _leaves_below(below: Mapping[int, Sequence[int]], nodes: Sequence[TreeNode]) -> dict[int, int]:
+    leaves: dict[int, int] = {}
+    for node in reversed(nodes):
+        leaves[node.index] = sum(leaves[child] for child in below[node.index]) or 1
+    return leaves
+
+
+def _paths_to_risk(nodes: Sequence[TreeNode], leaves: int) -> tuple[set[int], str]:
+    parent = {node.index: node.parent for node in nodes}
+    ranks = {node.index: node.rank for node in nodes if node.rank is not None}
+    ranked = sorted(ranks, key=lambda index: ranks[index])
+    opened = {nodes[0].index}
+    for index in ranked[:MOST_LEAVES]:
+        above = parent[index]
+        while above is not None and above not in opened:
+            opened.add(above)
+            above = parent[above]
+    said = f"The tree has {leaves:,} leaves, too many to draw."
+    if not ranked:
+        return opened, f"{said} None of them is marked, so only the top is shown."
+    most = f"the {MOST_LEAVES} riskiest of the " if len(ranked) > MOST_LEAVES else "the "
+    marked = counted(len(ranked), "marked leaf", "marked leaves")
+    return opened, f"{said} Shown are the paths to {most}{marked}; the rest is folded up."
+
+
+# The tree as a list that folds: what is drawn in the picture, readable on a narrow screen and by touch.
+
+OPEN_LEVELS = 3
+"""So many levels are unfolded at first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A node that opens a level, an end of the drawing, or the end of a level.
+
+    ``said`` is the node's test, ``more`` what it holds, or what a folded part stands for.
+    """
+
+    kind: Literal["open", "end", "close"]
+    said: str = ""
+    more: str = ""
+    node: TreeNode | None = None
+    is_unfolded: bool = False
+
+
+def outline(nodes: Sequence[TreeNode]) -> Iterator[Step]:
+    """Yield a tree from its root as far as it is drawn, without recursion: a tree may be as deep as it has leaves."""
+    kept = select(nodes)
+    node = {each.index: each for each in nodes}
+    waiting: list[int | None] = [nodes[0].index]
+    while waiting:
+        index = waiting.pop()
+        if index is None:
+            yield Step("close")
+            continue
+        here, below = node[index], kept.children[index]
+        said = "every record" if here.parent is None else here.test
+        records = f"{here.records_text} {'record' if here.records_text == '1' else 'records'}"
+        if below:
+            yield Step("open", said, records, here, kept.depth[index] < OPEN_LEVELS)
+            waiting += [None, *reversed(below)]
+        else:
+            held = f"{records}; value {here.label}"
+            if here.label_share_text:
+                held = f"{records}; “{here.label}”, true of {here.label_share_text}"
+            yield Step("end", said, kept.stubs.get(index, held), here)
+
+
+# Cuts words to the room there is in a picture.
+
+SIGN = 6.2
+"""Width in px of a character of the picture's font at its size; a little too much rather than too little."""
+FEWEST_SIGNS = 4
+_SIGN = re.compile(r" (?:[<>=≤≥≠]|in|not in) ")
+
+
+def short(text: str, most: int) -> str:
+    """Return the text cut to a number of character cells, its control characters escaped."""
+    clean = printable(text)
+    if _cells_in(clean) <= most:
+        return clean
+    while _cells_in(clean) >= most:
+        clean = clean[: max(len(clean) // 2, most)] if len(clean) > 2 * most else clean[:-1]
+    return f"{clean}…"
+
+
+def mid_cut(text: str, most: int) -> str:
+    """Return a test cut in its name, so that it keeps its threshold: ``years_m… ≤ 4.25``."""
+    clean = printable(text)
+    sign = _SIGN.search(clean)
+    tail = clean[sign.start() :] if sign else ""
+    if _cells_in(clean) <= most or not 0 < _cells_in(tail) <= most - FEWEST_SIGNS:
+        return short(clean, most)
+    return short(clean[: -len(tail)], most - _cells_in(tail)) + tail
+
+
+def width(text: str) -> float:
+    """Return the room a text takes, in px."""
+    return SIGN * _cells_in(text)
+
+
+def _cells_in(text: str) -> int:
+    """Return the room a text takes; East Asian signs take two cells."""
+    if text.isascii():
+        return len(text)
+    return sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in text)
+
 
 Style = Literal["full", "deep", "compact"]
 

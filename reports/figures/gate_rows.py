@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from treewarden.policies.severity import SEVERITIES
+from treewarden.policies.verdict import SEVERITIES
 from treewarden.reports.building.entry import NO_AUDIT, ORDER, bare_rule
 from treewarden.reports.document.gate import Entry, Gate, Outcome, Result, Rule
 from treewarden.reports.document.words import count, listed, printable
@@ -152,3 +152,17 @@ def _worst_first(row: GateRow) -> tuple[object, ...]:
 def _digest(*parts: str) -> str:
     data = "\n".join(map(printable, parts)).encode("utf-8", "backslashreplace")
     return hashlib.sha256(data).hexdigest()[:16]
+
+
+# Names from files in Markdown: shown as they are, whatever they contain.
+
+ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;", "#": "&#35;", "$": "&#36;"}
+MARKS = "\\`*_[]|~"
+
+
+def marked(said: str) -> str:
+    """Return a text that Markdown shows as it is: no mark, table, HTML, link, mention or formula comes of it."""
+    signs = (
+        ENTITIES.get(each) or (f"\\{each}" if each in MARKS else each) for each in printable(said)
+    )
+    return "".join(signs).replace("://", ":&#47;&#47;").replace("www.", "www&#46;")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from treewarden.reports.document.vertical import LeakageDocument, Traffic
 from treewarden.reports.document.words import count, counted
-from treewarden.reports.figures.fitting import short, width
+from treewarden.reports.figures.drawing import short, width
 from treewarden.reports.figures.pages import environment
 
 LANE, ROW, TOP, FOOT = 150.0, 32.0, 34.0, 24.0
@@ -126,3 +126,20 @@ def _arrow(row: Sequence[Traffic], at: dict[str, float], y: float) -> Arrow:
         if path not in heads:
             heads.append(path)
     return Arrow(min(over), max(over), y, dots, tuple(heads), _words(row))
+
+
+# What sides learnt from each other, as one self-contained page: it needs no library that draws.
+
+REAL = "Confidential: what was seen of people, and by whom"
+SIMULATED = f"Simulated: no protection. {REAL}"
+
+
+def leakage_page(document: LeakageDocument) -> bytes:
+    """Return the page; same document, same bytes."""
+    page = environment().get_template("leakage.html.j2")
+    return page.render(
+        doc=document,
+        flow=message_flow(document),
+        is_file=False,
+        running=SIMULATED if document.is_ideal else REAL,
+    ).encode("utf-8")

@@ -9,9 +9,12 @@ from markupsafe import Markup
 
 from treewarden.ppdm_models.tree.column import brief
 from treewarden.reports.document.words import is_command, printable
-from treewarden.reports.figures.adversary_rows import lack_rows
-from treewarden.reports.figures.of_releases import told_once
-from treewarden.reports.figures.untold import told_apart, untold_together
+from treewarden.reports.figures.finding_rows import (
+    lack_rows,
+    told_apart,
+    told_once,
+    untold_together,
+)
 
 
 def environment() -> Environment:

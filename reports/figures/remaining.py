@@ -3,13 +3,148 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
 
-from treewarden.policies.severity import Severity
+from treewarden.policies.verdict import Severity
 from treewarden.reports.document.document import Document
+from treewarden.reports.document.gate import Entry
 from treewarden.reports.document.parts import Finding, Level, Place
-from treewarden.reports.document.words import Word, sentence
-from treewarden.reports.figures.assumed_rows import assumed_items, summary_of
-from treewarden.reports.figures.filing import Block, Cell, Items, Table, Words
+from treewarden.reports.document.words import Word, sentence, wrapped
+
+# What a report that is filed consists of: sections of words, lists, tables and lines to fill in, whatever its form.
+#
+# A page and a PDF are both made of these, so that they cannot say different things.
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell of a table: what it says, an aside to it, and a note under it; a code is not broken at its spaces."""
+
+    text: str
+    note: str = ""
+    aside: str = ""
+    kind: Literal["words", "verdict", "code"] = "words"
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A paragraph."""
+
+    text: str
+    kind: Literal["words", "note", "strong"] = "words"
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list of sentences."""
+
+    items: tuple[str, ...]
+    kind: Literal["items"] = "items"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table whose first cells name the rows; ``shares`` are the widths of its columns, in parts of their sum."""
+
+    caption: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    shares: tuple[int, ...]
+    kind: Literal["table"] = "table"
+
+
+@dataclass(frozen=True, slots=True)
+class Blanks:
+    """Lines that somebody fills in by hand, each with its label."""
+
+    labels: tuple[str, ...]
+    kind: Literal["blanks"] = "blanks"
+
+
+@dataclass(frozen=True, slots=True)
+class Boxes:
+    """Boxes of which somebody ticks one."""
+
+    labels: tuple[str, ...]
+    kind: Literal["boxes"] = "boxes"
+
+
+Block = Words | Items | Table | Blanks | Boxes
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of the report under its own heading."""
+
+    ident: str
+    title: str
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Filing:
+    """A report as it is filed. ``banner`` says who may read it, ``running`` the same on top of each printed page."""
+
+    title: str
+    banner: str
+    running: str
+    verdict: Word
+    headline: str
+    meaning: str
+    disclaimer: str
+    created: str
+    sections: tuple[Section, ...]
+
+
+# The columns that were assumed known and not judged, as lines and items that every form shows alike.
+
+MOST_PROVED = 10
+"""So many columns that sizes prove are told in text; the other forms have all."""
+LABEL = "Assumed known, not judged"
+
+
+def summary_of(document: Document) -> str:
+    """Return in one line which columns were assumed known; "" of documents that do not tell."""
+    found = document.assumed_known
+    return "" if found is None else f"{found.summary[:1].upper()}{found.summary[1:]}"
+
+
+def assumed_words(entry: Entry) -> str:
+    """Return the same of a model in a gate."""
+    return entry.assumed_known
+
+
+def assumed_items(document: Document) -> Iterator[str]:
+    """Yield all columns that were assumed known, what sizes of nodes prove of them, and why there may be more."""
+    found = document.assumed_known
+    if found is None:
+        return
+    yield f"{LABEL}: {', '.join(found.columns) or 'nothing, as the model tests no column'}."
+    for each in found.proved:
+        yield f"Follows from the sizes of leaves: {each.text}."
+    for why in found.incomplete:
+        yield f"Whether more follows from the sizes of leaves was not worked out: {why}."
+
+
+def assumed_lines(document: Document) -> Iterator[str]:
+    """Yield the same as lines of text; of the columns that sizes prove the first ones."""
+    found = document.assumed_known
+    if found is None:
+        return
+    first, *others = assumed_items(document)
+    yield from wrapped(first, "  ")
+    more = len(found.proved) - MOST_PROVED
+    shown = others[:MOST_PROVED] if more > 0 else others
+    for each in shown:
+        yield from wrapped(f"- {each}", "  ", "    ")
+    if more > 0:
+        yield from wrapped(
+            f"- and {more:,} more columns follow; the other forms name them", "  ", "    "
+        )
+        for each in others[len(found.proved) :]:
+            yield from wrapped(f"- {each}", "  ", "    ")
+
 
 GRAVITY: tuple[Severity, ...] = ("note", "warning", "error")
 LEFT_OUT = "left out"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from lxml import etree
 
-from treewarden.policies.severity import counts
+from treewarden.policies.verdict import counts
 from treewarden.reports.building.entry import NO_AUDIT
 from treewarden.reports.document.gate import ClauseOutcome, Entry, Gate
 from treewarden.reports.document.words import printable

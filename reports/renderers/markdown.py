@@ -6,15 +6,15 @@ from collections.abc import Iterator, Sequence
 
 from treewarden.reports.document.gate import Entry, Gate
 from treewarden.reports.document.words import counted
-from treewarden.reports.figures.assumed_rows import assumed_words
 from treewarden.reports.figures.gate_rows import (
     GateRow,
     basis_words,
     gate_rows,
     in_words,
+    marked,
     open_and_accepted,
 )
-from treewarden.reports.figures.markdown import marked
+from treewarden.reports.figures.remaining import assumed_words
 from treewarden.reports.renderers import GateRenderer
 
 MOST = 25

@@ -11,8 +11,7 @@ from typing import Any
 
 from treewarden.ppdm_models.errors import OutputError
 from treewarden.reports.document.document import Document
-from treewarden.reports.figures.compliance import filing
-from treewarden.reports.figures.glyphs import breakable, drawable
+from treewarden.reports.figures.compliance import breakable, drawable, filing
 from treewarden.reports.renderers import Renderer
 
 STANDARD = "ua-1"

@@ -8,12 +8,11 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 from urllib.parse import quote
 
-from treewarden.policies.severity import counts
+from treewarden.policies.verdict import counts
 from treewarden.reports.building.entry import NO_AUDIT
 from treewarden.reports.document.gate import Entry, Gate, Outcome, Rule
 from treewarden.reports.document.words import printable, sentence
-from treewarden.reports.figures.gate_rows import GateRow, gate_rows, in_words
-from treewarden.reports.figures.markdown import marked
+from treewarden.reports.figures.gate_rows import GateRow, gate_rows, in_words, marked
 from treewarden.reports.renderers import GateRenderer
 
 SCHEMA = (

@@ -10,10 +10,14 @@ from treewarden.reports.document.gate import Gate
 from treewarden.reports.document.parts import Accepted, Finding, Release
 from treewarden.reports.document.randomised import RandomisedDocument
 from treewarden.reports.document.words import WIDTH, count, is_command, printable, wrapped
-from treewarden.reports.figures.adversary_rows import adversary_lines
-from treewarden.reports.figures.assumed_rows import assumed_lines, assumed_words
 from treewarden.reports.figures.attempts import advice_lines, attempt_lines
-from treewarden.reports.figures.columns import column_lines
+from treewarden.reports.figures.distributions import column_lines
+from treewarden.reports.figures.finding_rows import (
+    adversary_lines,
+    told_apart,
+    told_once,
+    untold_together,
+)
 from treewarden.reports.figures.gate_rows import (
     GateRow,
     basis_words,
@@ -21,8 +25,7 @@ from treewarden.reports.figures.gate_rows import (
     in_words,
     open_and_accepted,
 )
-from treewarden.reports.figures.of_releases import told_once
-from treewarden.reports.figures.untold import told_apart, untold_together
+from treewarden.reports.figures.remaining import assumed_lines, assumed_words
 from treewarden.reports.renderers import GateRenderer, RandomisedRenderer
 
 MOST_PLACES = 3

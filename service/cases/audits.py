@@ -9,9 +9,9 @@ from typing import Any
 
 from sqlalchemy import Row, func, insert, select
 
-from treewarden.audit.adversary.knowledge import read_knowledge
+from treewarden.audit.knowledge.knowledge import read_knowledge
 from treewarden.ppdm_models.errors import KnowledgeError
-from treewarden.reports.building.problem import problem_of
+from treewarden.reports.building.redacted import problem_of
 from treewarden.reports.renderers import names, renderer
 from treewarden.service.cases.audit_shown import (
     all_shown,

@@ -11,7 +11,7 @@ from sqlalchemy import Row
 
 from treewarden.audit.options import AuditOptions
 from treewarden.jobs.gate.auditing import KINDS
-from treewarden.ppdm_models.records.matching import are_alike
+from treewarden.ppdm_models.tables.matching import are_alike
 from treewarden.service.cases.refusing import is_text
 from treewarden.service.errors import InvalidError
 

@@ -11,8 +11,8 @@ from typing import Any, Literal
 from sqlalchemy import Row, func, insert, select
 
 from treewarden.policies.comparing import Strictness, compared
-from treewarden.policies.explaining.sentences import difference_text, explained
-from treewarden.policies.explaining.written import toml as written
+from treewarden.policies.explain.sentences import difference_text, explained
+from treewarden.policies.explain.sentences import toml as written
 from treewarden.policies.pack import Pack as Policy
 from treewarden.policies.pack import load_pack, read_over, read_pack
 from treewarden.policies.shipped import shipped_packs

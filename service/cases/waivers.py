@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 from sqlalchemy import ColumnElement, Row, and_, func, insert, or_, select, true, update
 
-from treewarden.policies.waiving.waivers import read_waivers
+from treewarden.policies.exceptions.waivers import read_waivers
 from treewarden.ppdm_models.errors import WaiverError
 from treewarden.service.cases.contradictions import tell
 from treewarden.service.cases.paging import NEWEST, OLDEST, Order, narrowed, paged

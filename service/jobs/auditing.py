@@ -9,18 +9,17 @@ from datetime import UTC, date, datetime
 from typing import Any, Literal
 
 import treewarden
-from treewarden.audit.adversary.knowledge import read_knowledge
+from treewarden.audit.knowledge.knowledge import read_knowledge
+from treewarden.audit.progress import Step
 from treewarden.audit.result import Audit
-from treewarden.audit.stages import Step
-from treewarden.jobs.accepting import Accepting
+from treewarden.jobs.audit_inputs import Request, read_subject
+from treewarden.jobs.auditing import asked_of
+from treewarden.jobs.exceptions import Accepting
 from treewarden.jobs.inputs import ModelBytes
-from treewarden.jobs.provenance import asked_of
-from treewarden.jobs.subject import Request, read_subject
+from treewarden.policies.exceptions.waivers import read_waivers
 from treewarden.policies.judging.decision import Decision
-from treewarden.policies.judging.judge import judge
-from treewarden.policies.judging.reachable import advised
+from treewarden.policies.judging.judge import advised, judge
 from treewarden.policies.pack import read_pack
-from treewarden.policies.waiving.waivers import read_waivers
 from treewarden.ppdm_models.errors import OutputError
 from treewarden.reports.building.build import audit_document
 from treewarden.reports.building.entry import entry_of

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from multiprocessing.connection import Connection
 
 from treewarden.ppdm_models.errors import TreewardenError
-from treewarden.reports.building.problem import problem_of
+from treewarden.reports.building.redacted import problem_of
 from treewarden.service.errors import ServiceError
 from treewarden.service.jobs.auditing import audited
 from treewarden.service.jobs.confining import Limits, confine

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from treewarden.ppdm_models.files.load import open_model
-from treewarden.ppdm_models.meaning.describe import describe, leaf_entries
+from treewarden.ppdm_models.semantics.describe import describe, leaf_entries
 from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.reports.document.words import counted, printable
 from treewarden.service.jobs.orders import Answer, Order

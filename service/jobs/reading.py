@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from treewarden.ppdm_models.records.read_table import read_table_bytes
-from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tables.read_table import read_table_bytes
+from treewarden.ppdm_models.tables.table import Table
 from treewarden.reports.document.parts import File
 from treewarden.service.errors import ConflictError
 from treewarden.service.jobs.orders import PlainFile, SealedFile

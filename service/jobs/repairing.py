@@ -6,16 +6,15 @@ import re
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from treewarden.audit.stages import Step
-from treewarden.jobs.reauditing import published
-from treewarden.jobs.repairing import repair_file
-from treewarden.jobs.subject import Subject
-from treewarden.policies.repairing.attempts import Attempt, order
-from treewarden.policies.repairing.deadline import Deadline
+from treewarden.audit.progress import Step
+from treewarden.jobs.audit_inputs import Subject
+from treewarden.jobs.repairing import published, repair_file
+from treewarden.policies.repair.attempts import Attempt, order
+from treewarden.policies.repair.holdout import Deadline
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.errors import RemedyError
-from treewarden.reports.building.advice import repair_target
 from treewarden.reports.building.build import repair_document
+from treewarden.reports.building.story import repair_target
 from treewarden.reports.document.document import Attempt as AttemptPart
 from treewarden.reports.document.document import Document, Provenance
 from treewarden.service.jobs.orders import Order, Proposed

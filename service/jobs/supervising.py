@@ -41,7 +41,7 @@ from treewarden.service.site import Site
 LOG = structlog.get_logger(__name__)
 PRELOADED = (
     "treewarden.service.jobs.child",
-    "treewarden.audit.ipopt.casadi_door",
+    "treewarden.audit.ipopt.casadi_backend",
     "ortools.sat.python.cp_model",
     "treewarden.reports.figures.plots",
     "treewarden.reports.renderers.html",

@@ -16,7 +16,7 @@ from typing import Any
 
 import httpx
 
-from treewarden.jobs.survey import SENSITIVE, survey
+from treewarden.jobs.demo import SENSITIVE, survey
 from treewarden.ppdm_models.files.load import writers
 from treewarden.service.errors import UnavailableError
 

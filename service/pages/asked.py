@@ -8,8 +8,8 @@ from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
 from pydantic import ValidationError
 
-from treewarden.audit.adversary.knowledge import LeafLevel, RowOrder, SplitLevel
-from treewarden.audit.adversary.presets import PRESETS
+from treewarden.audit.knowledge.knowledge import LeafLevel, RowOrder, SplitLevel
+from treewarden.audit.knowledge.presets import PRESETS
 from treewarden.service.api._asking import AtSite, Reading, Who, asks, reads
 from treewarden.service.cases.audits import submit
 from treewarden.service.cases.models import get_version

@@ -2,7 +2,7 @@
 
 import pytest
 
-from treewarden.audit.solver.pool import Pool
+from treewarden.audit.workers.pool import Pool
 
 
 @pytest.fixture

@@ -10,17 +10,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kit.small_audits import auditor, flat_tree, pack_of, people_of
-from treewarden.audit.adversary.knowledge import Knowledge
-from treewarden.audit.glance import glance, glance_at_file
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.leaf_only_audit import glance, glance_at_file
 from treewarden.audit.measures import LeafMeasure, call, measures
-from treewarden.audit.people.said import MAYBE_WEIGHTS, NO_TABLE, NOT_ALL, STAY, said_of
+from treewarden.audit.population.file_only_population import (
+    MAYBE_WEIGHTS,
+    NO_TABLE,
+    NOT_ALL,
+    STAY,
+    said_of,
+)
 from treewarden.audit.reading import Interval, Undetermined
 from treewarden.policies.judging.judge import judge
 from treewarden.policies.pack import calls, load_pack, read_pack
 from treewarden.policies.shipped import shipped_packs
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member
-from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 from treewarden.ppdm_models.tree.tree import Quality
 
 counts = st.lists(

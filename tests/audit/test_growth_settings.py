@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from treewarden.audit.growth_settings import setting_contradictions
-from treewarden.audit.people.population import build_population
-from treewarden.ppdm_models.codecs.sklearn.fitted import from_sklearn
-from treewarden.ppdm_models.records.read_table import table_of
-from treewarden.ppdm_models.tree.stopping import Stopping
+from treewarden.audit.file_table_consistency import setting_contradictions
+from treewarden.audit.population.population import build_population
+from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
+from treewarden.ppdm_models.tables.read_table import table_of
+from treewarden.ppdm_models.tree.tree import Stopping
 
 AGES = list(range(20, 60))
 ILL = ["yes" if age % 7 < 3 else "no" for age in AGES]

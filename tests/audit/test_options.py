@@ -6,7 +6,7 @@ from dataclasses import fields
 import pytest
 
 from tests.kit.run import run_command
-from treewarden.audit.adversary.knowledge import LeafLevel
+from treewarden.audit.knowledge.knowledge import LeafLevel
 from treewarden.audit.options import AuditOptions, Rows
 from treewarden.commands._options import request_options
 

@@ -33,7 +33,7 @@ TAKING_PART = """
 from pathlib import Path
 import treewarden.commands.miner
 import treewarden.commands.party
-from treewarden.ppdm_models.records.read_table import read_table
+from treewarden.ppdm_models.tables.read_table import read_table
 from treewarden.jobs.vertical.columns import Numbers, holding_of
 table = read_table(Path({path!r}))
 holding_of(table, ["text", "number"], "class", ["no", "yes"], Numbers.BINS)
@@ -42,10 +42,10 @@ COUNTING = """
 from pathlib import Path
 import numpy as np
 import pyarrow as pa
-from treewarden.ppdm_models.records.arrow_plain import array_of
-from treewarden.ppdm_models.records.counting.opening import open_source
-from treewarden.ppdm_models.records.counting.source import count_table
-from treewarden.jobs.posterior_rows import grouped
+from treewarden.ppdm_models.tables.number_formats import array_of
+from treewarden.ppdm_models.tables.counting.opening import open_source
+from treewarden.ppdm_models.tables.counting.source import count_table
+from treewarden.jobs.posterior import grouped
 print(count_table(open_source(Path({path!r}))).rows)
 print(list(grouped([], pa.schema([("p", pa.float64())]))), array_of(np.ones(2), np.ones(2) > 0))
 """

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from treewarden.audit.people.population import build_population
-from treewarden.ppdm_models.codecs.sklearn.fitted import from_sklearn
-from treewarden.ppdm_models.records.read_table import table_of
-from treewarden.ppdm_models.records.routing import route
+from treewarden.audit.population.population import build_population
+from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
+from treewarden.ppdm_models.tables.read_table import table_of
+from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import NumericColumn
 
 

@@ -8,7 +8,7 @@ from benchmarks.scale.grouping import count
 from benchmarks.scale.running import taken
 from benchmarks.scale.tables import CLASSES, SHARES, people, write_counted, write_records
 from benchmarks.scale.trees import tree_of
-from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.tables.routing import route
 
 
 @pytest.fixture(scope="module")

@@ -2,8 +2,8 @@
 
 from benchmarks.maxent.stages import Stages
 from tests.kit.cases import multiway_case
-from treewarden.audit.adversary.knowledge import Knowledge
-from treewarden.audit.estimate.estimate import estimate
+from treewarden.audit.entropy.estimate import estimate
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.system.system import build_system
 

@@ -11,12 +11,12 @@ from dataclasses import replace
 import numpy as np
 
 from tests.judges.worlds_by_hand import tree_of
-from treewarden.audit.adversary.knowledge import Knowledge
 from treewarden.audit.facts.case import Case
-from treewarden.audit.people.members import members
-from treewarden.audit.people.population import Population
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.population.members import members
+from treewarden.audit.population.population import Population
 from treewarden.ppdm_models.tree.column import CategoricalColumn
-from treewarden.ppdm_models.tree.impurity import BITS, printed
+from treewarden.ppdm_models.tree.nodes import BITS, printed
 from treewarden.ppdm_models.tree.tree import Criterion
 
 

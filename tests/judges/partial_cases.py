@@ -9,17 +9,17 @@ from itertools import product
 import numpy as np
 from scipy import sparse
 
-from treewarden.audit.facts.kind import TRUTH_TOLERANCE_SHARE
+from treewarden.audit.facts.rows import TRUTH_TOLERANCE_SHARE
+from treewarden.audit.partial.flows import Network, network
 from treewarden.audit.partial.leaf_table import LeafTable
-from treewarden.audit.partial.network import Network, network
-from treewarden.audit.people.merged import merged
-from treewarden.audit.people.population import Population, build_population
+from treewarden.audit.population.merged_profiles import merged
+from treewarden.audit.population.population import Population, build_population
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import max_violation
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IntArray
 from treewarden.ppdm_models.learn.id3 import grow_id3
-from treewarden.ppdm_models.records.read_table import table_of
-from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.tables.read_table import table_of
+from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.tree import Criterion, Feature, Tree
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.load import load_tree
-from treewarden.ppdm_models.records.routing import NOWHERE, SEVERAL, routed
+from treewarden.ppdm_models.tables.routing import NOWHERE, SEVERAL, routed
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 from treewarden.ppdm_models.tree.tree import Tree
 

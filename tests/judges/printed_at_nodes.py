@@ -11,7 +11,7 @@ from tests.kit.small_audits import flat_tree
 from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.ppdm_models.files.load import formats, load_model, load_tree, writers
 from treewarden.ppdm_models.tree.ensemble import trees_of
-from treewarden.ppdm_models.tree.impurity import Impurity
+from treewarden.ppdm_models.tree.nodes import Impurity
 from treewarden.ppdm_models.tree.tree import Criterion, Quality, Task
 
 SAMPLES = places.DATA / "formats"

@@ -8,10 +8,10 @@ from itertools import product
 
 import numpy as np
 
-from treewarden.ppdm_models.pruning.cut import Prunable
 from treewarden.ppdm_models.pruning.merged import merged_leaves, summed
+from treewarden.ppdm_models.pruning.prune import Prunable
 from treewarden.ppdm_models.pruning.siblings import candidates
-from treewarden.ppdm_models.records.taxonomy import Categories, Intervals
+from treewarden.ppdm_models.tables.taxonomy import Categories, Intervals
 from treewarden.ppdm_models.tree.predicate import NumericTest
 from treewarden.ppdm_models.tree.tree import Feature, Tree
 

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 from scipy import sparse
 
-from treewarden.audit.joint.rows import JointRows
+from treewarden.audit.joint.cells import JointRows
 
 MOST_TABLES = 4000
 

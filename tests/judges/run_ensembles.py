@@ -26,16 +26,13 @@ from scipy.special import entr
 
 from tests.judges.certificates_again import proved_again
 from tests.judges.spread import ask_where, imported, in_order
-from treewarden.audit.joint.cells import ALL_PEOPLE
-from treewarden.audit.joint.certificate import tightened
-from treewarden.audit.joint.counts import counts_of, settled_class
-from treewarden.audit.joint.propagation import NO_ROW
-from treewarden.audit.joint.reason import reason
+from treewarden.audit.clock import clock
+from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
+from treewarden.audit.joint.bound_pipeline import reason, tightened
+from treewarden.audit.joint.cells import ALL_PEOPLE, JointRows
+from treewarden.audit.joint.counts import NO_ROW, counts_of, settled_class
 from treewarden.audit.joint.result import How, Joint
-from treewarden.audit.joint.rows import JointRows
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.worlds.clock import clock
-from treewarden.audit.worlds.proofs.bounds import ContradictionError
 from treewarden.ppdm_models.arrays import IntArray
 
 MOST_CELLS, MOST_TREES, MOST_TABLES = 12, 4, 20_000

@@ -26,8 +26,7 @@ from tests.judges.estimate.judge import best_of_starts, dual_bound, entropy
 from tests.judges.estimate.product import answer as product_answer
 from tests.judges.estimate.product import whole
 from tests.judges.spread import ask_where, imported, in_order
-from treewarden.audit.estimate.posterior import Posterior
-from treewarden.audit.estimate.report import SolverReport
+from treewarden.audit.entropy.posterior import Posterior, SolverReport
 from treewarden.audit.facts.rows import (
     Grouping,
     LeafMass,

@@ -26,7 +26,7 @@ from types import FrameType
 from treewarden.ppdm_models.errors import OutputError, TreeFormatError
 from treewarden.ppdm_models.files.load import formats
 from treewarden.ppdm_models.formats import Format, Strippable
-from treewarden.ppdm_models.tree.leaks import LeakKind
+from treewarden.ppdm_models.tree.side_channels import LeakKind
 
 FIXTURES = Path("tests/data/formats")
 KEPT = Path("tests/data/fuzz")

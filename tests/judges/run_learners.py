@@ -28,15 +28,15 @@ from tests.judges.learners.cases import KINDS, draw_case
 from tests.judges.learners.judge import Judged, forced, judged
 from tests.judges.learners.learners import Case
 from tests.judges.spread import ask_where, imported, in_order
+from treewarden.audit.consistent_tables.result import Worlds
 from treewarden.audit.measures import MeasureCall
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.people.population import Population, build_population
+from treewarden.audit.population.population import Population, build_population
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import Audit
 from treewarden.audit.run import run
-from treewarden.audit.worlds.result import Worlds
 from treewarden.ppdm_models.errors import KnowledgeError, TreewardenError
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 
 BUDGET_SECONDS = 20.0

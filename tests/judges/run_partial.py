@@ -33,18 +33,17 @@ from tests.judges.partial_cases import (
     tree_and_people,
 )
 from tests.judges.spread import ask_where, imported, in_order
-from treewarden.audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel
-from treewarden.audit.partial.feature import secret_seen_by
+from treewarden.audit.clock import clock
+from treewarden.audit.consistent_tables.result import Worlds
+from treewarden.audit.knowledge.knowledge import Knowledge, LeafLevel, SplitLevel
+from treewarden.audit.partial.attribute_inference import secret_seen_by
 from treewarden.audit.partial.flows import Rooms, ends
-from treewarden.audit.partial.ground import Ground
-from treewarden.audit.partial.leaf_table import leaf_table
-from treewarden.audit.partial.learned import proofs, shares
-from treewarden.audit.partial.scaling import GAP, spread
-from treewarden.audit.partial.secret import secret_of
-from treewarden.audit.partial.seen import Seen, seen_by
+from treewarden.audit.partial.leaf_table import Ground, leaf_table
+from treewarden.audit.partial.margin_fitting import GAP, spread
+from treewarden.audit.partial.reachability import proofs, shares
+from treewarden.audit.partial.target_inference import Seen, seen_by
+from treewarden.audit.partial.value_rules import secret_of
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.worlds.clock import clock
-from treewarden.audit.worlds.result import Worlds
 from treewarden.ppdm_models.arrays import IntArray
 
 NO_SPLITS = Knowledge(split=SplitLevel.NONE)

@@ -24,11 +24,11 @@ from scipy.stats import binom
 from tests.judges.spread import ask_where, imported, in_order
 from tests.judges.worlds.brute_force import Every, every_world
 from tests.judges.worlds.cases import Told, altered, at_levels, example_system, small_sample, told
+from treewarden.audit.consistent_tables.engine import reason
+from treewarden.audit.consistent_tables.result import Consistency, Worlds
+from treewarden.audit.consistent_tables.state import Tiers
+from treewarden.audit.consistent_tables.witnesses.exact_posterior import ERROR
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.worlds.engine import reason
-from treewarden.audit.worlds.found.exact_posterior import ERROR
-from treewarden.audit.worlds.result import Consistency, Worlds
-from treewarden.audit.worlds.state import Tiers
 
 BUDGET_SECONDS = 30.0
 ONLY_PROOFS = Tiers(enumerate=None, most_draws=400)

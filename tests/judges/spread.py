@@ -13,9 +13,9 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, TypeVar
 
-from treewarden.audit.solver.engines.cluster import on_cluster
-from treewarden.audit.solver.pool import WORKERS
-from treewarden.audit.solver.stream import each_done
+from treewarden.audit.workers.clusters.cluster import on_cluster
+from treewarden.audit.workers.pool import WORKERS
+from treewarden.audit.workers.processes import each_done
 
 Result = TypeVar("Result")
 

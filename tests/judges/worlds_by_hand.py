@@ -11,7 +11,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.consistent_tables.engine import reason
+from treewarden.audit.consistent_tables.state import Tiers
 from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.rows import (
     Grouping,
@@ -22,12 +23,11 @@ from treewarden.audit.facts.rows import (
     ProfileTotals,
     SplitFamily,
 )
-from treewarden.audit.people.members import members
-from treewarden.audit.people.population import Population
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.population.members import members
+from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import System
-from treewarden.audit.worlds.engine import reason
-from treewarden.audit.worlds.state import Tiers
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.tree import Criterion, Node, Tree
 

@@ -6,19 +6,19 @@ from importlib import import_module
 
 import numpy as np
 
-from treewarden.audit.adversary.knowledge import Knowledge
-from treewarden.audit.estimate.estimate import estimate
-from treewarden.audit.estimate.search import Search
+from treewarden.audit.entropy.estimate import estimate
+from treewarden.audit.entropy.search import Search
 from treewarden.audit.facts.case import Case
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.people.members import members
-from treewarden.audit.people.population import Population, build_population
+from treewarden.audit.population.members import members
+from treewarden.audit.population.population import Population, build_population
 from treewarden.audit.solver.block_solver import solve_task
 from treewarden.audit.solver.task import Task
 from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.learn.id3 import grow_id3
-from treewarden.ppdm_models.records.read_table import table_of
-from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tables.read_table import table_of
+from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.tree import Criterion, Feature, Tree
 
 NAMES = ("north", "south", "east", "west")
@@ -87,7 +87,7 @@ class _Recorder(Search):
 
 def curved_tasks(monkeypatch, split, seeds=range(8), **table):
     """The blocks of some small audits whose rows are not convex, as tasks."""
-    monkeypatch.setattr(import_module("treewarden.audit.estimate.estimate"), "Search", _Recorder)
+    monkeypatch.setattr(import_module("treewarden.audit.entropy.estimate"), "Search", _Recorder)
     monkeypatch.setattr(_Recorder, "seen", [])
     options = AuditOptions(jobs=1, rows="real")
     for seed in seeds:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import date, timedelta
 
 from tests.kit.small_audits import audit_of, evidence_of, flat_tree, pack_of
+from treewarden.policies.exceptions.apply_waivers import Model
+from treewarden.policies.exceptions.waivers import Waiver, Waivers
+from treewarden.policies.judging.decision import Names
 from treewarden.policies.judging.judge import judge
-from treewarden.policies.judging.names import Names
-from treewarden.policies.waiving.applying import Model
-from treewarden.policies.waiving.waivers import Waiver, Waivers
 
 TODAY = date(2026, 1, 1)
 DIGEST = "ab" * 32

@@ -4,8 +4,8 @@ import numpy as np
 
 from tests.kit import places
 from treewarden.audit.inverters import GrownCase, LeafSums, leaf_sums
-from treewarden.audit.people.forest import forest_of
-from treewarden.audit.people.population import build_population
+from treewarden.audit.population.forest import forest_of
+from treewarden.audit.population.population import build_population
 from treewarden.jobs.inputs import opened, read
 
 FOLDER = places.DATA / "grown"

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from tests.kit import places
-from treewarden.audit.adversary.knowledge import Knowledge
 from treewarden.audit.facts.case import Case
-from treewarden.audit.people.members import members
-from treewarden.audit.people.population import build_population
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.population.members import members
+from treewarden.audit.population.population import build_population
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.predicate import Always, NumericTest
 from treewarden.ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Tree
 

@@ -5,10 +5,16 @@ from dataclasses import replace
 import numpy as np
 
 from treewarden.audit.randomised.measuring import randomisation_of
-from treewarden.ppdm_models.randomised.intervals import intervals
-from treewarden.ppdm_models.randomised.manifest import Hidden, Manifest
-from treewarden.ppdm_models.randomised.moments import Moments
-from treewarden.ppdm_models.randomised.noise import Classes, Gaussian, Uniform, hiding, noisy
+from treewarden.ppdm_models.methods.randomised.attacks import Moments
+from treewarden.ppdm_models.methods.randomised.intervals import intervals
+from treewarden.ppdm_models.methods.randomised.manifest import Hidden, Manifest
+from treewarden.ppdm_models.methods.randomised.noise import (
+    Classes,
+    Gaussian,
+    Uniform,
+    hiding,
+    noisy,
+)
 
 
 def hidden(name, noise="gaussian", level=1.0, low=0.0, high=1.0, is_whole=False, **more):

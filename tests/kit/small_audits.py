@@ -6,20 +6,20 @@ from dataclasses import replace
 
 import numpy as np
 
-from treewarden.audit.adversary.knowledge import Knowledge
-from treewarden.audit.agreement import disagreements
-from treewarden.audit.estimate.posterior import Posterior, certain
+from treewarden.audit.consistent_tables.result import Consistency, Worlds
+from treewarden.audit.consistent_tables.witnesses.exact_posterior import Counted, ExactPosterior
+from treewarden.audit.entropy.posterior import Posterior, certain
 from treewarden.audit.evidence import NOT_RUN, Evidence
+from treewarden.audit.file_table_consistency import disagreements
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import measures
-from treewarden.audit.people.forest import forest_of
-from treewarden.audit.people.population import Population, build_population
+from treewarden.audit.population.forest import forest_of
+from treewarden.audit.population.population import Population, build_population
 from treewarden.audit.reading import Undetermined, exactly
 from treewarden.audit.result import KNOWS_ALL, Audit, Exposure
 from treewarden.audit.run import SolverReport, readings, run
-from treewarden.audit.worlds.found.exact_posterior import Counted, ExactPosterior
-from treewarden.audit.worlds.result import Consistency, Worlds
 from treewarden.policies.pack import calls, read_pack
-from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.predicate import Always, CategoryTest
 from treewarden.ppdm_models.tree.tree import Feature, Node, Tree, completed

@@ -28,21 +28,21 @@ AREAS = {
     "bounds": Area(
         60,
         (
-            "audit/worlds/proofs",
-            "audit/joint/propagation.py",
-            "audit/joint/prefixes.py",
-            "audit/values",
+            "audit/consistent_tables/proofs",
+            "audit/joint/counts.py",
+            "audit/joint/per_tree_disclosure.py",
+            "audit/regression",
         ),
     ),
     "readers": Area(
         80,
         (
-            "ppdm_models/codecs/pmml",
-            "ppdm_models/codecs/xgboost",
-            "ppdm_models/codecs/lightgbm",
-            "ppdm_models/codecs/sklearn",
-            "ppdm_models/records/read_table.py",
-            "ppdm_models/records/matching.py",
+            "ppdm_models/formats/pmml",
+            "ppdm_models/formats/xgboost",
+            "ppdm_models/formats/lightgbm",
+            "ppdm_models/formats/sklearn",
+            "ppdm_models/tables/read_table.py",
+            "ppdm_models/tables/matching.py",
         ),
     ),
 }

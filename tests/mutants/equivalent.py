@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 EQUIVALENT = {
-    "measures/_alone.py:members_of:constant: True -> False": "both have the same length by then",
+    "measures/_leaf_people.py:members_of:constant: True -> False": "both have the same length by then",
     "measures/certain_in_small_groups.py:_may_be:constant: 1 -> 2": (
         "it stands for no class at all, and is held against classes alone"
     ),

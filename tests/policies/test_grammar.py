@@ -8,9 +8,9 @@ import pytest
 
 from tests.kit import places
 from treewarden.policies.clause import DEEPEST
+from treewarden.policies.exceptions.apply_waivers import ABOUT_THE_EVIDENCE
 from treewarden.policies.pack import calls, json_schema, pack_of, read_pack
 from treewarden.policies.shipped import shipped_packs
-from treewarden.policies.waiving.breaking import ABOUT_THE_EVIDENCE
 from treewarden.ppdm_models.errors import PolicyError
 
 HEAD = 'name = "mine"\nversion = "1"\ntitle = "Mine"\n'

@@ -19,16 +19,16 @@ from tests.kit.small_audits import (
     only_world,
     people_of,
 )
+from treewarden.audit.consistent_tables.result import OUT_OF_TIME
 from treewarden.audit.evidence import NOT_READ, NOT_RUN
 from treewarden.audit.measures import measures
-from treewarden.audit.worlds.result import OUT_OF_TIME
 from treewarden.jobs.inputs import opened, read
 from treewarden.policies.comparing import Strictness, compared
 from treewarden.policies.judging.judge import judge
 from treewarden.policies.pack import calls, load_pack
 from treewarden.policies.shipped import shipped_packs
 from treewarden.policies.verdict import Verdict
-from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 
 PACKS = {name: load_pack(name) for name in shipped_packs()}
 # From loose to tight: a tree that passes a later one passes those before it.

@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from treewarden.ppdm_models import collecting
+from treewarden.ppdm_models import gc_control
 
 
 @pytest.fixture
@@ -19,12 +19,12 @@ def collector():
 def test_after_a_pause_it_runs_where_it_ran_before(collector, switch):
     switch()
     was_on = gc.isenabled()
-    with collecting.paused():
+    with gc_control.paused():
         assert not gc.isenabled()
     assert gc.isenabled() is was_on
 
 
 def test_what_it_spared_is_looked_through_again_afterwards():
-    with collecting.spared():
+    with gc_control.spared():
         assert gc.get_freeze_count() > 0
     assert gc.get_freeze_count() == 0

@@ -10,8 +10,8 @@ import pytest
 
 from treewarden.ppdm_models.errors import TableError, TreeFormatError
 from treewarden.ppdm_models.files.load import load_model
-from treewarden.ppdm_models.foreign import Foreign, foreign, model_advice, table_advice
-from treewarden.ppdm_models.records.read_table import read_table
+from treewarden.ppdm_models.tables.read_table import read_table
+from treewarden.ppdm_models.unsupported_files import Foreign, foreign, model_advice, table_advice
 
 
 class Trap:

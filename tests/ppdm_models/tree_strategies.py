@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from treewarden.ppdm_models.tree.impurity import Impurity
+from treewarden.ppdm_models.tree.nodes import Impurity
 from treewarden.ppdm_models.tree.predicate import (
     AllOf,
     AnyOf,

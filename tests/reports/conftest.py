@@ -20,22 +20,22 @@ from tests.kit.small_audits import (
     people_of,
 )
 from tests.reports.gates import several
-from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.consistent_tables.result import Witness
 from treewarden.audit.evidence import Evidence
-from treewarden.audit.facts.kind import Dropped
-from treewarden.audit.people.forest import forest_of
-from treewarden.audit.people.population import build_population
+from treewarden.audit.facts.rows import Dropped
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.population.forest import forest_of
+from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Undetermined, exactly
 from treewarden.audit.result import Level
 from treewarden.audit.run import SolverReport, run
-from treewarden.audit.worlds.result import Witness
 from treewarden.policies.judging.judge import judge
 from treewarden.policies.pack import calls
-from treewarden.policies.repairing.repair import repair
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.policies.repair.repair import repair
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.column import NumericColumn
-from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
 from treewarden.ppdm_models.tree.predicate import NumericTest
+from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 from treewarden.ppdm_models.tree.tree import Feature, Node, Task, Tree
 from treewarden.reports.building.build import audit_document, repair_document
 from treewarden.reports.building.entry import gate_of

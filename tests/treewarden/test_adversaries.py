@@ -57,7 +57,9 @@ def test_leaves_are_looked_at_once_for_all_adversaries(files, told, monkeypatch)
         asked.append(about)
         return leaf_table(*about)
 
-    monkeypatch.setattr(import_module("treewarden.audit.partial.ground"), "leaf_table", looked_at)
+    monkeypatch.setattr(
+        import_module("treewarden.audit.partial.leaf_table"), "leaf_table", looked_at
+    )
     report(files, "--knowledge", told)
     assert len(asked) == 1
 

@@ -16,12 +16,14 @@ from tests.kit.run import run_command
 from treewarden.jobs import sorted_lines
 from treewarden.jobs.anonymizing import MISSING, Wanted, read_subject, table_pieces
 from treewarden.ppdm_models.errors import TreewardenError
-from treewarden.ppdm_models.full_domain.groups import Requirement
-from treewarden.ppdm_models.full_domain.lattice import Lattice, generalise
-from treewarden.ppdm_models.full_domain.levels import ladder
-from treewarden.ppdm_models.records.read_table import read_table
-from treewarden.ppdm_models.records.taxonomy import Categories, Intervals
-from treewarden.ppdm_models.records.taxonomy_files import load_taxonomies
+from treewarden.ppdm_models.methods.generalise.lattice import (
+    Lattice,
+    Requirement,
+    generalise,
+    ladder,
+)
+from treewarden.ppdm_models.tables.read_table import read_table
+from treewarden.ppdm_models.tables.taxonomy import Categories, Intervals, load_taxonomies
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 
 AGES = "[age]\ncuts = [[20, 25, 30], [25]]\n"
@@ -177,8 +179,8 @@ def test_distinct_rows_that_are_too_many_for_memory_are_refused_with_what_to_do(
     tmp_path, monkeypatch
 ):
     wanted(tmp_path, "csv", 3, ASKED[0])
-    monkeypatch.setattr("treewarden.ppdm_models.records.distinct.room_bytes", lambda: 10)
-    monkeypatch.setattr("treewarden.ppdm_models.records.distinct.FEWEST_MERGED", 1)
+    monkeypatch.setattr("treewarden.ppdm_models.tables.distinct.room_bytes", lambda: 10)
+    monkeypatch.setattr("treewarden.ppdm_models.tables.distinct.FEWEST_MERGED", 1)
     outcome = asked_for(tmp_path, "t.csv")
     assert outcome.exit_code == 4
     assert "more than memory holds; name fewer columns" in outcome.output

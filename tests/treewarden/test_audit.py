@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from tests.kit.run import run_command
-from treewarden.audit.ipopt.doors import doors
+from treewarden.audit.ipopt.backends import doors
 from treewarden.terminal.exits import NO_AUDIT
 
 NEEDS_A_SOLVER = ("--split", "none", "--marginal", "--no-worlds", "-q")

@@ -13,7 +13,7 @@ from tests.kit.grown_models import FOLDER
 from tests.kit.run import run_command
 from treewarden.jobs.inputs import opened, read
 from treewarden.ppdm_models.files.load import open_model
-from treewarden.ppdm_models.records.predict import predict
+from treewarden.ppdm_models.tables.predict import predict
 
 POLICY = """name = "recovered"
 version = "1"

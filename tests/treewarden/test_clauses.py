@@ -6,7 +6,7 @@ import jsonschema
 import pytest
 
 import treewarden as tw
-from treewarden.api.errors import ArgumentError
+from treewarden.api.messages import ArgumentError
 from treewarden.reports.document.schema import SCHEMA_FILE
 
 HEAD = 'name = "ours"\nversion = "1"\ntitle = "Ours"\n'

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from tests.kit.forests import by_sex, forest, stump
-from treewarden.jobs.provenance import Clock
-from treewarden.jobs.subject import Request
+from treewarden.jobs.audit_inputs import Request
+from treewarden.jobs.auditing import Clock
 from treewarden.policies.pack import load_pack
 from treewarden.ppdm_models.files.convert import converted
 

@@ -10,13 +10,13 @@ import pytest
 
 from tests.kit.run import run_command
 from tests.treewarden.conftest import CLAUSE
-from treewarden.jobs.randomised import testing
+from treewarden.jobs.randomised import growing
 from treewarden.jobs.randomised.growing import MOST_CLASSES, Wanted, grown
 from treewarden.ppdm_models.files.load import read_tree
-from treewarden.ppdm_models.randomised.generating import ATTRIBUTES, people
-from treewarden.ppdm_models.randomised.learning import Method
-from treewarden.ppdm_models.randomised.manifest import Hidden, Manifest, manifest_bytes
-from treewarden.ppdm_models.randomised.noise import hiding, noisy
+from treewarden.ppdm_models.methods.randomised.generating import ATTRIBUTES, people
+from treewarden.ppdm_models.methods.randomised.learning import Method
+from treewarden.ppdm_models.methods.randomised.manifest import Hidden, Manifest, manifest_bytes
+from treewarden.ppdm_models.methods.randomised.noise import hiding, noisy
 
 LEVELS = ("none", "school", "college", "bachelor", "master")
 LEVEL = 0.25
@@ -155,13 +155,13 @@ def test_what_a_test_table_has_besides_is_counted(files):
     outcome = files.run()
     wanted = Wanted(files.out, files.manifest, "group", Method.BYCLASS)
     found, subject = grown(wanted)
-    plain = testing.tested(found.tree, subject.records.attributes, files.true)
+    plain = growing.tested(found.tree, subject.records.attributes, files.true)
     strange = {name: list(values) for name, values in TRUE.items()}
     strange["salary"][:3] = [1e9, -1e9, None]
     strange["elevel"][3] = "doctor"
     strange["group"][4:7] = ["C", "C", None]
     pa_csv.write_csv(pa.table(strange), files.true)
-    told = testing.tested(found.tree, subject.records.attributes, files.true)
+    told = growing.tested(found.tree, subject.records.attributes, files.true)
     assert outcome.exit_code == 0
     assert (plain.records, plain.unknown, plain.unanswered, plain.outside) == (4_000, 0, 0, 0)
     assert (told.records, told.unknown, told.unanswered) == (3_999, 2, 1)

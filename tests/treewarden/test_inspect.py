@@ -10,8 +10,8 @@ import pytest
 from tests.kit.forests import forest, stump
 from tests.kit.run import run_command
 from treewarden.jobs.inspecting import leaf_lines, lines
-from treewarden.ppdm_models.meaning.describe import describe, leaf_entries
-from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.semantics.describe import describe, leaf_entries
+from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 
 COUNTED = stump(40.0, "no", "yes", counts=(3.0, 7.0))
 

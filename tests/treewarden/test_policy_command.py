@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from tests.kit.run import run_command
-from treewarden.policies.explaining.written import toml
+from treewarden.policies.explain.sentences import toml
 from treewarden.policies.pack import load_pack, read_pack
 from treewarden.policies.shipped import shipped_packs
 

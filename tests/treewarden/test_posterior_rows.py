@@ -6,10 +6,9 @@ import pyarrow as pa
 import pytest
 
 from tests.kit.small_audits import audit_of, evidence_of, flat_tree, only_world, pack_of, people_of
-from treewarden.audit.partial.who import Adversary
+from treewarden.audit.partial.adversaries import Adversary
 from treewarden.audit.result import Audit
-from treewarden.jobs.posterior_file import audit_table
-from treewarden.jobs.posterior_rows import audit_rows, grouped, schema_of
+from treewarden.jobs.posterior import audit_rows, audit_table, grouped, schema_of
 
 
 @pytest.fixture(scope="module")

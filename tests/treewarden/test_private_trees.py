@@ -11,10 +11,10 @@ import pytest
 from tests.kit import places
 from tests.kit.run import audit_files
 from treewarden.jobs.inputs import opened
-from treewarden.ppdm_models.codecs.sklearn.fitted import from_sklearn
 from treewarden.ppdm_models.files.fitted import open_fitted
 from treewarden.ppdm_models.files.load import load_tree, writers
-from treewarden.ppdm_models.meaning.describe import describe
+from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
+from treewarden.ppdm_models.semantics.describe import describe
 from treewarden.ppdm_models.tree.tree import Quality
 
 FOLDER = places.DATA / "private"

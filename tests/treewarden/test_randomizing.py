@@ -17,8 +17,8 @@ import pytest
 
 from tests.kit import places
 from tests.kit.run import run_command
-from treewarden.ppdm_models.randomised.manifest import read_manifest
-from treewarden.ppdm_models.records.batches import Batches
+from treewarden.ppdm_models.methods.randomised.manifest import read_manifest
+from treewarden.ppdm_models.tables.batches import Batches
 from treewarden.terminal.exits import INTERRUPTED
 
 RECORDS = 5_000

@@ -13,16 +13,15 @@ import pytest
 
 from tests.treewarden.conftest import CLAUSE, PMML
 from treewarden.audit.options import AuditOptions
-from treewarden.jobs.provenance import Clock
-from treewarden.jobs.reauditing import auditing
-from treewarden.jobs.repairing import repair_file
-from treewarden.jobs.subject import Request, read_subject
+from treewarden.jobs.audit_inputs import Request, read_subject
+from treewarden.jobs.auditing import Clock
+from treewarden.jobs.repairing import auditing, repair_file
 from treewarden.policies.pack import load_pack
 from treewarden.policies.remedies import Proposal
 from treewarden.ppdm_models.files.load import open_model, read_tree, writers
 from treewarden.ppdm_models.learn.best_first import BestFirst
-from treewarden.ppdm_models.learn.response import of_classes
-from treewarden.ppdm_models.records.read_table import read_table, table_of
+from treewarden.ppdm_models.learn.splits import of_classes
+from treewarden.ppdm_models.tables.read_table import read_table, table_of
 from treewarden.ppdm_models.tree.tree import Feature
 
 

@@ -13,10 +13,10 @@ from tests.kit import places
 from tests.kit.forests import by_sex, forest, stump
 from tests.kit.run import run_command
 from tests.treewarden.conftest import CLAUSE
-from treewarden.ppdm_models.codecs.xgboost.ubjson import read_ubjson
 from treewarden.ppdm_models.files.convert import converted
 from treewarden.ppdm_models.files.load import read_model
-from treewarden.ppdm_models.records.predict import predict
+from treewarden.ppdm_models.formats.xgboost._ubjson import read_ubjson
+from treewarden.ppdm_models.tables.predict import predict
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from treewarden.ppdm_models.tree.ensemble import Combination
 

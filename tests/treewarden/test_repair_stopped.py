@@ -8,11 +8,11 @@ from sklearn.tree import DecisionTreeClassifier
 
 from tests.kit.small_audits import pack_of
 from treewarden.audit.options import AuditOptions
+from treewarden.jobs.audit_inputs import Request, read_subject
 from treewarden.jobs.repairing import repair_file
-from treewarden.jobs.subject import Request, read_subject
 from treewarden.policies.verdict import Verdict
-from treewarden.ppdm_models.codecs.sklearn.fitted import from_sklearn
 from treewarden.ppdm_models.files.load import writers
+from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
 
 PACK = pack_of(
     ("certain_disclosure", "at_most", 0),

@@ -19,7 +19,7 @@ from treewarden.audit.reading import Interval
 from treewarden.policies.shipped import shipped_packs
 from treewarden.ppdm_models.files.convert import converted
 from treewarden.ppdm_models.files.load import formats, load_model, read_tree
-from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 
 PUBLISH = "Publish exactly this file"
 TREE = """<?xml version="1.0" encoding="UTF-8"?>

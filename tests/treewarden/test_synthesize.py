@@ -9,7 +9,7 @@ import pytest
 
 from tests.kit.run import run_command
 from tests.treewarden.conftest import PMML
-from treewarden.ppdm_models.synthesis import pgen
+from treewarden.ppdm_models.methods.synthesis import pgen
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ import pytest
 
 import treewarden as tw
 from tests.kit.forests import by_sex, forest, stump
-from treewarden.api.errors import ArgumentError
+from treewarden.api.messages import ArgumentError
 from treewarden.audit.options import AuditOptions
+from treewarden.jobs.audit_inputs import Request
 from treewarden.jobs.auditing import audit_file
-from treewarden.jobs.subject import Request
 from treewarden.ppdm_models.errors import TreewardenError, WaiverError
 from treewarden.ppdm_models.files.convert import converted
 from treewarden.ppdm_models.files.load import read_tree

@@ -9,8 +9,8 @@ import pytest
 
 from tests.kit.run import run_command
 from treewarden.audit.options import AuditOptions
+from treewarden.jobs.audit_inputs import Request
 from treewarden.jobs.auditing import audit_file
-from treewarden.jobs.subject import Request
 
 CERTAIN = """name = "certain"
 version = "1"

@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal, Unpack
 
-from treewarden.api.asking import (
+from treewarden.api.messages import ArgumentError, Listener, say_of, step_of
+from treewarden.api.requests import (
     AnyPath,
     KnowledgeLike,
     Options,
@@ -16,13 +17,10 @@ from treewarden.api.asking import (
     earlier_of,
     request_of,
 )
-from treewarden.api.errors import ArgumentError
 from treewarden.api.result import Result
-from treewarden.api.telling import Listener, say_of, step_of
-from treewarden.audit.solver.engines.cluster import on_cluster
-from treewarden.jobs.auditing import audit_file
-from treewarden.jobs.provenance import Clock
-from treewarden.policies.severity import Severity
+from treewarden.audit.workers.clusters.cluster import on_cluster
+from treewarden.jobs.auditing import Clock, audit_file
+from treewarden.policies.verdict import Severity
 
 
 def audit(

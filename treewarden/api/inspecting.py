@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from treewarden.api.asking import model_input
 from treewarden.api.card import Card
 from treewarden.api.frames import frame_of
+from treewarden.api.requests import model_input
 from treewarden.jobs.inputs import model_name
 from treewarden.jobs.inspecting import facts, lines, said_of
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import sys
 import time
@@ -11,15 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from treewarden.api.asking import model_input
-from treewarden.api.training import Training, final_of
-from treewarden.audit.stages import Step
-from treewarden.jobs.auditing import Audited
-from treewarden.jobs.subject import Request, Subject, read_subject
+from treewarden.api.requests import model_input
+from treewarden.api.training import Training, final_of, innermost, is_of_scikit, training_of
+from treewarden.audit.progress import Step
+from treewarden.audit.result import Audit
+from treewarden.jobs.audit_inputs import Request, Subject, read_subject
+from treewarden.jobs.auditing import Audited, audit_file
+from treewarden.jobs.inputs import ModelBytes, model_name, opened, read, saved
+from treewarden.jobs.repairing import Repaired
+from treewarden.policies.judging.decision import Decision
 from treewarden.policies.judging.judge import judge
 from treewarden.policies.pack import Pack
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.errors import TreewardenError
+from treewarden.ppdm_models.files.load import OpenedFile, open_model
+from treewarden.ppdm_models.tree.tree import Tree
 
 Settings = Mapping[str, Any]
 KNOBS = ("min_samples_leaf", "ccp_alpha", "max_depth")
@@ -213,3 +220,165 @@ def _broken(subject: Subject) -> str:
     seen = judge(subject.glance(subject.file), subject.pack)
     broken = (each for each in seen.failing if each.verdict is Verdict.FAIL)
     return next((f"clause {each.clause!r} breaks without any estimate" for each in broken), "")
+
+
+# A fitted scikit-learn tree with some of its nodes made leaves: the same estimator, pruned.
+
+NONE, UNDEFINED = -1, -2
+"""What scikit-learn writes for the children of a leaf, and for what a leaf would compare."""
+
+
+def pruned_copy(estimator: Any, tree: Tree) -> Any | None:  # noqa: ANN401  # of a library that is no dependency
+    """Return a copy of an estimator, or of a pipeline that ends in one, cut back to ``tree``.
+
+    Nodes are found by their numbers in the estimator, which name them in the tree. None where the tree is not what
+    is left when some nodes become leaves. Its predictions are for the caller to check.
+    """
+    final = final_of(estimator)[0]
+    grown = getattr(final, "tree_", None)
+    names = {leaf.name for leaf in tree.leaves}
+    if grown is None or not all(name.isdecimal() for name in names):
+        return None
+    leaves = {int(name) for name in names}
+    kept = _kept(grown, leaves)
+    ends = {node for node in kept if node in leaves or grown.children_left[node] == NONE}
+    if ends != leaves or len(kept) != len(tree.nodes):
+        return None
+    found = copy.deepcopy(estimator)
+    final_of(found)[0].tree_ = _cut(grown, kept, leaves)
+    return found
+
+
+def _kept(grown: Any, leaves: set[int]) -> list[int]:  # noqa: ANN401  # see above
+    """Return the nodes that stay, each before its children, the left one first."""
+    kept, stack = [], [0]
+    while stack:
+        node = stack.pop()
+        kept.append(node)
+        if node not in leaves and grown.children_left[node] != NONE:
+            stack += [int(grown.children_right[node]), int(grown.children_left[node])]
+    return kept
+
+
+def _cut(grown: Any, kept: list[int], leaves: set[int]) -> Any:  # noqa: ANN401  # see above
+    make, arguments, state = grown.__reduce__()
+    place = {node: number for number, node in enumerate(kept)}
+    nodes = state["nodes"][kept].copy()
+    depth = np.zeros(len(kept), dtype=int)
+    for number, node in enumerate(kept):
+        is_leaf = node in leaves or grown.children_left[node] == NONE
+        for side in ("left_child", "right_child"):
+            nodes[side][number] = NONE if is_leaf else place[int(nodes[side][number])]
+        if is_leaf:
+            nodes["feature"][number], nodes["threshold"][number] = UNDEFINED, UNDEFINED
+            if "missing_go_to_left" in (nodes.dtype.names or ()):
+                nodes["missing_go_to_left"][number] = 0
+        else:
+            below = [int(nodes[side][number]) for side in ("left_child", "right_child")]
+            depth[below] = depth[number] + 1
+    cut = make(*arguments)
+    said = {"nodes": nodes, "values": state["values"][kept].copy(), "node_count": len(kept)}
+    cut.__setstate__({**state, **said, "max_depth": int(depth.max())})
+    return cut
+
+
+# A fitted estimator that passes: the one that was given, cut back as its file was, or grown anew.
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """An estimator that passes, and the audit that says so; none where the one that was given needs no other.
+
+    ``settings`` are those that it was grown anew with, ``tried`` all that were; ``file`` is its own file, audited as
+    read, where no change of the original passes.
+    """
+
+    estimator: Any = None
+    audit: Audit | None = None
+    decision: Decision | None = None
+    settings: Settings | None = None
+    tried: tuple[Regrown, ...] = ()
+    file: bytes | None = None
+
+
+def offer(
+    model: object,
+    data: object,
+    repaired: Repaired,
+    subject: Subject,
+    request: Request,
+    step: Step,
+    seconds: float,
+) -> Offer:
+    """Return the estimator to go on with; nothing where the model is none of scikit-learn's, or nothing passes.
+
+    Nor is one offered where the data do not give back what the model predicts: it was fitted on others.
+    """
+    if not isinstance(request.model, OpenedFile) or not is_of_scikit(innermost(model)):
+        return Offer()
+    if not repaired.repair.is_needed:
+        return Offer(model)
+    estimator = innermost(model)
+    # The table was read before: in memory it is not read again for every estimator that is audited.
+    table = read(request.data)
+    asked = replace(request, data=table, policy=subject.pack)
+    training = training_of(estimator, data, table, request.options.sensitive or "")
+    if training is None or not training.agrees(estimator, subject.tree):
+        return Offer()
+    cut = _cut_back(estimator, repaired, training, asked, step)
+    if cut is not None:
+        return cut
+    options = request.options
+    if options.weights is not None or options.sampling_weights is not None or seconds <= 0:
+        return Offer()
+    tried = regrow(estimator, training, asked, step, seconds)
+    best = next((each for each in tried if each.verdict is Verdict.PASS), None)
+    if best is None:
+        return Offer(tried=tried)
+    file = None
+    if repaired.file is None and best.audited is not None:
+        file = _published(best.audited.subject.file, asked, step)
+    done = best.audited
+    assert done is not None
+    return Offer(best.estimator, done.audit, done.decision, best.settings, tried, file)
+
+
+def _cut_back(
+    estimator: object, repaired: Repaired, training: Training, request: Request, step: Step
+) -> Offer | None:
+    """Return the estimator cut back to what was written, if that says it all, and it passes on its own."""
+    applied = repaired.repair.applied
+    if applied is None or applied.proposal.withheld or not isinstance(applied.proposal.model, Tree):
+        return None
+    found = pruned_copy(estimator, applied.proposal.model)
+    if found is None or not training.agrees(found, applied.proposal.model):
+        return None
+    try:
+        file = opened(model_input(found, training.table, request.options))
+        if _is_same(file, repaired.file):
+            return Offer(found, applied.audit, applied.decision)
+        with step("auditing the estimator cut back"):
+            done = audit_file(replace(request, model=file))
+    except TreewardenError:
+        return None
+    passes = done.decision.verdict is Verdict.PASS
+    return Offer(found, done.audit, done.decision) if passes else None
+
+
+def _is_same(file: OpenedFile, published: bytes | None) -> bool:
+    """Return whether an estimator says what a file says, which was audited."""
+    if published is None:
+        return False
+    other = open_model(published, model_name(file))
+    return file.model == other.model and set(file.leaks) <= set(other.leaks)
+
+
+def _published(file: OpenedFile, request: Request, step: Step) -> bytes | None:
+    """Return the file of an estimator, if it passes as whoever gets it reads it."""
+    try:
+        data = saved(file)
+        with step("auditing the file of the model grown anew"):
+            done = audit_file(replace(request, model=ModelBytes(data, model_name(file))))
+    except TreewardenError:
+        return None
+    return data if done.decision.verdict is Verdict.PASS else None

@@ -11,7 +11,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
-from treewarden.api.asking import (
+from treewarden.api.card import Card, assumed_facts, reasons
+from treewarden.api.frames import attempts_frame
+from treewarden.api.messages import ArgumentError, Listener, say_of, step_of
+from treewarden.api.regrowing import Offer, offer
+from treewarden.api.requests import (
     AnyPath,
     KnowledgeLike,
     Options,
@@ -19,31 +23,24 @@ from treewarden.api.asking import (
     holdout_table,
     request_of,
 )
-from treewarden.api.card import Card, assumed_facts, reasons
-from treewarden.api.errors import ArgumentError
-from treewarden.api.estimators import Offer, offer
-from treewarden.api.frames import attempts_frame
 from treewarden.api.result import Result
 from treewarden.api.saving import save_bytes, save_report
-from treewarden.api.telling import Listener, say_of, step_of
 from treewarden.audit.result import Audit
-from treewarden.audit.solver.engines.cluster import on_cluster
+from treewarden.audit.workers.clusters.cluster import on_cluster
+from treewarden.jobs.audit_inputs import Request, Subject, read_subject
+from treewarden.jobs.auditing import Clock
 from treewarden.jobs.inputs import ModelInput, model_name
-from treewarden.jobs.provenance import Clock
 from treewarden.jobs.repairing import Repaired, repair_file
-from treewarden.jobs.subject import Request, Subject, read_subject
 from treewarden.policies.judging.decision import Decision
-from treewarden.policies.repairing.attempts import Attempt, Ended
-from treewarden.policies.repairing.deadline import Deadline
-from treewarden.policies.repairing.given import Given
-from treewarden.policies.repairing.holdout import holdout_of
-from treewarden.policies.severity import Severity
+from treewarden.policies.repair.attempts import Attempt, Ended
+from treewarden.policies.repair.holdout import Deadline, Given, holdout_of
+from treewarden.policies.verdict import Severity
 from treewarden.policies.verdict import Verdict as Answer
 from treewarden.ppdm_models.errors import OutputError, RemedyError
 from treewarden.ppdm_models.files.convert import MODELS, converted
 from treewarden.ppdm_models.files.load import OpenedFile
 from treewarden.ppdm_models.formats import Rewritable
-from treewarden.ppdm_models.records.taxonomy_files import load_taxonomies
+from treewarden.ppdm_models.tables.taxonomy import load_taxonomies
 from treewarden.reports.building.build import repair_document
 from treewarden.reports.document.document import Document, Provenance
 from treewarden.reports.renderers import renderer

@@ -9,27 +9,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from treewarden.api.card import Card, assumed_facts, cases, reasons
-from treewarden.api.errors import FailedError, UndeterminedError
 from treewarden.api.frames import findings_frame, readings_frame
+from treewarden.api.messages import FailedError, UndeterminedError
 from treewarden.api.saving import save_report, save_trees
 from treewarden.api.verdict import Verdict
-from treewarden.audit.levels import with_levels
+from treewarden.audit.knowledge_ablation import with_levels
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import Audit
-from treewarden.jobs.posterior_file import audit_table
+from treewarden.jobs.posterior import audit_table
 from treewarden.policies.judging.decision import Decision
 from treewarden.ppdm_models.files.fitted import IN_MEMORY
 from treewarden.reports.building.build import audit_document
 from treewarden.reports.document.document import Document, Provenance
 from treewarden.reports.document.words import printable
-from treewarden.reports.figures.assumed_rows import summary_of
+from treewarden.reports.figures.remaining import summary_of
 from treewarden.reports.renderers import renderer
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from treewarden.api.asking import AnyPath
+    from treewarden.api.requests import AnyPath
 
 
 class Result:

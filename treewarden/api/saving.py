@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from treewarden.jobs.known_as import known_as
+from treewarden.jobs.inputs import known_as
 from treewarden.ppdm_models.errors import OutputError
 from treewarden.ppdm_models.files.convert import MODELS, SUFFIXES, converted
 from treewarden.ppdm_models.tree.ensemble import Model

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from treewarden.ppdm_models.codecs.sklearn.arrays import class_label
 from treewarden.ppdm_models.errors import TreewardenError
-from treewarden.ppdm_models.records.frames import column_names
-from treewarden.ppdm_models.records.predict import labels, predict
-from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.formats.sklearn._arrays import class_label
+from treewarden.ppdm_models.tables.frames import column_names
+from treewarden.ppdm_models.tables.predict import labels, predict
+from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.ppdm_models.tree.tree import Task
 

@@ -11,12 +11,11 @@ from typing import Any
 import click
 
 from treewarden.audit.options import KNOWLEDGE, AuditOptions, Says
-from treewarden.commands._cluster import on_a_cluster
-from treewarden.commands._plain import FILE, QUIET, Command, Option, names_of
+from treewarden.commands._common_options import FILE, QUIET, Command, Option, names_of, on_a_cluster
+from treewarden.jobs.audit_inputs import Earlier, Request
 from treewarden.jobs.inputs import table_input
-from treewarden.jobs.subject import Earlier, Request
-from treewarden.policies.severity import SEVERITIES
-from treewarden.ppdm_models.records.counting.address import Address
+from treewarden.policies.verdict import SEVERITIES
+from treewarden.ppdm_models.tables.counting.addresses import Address
 
 PURPOSE = click.option(
     "--purpose",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from treewarden.commands._plain import (
+from treewarden.commands._common_options import (
     FILE,
     FORCE,
     QUIET,
@@ -19,8 +19,12 @@ from treewarden.commands._plain import (
 )
 from treewarden.jobs.anonymizing import Subject, Wanted, level_words, read_subject, table_pieces
 from treewarden.ppdm_models.errors import OutputError
-from treewarden.ppdm_models.full_domain.groups import Figures, Requirement
-from treewarden.ppdm_models.full_domain.lattice import Generalised, generalise
+from treewarden.ppdm_models.methods.generalise.lattice import (
+    Figures,
+    Generalised,
+    Requirement,
+    generalise,
+)
 from treewarden.terminal.exits import FAIL, PASS
 from treewarden.terminal.outputs import check_file, check_no_input, write_pieces
 from treewarden.terminal.progress import Progress

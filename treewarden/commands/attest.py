@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
+from treewarden.commands._common_options import FILE, FORCE
 from treewarden.commands._options import request_of, request_options
-from treewarden.commands._plain import FILE, FORCE
 from treewarden.jobs.attesting.attesting import attestation, salt
 from treewarden.jobs.attesting.keys import (
     PASSPHRASE,
@@ -20,13 +20,12 @@ from treewarden.jobs.attesting.keys import (
     private_key,
     read_key_file,
 )
-from treewarden.jobs.auditing import audit_file
+from treewarden.jobs.auditing import Clock, audit_file
 from treewarden.jobs.inputs import ModelBytes
-from treewarden.jobs.provenance import Clock
 from treewarden.ppdm_models.files.load import read_bytes
 from treewarden.reports.building.build import audit_document
 from treewarden.reports.document.words import wrapped
-from treewarden.reports.figures.assumed_rows import summary_of
+from treewarden.reports.figures.remaining import summary_of
 from treewarden.reports.renderers import renderer
 from treewarden.terminal.exits import EXITS
 from treewarden.terminal.outputs import check_file, check_new, check_no_input, real, write_files

@@ -11,17 +11,14 @@ from typing import Any
 import click
 
 from treewarden.audit.result import Audit
+from treewarden.commands._common_options import FILE
 from treewarden.commands._options import PURPOSE, RESUME, request_of, request_options_alone
-from treewarden.commands._plain import FILE
-from treewarden.commands._planning import show_plan
-from treewarden.commands._reporting import Wanted, report_options, reporting
-from treewarden.jobs.accepting import baseline_of, name_of
-from treewarden.jobs.auditing import audit_file
-from treewarden.jobs.known_as import known_as
-from treewarden.jobs.posterior_file import check_suffix, write_posterior
-from treewarden.jobs.provenance import Clock
-from treewarden.jobs.repair_command import repair_command
-from treewarden.policies.waiving.baseline import write_baseline
+from treewarden.commands._reporting import Wanted, report_options, reporting, show_plan
+from treewarden.jobs.auditing import Clock, audit_file, repair_command
+from treewarden.jobs.exceptions import baseline_of, name_of
+from treewarden.jobs.inputs import known_as
+from treewarden.jobs.posterior import check_suffix, write_posterior
+from treewarden.policies.exceptions.baseline import write_baseline
 from treewarden.ppdm_models.errors import OutputError
 from treewarden.reports.building.build import audit_document
 from treewarden.terminal.exits import EXITS, NO_AUDIT

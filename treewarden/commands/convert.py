@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from treewarden.commands._plain import FILE, FORCE
+from treewarden.commands._common_options import FILE, FORCE
 from treewarden.ppdm_models.files.convert import TARGETS, converted, target_of
 from treewarden.ppdm_models.files.load import read_model
 from treewarden.terminal.exits import PASS

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from treewarden.commands._plain import QUIET
+from treewarden.commands._common_options import QUIET
 from treewarden.jobs.demo import Stage, story
 from treewarden.terminal.exits import PASS
 from treewarden.terminal.outputs import check_folder

@@ -8,8 +8,8 @@ from importlib import metadata
 import click
 
 import treewarden
-from treewarden.audit.ipopt.doors import doors
-from treewarden.audit.worlds.proofs.cpsat import solver_module
+from treewarden.audit.consistent_tables.proofs.cpsat import solver_module
+from treewarden.audit.ipopt.backends import doors
 from treewarden.reports.document.words import printable
 from treewarden.terminal.exits import NO_AUDIT, PASS
 

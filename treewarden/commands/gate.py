@@ -9,16 +9,14 @@ from typing import Any
 
 import click
 
-from treewarden.commands._cluster import on_a_cluster
-from treewarden.commands._gate_forms import forms_of
-from treewarden.commands._plain import QUIET
+from treewarden.commands._common_options import QUIET, on_a_cluster
 from treewarden.commands._remote_gate import ask_server, remote_options
-from treewarden.commands._reporting import ON_STDOUT, Wanted, form_option
+from treewarden.commands._reporting import ON_STDOUT, Wanted, form_option, forms_of
 from treewarden.jobs.gate.cache import cache_folder
 from treewarden.jobs.gate.config import NAME, find_configuration, read_configuration
+from treewarden.jobs.gate.gate_job import Wish
 from treewarden.jobs.gate.gating import Gated, gate
 from treewarden.jobs.gate.models import models_of
-from treewarden.jobs.gate.wish import Wish
 from treewarden.ppdm_models.files.private import own_folder
 from treewarden.reports.document.gate import Outcome
 from treewarden.reports.document.words import counted, printable
@@ -33,7 +31,7 @@ EXITS: Mapping[Outcome, int] = {
     "FAIL": FAIL,
     "NO AUDIT": NO_AUDIT,
 }
-STARTING = "treewarden.jobs.gate.starting"
+STARTING = "treewarden.jobs.gate.init_config"
 """Loaded when it is asked for: it reads models and tables, and no gate does before something changed."""
 NOTHING = "Nothing was audited: no model changed, nor anything that its audit rests on."
 

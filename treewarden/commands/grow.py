@@ -6,13 +6,20 @@ from pathlib import Path
 
 import click
 
-from treewarden.commands._plain import FILE, FORCE, QUIET, names_of, output_option
-from treewarden.jobs.randomised.growing import Found, Subject, Wanted, grown, unused_words
-from treewarden.jobs.randomised.testing import Tested, tested
+from treewarden.commands._common_options import FILE, FORCE, QUIET, names_of, output_option
+from treewarden.jobs.randomised.growing import (
+    Found,
+    Subject,
+    Tested,
+    Wanted,
+    grown,
+    tested,
+    unused_words,
+)
 from treewarden.ppdm_models.errors import OutputError
 from treewarden.ppdm_models.files.convert import MODELS, SUFFIXES, converted
-from treewarden.ppdm_models.randomised.learning import Method
-from treewarden.ppdm_models.randomised.reconstructing import Kernel
+from treewarden.ppdm_models.methods.randomised.learning import Method
+from treewarden.ppdm_models.methods.randomised.reconstruction import Kernel
 from treewarden.reports.document.words import printable
 from treewarden.terminal.exits import PASS
 from treewarden.terminal.outputs import check_file, check_new, check_no_input, write_files

@@ -10,7 +10,7 @@ import click
 
 from treewarden.jobs.inspecting import leaf_lines, lines, said_of
 from treewarden.ppdm_models.errors import TreewardenError
-from treewarden.ppdm_models.meaning.describe import MOST_LEAVES
+from treewarden.ppdm_models.semantics.describe import MOST_LEAVES
 from treewarden.reports.document.words import printable
 from treewarden.terminal.exits import NO_AUDIT, PASS
 

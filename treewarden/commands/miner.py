@@ -6,11 +6,10 @@ from pathlib import Path
 
 import click
 
-from treewarden.commands._plain import FORCE, QUIET, output_option
-from treewarden.commands._session import CERTIFICATES, SESSION
-from treewarden.jobs.vertical.leaving import files_of_miner, miner_files
+from treewarden.commands._common_options import CERTIFICATES, FORCE, QUIET, SESSION, output_option
+from treewarden.jobs.vertical.checking import files_of_miner, miner_files
 from treewarden.jobs.vertical.meeting import led
-from treewarden.ppdm_models.vertical.session_file import read_session
+from treewarden.ppdm_models.methods.vertical.session import read_session
 from treewarden.reports.document.words import counted
 from treewarden.terminal.exits import PASS
 from treewarden.terminal.outputs import check_into, check_no_input, write_into

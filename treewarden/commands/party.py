@@ -6,13 +6,12 @@ from pathlib import Path
 
 import click
 
-from treewarden.commands._plain import FILE, FORCE, QUIET
-from treewarden.commands._session import CERTIFICATES, SESSION
+from treewarden.commands._common_options import CERTIFICATES, FILE, FORCE, QUIET, SESSION
+from treewarden.jobs.vertical.checking import PARTY_FILES, files_of_party
 from treewarden.jobs.vertical.columns import Numbers
-from treewarden.jobs.vertical.leaving import PARTY_FILES, files_of_party
 from treewarden.jobs.vertical.meeting import Own, part_of, taken_part
-from treewarden.ppdm_models.vertical.certificates import make_certificates
-from treewarden.ppdm_models.vertical.session_file import MINER_NAME, read_session
+from treewarden.ppdm_models.methods.vertical.session import MINER_NAME, read_session
+from treewarden.ppdm_models.methods.vertical.transport import make_certificates
 from treewarden.reports.document.words import counted, printable
 from treewarden.terminal.exits import PASS
 from treewarden.terminal.outputs import check_into, check_no_input, write_into

@@ -6,12 +6,10 @@ from pathlib import Path
 
 import click
 
-from treewarden.commands._cluster import on_a_cluster
-from treewarden.commands._plain import FILE
+from treewarden.commands._common_options import FILE, on_a_cluster
 from treewarden.jobs.policies.testing import Tested, cases_beside, read_cases, run_cases
 from treewarden.policies.comparing import Strictness, compared
-from treewarden.policies.explaining.sentences import difference_text, explained
-from treewarden.policies.explaining.written import toml
+from treewarden.policies.explain.sentences import difference_text, explained, toml
 from treewarden.policies.importing.acro import imported
 from treewarden.policies.pack import json_schema, load_pack
 from treewarden.policies.shipped import shipped_packs

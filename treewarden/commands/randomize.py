@@ -7,17 +7,15 @@ from pathlib import Path
 
 import click
 
-from treewarden.commands._plain import FILE, FORCE, QUIET, names_of
-from treewarden.jobs.randomised.figures import figure_lines
-from treewarden.jobs.randomised.randomizing import Randomised, randomise
-from treewarden.jobs.randomised.reporting import FORMS, report_bytes
-from treewarden.jobs.randomised.roles import Wanted
+from treewarden.commands._common_options import FILE, FORCE, QUIET, names_of
+from treewarden.jobs.randomised.randomizing import Randomised, Wanted, randomise
+from treewarden.jobs.randomised.reconstructing import FORMS, figure_lines, report_bytes
 from treewarden.policies.pack import load_pack
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.errors import OutputError
-from treewarden.ppdm_models.randomised.manifest import manifest_bytes
-from treewarden.ppdm_models.randomised.noise import CONFIDENCE, KINDS, MOST_LEVEL
-from treewarden.ppdm_models.records.batch_files import SUFFIXES
+from treewarden.ppdm_models.methods.randomised.manifest import manifest_bytes
+from treewarden.ppdm_models.methods.randomised.noise import CONFIDENCE, KINDS, MOST_LEVEL
+from treewarden.ppdm_models.tables.batches import SUFFIXES
 from treewarden.reports.document.words import counted, printable
 from treewarden.terminal.exits import EXITS
 from treewarden.terminal.outputs import (

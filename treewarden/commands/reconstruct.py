@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from treewarden.commands._plain import FILE, FORCE, QUIET, names_of
+from treewarden.commands._common_options import FILE, FORCE, QUIET, names_of
 from treewarden.jobs.randomised.reconstructing import Wanted, reconstructed
-from treewarden.ppdm_models.randomised.reconstructing import STOP, Kernel
+from treewarden.ppdm_models.methods.randomised.reconstruction import STOP, Kernel
 from treewarden.reports.renderers import randomised_renderer
 from treewarden.terminal.exits import PASS
 from treewarden.terminal.outputs import check_file, check_new, check_no_input, write_files

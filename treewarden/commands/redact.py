@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from treewarden.commands._plain import FILE, FORCE, output_option
+from treewarden.commands._common_options import FILE, FORCE, output_option
 from treewarden.jobs.redacting import redact_file
-from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 from treewarden.reports.document.words import counted, printable
 from treewarden.terminal.exits import FAIL, PASS
 from treewarden.terminal.outputs import check_file, check_new, check_no_input, write_files

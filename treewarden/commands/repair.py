@@ -12,26 +12,23 @@ from typing import Any
 
 import click
 
+from treewarden.commands._common_options import FILE, FORCE, TAXONOMY
 from treewarden.commands._options import PURPOSE, RESUME, request_of, request_options_saying
-from treewarden.commands._plain import FILE, FORCE, TAXONOMY
 from treewarden.commands._reporting import Wanted, report_options, reporting
-from treewarden.jobs.beside import table_beside
-from treewarden.jobs.inputs import model_name, read
-from treewarden.jobs.known_as import known_as
-from treewarden.jobs.provenance import Clock
+from treewarden.jobs.audit_inputs import Request, Subject, read_subject
+from treewarden.jobs.auditing import Clock
+from treewarden.jobs.inputs import known_as, model_name, read
 from treewarden.jobs.repairing import Repaired, repair_file
-from treewarden.jobs.subject import Request, Subject, read_subject
-from treewarden.policies.remedies._table import TableProposal
-from treewarden.policies.repairing.attempts import Ended
-from treewarden.policies.repairing.deadline import Deadline
-from treewarden.policies.repairing.given import Given
-from treewarden.policies.repairing.holdout import holdout_of
+from treewarden.jobs.sanitizing import table_beside
+from treewarden.policies.remedies._records import TableProposal
+from treewarden.policies.repair.attempts import Ended
+from treewarden.policies.repair.holdout import Deadline, Given, holdout_of
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.errors import OutputError, RemedyError
 from treewarden.ppdm_models.files.convert import MODELS
-from treewarden.ppdm_models.records.matching import matched
-from treewarden.ppdm_models.records.read_table import read_table
-from treewarden.ppdm_models.records.taxonomy_files import load_taxonomies
+from treewarden.ppdm_models.tables.matching import matched
+from treewarden.ppdm_models.tables.read_table import read_table
+from treewarden.ppdm_models.tables.taxonomy import load_taxonomies
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.ppdm_models.tree.tree import Tree
 from treewarden.reports.building.build import repair_document

@@ -6,13 +6,22 @@ from pathlib import Path
 
 import click
 
-from treewarden.commands._plain import FILE, FORCE, QUIET, K, L, names_of, output_option, qi_option
-from treewarden.jobs.held import WORTH_SAYING, check_held, held_of
-from treewarden.jobs.manifest import manifest
+from treewarden.commands._common_options import (
+    FILE,
+    FORCE,
+    QUIET,
+    K,
+    L,
+    names_of,
+    output_option,
+    qi_option,
+)
+from treewarden.jobs.memory_check import WORTH_SAYING, check_held, held_of
 from treewarden.jobs.sanitizing import (
     Subject,
     Wanted,
     grown_from,
+    manifest,
     read_subject,
     sanitised,
     table_bytes,
@@ -20,9 +29,8 @@ from treewarden.jobs.sanitizing import (
 from treewarden.policies.pack import load_pack
 from treewarden.ppdm_models.errors import OutputError
 from treewarden.ppdm_models.files.load import writers
-from treewarden.ppdm_models.learn.attributes import MOST_SET_VALUES
-from treewarden.ppdm_models.learn.worth import CRITERIA
-from treewarden.ppdm_models.tpp.sanitise import Candidate, Step
+from treewarden.ppdm_models.learn.splits import CRITERIA, MOST_SET_VALUES
+from treewarden.ppdm_models.methods.tpp.sanitise import Candidate, Step
 from treewarden.terminal.exits import FAIL, PASS
 from treewarden.terminal.outputs import check_folder, check_no_input, write_files
 from treewarden.terminal.progress import Progress

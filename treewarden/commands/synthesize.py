@@ -7,15 +7,15 @@ from pathlib import Path
 
 import click
 
-from treewarden.audit.people.population import build_population
-from treewarden.commands._plain import FILE, FORCE, QUIET, output_option
+from treewarden.audit.population.population import build_population
+from treewarden.commands._common_options import FILE, FORCE, QUIET, output_option
 from treewarden.jobs.synthesizing import check_suffix, domains_from, shares_from, write_chunks
 from treewarden.policies.pack import load_pack
 from treewarden.policies.remedies import NoProposal, remedies
 from treewarden.ppdm_models.errors import OutputError
 from treewarden.ppdm_models.files.load import read_tree
-from treewarden.ppdm_models.records.read_table import read_table
-from treewarden.ppdm_models.synthesis.pgen import Classes, Numbers, Plan, basegen, pgen
+from treewarden.ppdm_models.methods.synthesis.pgen import Classes, Numbers, Plan, basegen, pgen
+from treewarden.ppdm_models.tables.read_table import read_table
 from treewarden.ppdm_models.tree.tree import Tree
 from treewarden.terminal.exits import FAIL, PASS
 from treewarden.terminal.outputs import check_file, check_no_input

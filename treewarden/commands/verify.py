@@ -7,13 +7,16 @@ from pathlib import Path
 
 import click
 
-from treewarden.commands._cluster import on_a_cluster
-from treewarden.commands._plain import FILE, QUIET
+from treewarden.commands._common_options import FILE, QUIET, on_a_cluster
 from treewarden.jobs.attesting.alike import Compared, Outcome, overall
 from treewarden.jobs.attesting.checking import Attested, Question, answered, read_attestation
-from treewarden.jobs.attesting.errors import AttestationError, OtherModelError
-from treewarden.jobs.attesting.keys import public_key, read_key_file
-from treewarden.jobs.attesting.repeating import read_report, repeated
+from treewarden.jobs.attesting.comparing import read_report, repeated
+from treewarden.jobs.attesting.keys import (
+    AttestationError,
+    OtherModelError,
+    public_key,
+    read_key_file,
+)
 from treewarden.policies.pack import load_pack
 from treewarden.reports.document.words import printable
 from treewarden.terminal.progress import Progress

@@ -6,18 +6,13 @@ from pathlib import Path
 
 import click
 
-from treewarden.commands._cluster import on_a_cluster
-from treewarden.commands._plain import FILE, FORCE, QUIET
-from treewarden.jobs.vertical.checking import checked
+from treewarden.commands._common_options import FILE, FORCE, QUIET, on_a_cluster
+from treewarden.jobs.vertical.checking import NOTES, TREE, checked, joined_folders
 from treewarden.jobs.vertical.columns import Numbers
-from treewarden.jobs.vertical.joining import joined_folders
-from treewarden.jobs.vertical.leaving import NOTES, TREE
-from treewarden.jobs.vertical.leaving_all import FULL_FILES, files_of
-from treewarden.jobs.vertical.playing import Wanted, audits_of, played
+from treewarden.jobs.vertical.playing import FULL_FILES, Wanted, audits_of, files_of, played
 from treewarden.policies.pack import load_pack
 from treewarden.policies.verdict import worst
-from treewarden.ppdm_models.vertical.parties_file import read_parties
-from treewarden.ppdm_models.vertical.session import Mode
+from treewarden.ppdm_models.methods.vertical.session import Mode, read_parties
 from treewarden.reports.document.words import counted, printable
 from treewarden.terminal.exits import EXITS, FAIL, PASS
 from treewarden.terminal.outputs import (

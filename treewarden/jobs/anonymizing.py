@@ -12,14 +12,22 @@ from treewarden.jobs.sorted_lines import Cells, groups, sorted_lines, sums
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.arrays import BoolArray, IntArray
 from treewarden.ppdm_models.errors import TableError, TaxonomyError
-from treewarden.ppdm_models.full_domain.groups import Requirement
-from treewarden.ppdm_models.full_domain.lattice import Generalised, Lattice
-from treewarden.ppdm_models.full_domain.levels import Ladder, ladder
-from treewarden.ppdm_models.records.batches import Batches, open_batches
-from treewarden.ppdm_models.records.coding import ValuesColumn
-from treewarden.ppdm_models.records.distinct import Distinct, distinct_rows
-from treewarden.ppdm_models.records.taxonomy import Categories, Intervals, Taxonomies, Taxonomy
-from treewarden.ppdm_models.records.taxonomy_files import load_taxonomies
+from treewarden.ppdm_models.methods.generalise.lattice import (
+    Generalised,
+    Ladder,
+    Lattice,
+    Requirement,
+    ladder,
+)
+from treewarden.ppdm_models.tables.batches import Batches, open_batches
+from treewarden.ppdm_models.tables.distinct import Distinct, ValuesColumn, distinct_rows
+from treewarden.ppdm_models.tables.taxonomy import (
+    Categories,
+    Intervals,
+    Taxonomies,
+    Taxonomy,
+    load_taxonomies,
+)
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 
 MISSING = "(missing)"

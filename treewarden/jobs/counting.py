@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
 
-from treewarden.audit.adversary.knowledge import Knowledge, RowOrder
+from treewarden.audit.knowledge.knowledge import Knowledge, RowOrder
 from treewarden.audit.options import AuditOptions
 from treewarden.jobs.inputs import TableInput
 from treewarden.ppdm_models.errors import ColumnNotCountedError, TableError
-from treewarden.ppdm_models.records.counting.address import Address
-from treewarden.ppdm_models.records.counting.kinds import has_no_records
-from treewarden.ppdm_models.records.counting.large import is_large
-from treewarden.ppdm_models.records.counting.opening import open_source
-from treewarden.ppdm_models.records.counting.source import Source, count_table
-from treewarden.ppdm_models.records.matching import PLACEHOLDERS, alike
-from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tables.counting.addresses import Address, has_no_records, is_large
+from treewarden.ppdm_models.tables.counting.opening import open_source
+from treewarden.ppdm_models.tables.counting.source import Source, count_table
+from treewarden.ppdm_models.tables.matching import PLACEHOLDERS, alike
+from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 
 Built = TypeVar("Built")

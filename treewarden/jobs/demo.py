@@ -7,14 +7,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from treewarden.audit.ipopt.doors import doors
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+from sklearn.tree import DecisionTreeClassifier
+from statsmodels.datasets import fair
+
+from treewarden.audit.ipopt.backends import doors
 from treewarden.audit.options import AuditOptions
-from treewarden.jobs.auditing import audit_file
-from treewarden.jobs.provenance import Clock
+from treewarden.jobs.audit_inputs import Request
+from treewarden.jobs.auditing import Clock, audit_file
 from treewarden.jobs.repairing import repair_file
-from treewarden.jobs.subject import Request
-from treewarden.jobs.survey import SENSITIVE, Survey, survey
 from treewarden.ppdm_models.files.load import writers
+from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
+from treewarden.ppdm_models.tree.tree import Tree
 from treewarden.reports.building.build import audit_document, repair_document
 from treewarden.reports.document.document import Document
 from treewarden.reports.document.parts import Finding
@@ -22,6 +28,54 @@ from treewarden.reports.document.words import percent, sentence
 from treewarden.reports.renderers import renderer
 from treewarden.terminal.outputs import write_files
 from treewarden.terminal.progress import Progress
+
+# The demonstration's data: a survey of marriages that statsmodels ships, and a tree grown on it.
+
+SENSITIVE = "affair"
+FEATURES = {
+    "rate_marriage": "rating",
+    "age": "age",
+    "yrs_married": "years_married",
+    "children": "children",
+    "religious": "religious",
+    "educ": "education",
+    "occupation": "occupation",
+    "occupation_husb": "occupation_husband",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """The survey as its owner holds it: the table as CSV, and the tree trained on it."""
+
+    records: int
+    share_yes: float
+    csv: bytes
+    tree: Tree
+    accuracy: float
+
+
+def survey() -> Survey:
+    """Return Fair's survey of 6,366 married women (1978), and a tree that guesses who had an affair."""
+    frame = fair.load_pandas().data
+    columns = {ours: frame[theirs].to_numpy(float) for theirs, ours in FEATURES.items()}
+    answers = np.where(frame["affairs"].to_numpy(float) > 0, "yes", "no")
+    inputs = np.column_stack(list(columns.values()))
+    fitted = DecisionTreeClassifier(criterion="entropy", max_depth=6, random_state=0)
+    fitted.fit(inputs, answers)
+    tree = from_sklearn(
+        fitted, feature_names=tuple(columns), class_names=tuple(fitted.classes_), target=SENSITIVE
+    )
+    sink = pa.BufferOutputStream()
+    pyarrow.csv.write_csv(pa.table({**columns, SENSITIVE: answers}), sink)
+    return Survey(
+        records=len(answers),
+        share_yes=float(np.mean(answers == "yes")),
+        csv=sink.getvalue().to_pybytes(),
+        tree=tree,
+        accuracy=float(fitted.score(inputs, answers)),
+    )
+
 
 POLICY = "strict"
 WIDTH = 100

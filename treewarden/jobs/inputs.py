@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from treewarden.ppdm_models.codecs.common.archive import archived
 from treewarden.ppdm_models.errors import OutputError, TableError
 from treewarden.ppdm_models.files.convert import MODELS, converted
 from treewarden.ppdm_models.files.load import OpenedFile, open_model, read_bytes
 from treewarden.ppdm_models.formats import Rewritable
-from treewarden.ppdm_models.records.arrow_column import ArrowColumn
-from treewarden.ppdm_models.records.counting.address import Address, address_of, is_address
-from treewarden.ppdm_models.records.counting.kinds import digest_at, has_no_records
-from treewarden.ppdm_models.records.counting.opening import open_source
-from treewarden.ppdm_models.records.counting.source import count_table
-from treewarden.ppdm_models.records.read_table import read_table
-from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.formats.common.archive import archived
+from treewarden.ppdm_models.tables.arrow_column import ArrowColumn
+from treewarden.ppdm_models.tables.counting.addresses import (
+    Address,
+    address_of,
+    digest_at,
+    has_no_records,
+    is_address,
+)
+from treewarden.ppdm_models.tables.counting.opening import open_source
+from treewarden.ppdm_models.tables.counting.source import count_table
+from treewarden.ppdm_models.tables.read_table import read_table
+from treewarden.ppdm_models.tables.table import Table
+from treewarden.ppdm_models.tree.ensemble import Ensemble, with_trees
 from treewarden.reports.document.parts import File
 
 
@@ -166,3 +173,60 @@ def _parts(column: object) -> Iterator[bytes]:
         return
     for value in there.to_pylist():
         yield str(value).encode("utf-8", "surrogatepass")
+
+
+# What several releases are called: their file's name, with as much of its path as tells it from the others.
+
+
+def release_names(models: Sequence[ModelInput]) -> tuple[str, ...]:
+    """Return the shortest end of each model's path that no other ends in.
+
+    What has no path of its own (a model in memory, the same file twice) keeps its name, whatever others are called.
+    """
+    parts = [_name_parts(model) for model in models]
+    return tuple(
+        _shortest(own, [other for place, other in enumerate(parts) if place != number])
+        for number, own in enumerate(parts)
+    )
+
+
+def called(file: OpenedFile, name: str) -> OpenedFile:
+    """Return a file whose model, trees and notes bear another name than the file's own."""
+    model = file.model
+    if model.source == name:
+        return file
+    notes = tuple(map(partial(_renamed, old=f"{model.source}: ", new=f"{name}: "), model.notes))
+    if isinstance(model, Ensemble):
+        named = with_trees(model, (replace(tree, source=name) for tree in model.trees))
+        model = replace(named, growth=model.growth, seeds=model.seeds)
+    return replace(file, model=replace(model, source=name, notes=notes))
+
+
+def _renamed(said: str, old: str, new: str) -> str:
+    return f"{new}{said.removeprefix(old)}" if said.startswith(old) else said
+
+
+def _name_parts(model: ModelInput) -> tuple[str, ...]:
+    if not isinstance(model, Path):
+        return (model_name(model),)
+    return model.absolute().parts[1:]
+
+
+def _shortest(own: tuple[str, ...], others: Sequence[tuple[str, ...]]) -> str:
+    for size in range(1, len(own) + 1):
+        if all(other[-size:] != own[-size:] for other in others):
+            return "/".join(own[-size:])
+    return own[-1]
+
+
+# What a pipeline knows a model by: its path, seen from where the pipeline runs.
+
+
+def known_as(model: ModelInput) -> str:
+    """Return a model's path: from the folder of the command where it is inside, else as it was given; "" in memory."""
+    if not isinstance(model, Path):
+        return ""
+    here = Path.cwd()
+    if model.is_absolute() and model.is_relative_to(here):
+        model = model.relative_to(here)
+    return model.as_posix()

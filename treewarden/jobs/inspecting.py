@@ -10,8 +10,8 @@ from typing import Any
 
 from treewarden.jobs.inputs import ModelBytes, ModelInput, opened
 from treewarden.ppdm_models.files.load import read_bytes
-from treewarden.ppdm_models.meaning.describe import describe, leaf_entries
-from treewarden.ppdm_models.meaning.producer import producer
+from treewarden.ppdm_models.semantics.consistency import producer
+from treewarden.ppdm_models.semantics.describe import describe, leaf_entries
 from treewarden.ppdm_models.tree.column import number_text
 from treewarden.reports.document.words import count, counted, listed, printable
 

@@ -7,11 +7,10 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
-from treewarden.audit.solver.parallel import default_jobs
-from treewarden.audit.stages import Step, silent
-from treewarden.jobs.costs import Costs, costs, slowness
-from treewarden.jobs.sizes import Sizes, sizes_of
-from treewarden.jobs.subject import Request, Subject, read_subject
+from treewarden.audit.progress import Step, silent
+from treewarden.audit.solver.checkpoint import default_jobs
+from treewarden.jobs.audit_inputs import Request, Subject, read_subject
+from treewarden.jobs.costs import Costs, Sizes, costs, sizes_of, slowness
 from treewarden.ppdm_models.tree.ensemble import Ensemble
 from treewarden.ppdm_models.tree.tree import Task
 from treewarden.reports.document.plan import Expected, PlanDocument, PlannedSizes

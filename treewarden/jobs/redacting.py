@@ -11,7 +11,7 @@ from treewarden.ppdm_models.errors import OutputError
 from treewarden.ppdm_models.files.load import OpenedFile, open_model, read_bytes
 from treewarden.ppdm_models.formats import Strippable
 from treewarden.ppdm_models.tree.ensemble import Model, trees_of
-from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 from treewarden.ppdm_models.tree.tree import Node
 
 

@@ -3,30 +3,187 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 
-from treewarden.audit.levels import with_levels
+from treewarden.audit.knowledge_ablation import with_levels
 from treewarden.audit.options import AuditOptions
+from treewarden.audit.progress import Step, silent
 from treewarden.audit.result import Audit
 from treewarden.audit.run import with_grades
-from treewarden.audit.solver.parallel import default_jobs
-from treewarden.audit.stages import Step, silent
-from treewarden.jobs.reauditing import (
-    LARGE_CELLS,
-    auditing,
-    glancing,
-    published,
-    within,
-    written,
-)
-from treewarden.jobs.subject import Subject
+from treewarden.audit.solver.checkpoint import KEPT, Within, default_jobs
+from treewarden.audit.workers.pool import Common, done
+from treewarden.audit.workers.processes import each_done
+from treewarden.jobs.audit_inputs import Subject
+from treewarden.jobs.redacting import without_leaks
 from treewarden.policies.judging.judge import verdict_of
-from treewarden.policies.repairing.attempts import Attempt, Ended, Repair
-from treewarden.policies.repairing.deadline import NO_LIMIT, Deadline
-from treewarden.policies.repairing.given import Given
-from treewarden.policies.repairing.repair import repair
-from treewarden.policies.repairing.search import Tell, to_nobody
+from treewarden.policies.remedies import Proposal
+from treewarden.policies.repair.attempts import Attempt, Ended, Repair
+from treewarden.policies.repair.holdout import NO_LIMIT, Deadline, Given
+from treewarden.policies.repair.repair import repair
+from treewarden.policies.repair.search import AuditAll, Found, Glance, Tell, to_nobody
 from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.errors import RemedyError, TreewardenError
+from treewarden.ppdm_models.files.convert import converted, writable
+from treewarden.ppdm_models.files.load import OpenedFile, open_model, writers
+from treewarden.ppdm_models.formats import Opened, Rewritable
+from treewarden.ppdm_models.tree.ensemble import Model
+from treewarden.ppdm_models.tree.tree import Tree
+
+# Audits changed models as files: each as it would be read by whoever gets it, several at a time.
+
+LOST = RemedyError("the audit", "three processes ended before it was done; is there enough memory?")
+LARGE_CELLS = 20_000
+"""Profiles times classes from which on an estimate takes so long that it is not made of what fails without it."""
+LEAST_SHARE_SECONDS = 0.75
+"""What each change has of the budget for whole records, however many share it."""
+LESS_FOR_MANY = 1.75
+"""By which power of their number each has less: what many ways of withholding leave open is mostly left open by all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reaudit:
+    """The audit of one proposal, as a job that another process can do; the file is read as its receiver would.
+
+    The ``subject`` is that of all proposals, but for the ``options``.
+
+    Of ``large`` profiles times classes it stops where what whole records prove fails the policy.
+    """
+
+    file: bytes
+    name: str
+    subject: Common[Subject]
+    options: AuditOptions
+    large: int = LARGE_CELLS
+
+    def __call__(self) -> Audit:
+        """Read the file and audit it, without what only the report of the one that is chosen shows."""
+        subject = replace(self.subject.value, options=self.options)
+        file, people = open_model(self.file, self.name), subject.population
+        is_large = len(people.counts) * len(file.model.classes) >= self.large
+        return subject.audit(file, grades=False, is_stopped_by_failing=is_large)
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A proposal that cannot be written, as a job beside those that can."""
+
+    error: TreewardenError
+
+    def __call__(self) -> Audit:
+        """Say why."""
+        raise self.error
+
+
+def auditing(
+    subject: Subject,
+    name: str,
+    processes: Callable[[int], int],
+    target: str | None = None,
+    deadline: Deadline = NO_LIMIT,
+    took: Callable[[float], None] = lambda seconds: None,
+    large: int = LARGE_CELLS,
+) -> AuditAll:
+    """Return what audits proposals over as many processes as ``processes`` says for their number; this one for 0.
+
+    ``took`` hears how long each audit in this process lasted. They share the budget for whole records, and each
+    estimate has at most what is left until the deadline. For ``large`` see ``Reaudit``.
+    """
+
+    def audit_all(
+        proposals: Iterator[Proposal], most: int
+    ) -> Generator[tuple[int, Found], None, None]:
+        count = processes(most)
+        asked = Common(replace(subject, file=_apart(subject.file)))
+
+        def jobs() -> Iterator[Reaudit | Refused]:
+            for proposal in proposals:
+                try:
+                    file = published(subject, proposal, target)
+                except TreewardenError as error:
+                    yield Refused(error)
+                    continue
+                options = within(deadline, subject.options, most)
+                options = replace(options, jobs=1) if count else options
+                yield Reaudit(file, name, asked, options, large)
+
+        if not count:
+            for number, job in enumerate(jobs()):
+                begun = time.monotonic()
+                answer = done(job)
+                took(time.monotonic() - begun)
+                yield number, answer
+            return
+        kept = KEPT.get()
+        there = jobs() if kept is None else (Within(kept.folder, job) for job in jobs())
+        for number, found in each_done(there, count, lambda: deadline.left):
+            yield number, LOST if found is None else found
+
+    return audit_all
+
+
+def glancing(subject: Subject, name: str, target: str | None = None) -> Glance:
+    """Return what reads the leaves and the file of a proposal, as its receiver would."""
+
+    def glance(proposal: Proposal) -> Found:
+        try:
+            return subject.glance(open_model(published(subject, proposal, target), name))
+        except TreewardenError as error:
+            return error
+
+    return glance
+
+
+def within(deadline: Deadline, options: AuditOptions, sharing: int = 1) -> AuditOptions:
+    """Return how one of several audits is done that share the budget for whole records, and end with the deadline."""
+    budget = options.worlds_budget
+    share = max(LEAST_SHARE_SECONDS, budget / sharing**LESS_FOR_MANY)
+    budget = min(budget, share, deadline.left)
+    if deadline.end == NO_LIMIT.end:
+        return replace(options, worlds_budget=budget)
+    limits = (deadline.left, options.time_limit or deadline.left)
+    return replace(options, worlds_budget=budget, time_limit=max(min(limits), 1e-3))
+
+
+def published(subject: Subject, proposal: Proposal, target: str | None) -> bytes:
+    """Return the file as it would be published: what is audited again is what is written."""
+    data = written(subject, proposal.model, target)
+    return without_leaks(data, subject.tree.source) if proposal.is_bare else data
+
+
+def written(subject: Subject, model: Model, target: str | None) -> bytes:
+    """Return a model in the format that is wanted: the original file with its trees changed where that is its own.
+
+    Raises:
+        RemedyError: that format is only read here.
+        OutputError: the format cannot say something that the model holds.
+    """
+    own, opened = subject.tree, subject.file.opened
+    if target is not None and target != own.format:
+        return converted(model, target)
+    if isinstance(opened, Rewritable):
+        return opened.rewrite(model)
+    if own.format in writers():
+        return writers()[own.format].write(model)
+    raise RemedyError(
+        own.source,
+        f"the format {own.format} is only read here, so no repaired model is written in it; {_instead(own)}",
+    )
+
+
+def _apart(file: OpenedFile) -> OpenedFile:
+    """Return a file without what changes it: all that a process needs that audits other files, and no bytes."""
+    return replace(file, opened=Opened(file.model))
+
+
+def _instead(own: Model) -> str:
+    """Return what to do about a format that is only read."""
+    targets = [f"--to {target}" for target in reversed(writable(own))]
+    if not targets:
+        return "convert cannot write it either, so train it anew with larger leaves"
+    what = "tree" if isinstance(own, Tree) else "trees"
+    return f"say {' or '.join(targets)} to have the {what} alone"
+
 
 WORTH_WORKERS_SECONDS = 4.0
 """What all re-audits together must be expected to take before processes are started that nobody asked for."""

@@ -2,34 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+import treewarden
 from treewarden.jobs.sorted_lines import Cells, sorted_lines
-from treewarden.policies.judging.groups import Clauses
+from treewarden.policies.judging.clause_evaluation import Clauses
 from treewarden.policies.pack import Pack
-from treewarden.ppdm_models.errors import LearnerError, PolicyError, TableError
+from treewarden.policies.remedies._records import TableProposal
+from treewarden.ppdm_models.errors import LearnerError, PolicyError, RemedyError, TableError
 from treewarden.ppdm_models.learn.best_first import BestFirst
-from treewarden.ppdm_models.learn.response import Response, of_classes, of_numbers
-from treewarden.ppdm_models.records.read_table import read_table, read_table_bytes
-from treewarden.ppdm_models.records.table import Table
-from treewarden.ppdm_models.tpp.checks import Problem, differences
-from treewarden.ppdm_models.tpp.groups import AtLeast, Demand, Diverse
-from treewarden.ppdm_models.tpp.sanitise import (
+from treewarden.ppdm_models.learn.splits import ANY, Response, of_classes, of_numbers
+from treewarden.ppdm_models.methods.tpp.checks import CONDITIONS, Problem, differences
+from treewarden.ppdm_models.methods.tpp.sanitise import (
+    AtLeast,
     Candidate,
+    Demand,
+    Diverse,
     Job,
     Sanitised,
     Step,
     TreeLearner,
     sanitise,
 )
-from treewarden.ppdm_models.tpp.scikit import CRITERIA as SCIKIT_CRITERIA
-from treewarden.ppdm_models.tpp.scikit import Scikit
+from treewarden.ppdm_models.methods.tpp.scikit import CRITERIA as SCIKIT_CRITERIA
+from treewarden.ppdm_models.methods.tpp.scikit import Scikit
+from treewarden.ppdm_models.tables.matching import matched
+from treewarden.ppdm_models.tables.read_table import read_table, read_table_bytes
+from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn, number_text
-from treewarden.ppdm_models.tree.tree import Feature
+from treewarden.ppdm_models.tree.tree import Feature, Tree
 
 MISSING = "(missing)"
 """The category that stands for no value."""
@@ -261,3 +269,152 @@ def _response_cells(response: Response) -> Cells:
     if response.classes:
         return Cells(response.values, response.classes)
     return _cells(NumericColumn(response.values / response.per_unit))
+
+
+# What is published beside a sanitised table, so that anyone can grow the same trees from it.
+
+SCHEMA = "treewarden-sanitised/1"
+
+
+def manifest(
+    subject: Subject,
+    best: Candidate,
+    files: Mapping[str, bytes],
+    after_reading: Sequence[Problem],
+) -> bytes:
+    """Return the manifest as JSON: nothing in it tells more of the original table than the sanitised one does.
+
+    ``files`` are the table first and then one tree per job. Neither a digest of the original nor the groups of larger
+    trees are in it.
+    """
+    (table, data), *trees = files.items()
+    said = {
+        "schema": SCHEMA,
+        "version": treewarden.__version__,
+        "table": {"file": table, "sha256": _digest(data), "records": int(best.groups.sizes.sum())},
+        "columns": [_column(name, column, best) for name, column in best.columns.items()],
+        "targets": list(subject.wanted.targets),
+        "sensitive": subject.wanted.sensitive,
+        "trees": [
+            {
+                "file": name,
+                "sha256": _digest(written),
+                "target": job.response.name,
+                "leaves": leaves,
+                "ties": ties,
+                "learner": _learner_of_manifest(job, subject, best.step.splits),
+            }
+            for (name, written), job, leaves, ties in zip(
+                trees, subject.jobs, best.step.leaves, best.step.ties, strict=True
+            )
+        ],
+        "demanded": _demanded(subject),
+        "found": {
+            "k": best.step.k,
+            "groups": best.step.groups,
+            "most_frequent_share": best.step.largest_share,
+        },
+        "checks": _checks((*best.step.problems, *after_reading)),
+    }
+    return (json.dumps(said, indent=2, ensure_ascii=False) + "\n").encode("utf-8")
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _column(name: str, column: Column, best: Candidate) -> dict[str, Any]:
+    if isinstance(column, CategoricalColumn):
+        return {"name": name, "kind": "categories", "values": list(column.categories)}
+    values = sorted(set(column.numbers.tolist()))
+    return {
+        "name": name,
+        "kind": "number",
+        "values": values,
+        "true_values_beside_splits": name in best.step.anchored,
+    }
+
+
+def _learner_of_manifest(job: Job, subject: Subject, splits: int) -> dict[str, Any]:
+    """Return all that it takes to grow the tree again, in the order of the columns above."""
+    learner, stop = settled(job, subject), {"splits": splits, "never_singled_out": ANY}
+    if isinstance(learner, BestFirst):
+        own = {
+            "name": "treewarden best-first",
+            "criterion": learner.criterion,
+            "multiway": learner.multiway,
+            "sets": list(learner.set_attributes or ()),
+            "min_leaf": learner.min_leaf,
+            "min_records": learner.min_records,
+            "max_depth": learner.max_depth,
+            "ties": "the first column, then the lowest cut or the first category; of sets, the one whose first "
+            "differing category is not beside the node's first",
+        }
+        return {**own, **stop}
+    if not isinstance(learner, Scikit):
+        raise TypeError(f"no description of {type(learner).__name__}")
+    return {
+        "name": "scikit-learn",
+        "criterion": learner.criterion,
+        "min_leaf": learner.min_leaf,
+        "min_records": learner.min_records,
+        "same_under_seeds": list(learner.seeds),
+        "matrix": [
+            place.attribute if place.category is None else f"{place.attribute} = {place.category}"
+            for place in learner.places
+        ],
+        **stop,
+    }
+
+
+def _demanded(subject: Subject) -> dict[str, Any]:
+    wanted = subject.wanted
+    said: dict[str, Any] = {"k": wanted.k, "l": wanted.l, "policy": None}
+    if wanted.pack is not None:
+        clauses = Clauses(wanted.pack)
+        said["policy"] = {
+            "name": wanted.pack.name,
+            "sha256": wanted.pack.digest,
+            "judged": [clause.id for clause in clauses.judged],
+            "not_judged": list(clauses.not_judged),
+        }
+    return said
+
+
+def _checks(problems: Sequence[Problem]) -> dict[str, Any]:
+    found = {
+        name: [problem.words for problem in problems if problem.condition == name]
+        for name in CONDITIONS
+    }
+    return {"holds": not problems, "problems": found}
+
+
+# The sanitised table that a repair publishes beside its tree, as a file from which that tree was seen to grow.
+
+
+def table_beside(tree: Tree, data: Path, pack: Pack, proposal: TableProposal) -> bytes:
+    """Return the table that goes with a proposal for a tree grown on ``data``.
+
+    Raises:
+        RemedyError: a value is missing, which no file of this form says, or the tree does not grow from the file.
+    """
+    best = proposal.sanitised
+    for name, column in best.columns.items():
+        if column.missing.any():
+            problem = f"column {name!r} lacks values; use “treewarden sanitize”, which makes them a category"
+            raise RemedyError(data.name, problem)
+    table = matched(tree, read_table(data), sensitive=tree.target).table
+    target = table.categories(tree.target, tree.classes)
+    learner = BestFirst(
+        str(tree.learner.criterion),
+        bool(tree.learner.multiway),
+        tree.learner.min_leaf_records,
+        max_depth=tree.depth,
+    )
+    job = Job(learner, of_classes(tree.target, target.codes, target.categories))
+    wanted = Wanted(data, (tree.target,), tree.target, tuple(best.columns), None, None, pack)
+    subject = Subject(wanted, best.columns, (job,), target)
+    written = table_bytes(subject, best)
+    if grown_from(written, subject, best):
+        raise RemedyError(data.name, "the tree does not grow again from the table as written")
+    return written

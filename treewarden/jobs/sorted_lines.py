@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from treewarden.ppdm_models.arrays import IndexArray, IntArray
-from treewarden.ppdm_models.full_domain.groups import grouped
+from treewarden.ppdm_models.methods.generalise.lattice import grouped
 
 AT_ONCE = 2**14
 """How many lines are held at a time."""

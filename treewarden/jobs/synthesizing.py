@@ -12,8 +12,8 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
 from treewarden.ppdm_models.errors import OutputError, SynthesisError
-from treewarden.ppdm_models.synthesis.pgen import Chunk
-from treewarden.ppdm_models.synthesis.regions import Domain, Range
+from treewarden.ppdm_models.methods.synthesis.pgen import Chunk
+from treewarden.ppdm_models.methods.synthesis.regions import Domain, Range
 from treewarden.ppdm_models.tree.column import Column, NumericColumn
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from treewarden.audit.solver.kept import keeping
+from treewarden.audit.solver.checkpoint import keeping
 from treewarden.terminal.exits import RESUMED
 from treewarden.terminal.progress import Progress
 

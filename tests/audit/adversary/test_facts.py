@@ -3,12 +3,12 @@
 import pytest
 
 from tests.kit.places import DATA
-from treewarden.audit.adversary.knowledge import Knowledge, read_knowledge
-from treewarden.audit.facts.background_facts import check_facts, contradicted_facts
-from treewarden.audit.people.population import build_population
+from treewarden.audit.facts.kinds import check_facts, contradicted_facts
+from treewarden.audit.knowledge.knowledge import Knowledge, read_knowledge
+from treewarden.audit.population.population import build_population
 from treewarden.ppdm_models.errors import KnowledgeError
 from treewarden.ppdm_models.files.load import open_model
-from treewarden.ppdm_models.records.read_table import read_table
+from treewarden.ppdm_models.tables.read_table import read_table
 
 RECORD = 'record = { age = 30, sex = "F" }'
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from tests.kit.cases import multiway_case
-from treewarden.audit.adversary.knowledge import (
+from treewarden.audit.facts.case import Case
+from treewarden.audit.knowledge.knowledge import (
     Knowledge,
     LeafLevel,
     SplitLevel,
@@ -14,8 +15,7 @@ from treewarden.audit.adversary.knowledge import (
     resolved,
     understated,
 )
-from treewarden.audit.adversary.statement import Condition, read_claim
-from treewarden.audit.facts.case import Case
+from treewarden.audit.knowledge.statement import Condition, read_claim
 from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.errors import KnowledgeError
 from treewarden.ppdm_models.tree.predicate import NumericTest

@@ -7,18 +7,18 @@ import pytest
 
 from tests.kit.cases import multiway_case
 from treewarden.audit import constraints
-from treewarden.audit.adversary.knowledge import Knowledge
-from treewarden.audit.agreement import _empty_leaves
 from treewarden.audit.constraints import Constraint
 from treewarden.audit.constraints.inner_label import CONSTRAINT as INNER_LABEL
 from treewarden.audit.facts.case import Case
-from treewarden.audit.facts.impurity import excess
+from treewarden.audit.facts.impurity_rows import excess
 from treewarden.audit.facts.rows import Grouping, LeftOut, Linear, Plurality, branch_of_bins
-from treewarden.audit.people.members import members
-from treewarden.audit.people.population import build_population
+from treewarden.audit.file_table_consistency import _empty_leaves
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.population.members import members
+from treewarden.audit.population.population import build_population
 from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.plugins import discover
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest
 from treewarden.ppdm_models.tree.tree import (
     CLASS_WEIGHT,

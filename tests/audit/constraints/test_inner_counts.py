@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from tests.kit.cases import multiway_tree, random_table
-from treewarden.audit.adversary.knowledge import Knowledge, understated
-from treewarden.audit.estimate.estimate import estimate
+from treewarden.audit.consistent_tables.engine import reason
+from treewarden.audit.entropy.estimate import estimate
 from treewarden.audit.facts.case import Case
+from treewarden.audit.knowledge.knowledge import Knowledge, understated
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.people.members import members
-from treewarden.audit.people.population import build_population
+from treewarden.audit.population.members import members
+from treewarden.audit.population.population import build_population
 from treewarden.audit.system.system import build_system
-from treewarden.audit.worlds.engine import reason
 from treewarden.ppdm_models.tree.tree import Criterion
 
 KNOWN = Knowledge(split="none")

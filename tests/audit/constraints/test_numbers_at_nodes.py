@@ -7,21 +7,25 @@ import pytest
 
 from tests.judges.numbers_at_nodes import all_tables, mixed, random_case
 from tests.kit.small_audits import flat_tree, people_of
-from treewarden.audit.adversary.knowledge import Knowledge, understated
-from treewarden.audit.agreement import disagreements
-from treewarden.audit.estimate.posterior import certain
+from treewarden.audit.consistent_tables.incomplete_constraints import reason_in_doubt
+from treewarden.audit.entropy.posterior import certain
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.facts.case import Case
-from treewarden.audit.facts.node_impurities import allowed_as_label, allowed_counts, node_impurities
-from treewarden.audit.facts.unused import unused_kinds
+from treewarden.audit.facts.node_impurities import (
+    allowed_as_label,
+    allowed_counts,
+    node_impurities,
+    unused_kinds,
+)
+from treewarden.audit.file_table_consistency import disagreements
+from treewarden.audit.knowledge.knowledge import Knowledge, understated
 from treewarden.audit.measures import measures
-from treewarden.audit.people.forest import forest_of
-from treewarden.audit.people.members import members
+from treewarden.audit.population.forest import forest_of
+from treewarden.audit.population.members import members
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.run import run
 from treewarden.audit.system.system import build_system
-from treewarden.audit.worlds.doubts import reason_in_doubt
-from treewarden.ppdm_models.tree.impurity import Impurity, fits, impurity_of, printed
+from treewarden.ppdm_models.tree.nodes import Impurity, fits, impurity_of, printed
 from treewarden.ppdm_models.tree.tree import Criterion, Quality
 
 KINDS = {"labels": (2, 0.0), "impurities": (2, 0.6), "three classes": (3, 0.6)}

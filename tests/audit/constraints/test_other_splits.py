@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 from tests.kit import places
-from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.consistent_tables.engine import reason
 from treewarden.audit.constraints.other_split import CONSTRAINT
 from treewarden.audit.facts.case import Case
-from treewarden.audit.people.members import members
-from treewarden.audit.people.population import Population
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.population.members import members
+from treewarden.audit.population.population import Population
 from treewarden.audit.system.system import build_system
-from treewarden.audit.worlds.engine import reason
 from treewarden.ppdm_models.files.load import load_tree
 from treewarden.ppdm_models.tree.column import CategoricalColumn
-from treewarden.ppdm_models.tree.other_split import OtherSplit
+from treewarden.ppdm_models.tree.nodes import OtherSplit
 from treewarden.ppdm_models.tree.predicate import CategoryTest
 from treewarden.ppdm_models.tree.tree import Feature, Node, Tree
 

@@ -14,14 +14,14 @@ from tests.audit.weighed_trees import (
     people_of,
     weighed_tree,
 )
-from treewarden.audit.adversary.knowledge import Knowledge
 from treewarden.audit.facts.case import Case
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import MeasureCall
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.people.forest import forest_of
-from treewarden.audit.people.leaves import leaves_of
-from treewarden.audit.people.members import members
-from treewarden.audit.people.population import build_population
+from treewarden.audit.population.forest import forest_of
+from treewarden.audit.population.leaves import leaves_of
+from treewarden.audit.population.members import members
+from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Interval, Undetermined
 from treewarden.audit.run import run
 from treewarden.audit.system.system import build_system

@@ -9,9 +9,9 @@ from tests.kit import places
 from tests.kit.small_audits import audit_model
 from treewarden.audit.measures import MeasureCall
 from treewarden.audit.reading import Interval
-from treewarden.ppdm_models.codecs.xgboost.settings import shrinkage_in
 from treewarden.ppdm_models.files.load import load_model
-from treewarden.ppdm_models.records.read_table import read_table
+from treewarden.ppdm_models.formats.xgboost._growth import shrinkage_in
+from treewarden.ppdm_models.tables.read_table import read_table
 from treewarden.ppdm_models.tree.ensemble import Shrinkage
 
 FOLDER = places.DATA / "shrunk"

@@ -2,16 +2,16 @@
 
 import numpy as np
 
-from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.consistent_tables.engine import reason
 from treewarden.audit.constraints.inner_label import CONSTRAINT as INNER
 from treewarden.audit.constraints.leaf_label import CONSTRAINT as LEAF
 from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.rows import Plurality
-from treewarden.audit.people.members import members
-from treewarden.audit.people.population import build_population
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.population.members import members
+from treewarden.audit.population.population import build_population
 from treewarden.audit.system.system import build_system
-from treewarden.audit.worlds.engine import reason
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.predicate import Always, NumericTest
 from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, Quality, Tree
 

@@ -6,9 +6,9 @@ import pytest
 from tests.judges.worlds_by_hand import brute_force
 from tests.kit.cases import multiway_case
 from tests.kit.grown_trees import grow_tree, heart
-from treewarden.audit.adversary.knowledge import Knowledge
-from treewarden.audit.estimate.estimate import estimate
-from treewarden.audit.estimate.whole_records import interval_excess, whole_records
+from treewarden.audit.entropy.estimate import estimate
+from treewarden.audit.entropy.reduce import interval_excess, whole_records
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.system.system import build_system, max_violation
 

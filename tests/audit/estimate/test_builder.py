@@ -1,6 +1,6 @@
 """Programs row by row: what a variable sums is known down to the masses."""
 
-from treewarden.audit.estimate.builder import ProgramBuilder
+from treewarden.audit.entropy.masses import ProgramBuilder
 
 
 def test_a_total_of_totals_sums_their_masses():

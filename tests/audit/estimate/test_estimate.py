@@ -8,18 +8,18 @@ import pytest
 from tests.judges.estimate import direct
 from tests.judges.independent import best_of_starts
 from tests.kit.cases import case_of, multiway_case, random_table
-from treewarden.audit.adversary.knowledge import Knowledge, KnownRecord, Statement
-from treewarden.audit.estimate.blocks import Candidate, blocks
-from treewarden.audit.estimate.estimate import estimate
-from treewarden.audit.estimate.search import Search
+from treewarden.audit.entropy.blocks import Candidate, blocks
+from treewarden.audit.entropy.estimate import estimate
+from treewarden.audit.entropy.search import Search
 from treewarden.audit.facts.case import Case
-from treewarden.audit.facts.impurity import excess
+from treewarden.audit.facts.impurity_rows import excess
+from treewarden.audit.knowledge.knowledge import Knowledge, KnownRecord, Statement
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.people.members import members
-from treewarden.audit.people.population import build_population
+from treewarden.audit.population.members import members
+from treewarden.audit.population.population import build_population
 from treewarden.audit.system.system import System, build_system, max_violation
-from treewarden.ppdm_models.records.read_table import table_of
-from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tables.read_table import table_of
+from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.predicate import CategoryTest
 from treewarden.ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Tree
 

@@ -5,12 +5,12 @@ import pytest
 
 from tests.judges.estimate.cases import sample
 from tests.judges.estimate.product import answer
-from treewarden.audit.estimate.blocks import blocks
-from treewarden.audit.estimate.mirrors import mirror_images
-from treewarden.audit.estimate.reduce import Reduced
-from treewarden.audit.estimate.search import BEGINNING, Search
-from treewarden.audit.estimate.solved import shares
-from treewarden.audit.estimate.violated import violated
+from treewarden.audit.entropy.blocks import blocks
+from treewarden.audit.entropy.estimate import mirror_images
+from treewarden.audit.entropy.reduce import Reduced
+from treewarden.audit.entropy.search import BEGINNING, Search
+from treewarden.audit.entropy.solved import shares
+from treewarden.audit.entropy.violated import violated
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.system.system import build_system
 

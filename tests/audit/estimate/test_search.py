@@ -9,14 +9,14 @@ from tests.judges.estimate.cases import sample
 from tests.judges.estimate.product import answer
 from tests.kit.cases import case_of, multiway_case, multiway_tree, random_table
 from tests.kit.tiers import cases
-from treewarden.audit.adversary.knowledge import Knowledge
-from treewarden.audit.estimate.blocks import blocks
-from treewarden.audit.estimate.estimate import estimate
-from treewarden.audit.estimate.search import BEGINNING, Search
-from treewarden.audit.estimate.violated import violated
-from treewarden.audit.ipopt.door import Solver
+from treewarden.audit.entropy.blocks import blocks
+from treewarden.audit.entropy.estimate import estimate
+from treewarden.audit.entropy.search import BEGINNING, Search
+from treewarden.audit.entropy.violated import violated
+from treewarden.audit.ipopt.backend import Solver
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.people.population import build_population
+from treewarden.audit.population.population import build_population
 from treewarden.audit.solver.block_solver import _is_enough
 from treewarden.audit.solver.task import ELASTIC_TRIES, TRIES
 from treewarden.audit.system.system import build_system

@@ -4,11 +4,11 @@ import numpy as np
 
 from tests.judges.estimate.cases import sample
 from tests.kit.cases import multiway_case
-from treewarden.audit.adversary.knowledge import Knowledge
-from treewarden.audit.estimate.search import Search
-from treewarden.audit.estimate.violated import TIE_SHARE, VIOLATION_SHARE, unseen, violated
-from treewarden.audit.facts.impurity import excess
+from treewarden.audit.entropy.search import Search
+from treewarden.audit.entropy.violated import TIE_SHARE, VIOLATION_SHARE, unseen, violated
+from treewarden.audit.facts.impurity_rows import excess
 from treewarden.audit.facts.rows import branch_of_bins
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.system.system import build_system
 

@@ -9,17 +9,17 @@ import pytest
 
 from tests.kit.cases import NAMES, case_of, multiway_tree
 from tests.kit.small_audits import evidence_of, flat_tree, people_of, read
-from treewarden.audit.adversary.knowledge import Knowledge
-from treewarden.audit.estimate import without
-from treewarden.audit.estimate.estimate import estimate
-from treewarden.audit.estimate.without import Without, without_one
+from treewarden.audit.entropy import leave_one_out
+from treewarden.audit.entropy.estimate import estimate
+from treewarden.audit.entropy.leave_one_out import Without, without_one
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import call
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.people.population import build_population
+from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Interval, Undetermined
 from treewarden.audit.run import run
 from treewarden.audit.system.system import build_system
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.tree import Criterion, Quality
 
 OPTIONS = AuditOptions(jobs=1, worlds=True)
@@ -110,7 +110,7 @@ def test_no_more_are_asked_about_than_the_limit():
     found, _ = estimate(system, OPTIONS)
     told = without_one(system, found, OPTIONS)
     answered = int(((told.low > 0) | (told.high < 1)).sum())
-    assert 0 < answered <= without.MOST_ASKED
+    assert 0 < answered <= leave_one_out.MOST_ASKED
 
 
 def test_where_numbers_without_a_person_are_not_known_it_says_so():

@@ -9,18 +9,18 @@ from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier
 
 from tests.kit.tiers import examples
-from treewarden.audit.adversary.knowledge import Knowledge
 from treewarden.audit.constraints.split_choice import CONSTRAINT
 from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.rows import LeftOut, SplitFamily, branch_of_bins
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import MeasureCall
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.people.members import members
-from treewarden.audit.people.population import build_population
+from treewarden.audit.population.members import members
+from treewarden.audit.population.population import build_population
 from treewarden.audit.run import run
 from treewarden.audit.system.system import build_system
-from treewarden.ppdm_models.codecs.sklearn.fitted import from_sklearn
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest
 from treewarden.ppdm_models.tree.tree import (
     Criterion,

@@ -4,9 +4,9 @@ import gc
 import weakref
 
 from tests.audit.partial.test_splits import by_age
-from treewarden.audit.adversary.knowledge import Knowledge
 from treewarden.audit.facts.case import Case, once
-from treewarden.audit.people.members import members
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.population.members import members
 
 
 def case():

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from treewarden.audit.facts import excesses as together
-from treewarden.audit.facts.excesses import excesses
-from treewarden.audit.facts.impurity import excess
+from treewarden.audit.facts import impurity_rows as together
+from treewarden.audit.facts.impurity_rows import excess, excesses
 from treewarden.audit.facts.rows import Grouping, Origin, SplitFamily
 from treewarden.ppdm_models.tree.tree import Criterion
 

@@ -9,18 +9,17 @@ import pytest
 
 from tests.judges.estimate import direct
 from tests.kit.cases import multiway_case
-from treewarden.audit.adversary.knowledge import Knowledge
-from treewarden.audit.estimate.estimate import estimate
-from treewarden.audit.facts.impurity import excess
-from treewarden.audit.facts.kind import Kind, Said, as_lines, kind_of
+from treewarden.audit.consistent_tables.incomplete_constraints import reason_in_doubt
+from treewarden.audit.consistent_tables.result import Consistency
+from treewarden.audit.entropy.estimate import estimate
+from treewarden.audit.facts.impurity_rows import excess
 from treewarden.audit.facts.kinds import KINDS, cause_of, outside, whole_or_dropped
-from treewarden.audit.facts.rows import Linear, Origin
+from treewarden.audit.facts.rows import Kind, Linear, Origin, Said, as_lines, kind_of
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.conflict import conflict
 from treewarden.audit.system.system import build_system, facts_of, max_violation, system_of
-from treewarden.audit.worlds.doubts import reason_in_doubt
-from treewarden.audit.worlds.result import Consistency
 
 LEVELS = ("labels", "rates", "counts")
 

@@ -13,7 +13,7 @@ from treewarden.audit.inverters._rounds import whole_between
 from treewarden.audit.inverters._walks import Leaves, Rule, backtracked, fitting, whole_sums
 from treewarden.audit.reading import Undetermined
 from treewarden.jobs.inputs import opened
-from treewarden.ppdm_models.formats.catboost_json import FORMAT
+from treewarden.ppdm_models.formats.catboost.catboost_json import FORMAT
 
 
 def sums_of(name, table="two"):

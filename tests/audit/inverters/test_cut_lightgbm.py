@@ -8,8 +8,8 @@ import pytest
 from tests.kit.grown_models import FOLDER, case_of, truth
 from treewarden.audit.inverters import LeafSums, leaf_sums
 from treewarden.audit.inverters._bounds import before_rounding
-from treewarden.audit.people.forest import forest_of
-from treewarden.audit.people.population import build_population
+from treewarden.audit.population.forest import forest_of
+from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Undetermined
 from treewarden.jobs.inputs import opened, read
 from treewarden.policies.pack import load_pack

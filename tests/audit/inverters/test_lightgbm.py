@@ -8,8 +8,8 @@ import pytest
 
 from tests.audit.inverters.grown import check_exact, check_sound, found, reason, table_of
 from treewarden.ppdm_models.files.fitted import open_fitted
-from treewarden.ppdm_models.formats.lightgbm_dump import FORMAT as DUMP
-from treewarden.ppdm_models.formats.lightgbm_text import FORMAT as TEXT
+from treewarden.ppdm_models.formats.lightgbm.lightgbm_dump import FORMAT as DUMP
+from treewarden.ppdm_models.formats.lightgbm.lightgbm_text import FORMAT as TEXT
 
 lightgbm = pytest.importorskip("lightgbm", reason="grows the models that are turned back")
 

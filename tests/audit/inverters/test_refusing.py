@@ -6,7 +6,7 @@ import pytest
 
 from tests.kit.grown_models import FOLDER, case_of
 from treewarden.audit.inverters import inverters, leaf_sums
-from treewarden.audit.inverters._refusing import not_turned_back
+from treewarden.audit.inverters._rounds import not_turned_back
 
 NAMES = [
     ("rank:ndcg", "groups"),

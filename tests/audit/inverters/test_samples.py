@@ -9,11 +9,11 @@ from tests.audit.inverters.grown import case_of, check_sound, found, table_of, t
 from tests.kit import grown_models
 from treewarden.audit.inverters import LeafSums, inverters, leaf_sums
 from treewarden.audit.inverters._bounds import Bounds
+from treewarden.audit.inverters._draws import extremes, is_from_sample
 from treewarden.audit.inverters._rounds import Leafs
-from treewarden.audit.inverters._samples import extremes, is_from_sample
 from treewarden.audit.reading import Undetermined
-from treewarden.ppdm_models.formats.lightgbm_text import FORMAT as TEXT
-from treewarden.ppdm_models.formats.skops_file import FORMAT as SKOPS
+from treewarden.ppdm_models.formats.lightgbm.lightgbm_text import FORMAT as TEXT
+from treewarden.ppdm_models.formats.skops.skops_file import FORMAT as SKOPS
 from treewarden.ppdm_models.tree.growth import known
 
 BAGGED = {"bagging_freq": 1, "bagging_seed": 3}

@@ -6,7 +6,7 @@ import pytest
 from tests.audit.inverters.grown import check_exact, check_sound, found, reason, table_of
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.fitted import open_fitted
-from treewarden.ppdm_models.formats.skops_file import FORMAT
+from treewarden.ppdm_models.formats.skops.skops_file import FORMAT
 
 ensemble = pytest.importorskip("sklearn.ensemble", reason="grows the models that are turned back")
 dummy = pytest.importorskip("sklearn.dummy", reason="grows the models that are turned back")

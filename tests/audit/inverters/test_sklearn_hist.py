@@ -5,7 +5,7 @@ import pytest
 
 from tests.audit.inverters.grown import check_exact, found, reason, table_of
 from treewarden.ppdm_models.files.fitted import open_fitted
-from treewarden.ppdm_models.formats.skops_file import FORMAT
+from treewarden.ppdm_models.formats.skops.skops_file import FORMAT
 
 ensemble = pytest.importorskip("sklearn.ensemble", reason="grows the models that are turned back")
 skops = pytest.importorskip("skops.io", reason="writes the models that are turned back")

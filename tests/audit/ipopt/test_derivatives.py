@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from tests.kit.cases import curved_tasks
-from treewarden.audit.ipopt.loaded import load
+from treewarden.audit.ipopt.model import load
 from treewarden.audit.solver.elastic import elastic
 
 

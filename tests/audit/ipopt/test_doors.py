@@ -9,12 +9,12 @@ import pyomo.environ as pyo
 import pytest
 
 from tests.kit.cases import multiway_case
-from treewarden.audit.adversary.knowledge import Knowledge
-from treewarden.audit.estimate.estimate import estimate
-from treewarden.audit.ipopt.door import Door, Solver, _small_model
-from treewarden.audit.ipopt.doors import door, doors
-from treewarden.audit.ipopt.loaded import load_model
+from treewarden.audit.entropy.estimate import estimate
+from treewarden.audit.ipopt.backend import Door, Solver, _small_model
+from treewarden.audit.ipopt.backends import door, doors
+from treewarden.audit.ipopt.model import load_model
 from treewarden.audit.ipopt.status import STATUS, STATUS_NAMES, Status
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.errors import SolverError

@@ -12,7 +12,7 @@ from treewarden.audit.joint.cells import (
     certain_by_leaf,
     rows_of,
 )
-from treewarden.audit.joint.together import (
+from treewarden.audit.joint.ensemble_inference import (
     OTHER_LABELS,
     OTHER_WAY_ROUND,
     problem_with,

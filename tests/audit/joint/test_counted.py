@@ -7,12 +7,12 @@ import pytest
 
 from tests.kit.forests import FEATURES, by_sex, forest, stump
 from tests.kit.small_audits import audit_model
-from treewarden.audit.joint.counted import counted_sums
+from treewarden.audit.joint.counted_leaves import counted_sums
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.people.forest import forest_of
-from treewarden.audit.people.population import build_population
+from treewarden.audit.population.forest import forest_of
+from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Undetermined
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.predicate import CategoryTest
 from treewarden.ppdm_models.tree.tree import Node, Quality, Tree
 

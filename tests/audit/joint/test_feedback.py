@@ -6,13 +6,12 @@ import numpy as np
 
 from tests.audit.inverters.test_cut_lightgbm import read_case, written
 from tests.kit.grown_models import FOLDER, truth
+from treewarden.audit.clock import clock
 from treewarden.audit.inverters import LeafSums, leaf_sums
 from treewarden.audit.joint.cells import cells_of
-from treewarden.audit.joint.feedback import narrower
-from treewarden.audit.joint.together import joined_of
-from treewarden.audit.people.forest import forest_of
-from treewarden.audit.people.population import build_population
-from treewarden.audit.worlds.clock import clock
+from treewarden.audit.joint.ensemble_inference import joined_of, narrower
+from treewarden.audit.population.forest import forest_of
+from treewarden.audit.population.population import build_population
 from treewarden.jobs.inputs import read
 from treewarden.ppdm_models.files.load import open_model
 

@@ -10,14 +10,11 @@ from scipy.optimize import LinearConstraint, minimize
 
 from tests.judges.rows_by_hand import entropy, rows_of, some_rows, tables
 from tests.kit.tiers import examples
-from treewarden.audit.joint.certificate import is_small, tightened, whole
-from treewarden.audit.joint.counts import counts_of
-from treewarden.audit.joint.estimate import estimate
-from treewarden.audit.joint.propagation import by_leaves, propagate, settled
-from treewarden.audit.joint.reason import reason
+from treewarden.audit.clock import FOREVER
+from treewarden.audit.joint.bound_pipeline import estimate, is_small, reason, tightened, whole
+from treewarden.audit.joint.counts import by_leaves, counts_of, propagate, settled
 from treewarden.audit.joint.result import Guess
 from treewarden.audit.joint.search import one_off
-from treewarden.audit.worlds.clock import FOREVER
 
 SLOW = settings(
     max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow]

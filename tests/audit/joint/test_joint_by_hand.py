@@ -10,12 +10,10 @@ import pytest
 from scipy.optimize import brentq
 
 from tests.judges.rows_by_hand import rows_of
-from treewarden.audit.joint.certificate import tightened
-from treewarden.audit.joint.counts import by_class, counts_of
-from treewarden.audit.joint.propagation import by_leaves, propagate
-from treewarden.audit.joint.reason import DECIDED, reason
+from treewarden.audit.clock import FOREVER, Clock, clock
+from treewarden.audit.joint.bound_pipeline import DECIDED, reason, tightened
+from treewarden.audit.joint.counts import by_class, by_leaves, counts_of, propagate
 from treewarden.audit.joint.result import How
-from treewarden.audit.worlds.clock import FOREVER, Clock, clock
 
 FOUR = ("ab cd", "ac bd")
 FIVE = ("ab cde", "ac bde", "ad bce")

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 from tests.kit.releases import a_table, a_tree
+from treewarden.audit.clock import clock
 from treewarden.audit.joint.profiles import worlds_of
 from treewarden.audit.joint.releases import Held, join_releases
-from treewarden.audit.people.forest import forest_of
-from treewarden.audit.people.population import build_population
-from treewarden.audit.people.shared import shared_people
+from treewarden.audit.population.forest import forest_of
+from treewarden.audit.population.linked_population import shared_people
+from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.worlds.clock import clock
 from treewarden.ppdm_models.files.load import open_model
-from treewarden.ppdm_models.records.read_table import read_table_bytes
+from treewarden.ppdm_models.tables.read_table import read_table_bytes
 
 PLACES = "abcdef"
 

@@ -8,28 +8,26 @@ import pytest
 
 from tests.kit.grown_models import FOLDER
 from tests.kit.small_audits import audit_model
-from treewarden.audit.adversary.knowledge import Knowledge, RowOrder
+from treewarden.audit.clock import FOREVER
+from treewarden.audit.consistent_tables.result import Worlds
 from treewarden.audit.inverters import LeafSums
+from treewarden.audit.joint.bound_pipeline import reason
 from treewarden.audit.joint.cells import Release, cells_of, class_by_leaf, rows_of
-from treewarden.audit.joint.drawn import drawn_sums
+from treewarden.audit.joint.draws import Units, bits, by_profile, drawn_sums, replays
+from treewarden.audit.joint.ensemble_inference import Joined
 from treewarden.audit.joint.profiles import in_trees, worlds_of
-from treewarden.audit.joint.reason import reason
-from treewarden.audit.joint.replay import bits, replays
-from treewarden.audit.joint.together import Joined
-from treewarden.audit.joint.units import Units, by_profile
+from treewarden.audit.knowledge.knowledge import Knowledge, RowOrder
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.people.forest import forest_of
-from treewarden.audit.people.population import Population, build_population
+from treewarden.audit.population.forest import forest_of
+from treewarden.audit.population.population import Population, build_population
 from treewarden.audit.reading import Interval, Undetermined
 from treewarden.audit.run import run
-from treewarden.audit.worlds.clock import FOREVER
-from treewarden.audit.worlds.result import Worlds
 from treewarden.jobs.inputs import opened, read
 from treewarden.policies.judging.judge import judge
 from treewarden.policies.pack import load_pack
 from treewarden.policies.verdict import Verdict
-from treewarden.ppdm_models.formats.skops_file import FORMAT as SKOPS
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.formats.skops.skops_file import FORMAT as SKOPS
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member
 from treewarden.ppdm_models.tree.predicate import NumericTest
 from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Tree

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from tests.judges.rows_by_hand import rows_of
+from treewarden.audit.clock import clock
 from treewarden.audit.inverters import Added
+from treewarden.audit.joint.bound_pipeline import reason
+from treewarden.audit.joint.cells import scaled_of
 from treewarden.audit.joint.counts import counts_of
-from treewarden.audit.joint.reason import reason
-from treewarden.audit.joint.scaled import scaled_of
-from treewarden.audit.joint.together import OTHER_LABELS, problem_with
-from treewarden.audit.worlds.clock import clock
+from treewarden.audit.joint.ensemble_inference import OTHER_LABELS, problem_with
 
 pytest.importorskip("ortools", reason="looks for other tables")
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.kit.small_audits import evidence_of, flat_tree, only_world, people_of, read
 from treewarden.audit.evidence import NOT_RUN
-from treewarden.audit.people.population import Population
+from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Interval
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 

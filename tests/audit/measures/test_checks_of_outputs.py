@@ -21,7 +21,7 @@ from treewarden.audit.measures import MeasureCall
 from treewarden.audit.reading import Undetermined, exactly
 from treewarden.policies.judging.judge import judge
 from treewarden.policies.verdict import Verdict
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.ensemble import Member, Other
 from treewarden.ppdm_models.tree.tree import Task
 

@@ -14,11 +14,11 @@ from tests.kit.small_audits import (
     people_of,
     read,
 )
-from treewarden.audit.estimate.posterior import certain
+from treewarden.audit.entropy.posterior import certain
 from treewarden.audit.evidence import NO_NUMBER, NOT_RUN
 from treewarden.audit.measures import Source, of_models
 from treewarden.audit.reading import Interval, Undetermined
-from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 from treewarden.ppdm_models.tree.tree import Task
 
 MEASURES = of_models()

@@ -8,7 +8,7 @@ import pytest
 from tests.kit.small_audits import evidence_of, flat_tree, read
 from treewarden.audit.measures import measures
 from treewarden.audit.reading import Interval, Undetermined
-from treewarden.audit.values.found import ValueBounds
+from treewarden.audit.regression.result import ValueBounds
 
 TREE = flat_tree([[14, 6, 0], [3, 3, 4]])
 

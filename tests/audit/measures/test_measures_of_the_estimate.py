@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tests.kit.small_audits import bounds, evidence_of, flat_tree, read
-from treewarden.audit.estimate.posterior import certain
-from treewarden.audit.people.population import Population
+from treewarden.audit.entropy.posterior import certain
+from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Interval
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 

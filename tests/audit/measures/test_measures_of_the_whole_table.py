@@ -28,12 +28,12 @@ from tests.ppdm_models.tpp.tpp_strategies import categories, numbers
 from treewarden.audit.measures import measures
 from treewarden.audit.reading import Interval, Undetermined
 from treewarden.audit.result import MeasureCall
-from treewarden.policies.judging.groups import Clauses
+from treewarden.policies.judging.clause_evaluation import Clauses
 from treewarden.policies.remedies import NoProposal, remedies
 from treewarden.policies.remedies._pruning import merging
-from treewarden.ppdm_models.records.read_table import table_of
-from treewarden.ppdm_models.records.routing import route
-from treewarden.ppdm_models.tpp.groups import grouped
+from treewarden.ppdm_models.methods.tpp.sanitise import grouped
+from treewarden.ppdm_models.tables.read_table import table_of
+from treewarden.ppdm_models.tables.routing import route
 
 NAMES = ("t_closeness", "delta_disclosure")
 counts_of_leaves = st.integers(2, 4).flatmap(

@@ -22,16 +22,16 @@ from tests.kit.small_audits import (
     people_of,
     read,
 )
-from treewarden.audit.adversary.knowledge import Knowledge
-from treewarden.audit.estimate.posterior import certain
+from treewarden.audit.entropy.posterior import certain
 from treewarden.audit.evidence import NOT_RUN
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import call, measures
-from treewarden.audit.measures._others import NO_LEAVES
-from treewarden.audit.people.population import Population
-from treewarden.audit.people.weights import Weights
+from treewarden.audit.measures._leaf_people import NO_LEAVES
+from treewarden.audit.population.population import Population
+from treewarden.audit.population.table_counts import Weights
 from treewarden.audit.reading import Interval, Undetermined
 from treewarden.audit.run import run
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 
 AT_LEAVES = Knowledge(leaf="counts", split="none")

@@ -6,9 +6,9 @@ from itertools import product
 import numpy as np
 
 from tests.kit.cases import multiway_tree, random_table
-from treewarden.audit.people.population import build_population
-from treewarden.ppdm_models.records.read_table import table_of
-from treewarden.ppdm_models.records.routing import route
+from treewarden.audit.population.population import build_population
+from treewarden.ppdm_models.tables.read_table import table_of
+from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest
 from treewarden.ppdm_models.tree.tree import Criterion, Feature, Missing, Node, NoTrueChild, Tree

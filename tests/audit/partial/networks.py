@@ -3,8 +3,8 @@
 import numpy as np
 
 from tests.judges import partial_cases
-from treewarden.audit.partial.learned import proofs, shares
-from treewarden.audit.partial.scaling import spread
+from treewarden.audit.partial.margin_fitting import spread
+from treewarden.audit.partial.reachability import proofs, shares
 
 
 class Small:

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from treewarden.audit.adversary.knowledge import Knowledge, SplitLevel
-from treewarden.audit.partial.dependencies import Codes, closed, indicators
-from treewarden.audit.partial.ground import Ground
-from treewarden.audit.partial.seen import seen_by
-from treewarden.audit.people.population import Population, build_population
+from treewarden.audit.clock import clock
+from treewarden.audit.knowledge.knowledge import Knowledge, SplitLevel
+from treewarden.audit.partial.functional_dependencies import Codes, closed, indicators
+from treewarden.audit.partial.leaf_table import Ground
+from treewarden.audit.partial.target_inference import seen_by
+from treewarden.audit.population.population import Population, build_population
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.worlds.clock import clock
 from treewarden.ppdm_models.learn.id3 import grow_id3
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from treewarden.ppdm_models.tree.tree import Feature
 

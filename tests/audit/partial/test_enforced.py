@@ -5,19 +5,19 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from tests.kit.tiers import cases
-from treewarden.audit.adversary.knowledge import Knowledge, SplitLevel
-from treewarden.audit.ipopt.doors import door
-from treewarden.audit.ipopt.loaded import load_model
-from treewarden.audit.ipopt.modelling import pyo
+from treewarden.audit.clock import clock
+from treewarden.audit.ipopt.backends import door
+from treewarden.audit.ipopt.model import load_model
+from treewarden.audit.ipopt.pyomo_modules import pyo
 from treewarden.audit.ipopt.status import Status
-from treewarden.audit.partial import seen, with_outcome
-from treewarden.audit.partial.enforced import enforced
-from treewarden.audit.partial.ground import Ground
-from treewarden.audit.partial.seen import seen_by
-from treewarden.audit.people.population import build_population
-from treewarden.audit.worlds.clock import clock
-from treewarden.ppdm_models.codecs.sklearn.fitted import from_sklearn
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.audit.knowledge.knowledge import Knowledge, SplitLevel
+from treewarden.audit.partial import target_inference
+from treewarden.audit.partial.cutting_planes import enforced
+from treewarden.audit.partial.leaf_table import Ground
+from treewarden.audit.partial.target_inference import seen_by
+from treewarden.audit.population.population import build_population
+from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
+from treewarden.ppdm_models.tables.read_table import table_of
 
 NAMES = ("age", "zip", "lab", "dose")
 
@@ -61,7 +61,7 @@ DRAWN = pytest.mark.parametrize(
 
 @DRAWN
 def test_the_estimate_under_split_rows_is_that_of_the_exact_problem(criterion, draws, monkeypatch):
-    asked = noted(monkeypatch, seen)
+    asked = noted(monkeypatch, target_inference)
     knowledge = Knowledge(split=SplitLevel(criterion), min_leaf=1)
     for seed in range(draws):
         tree, population = grown(seed, criterion)
@@ -74,7 +74,7 @@ def test_the_estimate_under_split_rows_is_that_of_the_exact_problem(criterion, d
 def test_so_it_is_where_a_column_says_what_is_predicted_of_some_people(
     criterion, draws, monkeypatch
 ):
-    asked = noted(monkeypatch, with_outcome)
+    asked = noted(monkeypatch, target_inference)
     knowledge = Knowledge(split=SplitLevel(criterion), min_leaf=1)
     for seed in range(draws):
         tree, population = grown(seed, criterion, told=40)

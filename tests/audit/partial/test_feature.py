@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from tests.judges.partial_cases import every_value, tree_and_people
-from treewarden.audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel
-from treewarden.audit.partial.doubts import SPLITS_NOT_USED
-from treewarden.audit.partial.feature import secret_seen_by
-from treewarden.audit.partial.ground import Ground
-from treewarden.audit.partial.secret import secret_of
-from treewarden.audit.people.population import build_population
+from treewarden.audit.clock import clock
+from treewarden.audit.knowledge.knowledge import Knowledge, LeafLevel, SplitLevel
+from treewarden.audit.partial.attribute_inference import secret_seen_by
+from treewarden.audit.partial.leaf_table import Ground
+from treewarden.audit.partial.unmodelled_knowledge import SPLITS_NOT_USED
+from treewarden.audit.partial.value_rules import secret_of
+from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.worlds.clock import clock
 from treewarden.ppdm_models.errors import KnowledgeError
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.predicate import Always, NumericTest
 from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Tree

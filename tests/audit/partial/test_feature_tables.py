@@ -5,11 +5,11 @@ import pytest
 
 from tests.audit.partial.features import every_table, of_categories, of_numbers, scaled_estimate
 from tests.kit.tiers import seeds
-from treewarden.audit.adversary.knowledge import Knowledge, SplitLevel
-from treewarden.audit.partial import secret as columns
-from treewarden.audit.partial.feature import secret_seen_by
-from treewarden.audit.partial.ground import Ground
-from treewarden.audit.worlds.clock import clock
+from treewarden.audit.clock import clock
+from treewarden.audit.knowledge.knowledge import Knowledge, SplitLevel
+from treewarden.audit.partial import value_rules as columns
+from treewarden.audit.partial.attribute_inference import secret_seen_by
+from treewarden.audit.partial.leaf_table import Ground
 from treewarden.ppdm_models.errors import KnowledgeError
 
 NO_SPLITS = Knowledge(split=SplitLevel.NONE)

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 from tests.kit.cases import random_table
-from treewarden.audit.adversary.knowledge import Knowledge
-from treewarden.audit.partial.forest_secret import NOT_TOGETHER, secret_seen_in_forest
-from treewarden.audit.partial.secret import secret_of
-from treewarden.audit.people.forest import forest_of
-from treewarden.audit.people.population import build_population
+from treewarden.audit.clock import FOREVER
+from treewarden.audit.consistent_tables.result import Worlds
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.partial.forest_attribute_inference import NOT_TOGETHER, secret_seen_in_forest
+from treewarden.audit.partial.value_rules import secret_of
+from treewarden.audit.population.forest import forest_of
+from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.worlds.clock import FOREVER
-from treewarden.audit.worlds.result import Worlds
 from treewarden.ppdm_models.learn.id3 import grow_id3
-from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member
 from treewarden.ppdm_models.tree.tree import Criterion, Feature, Quality

@@ -11,15 +11,14 @@ import pytest
 
 from tests.judges.partial_cases import every_value, fitting, tree_and_people
 from tests.kit.tiers import seeds
-from treewarden.audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel
+from treewarden.audit.clock import clock
+from treewarden.audit.knowledge.knowledge import Knowledge, LeafLevel, SplitLevel
+from treewarden.audit.partial.attribute_inference import secret_seen_by
 from treewarden.audit.partial.class_rows import NOT_USED
-from treewarden.audit.partial.feature import secret_seen_by
-from treewarden.audit.partial.ground import Ground
-from treewarden.audit.partial.leaf_table import leaf_table
-from treewarden.audit.partial.secret import secret_of
-from treewarden.audit.people.merged import merged
-from treewarden.audit.worlds.clock import clock
-from treewarden.ppdm_models.records.routing import route
+from treewarden.audit.partial.leaf_table import Ground, leaf_table
+from treewarden.audit.partial.value_rules import secret_of
+from treewarden.audit.population.merged_profiles import merged
+from treewarden.ppdm_models.tables.routing import route
 
 ROOM = 1e-6
 UNCOUNTED = (LeafLevel.LABELS, LeafLevel.RATES, LeafLevel.AS_PUBLISHED)

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from tests.audit.partial.test_splits import by_age
-from treewarden.audit.adversary.knowledge import Knowledge, SplitLevel
-from treewarden.audit.estimate.estimate import estimate
+from treewarden.audit.clock import clock
+from treewarden.audit.consistent_tables.incomplete_constraints import reason_in_doubt
+from treewarden.audit.entropy.estimate import estimate
+from treewarden.audit.knowledge.knowledge import Knowledge, SplitLevel
 from treewarden.audit.partial.leaf_table import leaf_table
-from treewarden.audit.worlds.clock import clock
-from treewarden.audit.worlds.doubts import reason_in_doubt
 
 FIELDS = ("low", "high", "certain", "excluded", "reached_low", "reached_high", "open_exclusions")
 

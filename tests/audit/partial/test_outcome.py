@@ -7,20 +7,18 @@ import pytest
 
 from tests.audit.partial.test_feature import asked
 from tests.judges.partial_cases import every_table, tree_and_people
-from treewarden.audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel
-from treewarden.audit.partial.allowance import Allowance
-from treewarden.audit.partial.ground import Ground
-from treewarden.audit.partial.leaf_table import leaf_table
-from treewarden.audit.partial.reach import reach
-from treewarden.audit.partial.saying import OPEN
-from treewarden.audit.partial.seen import seen_by
-from treewarden.audit.partial.walk import branches, knower
-from treewarden.audit.partial.with_outcome import with_outcome
-from treewarden.audit.people.members import members
-from treewarden.audit.people.merged import merged
-from treewarden.audit.people.population import build_population
-from treewarden.audit.worlds.clock import clock
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.audit.clock import clock
+from treewarden.audit.knowledge.knowledge import Knowledge, LeafLevel, SplitLevel
+from treewarden.audit.partial.leaf_table import Ground, leaf_table
+from treewarden.audit.partial.partial_view import branches, knower
+from treewarden.audit.partial.reachability import reach
+from treewarden.audit.partial.target_inference import seen_by, with_outcome
+from treewarden.audit.partial.value_rules import OPEN
+from treewarden.audit.partial.work_budget import Allowance
+from treewarden.audit.population.members import members
+from treewarden.audit.population.merged_profiles import merged
+from treewarden.audit.population.population import build_population
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.predicate import Always, CategoryTest, NumericTest
 from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Tree
 

@@ -11,13 +11,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.ppdm_models.tree_strategies import trees
-from treewarden.audit.partial.domains import asked_by, domain_of
-from treewarden.audit.partial.reach import reach
-from treewarden.audit.partial.walk import Guess, branches, knower
-from treewarden.ppdm_models.records.routing import route
-from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
+from treewarden.audit.partial.partial_view import Guess, asked_by, branches, domain_of, knower
+from treewarden.audit.partial.reachability import reach
+from treewarden.ppdm_models.tables.routing import route
+from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn, Treatment
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest, atoms
-from treewarden.ppdm_models.tree.treatment import Treatment
 from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, NoTrueChild, Tree
 
 MOST_WAYS = 3000
@@ -133,8 +131,8 @@ def test_what_is_not_kept_is_walked_again(monkeypatch, most):
     hidden = {"colour": domain(tree, tree.features[1], colour, np.ones(6))}
     x = NumericColumn(np.array([1.0, 2.0, 7.0, 8.0, 5.0, 6.0]))
     found = reach(knower(branches(tree), {"x": x}, hidden, {}, 6))
-    monkeypatch.setattr(import_module("treewarden.audit.partial.reach"), "MOST_KEPT", most)
-    monkeypatch.setattr(import_module("treewarden.audit.partial.walk"), "FEW_VALUES", 0)
+    monkeypatch.setattr(import_module("treewarden.audit.partial.reachability"), "MOST_KEPT", most)
+    monkeypatch.setattr(import_module("treewarden.audit.partial.partial_view"), "FEW_VALUES", 0)
     again = reach(knower(branches(tree), {"x": x}, hidden, {}, 6))
     assert found.lump_of.tolist() == again.lump_of.tolist()
     assert where(found).tolist() == where(again).tolist()

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tests.audit.partial.test_feature import asked
-from treewarden.audit.people.population import build_population
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.audit.population.population import build_population
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.predicate import Always, CategoryTest
 from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Tree
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from treewarden.audit.partial import scaling
-from treewarden.audit.partial.network import network
-from treewarden.audit.partial.scaling import GAP, spread, weighed
+from treewarden.audit.partial import margin_fitting
+from treewarden.audit.partial.flows import network
+from treewarden.audit.partial.margin_fitting import GAP, spread, weighed
 
 
 def drawn(seed, size, share):
@@ -25,7 +25,7 @@ def test_direct_steps_and_conjugate_gradients_lead_to_the_same_table(
 ):
     net = drawn(seed, 90, share)
     found = spread(net)
-    monkeypatch.setattr(scaling, name, limit)
+    monkeypatch.setattr(margin_fitting, name, limit)
     direct = spread(net)
     assert found.gap.max() <= GAP
     assert direct.gap.max() <= GAP
@@ -38,8 +38,8 @@ def test_a_large_block_is_scaled_by_conjugate_gradients(monkeypatch):
     def direct(*_):
         raise AssertionError("a step was solved for directly")
 
-    monkeypatch.setattr(scaling, "SWEEPS", 1)
-    monkeypatch.setattr(scaling._Dual, "_direct", direct)
+    monkeypatch.setattr(margin_fitting, "SWEEPS", 1)
+    monkeypatch.setattr(margin_fitting._Dual, "_direct", direct)
     found = spread(drawn(4, 200, 0.3))
     assert found.steps > 1
     assert found.gap.max() <= GAP
@@ -49,9 +49,9 @@ def test_where_no_step_is_found_nothing_is_decided(monkeypatch):
     def singular(_):
         raise RuntimeError("Factor is exactly singular")
 
-    monkeypatch.setattr(scaling, "SWEEPS", 1)
-    monkeypatch.setattr(scaling, "GRADIENTS", 1)
-    monkeypatch.setattr(scaling, "splu", singular)
+    monkeypatch.setattr(margin_fitting, "SWEEPS", 1)
+    monkeypatch.setattr(margin_fitting, "GRADIENTS", 1)
+    monkeypatch.setattr(margin_fitting, "splu", singular)
     found = spread(drawn(0, 90, 0.0))
     assert found.steps == 0
     assert found.gap.max() > GAP
@@ -89,12 +89,12 @@ def test_few_people_beside_very_many_are_spread_where_steps_would_lead_far_away(
 @pytest.mark.parametrize("largest", [0, 1, 16])
 @pytest.mark.parametrize("seed", range(20))
 def test_the_tree_of_the_largest_cells_is_that_of_all(monkeypatch, seed, largest):
-    monkeypatch.setattr(scaling, "LARGEST", largest)
+    monkeypatch.setattr(margin_fitting, "LARGEST", largest)
     rng = np.random.default_rng(seed)
     rows, columns = rng.integers(2, 40, 2)
     cells = np.exp(rng.normal(0, 8, (rows, columns))) * (rng.random((rows, columns)) < 0.4)
     cells[0], cells[:, 0] = np.maximum(cells[0], 1e-9), np.maximum(cells[:, 0], 1e-9)
-    order, above = scaling._tree_of_largest(sparse.csr_array(cells))
+    order, above = margin_fitting._tree_of_largest(sparse.csr_array(cells))
     assert sorted(order.tolist()) == list(range(rows + columns))
     ends = np.sort(np.stack([order[1:], above[order[1:]]]), axis=0)
     own = cells[ends[0], ends[1] - rows]
@@ -106,5 +106,5 @@ def test_the_tree_of_the_largest_cells_is_that_of_all(monkeypatch, seed, largest
 
 
 def test_of_a_table_in_parts_the_tree_is_of_the_first_part():
-    order, _ = scaling._tree_of_largest(sparse.csr_array(np.diag([1.0, 2.0, 3.0])))
+    order, _ = margin_fitting._tree_of_largest(sparse.csr_array(np.diag([1.0, 2.0, 3.0])))
     assert sorted(order.tolist()) == [0, 3]

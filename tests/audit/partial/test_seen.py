@@ -7,12 +7,12 @@ import pytest
 
 from tests.judges.partial_cases import every_table
 from tests.kit.cases import multiway_tree, random_table
-from treewarden.audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel
-from treewarden.audit.partial.allowance import Effort
-from treewarden.audit.partial.ground import Ground
-from treewarden.audit.partial.seen import NO_SIZES, SPLITS_NOT_USED, WEIGHED, seen_by
-from treewarden.audit.people.population import build_population
-from treewarden.audit.worlds.clock import clock
+from treewarden.audit.clock import clock
+from treewarden.audit.knowledge.knowledge import Knowledge, LeafLevel, SplitLevel
+from treewarden.audit.partial.leaf_table import Ground
+from treewarden.audit.partial.target_inference import NO_SIZES, SPLITS_NOT_USED, WEIGHED, seen_by
+from treewarden.audit.partial.work_budget import Effort
+from treewarden.audit.population.population import build_population
 from treewarden.ppdm_models.tree.tree import Criterion, Quality
 
 NO_SPLITS = Knowledge(split=SplitLevel.NONE)

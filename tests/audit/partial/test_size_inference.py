@@ -10,8 +10,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from tests.audit.partial.features import NUMBERS, of_categories, of_numbers
 from tests.kit.places import DATA
-from treewarden.api.asking import model_input
-from treewarden.audit.partial.secret import secret_of
+from treewarden.api.requests import model_input
+from treewarden.audit.partial.forest_attribute_inference import secret_seen_by_sizes
 from treewarden.audit.partial.size_inference import (
     DRAWN,
     NO_SIZES,
@@ -21,17 +21,16 @@ from treewarden.audit.partial.size_inference import (
     infer_from_sizes,
     published_sizes,
 )
-from treewarden.audit.partial.size_secret import secret_seen_by_sizes
-from treewarden.audit.people.forest import forest_of
-from treewarden.audit.people.merged import merged
-from treewarden.audit.people.population import build_population
+from treewarden.audit.partial.value_rules import secret_of
+from treewarden.audit.population.forest import forest_of
+from treewarden.audit.population.merged_profiles import merged
+from treewarden.audit.population.population import build_population
 from treewarden.ppdm_models.errors import KnowledgeError
 from treewarden.ppdm_models.files.load import open_model
-from treewarden.ppdm_models.records.branching import FEWEST_NODES
-from treewarden.ppdm_models.records.read_table import read_table, table_of
-from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.tables.read_table import read_table, table_of
+from treewarden.ppdm_models.tables.routing import FEWEST_NODES, route
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from treewarden.ppdm_models.tree.node_table import parents_of
+from treewarden.ppdm_models.tree.nodes import parents_of
 from treewarden.ppdm_models.tree.tree import Quality
 
 HIV = DATA / "forests" / "column-proved-by-a-leaf.pmml"

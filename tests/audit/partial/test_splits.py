@@ -8,19 +8,19 @@ import pytest
 from scipy import sparse
 from scipy.special import entr
 
-from treewarden.audit.adversary.knowledge import Knowledge, SplitLevel
+from treewarden.audit.clock import clock
+from treewarden.audit.knowledge.knowledge import Knowledge, SplitLevel
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.partial.allowance import Effort
-from treewarden.audit.partial.feature import secret_seen_by
-from treewarden.audit.partial.ground import Ground
-from treewarden.audit.partial.secret import secret_of
-from treewarden.audit.partial.seen import seen_by
-from treewarden.audit.partial.splits import Choice, Held, compared
-from treewarden.audit.people.population import build_population
-from treewarden.audit.worlds.clock import clock
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.audit.partial.attribute_inference import secret_seen_by
+from treewarden.audit.partial.leaf_table import Ground
+from treewarden.audit.partial.splits import Choice, PlacedEstimate, compared
+from treewarden.audit.partial.target_inference import seen_by
+from treewarden.audit.partial.value_rules import secret_of
+from treewarden.audit.partial.work_budget import Effort
+from treewarden.audit.population.population import build_population
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from treewarden.ppdm_models.tree.impurity import Criterion, impurity_of
+from treewarden.ppdm_models.tree.nodes import Criterion, impurity_of
 from treewarden.ppdm_models.tree.predicate import Always, NumericTest
 from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Tree
 
@@ -74,7 +74,7 @@ def test_each_candidate_is_counted_as_by_hand(monkeypatch, seed, criterion, leas
         each / np.maximum(each.sum(axis=0), 1e-9) * counts[:, k] for k, each in enumerate(places)
     ]
     held = [
-        Held(
+        PlacedEstimate(
             np.ones(size),
             np.arange(size),
             sparse.csr_array(each),

@@ -5,17 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from treewarden.audit.adversary.knowledge import Knowledge, SplitLevel
+from treewarden.audit.clock import clock
 from treewarden.audit.facts.case import Case
-from treewarden.audit.partial.ground import Ground
-from treewarden.audit.partial.seen import seen_by
-from treewarden.audit.partial.sure_splits import sure_splits
-from treewarden.audit.people.members import members
-from treewarden.audit.people.population import build_population
+from treewarden.audit.knowledge.knowledge import Knowledge, SplitLevel
+from treewarden.audit.partial.leaf_table import Ground
+from treewarden.audit.partial.target_inference import seen_by
+from treewarden.audit.partial.unmodelled_knowledge import sure_splits
+from treewarden.audit.population.members import members
+from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.worlds.clock import clock
-from treewarden.ppdm_models.records.read_table import table_of
-from treewarden.ppdm_models.tree.impurity import Criterion
+from treewarden.ppdm_models.tables.read_table import table_of
+from treewarden.ppdm_models.tree.nodes import Criterion
 from treewarden.ppdm_models.tree.predicate import Always, CategoryTest, NumericTest
 from treewarden.ppdm_models.tree.tree import Feature, Learner, Node, Quality, Tool, Tree
 

@@ -6,17 +6,16 @@ import numpy as np
 import pytest
 
 from tests.audit.partial.features import of_categories, of_numbers
-from treewarden.audit.adversary.knowledge import Knowledge, LeafLevel, SplitLevel
-from treewarden.audit.partial.feature import secret_seen_by
-from treewarden.audit.partial.ground import Ground
-from treewarden.audit.partial.secret import secret_of
-from treewarden.audit.partial.seen import NO_SIZES, SPLITS_NOT_USED, seen_by
-from treewarden.audit.partial.unsized import SIZES_NOT_USED, SIZES_UNKNOWN
-from treewarden.audit.people.population import build_population
+from treewarden.audit.clock import clock
+from treewarden.audit.knowledge.knowledge import Knowledge, LeafLevel, SplitLevel
+from treewarden.audit.partial.attribute_inference import secret_seen_by
+from treewarden.audit.partial.leaf_table import SIZES_NOT_USED, SIZES_UNKNOWN, Ground
+from treewarden.audit.partial.target_inference import NO_SIZES, SPLITS_NOT_USED, seen_by
+from treewarden.audit.partial.value_rules import secret_of
+from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.worlds.clock import clock
-from treewarden.ppdm_models.records.read_table import table_of
-from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.tables.read_table import table_of
+from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.predicate import CategoryTest
 from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Tree

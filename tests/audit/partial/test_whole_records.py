@@ -5,13 +5,13 @@ import pytest
 
 from tests.kit.cases import NAMES, multiway_tree, random_table
 from treewarden.audit.adversaries import Asked, with_adversaries
-from treewarden.audit.adversary.knowledge import Knowledge, knowledge_of
-from treewarden.audit.estimate.report import SolverReport
+from treewarden.audit.entropy.posterior import SolverReport
+from treewarden.audit.knowledge.knowledge import Knowledge, knowledge_of
 from treewarden.audit.options import AuditOptions, Rows
-from treewarden.audit.partial import whole_records
-from treewarden.audit.partial.doubts import FACTS_NOT_USED
-from treewarden.audit.partial.who import Adversary
-from treewarden.audit.people.population import build_population
+from treewarden.audit.partial import full_knowledge
+from treewarden.audit.partial.adversaries import Adversary
+from treewarden.audit.partial.unmodelled_knowledge import FACTS_NOT_USED
+from treewarden.audit.population.population import build_population
 from treewarden.audit.run import run
 from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.tree.tree import Criterion
@@ -69,8 +69,8 @@ def test_who_lacks_a_value_that_he_does_not_know_counts_as_perhaps_left_out(monk
         built.append(case)
         return build_system(case)
 
-    monkeypatch.setattr(whole_records, "build_system", building)
-    monkeypatch.setattr(whole_records, "incomplete_records", lambda case: case.population.counts)
+    monkeypatch.setattr(full_knowledge, "build_system", building)
+    monkeypatch.setattr(full_knowledge, "incomplete_records", lambda case: case.population.counts)
     exposures(0, AuditOptions())
     assert built
     for case in built:

@@ -7,10 +7,10 @@ import threading
 import numpy as np
 
 from tests.kit.forests import by_sex, forest, stump
-from treewarden.audit.people.population import build_population
-from treewarden.audit.people.sending import sent
-from treewarden.audit.solver.pool import WORKERS
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.audit.population.population import build_population
+from treewarden.audit.population.routing import sent
+from treewarden.audit.workers.pool import WORKERS
+from treewarden.ppdm_models.tables.read_table import table_of
 
 TREES = [stump(float(age), "no", "yes") for age in range(20, 80, 3)] + [by_sex("no", "yes")]
 FOREST = forest(*TREES)

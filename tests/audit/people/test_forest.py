@@ -8,10 +8,10 @@ import pytest
 
 from tests.kit.forests import by_sex, forest, stump
 from tests.kit.small_audits import audit_model
-from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import MeasureCall
-from treewarden.audit.people.forest import forest_of
-from treewarden.audit.people.population import build_population
+from treewarden.audit.population.forest import forest_of
+from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Interval, Undetermined
 from treewarden.audit.run import run
 from treewarden.policies.judging.judge import judge
@@ -19,10 +19,10 @@ from treewarden.policies.pack import calls, load_pack
 from treewarden.policies.shipped import shipped_packs
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.ensemble import Combination, Link, Member, with_trees
-from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
 from treewarden.ppdm_models.tree.predicate import CategoryTest
+from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 from treewarden.ppdm_models.tree.tree import Quality, Task
 
 AGES = [20, 25, 30, 35, 45, 45, 55, 60, 60, 80]
@@ -131,7 +131,7 @@ def test_a_record_that_no_tree_takes_is_an_error():
 
 
 def test_more_places_than_memory_holds_are_refused(monkeypatch):
-    monkeypatch.setattr(import_module("treewarden.audit.people.sending"), "MOST_STOPS", 19)
+    monkeypatch.setattr(import_module("treewarden.audit.population.routing"), "MOST_STOPS", 19)
     with pytest.raises(TableError, match="2 trees times 10 profiles"):
         audited(TWO)
 

@@ -8,10 +8,10 @@ from tests.audit.weighed_trees import people_of as people_with_weights
 from tests.audit.weighed_trees import weighed_tree
 from tests.kit.forests import forest, stump
 from tests.kit.small_audits import NO_TRUTH, deep_tree, people_of
-from treewarden.audit.people.forest import forest_of
-from treewarden.audit.people.leaves import described, leaves_of
-from treewarden.audit.people.population import build_population
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.audit.population.forest import forest_of
+from treewarden.audit.population.leaves import described, leaves_of
+from treewarden.audit.population.population import build_population
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.ensemble import Member
 from treewarden.ppdm_models.tree.predicate import CategoryTest
 

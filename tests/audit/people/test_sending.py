@@ -9,14 +9,13 @@ import pytest
 
 from tests.audit.people.sent_over import FOREST, TREES, people, said, sent_by_others_too
 from tests.kit.forests import by_sex, forest, stump
-from treewarden.audit.people import sending
-from treewarden.audit.people.forest import forest_of
-from treewarden.audit.people.sending import Batch, refused_profiles, sent
-from treewarden.audit.people.standing import Crowd, crowd_of
-from treewarden.audit.solver.parcel import Common
-from treewarden.audit.solver.pool import Pool, Worker
+from treewarden.audit.population import routing
+from treewarden.audit.population.forest import forest_of
+from treewarden.audit.population.leaves import Crowd, crowd_of
+from treewarden.audit.population.routing import Batch, refused_profiles, sent
+from treewarden.audit.workers.pool import Common, Pool, Worker
 from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import NumericColumn
 from treewarden.ppdm_models.tree.ensemble import Member
 from treewarden.ppdm_models.tree.predicate import AnyOf, CategoryTest, NumericTest, Refusal
@@ -26,9 +25,9 @@ from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, Quality, Tr
 @pytest.fixture
 def batches(monkeypatch):
     """Let three trees be a batch, and give out even these few."""
-    monkeypatch.setattr(sending, "WORTH_A_WORKER", 0)
-    monkeypatch.setattr(sending, "WORTH_A_JOB", 0)
-    monkeypatch.setattr(sending, "BATCH_STOPS", 3 * len(people().counts))
+    monkeypatch.setattr(routing, "WORTH_A_WORKER", 0)
+    monkeypatch.setattr(routing, "WORTH_A_JOB", 0)
+    monkeypatch.setattr(routing, "BATCH_STOPS", 3 * len(people().counts))
 
 
 def none():

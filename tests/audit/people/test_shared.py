@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from tests.kit.releases import a_table, a_tree
-from treewarden.audit.people.population import build_population
-from treewarden.audit.people.shared import shared_people
+from treewarden.audit.population.linked_population import shared_people
+from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.ppdm_models.files.load import open_model
-from treewarden.ppdm_models.records.frames import table_of_frame
-from treewarden.ppdm_models.records.read_table import read_table_bytes
+from treewarden.ppdm_models.tables.frames import table_of_frame
+from treewarden.ppdm_models.tables.read_table import read_table_bytes
 
 
 def shared(*tables, key=None, models=None, **given):

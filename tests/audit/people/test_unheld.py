@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from tests.kit.small_audits import flat_tree, people_of
-from treewarden.audit.adversary.knowledge import Knowledge
-from treewarden.audit.glance import glance_at_file
-from treewarden.audit.people.said import said_of
-from treewarden.audit.people.unheld import unheld_values, with_unheld
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.leaf_only_audit import glance_at_file
+from treewarden.audit.population.file_only_population import said_of
+from treewarden.audit.population.unobserved_values import unheld_values, with_unheld
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.run import run
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from treewarden.ppdm_models.tree.leaks import LeakKind
 from treewarden.ppdm_models.tree.predicate import CategoryTest
+from treewarden.ppdm_models.tree.side_channels import LeakKind
 from treewarden.ppdm_models.tree.tree import Feature
 
 RECORD = "30,m,Anna Schmidt,1961-03-04,HIV"

@@ -3,12 +3,11 @@
 import pytest
 
 from tests.kit.releases import a_table, a_tree
-from treewarden.audit.people.population import build_population
-from treewarden.audit.people.shared import Shared
-from treewarden.audit.people.unlinked import UnlinkedReleases, link_releases
+from treewarden.audit.population.linked_population import Shared, UnlinkedReleases, link_releases
+from treewarden.audit.population.population import build_population
 from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.ppdm_models.files.load import open_model
-from treewarden.ppdm_models.records.read_table import read_table_bytes
+from treewarden.ppdm_models.tables.read_table import read_table_bytes
 
 BEFORE = a_table("1 north yes", "2 north no", "3 south no")
 AFTER = a_table("4 south yes", "3 south no", "2 north no", "1 north yes")

@@ -7,11 +7,11 @@ import pytest
 from scipy import sparse
 
 from tests.kit.cases import multiway_case
-from treewarden.audit.adversary.knowledge import Knowledge
-from treewarden.audit.estimate.blocks import blocks
-from treewarden.audit.estimate.reduce import Reduced
-from treewarden.audit.estimate.search import Search
-from treewarden.audit.estimate.violated import violated
+from treewarden.audit.entropy.blocks import blocks
+from treewarden.audit.entropy.reduce import Reduced
+from treewarden.audit.entropy.search import Search
+from treewarden.audit.entropy.violated import violated
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.solver.block_solver import solve_task
 from treewarden.audit.solver.canonical import canonical, restored

@@ -13,15 +13,15 @@ from tests.judges.estimate import direct
 from tests.judges.estimate.cases import sample
 from tests.judges.estimate.product import answer
 from tests.kit.cases import case_of, multiway_tree, random_table
-from treewarden.audit.adversary.knowledge import Knowledge
-from treewarden.audit.estimate.blocks import blocks
-from treewarden.audit.estimate.builder import ProgramBuilder
-from treewarden.audit.estimate.search import Search
-from treewarden.audit.estimate.solved import shares
-from treewarden.audit.estimate.violated import violated
+from treewarden.audit.entropy.blocks import blocks
+from treewarden.audit.entropy.masses import ProgramBuilder
+from treewarden.audit.entropy.search import Search
+from treewarden.audit.entropy.solved import shares
+from treewarden.audit.entropy.violated import violated
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.people.population import build_population
-from treewarden.audit.solver.curvature import weights
+from treewarden.audit.population.population import build_population
+from treewarden.audit.solver.elastic import weights
 from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.tree.tree import Criterion
 

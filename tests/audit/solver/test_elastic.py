@@ -9,8 +9,7 @@ from scipy import sparse
 
 from tests.kit.cases import curved_tasks
 from treewarden.audit.solver.block_solver import solve_task
-from treewarden.audit.solver.curvature import weights
-from treewarden.audit.solver.elastic import floor, is_overloaded
+from treewarden.audit.solver.elastic import floor, is_overloaded, weights
 
 OPEN = (12, 19, 43, 44, 51)
 """Seeds of cases with blocks that are below their bound."""

@@ -8,10 +8,10 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from tests.kit.cases import curved_tasks, multiway_case
-from treewarden.audit.adversary.knowledge import Knowledge
-from treewarden.audit.estimate.blocks import blocks
-from treewarden.audit.estimate.search import Search
+from treewarden.audit.entropy.blocks import blocks
+from treewarden.audit.entropy.search import Search
 from treewarden.audit.ipopt.program import SMALLEST_MASS
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import DEFAULT
 from treewarden.audit.solver.block_solver import _from_inside, solve_task
 from treewarden.audit.solver.interior import Interior, _independent, interior, is_inside

@@ -12,18 +12,16 @@ import pytest
 from scipy import sparse
 
 from tests.kit.cases import curved_tasks, multiway_case
-from treewarden.audit.adversary.knowledge import Knowledge
-from treewarden.audit.estimate.blocks import blocks
-from treewarden.audit.estimate.search import BEGINNING, Search
-from treewarden.audit.ipopt.door import Solution
+from treewarden.audit.entropy.blocks import blocks
+from treewarden.audit.entropy.search import BEGINNING, Search
+from treewarden.audit.ipopt.backend import Solution
 from treewarden.audit.ipopt.program import Program
 from treewarden.audit.ipopt.status import Status
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.solver.block_solver import solve_task
-from treewarden.audit.solver.checks import holds
-from treewarden.audit.solver.kept import keeping, key_of
-from treewarden.audit.solver.parallel import solve_all
-from treewarden.audit.solver.tape import Tape
+from treewarden.audit.solver.checkpoint import keeping, key_of, solve_all
+from treewarden.audit.solver.task import Tape, holds
 from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.errors import OutputError
 from treewarden.ppdm_models.tree.tree import Criterion

@@ -18,20 +18,18 @@ import pytest
 
 from tests.kit.cases import curved_tasks, multiway_case
 from treewarden.audit import run
-from treewarden.audit.adversary.knowledge import Knowledge
-from treewarden.audit.estimate.blocks import blocks
-from treewarden.audit.estimate.estimate import estimate
-from treewarden.audit.estimate.search import BEGINNING, Search
+from treewarden.audit.entropy.blocks import blocks
+from treewarden.audit.entropy.estimate import estimate
+from treewarden.audit.entropy.search import BEGINNING, Search
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.solver import parallel
+from treewarden.audit.solver import checkpoint
 from treewarden.audit.solver.block_solver import joined, solve_task
-from treewarden.audit.solver.parallel import solve_all
-from treewarden.audit.solver.parcel import done
-from treewarden.audit.solver.pool import WORKERS, Pool, Worker
-from treewarden.audit.solver.processes import Call, Line, Together
-from treewarden.audit.solver.stream import each_done
+from treewarden.audit.solver.checkpoint import solve_all
 from treewarden.audit.solver.task import Outcome, Task, no_answer
 from treewarden.audit.system.system import build_system
+from treewarden.audit.workers.pool import WORKERS, Pool, Worker, done
+from treewarden.audit.workers.processes import Call, Line, Together, each_done
 from treewarden.ppdm_models.errors import SolverError
 
 
@@ -59,7 +57,7 @@ def tasks() -> list[Task]:
 @pytest.fixture
 def workers(monkeypatch):
     """Let even small tasks go to workers, and end them afterwards."""
-    monkeypatch.setattr(parallel, "WORTH_A_WORKER", 0)
+    monkeypatch.setattr(checkpoint, "WORTH_A_WORKER", 0)
     yield
     WORKERS.stop()
 
@@ -131,7 +129,7 @@ def test_a_worker_that_dies_is_replaced_twice_and_then_reported(deaths, outcome)
     call.add(partial(solve_task, task))
     call.line.close()
     call.serve()
-    assert parallel._answer(task, call.answers[0]).outcome is outcome
+    assert checkpoint._answer(task, call.answers[0]).outcome is outcome
 
 
 class _NeverReady(Worker):
@@ -183,7 +181,7 @@ def test_an_error_in_a_worker_is_raised_in_the_caller():
     copy = pickle.loads(pickle.dumps(error))
     assert str(copy) == "IPOPT: return code 42 is not known; report this"
     with pytest.raises(SolverError, match="return code 42"):
-        parallel._answer(tasks()[0], copy)
+        checkpoint._answer(tasks()[0], copy)
 
 
 def test_workers_that_did_whole_jobs_go_on_with_tasks(workers):
@@ -217,7 +215,7 @@ def _by_others(asked, pool):
     """Return the answers of workers alone: this process does nothing."""
     whole = list(asked)
     found = dict(each_done([partial(solve_task, each) for each in whole], 1, lambda: 9e9, pool))
-    return [parallel._answer(task, found[number]) for number, task in enumerate(whole)]
+    return [checkpoint._answer(task, found[number]) for number, task in enumerate(whole)]
 
 
 def test_where_a_part_was_lost_the_whole_is_not_tried_in_this_process(monkeypatch):
@@ -291,7 +289,7 @@ def test_no_answer_is_never_accepted():
 
 def test_workers_end_with_their_parent():
     code = (
-        "from treewarden.audit.solver.pool import Worker\n"
+        "from treewarden.audit.workers.pool import Worker\n"
         "worker = Worker()\n"
         "print(worker.process.pid, flush=True)\n"
         "import os; os._exit(0)\n"

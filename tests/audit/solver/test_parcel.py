@@ -5,9 +5,8 @@ from functools import partial
 
 import pytest
 
-from treewarden.audit.solver import parcel
-from treewarden.audit.solver.parcel import Common, packed, unpacked
-from treewarden.audit.solver.pool import Worker
+from treewarden.audit.workers import pool
+from treewarden.audit.workers.pool import Common, Worker, packed, unpacked
 
 
 @pytest.fixture
@@ -33,7 +32,7 @@ def test_a_job_arrives_with_what_it_shares():
     assert unpacked(found.job, found.common, keys)() == "abc"
     assert unpacked(found.job, {}, keys)() == "abc"
     unpacked(packed(partial(abs, 1)).job, {}, frozenset())
-    assert common.key not in parcel.HELD
+    assert common.key not in pool.HELD
 
 
 def test_a_worker_that_holds_it_needs_no_more_than_the_key(worker):

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from treewarden.audit.solver.parcel import done
-from treewarden.audit.solver.pool import WORKERS, Pool
-from treewarden.audit.solver.processes import Call, Line, Together
+from treewarden.audit.workers.pool import WORKERS, Pool, done
+from treewarden.audit.workers.processes import Call, Line, Together
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -48,8 +47,8 @@ def test_an_interrupt_ends_all_processes(endless):
         "import functools, pathlib, signal\n"
         # What a shell starts in the background ignores interrupts, and so would this.
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "from treewarden.audit.solver.pool import Pool, Worker\n"
-        "from treewarden.audit.solver.stream import each_done\n"
+        "from treewarden.audit.workers.pool import Pool, Worker\n"
+        "from treewarden.audit.workers.processes import each_done\n"
         "def told():\n"
         "    worker = Worker()\n"
         "    print(worker.process.pid, flush=True)\n"

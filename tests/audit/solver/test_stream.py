@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from tests.kit.processes import forever
-from treewarden.audit.solver.stream import each_done
+from treewarden.audit.workers.processes import each_done
 from treewarden.policies.pack import load_pack
 from treewarden.ppdm_models.errors import PolicyError, SolverError
 

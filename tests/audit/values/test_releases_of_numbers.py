@@ -8,17 +8,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from treewarden.audit.people.forest import forest_of
-from treewarden.audit.people.population import build_population
-from treewarden.audit.people.shared import shared_people
+from treewarden.audit.clock import clock
+from treewarden.audit.population.forest import forest_of
+from treewarden.audit.population.linked_population import shared_people
+from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.values import together
-from treewarden.audit.values.means import mean_sums
-from treewarden.audit.values.releases import OTHER_STEPS, HeldNumbers, join_numbers
-from treewarden.audit.worlds.clock import clock
+from treewarden.audit.regression import inference
+from treewarden.audit.regression.releases import OTHER_STEPS, HeldNumbers, join_numbers
+from treewarden.audit.regression.rows import mean_sums
 from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.ppdm_models.files.load import open_model
-from treewarden.ppdm_models.records.read_table import read_table_bytes
+from treewarden.ppdm_models.tables.read_table import read_table_bytes
 
 PLACES = "abcdef"
 
@@ -136,7 +136,7 @@ def only_sums(monkeypatch):
         exact = np.rint((found.low + found.high) / 2)
         return replace(found, low=exact, high=exact, is_all=True)
 
-    monkeypatch.setattr(together, "mean_sums", sums)
+    monkeypatch.setattr(inference, "mean_sums", sums)
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -8,19 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treewarden.audit.people.numbers import step_of
-from treewarden.audit.values import boxes
-from treewarden.audit.values.means import rounding
-from treewarden.audit.values.reached import (
+from treewarden.audit.clock import FOREVER, clock
+from treewarden.audit.population.target import step_of
+from treewarden.audit.regression import inference
+from treewarden.audit.regression.rows import Range, Scale, ValueRows, rounding
+from treewarden.audit.regression.search import (
     NONE_FOUND,
     OUT_OF_TIME,
     _Program,
     by_programs,
+    determined,
     reached_from,
+    solved,
 )
-from treewarden.audit.values.rows import Range, Scale, ValueRows
-from treewarden.audit.values.solved import determined, solved
-from treewarden.audit.worlds.clock import FOREVER, clock
 
 AB_CD, AC_BD, AD_BC = [0, 0, 1, 1], [0, 1, 0, 1], [0, 1, 1, 0]
 
@@ -43,11 +43,11 @@ def rows_of(trees, x, most, sizes=None):
 def joined(rows, x):
     """Return what is proved of the cells, and what tables that fit reach."""
     x = np.asarray(x, dtype=float)
-    low, high = boxes.propagated(rows, *boxes.start(rows))
+    low, high = inference.propagated(rows, *inference.start(rows))
     reached = reached_from(rows, x)
     found = solved(rows, low < high)
     if found is not None:
-        low, high = boxes.propagated(rows, *determined(rows, found, low, high))
+        low, high = inference.propagated(rows, *determined(rows, found, low, high))
         low, high, _ = by_programs(rows, found, reached, low, high, FOREVER)
     return low, high, reached
 
@@ -68,7 +68,7 @@ def test_why_no_more_tables_are_looked_for_is_said(monkeypatch, until, why):
     monkeypatch.setattr(_Program, "move", lambda *_: False)
     x = np.array([4, 5, 6, 5], dtype=float)
     rows = rows_of([AB_CD, AC_BD], x, 10)
-    low, high = boxes.propagated(rows, *boxes.start(rows))
+    low, high = inference.propagated(rows, *inference.start(rows))
     found = solved(rows, low < high)
     assert by_programs(rows, found, reached_from(rows, x), low, high, until)[2] == why
 
@@ -80,7 +80,7 @@ def test_the_one_who_alone_can_have_the_greatest_number_has_it():
     low, high, reached = joined(rows, x)
     assert low[2] < high[2]
     known = replace(rows, ranges=(Range(np.ones(4, dtype=bool), 2.0, 10.0),))
-    low, high = boxes.held_ends(known, *boxes.propagated(known, *boxes.start(known)))
+    low, high = inference.held_ends(known, *inference.propagated(known, *inference.start(known)))
     assert (low[2], high[2]) == (10, 10)
     assert low.tolist() == high.tolist() == x
     reached = reached_from(known, np.array(x, dtype=float))
@@ -91,7 +91,7 @@ def test_the_one_who_alone_can_have_the_greatest_number_has_it():
 def test_a_third_tree_fixes_it_though_no_leaf_alone_does():
     x = [4, 5, 6, 5]
     rows = rows_of([AB_CD, AC_BD, AD_BC], x, 10)
-    low, high = boxes.propagated(rows, *boxes.start(rows))
+    low, high = inference.propagated(rows, *inference.start(rows))
     assert (low < high).all()
     low, high, reached = joined(rows, x)
     assert low.tolist() == high.tolist() == x
@@ -101,13 +101,13 @@ def test_a_third_tree_fixes_it_though_no_leaf_alone_does():
 def test_the_range_alone_settles_a_leaf_at_its_end():
     x = [0, 1, 2, 3]
     rows = rows_of([AB_CD, AC_BD], x, 3)
-    low, high = boxes.propagated(rows, *boxes.start(rows))
+    low, high = inference.propagated(rows, *inference.start(rows))
     assert low.tolist() == high.tolist() == x
 
 
 def test_of_several_people_whom_no_leaf_tells_apart_only_sums_are_known():
     rows = rows_of([[0, 1]], [28, 15], 10, sizes=[3, 3])
-    low, high = boxes.of_one(rows, *boxes.propagated(rows, *boxes.start(rows)))
+    low, high = inference.of_one(rows, *inference.propagated(rows, *inference.start(rows)))
     assert low.tolist() == [8, 0]
     assert high.tolist() == [10, 10]
 
@@ -115,7 +115,7 @@ def test_of_several_people_whom_no_leaf_tells_apart_only_sums_are_known():
 def test_weights_of_any_kind_prove_nothing_that_is_false():
     x = np.array([4, 5, 6, 5], dtype=float)
     rows = rows_of([AB_CD, AC_BD], x, 10)
-    start = boxes.start(rows)
+    start = inference.start(rows)
     found = solved(rows, start[0] < start[1])
     draw = np.random.default_rng(0)
     for _ in range(20):

@@ -7,22 +7,17 @@ import numpy as np
 import pytest
 
 from tests.kit.grown_models import FOLDER
+from treewarden.audit.clock import clock
 from treewarden.audit.joint.cells import cells_of
-from treewarden.audit.people.forest import forest_of
-from treewarden.audit.people.population import build_population
+from treewarden.audit.population.forest import forest_of
+from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.values.found import ValueBounds
-from treewarden.audit.values.together import (
-    ONE_VALUE,
-    ONLY_SWAPPED,
-    OTHER_VALUES,
-    values_of,
-)
-from treewarden.audit.worlds.clock import clock
+from treewarden.audit.regression.inference import ONE_VALUE, ONLY_SWAPPED, OTHER_VALUES, values_of
+from treewarden.audit.regression.result import ValueBounds
 from treewarden.jobs.inputs import opened
 from treewarden.ppdm_models.errors import TableError
 from treewarden.ppdm_models.files.load import open_model
-from treewarden.ppdm_models.records.read_table import read_table_bytes
+from treewarden.ppdm_models.tables.read_table import read_table_bytes
 
 WHOLE = FOLDER / "numbers_whole.csv"
 CENTS = FOLDER / "numbers_cents.csv"

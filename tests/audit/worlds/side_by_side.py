@@ -8,9 +8,9 @@ from functools import cache
 import numpy as np
 
 from tests.kit.grown_trees import grow_tree
-from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.consistent_tables.state import Tiers
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.system.system import build_system
-from treewarden.audit.worlds.state import Tiers
 
 FEW_WORLDS = Tiers(enumerate=None, propagate=False, draws=0, most_draws=0, swaps=False)
 """Nothing but the true table and what solvers find: so they are asked of nearly every cell."""

@@ -11,15 +11,14 @@ import pytest
 from tests.audit.worlds.test_worlds_against_brute_force import hidden, judged, small_case
 from tests.judges.worlds_by_hand import brute_force, system_of
 from tests.kit.tiers import seeds
-from treewarden.audit.worlds.clock import clock
-from treewarden.audit.worlds.facts.facts import facts_of
-from treewarden.audit.worlds.facts.intervals import with_intervals
-from treewarden.audit.worlds.found.check import first_broken
-from treewarden.audit.worlds.found.pool import Pool
-from treewarden.audit.worlds.proofs import cpsat
-from treewarden.audit.worlds.proofs.bounds import closed_form
-from treewarden.audit.worlds.proofs.relax import Scope
-from treewarden.audit.worlds.queries import Asker, Effort, Question
+from treewarden.audit.clock import clock
+from treewarden.audit.consistent_tables.facts.facts import facts_of
+from treewarden.audit.consistent_tables.facts.intervals import with_intervals
+from treewarden.audit.consistent_tables.proofs import cpsat
+from treewarden.audit.consistent_tables.proofs.bounds import closed_form
+from treewarden.audit.consistent_tables.proofs.relax import Scope
+from treewarden.audit.consistent_tables.queries import Asker, Effort, Question
+from treewarden.audit.consistent_tables.witnesses.witness_pool import WitnessPool, first_broken
 
 SEEDS = seeds(5, quick=2)
 KINDS = tuple(itertools.product(("counts", "rates", "labels"), ("gini", "entropy")))
@@ -133,7 +132,7 @@ def test_what_is_proved_below_a_node_is_true_in_every_world(seed, level, criteri
 def test_no_answer_draws_the_ends_in_further_than_all_worlds_go(seed, level, way):
     facts, worlds = listed(seed, level, "gini")
     for cell, sign, target in questions_of(worlds):
-        bounds, pool = closed_form(facts), Pool(facts)
+        bounds, pool = closed_form(facts), WitnessPool(facts)
         pool.add(worlds[:1])
         asker, question = Asker(facts, bounds, pool, clock(60)), Question(cell, sign, target)
         answer = getattr(asker, way)(asker.scope(0), question, Effort(10, 30, 30, AMPLE))
@@ -180,7 +179,7 @@ def test_without_time_an_answer_is_none_or_true(seed, level, criterion):
 
 def test_what_the_solver_cannot_tell_in_time_stays_open():
     facts, worlds = listed(1, "rates", "gini")
-    bounds, pool = closed_form(facts), Pool(facts)
+    bounds, pool = closed_form(facts), WitnessPool(facts)
     pool.add(worlds[:1])
     before = bounds.low.copy(), bounds.high.copy()
     asker = Asker(facts, bounds, pool, clock(0))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.judges.worlds_by_hand import ONLY_PROOFS, brute_force, posterior_of, system_of, worlds_of
-from treewarden.audit.worlds.result import Consistency
+from treewarden.audit.consistent_tables.result import Consistency
 from treewarden.ppdm_models.tree.predicate import CategoryTest
 from treewarden.ppdm_models.tree.tree import Feature, Learner
 

@@ -10,14 +10,14 @@ import pytest
 from tests.judges.worlds_by_hand import ONLY_PROOFS, brute_force, posterior_of, tables
 from tests.kit.cases import multiway_case
 from tests.kit.grown_trees import grow_tree
-from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.consistent_tables.engine import reason
+from treewarden.audit.consistent_tables.facts.facts import facts_of
+from treewarden.audit.consistent_tables.result import Consistency
+from treewarden.audit.consistent_tables.state import Tiers
+from treewarden.audit.consistent_tables.witnesses.witness_pool import first_broken
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import build_system
-from treewarden.audit.worlds.engine import reason
-from treewarden.audit.worlds.facts.facts import facts_of
-from treewarden.audit.worlds.found.check import first_broken
-from treewarden.audit.worlds.result import Consistency
-from treewarden.audit.worlds.state import Tiers
 
 LEVELS = ("counts", "rates", "labels")
 MOST_TABLES = 60_000

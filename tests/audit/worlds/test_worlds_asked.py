@@ -7,15 +7,15 @@ import pytest
 
 from tests.audit.worlds.test_worlds_against_brute_force import judged, small_case
 from treewarden.audit import measures
+from treewarden.audit.clock import clock
+from treewarden.audit.consistent_tables.engine import UNREAD, reason
+from treewarden.audit.consistent_tables.facts.facts import facts_of
+from treewarden.audit.consistent_tables.facts.intervals import with_intervals
+from treewarden.audit.consistent_tables.state import Tiers
+from treewarden.audit.consistent_tables.witnesses.changes import change_many
+from treewarden.audit.consistent_tables.witnesses.witness_pool import WitnessPool
 from treewarden.audit.measures import Measure
 from treewarden.audit.system.system import build_system
-from treewarden.audit.worlds.clock import clock
-from treewarden.audit.worlds.engine import UNREAD, reason
-from treewarden.audit.worlds.facts.facts import facts_of
-from treewarden.audit.worlds.facts.intervals import with_intervals
-from treewarden.audit.worlds.found.changes import change_many
-from treewarden.audit.worlds.found.pool import Pool
-from treewarden.audit.worlds.state import Tiers
 from treewarden.ppdm_models.plugins import discover
 
 CRITERIA = ("gini", "entropy", "gain-ratio")
@@ -28,7 +28,7 @@ def test_what_one_change_reaches_some_world_reaches(seed, level, criterion):
     system, worlds = judged(small_case(2 * seed, level, criterion))
     facts = with_intervals(facts_of(system))
     every = np.array([facts.arranged(table) for table, *_ in worlds])
-    pool = Pool(facts)
+    pool = WitnessPool(facts)
     pool.add(every[:1])
     change_many(facts, pool, np.ones(pool.low.shape, dtype=bool), clock(60))
     assert (pool.low >= every.min(axis=0)).all()

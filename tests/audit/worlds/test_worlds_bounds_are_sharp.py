@@ -9,13 +9,13 @@ import pytest
 
 from tests.judges.worlds_by_hand import brute_force, system_of, worlds_of
 from tests.kit.small_audits import read
-from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.consistent_tables.facts.facts import facts_of
+from treewarden.audit.consistent_tables.facts.intervals import inside_of, limits, sides_of
+from treewarden.audit.consistent_tables.state import Tiers
 from treewarden.audit.evidence import Evidence
-from treewarden.audit.people.forest import forest_of
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.population.forest import forest_of
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.worlds.facts.curves import inside_of, limits, sides_of
-from treewarden.audit.worlds.facts.facts import facts_of
-from treewarden.audit.worlds.state import Tiers
 
 NOTHING_ELSE = Tiers(enumerate=None, most_draws=0, draws=0, swaps=False)
 

@@ -11,11 +11,11 @@ import pytest
 
 from tests.kit.grown_trees import grow_tree
 from tests.kit.tiers import cases
+from treewarden.audit.clock import Clock
+from treewarden.audit.consistent_tables.incomplete_constraints import reason_in_doubt
+from treewarden.audit.consistent_tables.retrain import graded
+from treewarden.audit.consistent_tables.state import never
 from treewarden.audit.system.system import build_system
-from treewarden.audit.worlds.clock import Clock
-from treewarden.audit.worlds.doubts import reason_in_doubt
-from treewarden.audit.worlds.retrain import graded
-from treewarden.audit.worlds.state import never
 
 ENDS = 24
 MOST_AFTER = 0.05

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from tests.judges.worlds_by_hand import _compare
+from treewarden.audit.consistent_tables.facts.exact import is_beaten, is_one
+from treewarden.audit.consistent_tables.facts.intervals import _ends
+from treewarden.audit.consistent_tables.facts.places import Place, tightened
+from treewarden.audit.consistent_tables.facts.splits import chosen_of, split_of
 from treewarden.audit.facts.rows import Grouping, Origin, SplitFamily
-from treewarden.audit.worlds.facts.exact import is_beaten, is_one
-from treewarden.audit.worlds.facts.intervals import _ends
-from treewarden.audit.worlds.facts.places import Place, tightened
-from treewarden.audit.worlds.facts.splits import chosen_of, split_of
 from treewarden.ppdm_models.tree.tree import Criterion
 
 

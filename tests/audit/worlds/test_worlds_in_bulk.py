@@ -9,21 +9,22 @@ import pytest
 
 from tests.judges.worlds_by_hand import system_of
 from tests.kit.grown_trees import grow_tree, heart
-from treewarden.audit.system.system import build_system
-from treewarden.audit.worlds.clock import clock
-from treewarden.audit.worlds.facts.facts import facts_of, with_splits, without_splits
-from treewarden.audit.worlds.facts.intervals import with_intervals
-from treewarden.audit.worlds.facts.splits import groups
-from treewarden.audit.worlds.found.check import (
+from treewarden.audit.clock import clock
+from treewarden.audit.consistent_tables.facts.facts import facts_of, with_splits, without_splits
+from treewarden.audit.consistent_tables.facts.intervals import with_intervals
+from treewarden.audit.consistent_tables.facts.splits import groups
+from treewarden.audit.consistent_tables.proofs.bounds import closed_form
+from treewarden.audit.consistent_tables.witnesses.enumerate import _row_number, _rows
+from treewarden.audit.consistent_tables.witnesses.one_swap_search import _allowed, swap_stuck
+from treewarden.audit.consistent_tables.witnesses.two_swap_search import mend_stuck
+from treewarden.audit.consistent_tables.witnesses.witness_pool import (
+    Swap,
+    WitnessPool,
     first_broken,
     without_false_places,
     without_false_splits,
 )
-from treewarden.audit.worlds.found.enumerate import _row_number, _rows
-from treewarden.audit.worlds.found.mend import mend_stuck
-from treewarden.audit.worlds.found.pool import Pool, Swap
-from treewarden.audit.worlds.found.swaps import _allowed, swap_stuck
-from treewarden.audit.worlds.proofs.bounds import closed_form
+from treewarden.audit.system.system import build_system
 
 
 @pytest.mark.parametrize("tables", [1, 3, 200])
@@ -49,7 +50,7 @@ def test_all_ways_to_part_a_profile_are_listed_and_counted(caps, count):
 def test_two_swaps_move_what_one_does_not_and_lead_to_worlds():
     case = grow_tree(*heart(), criterion="gini", max_depth=5)
     facts = with_intervals(facts_of(build_system(case)))
-    bounds, pool = closed_form(facts), Pool(facts)
+    bounds, pool = closed_form(facts), WitnessPool(facts)
     pool.add(facts.arranged(case.population.truth)[None])
     swap_stuck(facts, pool, pool.stuck(bounds.low, bounds.high), clock(100))
     left = pool.stuck(bounds.low, bounds.high).sum()

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from tests.judges.worlds_by_hand import ONLY_PROOFS, system_of, worlds_of
+from treewarden.audit.consistent_tables.engine import reason
+from treewarden.audit.consistent_tables.result import Consistency
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.worlds.engine import reason
-from treewarden.audit.worlds.result import Consistency
 
 SQUARE = [[0, 1], [2, 3]]
 

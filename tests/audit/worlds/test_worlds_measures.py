@@ -10,15 +10,15 @@ import pytest
 from tests.judges.worlds_by_hand import system_of, worlds_of
 from tests.kit.cases import multiway_case
 from tests.kit.small_audits import evidence_of, read
-from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.consistent_tables.engine import reason
 from treewarden.audit.evidence import Evidence
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import MeasureCall, Source, measures
-from treewarden.audit.people.forest import forest_of
-from treewarden.audit.people.members import members
+from treewarden.audit.population.forest import forest_of
+from treewarden.audit.population.members import members
 from treewarden.audit.reading import Interval, Undetermined
 from treewarden.audit.run import AuditOptions, run
 from treewarden.audit.system.system import build_system
-from treewarden.audit.worlds.engine import reason
 from treewarden.ppdm_models.errors import TableError
 from treewarden.ppdm_models.learn.id3 import grow_id3
 from treewarden.ppdm_models.tree.column import CategoricalColumn

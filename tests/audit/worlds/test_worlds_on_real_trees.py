@@ -6,9 +6,9 @@ import pytest
 
 from tests.kit.grown_trees import german, grow_tree, heart
 from tests.kit.tiers import cases
+from treewarden.audit.consistent_tables.engine import reason
+from treewarden.audit.consistent_tables.result import Consistency
 from treewarden.audit.system.system import build_system
-from treewarden.audit.worlds.engine import reason
-from treewarden.audit.worlds.result import Consistency
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,10 @@ import pytest
 
 from tests.judges.worlds_by_hand import ONLY_PROOFS, system_of, worlds_of
 from tests.kit.grown_trees import grow_tree, heart
+from treewarden.audit.consistent_tables.engine import reason
+from treewarden.audit.consistent_tables.facts.facts import facts_of, joined
+from treewarden.audit.consistent_tables.state import Tiers
 from treewarden.audit.system.system import build_system
-from treewarden.audit.worlds.engine import reason
-from treewarden.audit.worlds.facts.explain import joined
-from treewarden.audit.worlds.facts.facts import facts_of
-from treewarden.audit.worlds.state import Tiers
 
 EXAMPLE = ([2, 1, 1, 2], [[0], [1, 2], [3]], [(2, 0), (1, 1), (0, 2)])
 R1 = system_of(*EXAMPLE, [(0, "1010")])

@@ -14,24 +14,23 @@ import numpy as np
 import pytest
 
 from tests.audit.worlds.side_by_side import FEW_WORLDS, made, said
-from treewarden.audit.solver.pool import WORKERS
-from treewarden.audit.worlds import decide, helpers
-from treewarden.audit.worlds.asking import Asking
-from treewarden.audit.worlds.clock import FOREVER, clock
-from treewarden.audit.worlds.decide import EFFORTS, decide_certain
-from treewarden.audit.worlds.engine import LOST, reason
-from treewarden.audit.worlds.facts.facts import facts_of
-from treewarden.audit.worlds.facts.intervals import with_intervals
-from treewarden.audit.worlds.found.check import first_broken
-from treewarden.audit.worlds.found.open import may_be_certain
-from treewarden.audit.worlds.found.pool import Pool as Found
-from treewarden.audit.worlds.found.pool import Swap
-from treewarden.audit.worlds.found.swap_check import swaps_hold
-from treewarden.audit.worlds.found.swaps import swap_stuck
-from treewarden.audit.worlds.helpers import Helpers
-from treewarden.audit.worlds.portions import OneByOne, World
-from treewarden.audit.worlds.proofs.bounds import closed_form
-from treewarden.audit.worlds.snapshot import start_of
+from treewarden.audit.clock import FOREVER, clock
+from treewarden.audit.consistent_tables import decide, portions
+from treewarden.audit.consistent_tables.decide import EFFORTS, Asking, decide_certain
+from treewarden.audit.consistent_tables.engine import LOST, reason
+from treewarden.audit.consistent_tables.facts.facts import facts_of
+from treewarden.audit.consistent_tables.facts.intervals import with_intervals
+from treewarden.audit.consistent_tables.portions import Helpers, OneByOne, World
+from treewarden.audit.consistent_tables.proofs.bounds import closed_form
+from treewarden.audit.consistent_tables.state import start_of
+from treewarden.audit.consistent_tables.witnesses.one_swap_search import swap_stuck, swaps_hold
+from treewarden.audit.consistent_tables.witnesses.witness_pool import (
+    Swap,
+    first_broken,
+    may_be_certain,
+)
+from treewarden.audit.consistent_tables.witnesses.witness_pool import WitnessPool as Found
+from treewarden.audit.workers.pool import WORKERS
 
 CASES = (
     (2, "counts", "gini", 16, 300),
@@ -49,11 +48,11 @@ def given(monkeypatch):
         found.append(len(jobs))
         return real(jobs, *settings)
 
-    real = helpers.each_done
-    monkeypatch.setattr(helpers, "each_done", each_done)
+    real = portions.each_done
+    monkeypatch.setattr(portions, "each_done", each_done)
     monkeypatch.setattr(decide, "PORTION_UNITS", 1e-9)
-    monkeypatch.setattr(helpers, "WORTH_STARTING", 0.0)
-    monkeypatch.setattr(helpers, "WORTH_GIVING", 0.0)
+    monkeypatch.setattr(portions, "WORTH_STARTING", 0.0)
+    monkeypatch.setattr(portions, "WORTH_GIVING", 0.0)
     return found
 
 
@@ -142,11 +141,11 @@ def test_what_was_lost_is_said_to_be_so(monkeypatch):
 
 
 def test_when_time_is_up_what_still_runs_is_ended(pool, tmp_path, monkeypatch):
-    monkeypatch.setattr(helpers, "GRACE_SECONDS", 0.0)
+    monkeypatch.setattr(portions, "GRACE_SECONDS", 0.0)
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    portions = [partial(Path.read_bytes, pipe)] * 3
-    with closing(Helpers(2, pool).answers(portions, clock(0.2))) as answers:
+    waiting = [partial(Path.read_bytes, pipe)] * 3
+    with closing(Helpers(2, pool).answers(waiting, clock(0.2))) as answers:
         for news in answers:
             assert news().asked == 0
     assert not pool.is_ready

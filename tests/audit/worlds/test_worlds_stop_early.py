@@ -10,12 +10,12 @@ import pytest
 
 from tests.judges.worlds_by_hand import brute_force, system_of, worlds_of
 from tests.kit.grown_trees import german, grow_tree, heart
+from treewarden.audit.consistent_tables.engine import reason
+from treewarden.audit.consistent_tables.result import Consistency
+from treewarden.audit.consistent_tables.state import Tiers
 from treewarden.audit.facts.rows import LeafMass, Origin
-from treewarden.audit.people.members import members
+from treewarden.audit.population.members import members
 from treewarden.audit.system.system import build_system
-from treewarden.audit.worlds.engine import reason
-from treewarden.audit.worlds.result import Consistency
-from treewarden.audit.worlds.state import Tiers
 
 NO_LISTING = Tiers(enumerate=None)
 DEEP = ([1, 2, 1, 2, 2, 1], [[[0, 1], [2, 3]], [4, 5]], [(2, 1), (1, 2), (0, 3)], [(0, "001101")])

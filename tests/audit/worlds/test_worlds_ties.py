@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from tests.kit.cases import multiway_tree, random_table
-from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.consistent_tables.engine import reason
+from treewarden.audit.consistent_tables.result import Worlds
 from treewarden.audit.facts.case import Case
-from treewarden.audit.people.members import members
-from treewarden.audit.people.population import build_population
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.population.members import members
+from treewarden.audit.population.population import build_population
 from treewarden.audit.system.system import build_system
-from treewarden.audit.worlds.engine import reason
-from treewarden.audit.worlds.result import Worlds
 from treewarden.ppdm_models.tree.tree import Criterion
 
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from treewarden.audit.worlds.facts.facts import _in_whole_units
+from treewarden.audit.consistent_tables.facts.facts import _in_whole_units
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import numpy as np
 
 from tests.judges.doors import Judge, Trial
 from treewarden.ppdm_models.files.load import load_tree
-from treewarden.ppdm_models.records.routing import NOWHERE, routed
+from treewarden.ppdm_models.tables.routing import NOWHERE, routed
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 
 RECORDS = 40

@@ -19,14 +19,14 @@ import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
 from tests.judges.doors import Judge, Trial
-from treewarden.audit.people.population import build_population
+from treewarden.audit.population.population import build_population
 from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.ppdm_models.files.load import load_model
-from treewarden.ppdm_models.records.counting.opening import open_source
-from treewarden.ppdm_models.records.counting.source import count_table
-from treewarden.ppdm_models.records.frames import table_of_frame
-from treewarden.ppdm_models.records.read_table import read_table, read_table_bytes
-from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tables.counting.opening import open_source
+from treewarden.ppdm_models.tables.counting.source import count_table
+from treewarden.ppdm_models.tables.frames import table_of_frame
+from treewarden.ppdm_models.tables.read_table import read_table, read_table_bytes
+from treewarden.ppdm_models.tables.table import Table
 
 RECORDS = 24
 COLUMNS = ("amount", "rate", "flag")

@@ -21,9 +21,9 @@ from tests.judges.doors._refits import (
     forced_in,
     is_sound,
 )
-from treewarden.audit.adversary.knowledge import Knowledge
-from treewarden.ppdm_models.codecs.sklearn.fitted import from_sklearn
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.ppdm_models.files.load import load_tree, writers
+from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
 
 LEARNERS = (None, None, "rpart", "spark", "weka", "treewarden")
 MOST_TRIES = 50

@@ -6,8 +6,8 @@ import numpy as np
 
 from tests.judges.doors import Judge, Trial
 from tests.judges.doors._refits import Published, ask, compare, draw_table, is_sound, regrown
-from treewarden.audit.adversary.knowledge import Knowledge
-from treewarden.ppdm_models.codecs.sklearn.fitted import from_sklearn
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
 
 MOST_TRIES = 50
 

@@ -12,9 +12,9 @@ from sklearn.tree import DecisionTreeClassifier, export_graphviz, export_text
 
 from tests.judges.doors import Judge, Trial
 from tests.judges.doors._refits import Drawn, Published, ask, compare, draw_table
-from treewarden.audit.adversary.knowledge import Knowledge
-from treewarden.ppdm_models.codecs.sklearn.fitted import from_sklearn
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.ppdm_models.files.load import load_tree, writers
+from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
 from treewarden.ppdm_models.tree.tree import Tree
 
 MOST_TRIES = 50

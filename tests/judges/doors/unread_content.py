@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from itertools import product
 
 from tests.judges.doors import Judge, Trial
-from treewarden.audit.adversary.knowledge import Knowledge
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.people.population import build_population
+from treewarden.audit.population.population import build_population
 from treewarden.audit.run import run
 from treewarden.policies.judging.decision import Decision
 from treewarden.policies.judging.judge import judge
@@ -27,8 +27,8 @@ from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.errors import OutputError, TreeFormatError
 from treewarden.ppdm_models.files.load import OpenedFile, open_model
 from treewarden.ppdm_models.formats import Strippable
-from treewarden.ppdm_models.records.read_table import read_table_bytes
-from treewarden.ppdm_models.tree.leaks import LeakGroup, LeakKind
+from treewarden.ppdm_models.tables.read_table import read_table_bytes
+from treewarden.ppdm_models.tree.side_channels import LeakGroup, LeakKind
 
 SENTENCE = "Zyxa Quentin, 44, has it"
 WORDS = "zyxa_quentin_of_44_has_it"

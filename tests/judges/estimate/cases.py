@@ -8,14 +8,14 @@ import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
 from tests.judges.estimate.binary_learner import grow_binary
-from treewarden.audit.adversary.knowledge import Knowledge, KnownRecord, Statement
 from treewarden.audit.facts.case import Case
-from treewarden.audit.people.members import members
-from treewarden.audit.people.population import Population, build_population
-from treewarden.ppdm_models.codecs.sklearn.fitted import from_sklearn
+from treewarden.audit.knowledge.knowledge import Knowledge, KnownRecord, Statement
+from treewarden.audit.population.members import members
+from treewarden.audit.population.population import Population, build_population
+from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
 from treewarden.ppdm_models.learn.id3 import grow_id3
-from treewarden.ppdm_models.records.read_table import table_of
-from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tables.read_table import table_of
+from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.column import NumericColumn, number_text
 from treewarden.ppdm_models.tree.tree import Criterion, Feature, Quality, Tree
 

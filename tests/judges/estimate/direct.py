@@ -10,19 +10,16 @@ import time
 import numpy as np
 import pyomo.core as pyo
 
-from treewarden.audit.estimate.posterior import Posterior, entropy
-from treewarden.audit.estimate.report import SolverReport
-from treewarden.audit.estimate.violated import VIOLATION_SHARE
-from treewarden.audit.facts.impurity import by_bin, by_child, candidate_branches, ratios
-from treewarden.audit.facts.kind import as_lines
-from treewarden.audit.facts.rows import Linear, SplitFamily, branch_of_bins
-from treewarden.audit.ipopt.doors import door, doors
-from treewarden.audit.ipopt.loaded import load_model
+from treewarden.audit.entropy.posterior import Posterior, SolverReport, entropy
+from treewarden.audit.entropy.violated import VIOLATION_SHARE
+from treewarden.audit.facts.impurity_rows import by_bin, by_child, candidate_branches, ratios
+from treewarden.audit.facts.rows import Linear, SplitFamily, as_lines, branch_of_bins
+from treewarden.audit.ipopt.backends import door, doors
+from treewarden.audit.ipopt.model import load_model
 from treewarden.audit.ipopt.program import SMALLEST_MASS, TAU
 from treewarden.audit.ipopt.status import Status
 from treewarden.audit.solver.task import CONVEX_TRIES, TRIES
-from treewarden.audit.system.leaf_knowledge import closed_form, leaf_knowledge
-from treewarden.audit.system.system import System, max_violation
+from treewarden.audit.system.system import System, closed_form, leaf_knowledge, max_violation
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 from treewarden.ppdm_models.tree.tree import Criterion
 

@@ -1,8 +1,7 @@
 """The product's answer to a system, with nothing of the benchmarks in it: the only place that calls the estimate."""
 
-from treewarden.audit.estimate.estimate import estimate
-from treewarden.audit.estimate.posterior import Posterior
-from treewarden.audit.estimate.report import SolverReport
+from treewarden.audit.entropy.estimate import estimate
+from treewarden.audit.entropy.posterior import Posterior, SolverReport
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.system.system import System
 

@@ -11,16 +11,16 @@ from tests.judges.estimate import definitions
 from tests.judges.estimate.cases import LEARNERS, SPLITS, Sample, grown, true_facts
 from tests.judges.estimate.definitions import LinearRow, Row
 from tests.judges.worlds.zhu_du_example import RECORDS as EXAMPLE
-from treewarden.audit.adversary.knowledge import Knowledge
 from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.rows import LeafMass
-from treewarden.audit.people.members import members
-from treewarden.audit.people.population import build_population
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.population.members import members
+from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import System, build_system
 from treewarden.ppdm_models.learn.id3 import grow_id3
-from treewarden.ppdm_models.records.read_table import table_of
-from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.tables.read_table import table_of
+from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.tree import Criterion, Feature
 
 LEVELS = ("counts", "rates", "labels")

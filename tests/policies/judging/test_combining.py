@@ -8,19 +8,19 @@ import pytest
 
 from tests.kit.forests import by_sex, forest, stump
 from tests.kit.small_audits import audit_model, audit_of, bounds, evidence_of, flat_tree
-from treewarden.audit.people.population import Population
+from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Interval, Undetermined
 from treewarden.audit.result import Audit
-from treewarden.policies.judging.applying import kinds_of
+from treewarden.policies.judging.applicability import kinds_of
+from treewarden.policies.judging.clause_evaluation import Clauses, leaves_of
 from treewarden.policies.judging.decision import NOTHING_JUDGED
-from treewarden.policies.judging.groups import Clauses, leaves_of
 from treewarden.policies.judging.judge import judge
 from treewarden.policies.pack import calls, read_pack
-from treewarden.policies.remedies._leaf_targets import met
+from treewarden.policies.remedies._pruning import met
 from treewarden.policies.rules import rules
 from treewarden.policies.verdict import Verdict
-from treewarden.ppdm_models.records.read_table import table_of
-from treewarden.ppdm_models.tpp.groups import Groups
+from treewarden.ppdm_models.methods.tpp.sanitise import Groups
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.ensemble import Combination, Link
 
 HEAD = 'name = "p"\nversion = "1"\ntitle = "P"\n'

@@ -13,16 +13,15 @@ from tests.judges.worlds.cases import small_sample
 from tests.kit.grown_trees import grow_tree
 from tests.kit.small_audits import evidence_of, exposed, pack_of
 from tests.kit.tiers import seeds
-from treewarden.audit.estimate.estimate import estimate
+from treewarden.audit.consistent_tables.engine import DECIDED, reason
+from treewarden.audit.consistent_tables.state import Tiers
+from treewarden.audit.entropy.estimate import estimate
 from treewarden.audit.measures import call, measured
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.run import run
 from treewarden.audit.system.system import build_system
-from treewarden.audit.worlds.engine import reason
-from treewarden.audit.worlds.enough import DECIDED
-from treewarden.audit.worlds.state import Tiers
-from treewarden.policies.binding import Under, When
-from treewarden.policies.judging.enough import enough
+from treewarden.policies.clause import Under, When
+from treewarden.policies.judging.applicability import enough
 from treewarden.policies.judging.judge import judge
 from treewarden.policies.pack import calls, load_pack, read_pack
 from treewarden.policies.shipped import shipped_packs

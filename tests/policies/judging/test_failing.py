@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.kit.small_audits import evidence_of, flat_tree, only_world, pack_of, people_of
-from treewarden.policies.judging.failing import failing
+from treewarden.policies.judging.applicability import failing
 
 TREE = flat_tree([[6, 4], [5, 0]])
 CERTAIN = ("certain_disclosure", "at_most", 0)

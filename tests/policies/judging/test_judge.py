@@ -15,9 +15,9 @@ from tests.kit.small_audits import (
     pack_of,
     people_of,
 )
-from treewarden.audit.adversary.knowledge import Knowledge
-from treewarden.audit.estimate.posterior import certain
-from treewarden.audit.facts.kind import Dropped
+from treewarden.audit.entropy.posterior import certain
+from treewarden.audit.facts.rows import Dropped
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import Audit
 from treewarden.audit.run import run
@@ -27,8 +27,8 @@ from treewarden.policies.pack import calls, load_pack, read_pack
 from treewarden.policies.shipped import shipped_packs
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.tree.fingerprint import fingerprints
-from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
 from treewarden.ppdm_models.tree.paths import path_text
+from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 from treewarden.ppdm_models.tree.tree import Quality
 
 TREE = flat_tree([[14, 6], [4, 0], [2, 1], [9, 9]])
@@ -61,7 +61,7 @@ def test_the_path_to_a_place_is_said_once_and_not_where_only_the_verdict_is_aske
         said.append(index)
         return path_text(tree, index)
 
-    monkeypatch.setattr("treewarden.policies.judging.names.path_text", noted)
+    monkeypatch.setattr("treewarden.policies.judging.decision.path_text", noted)
     pack = pack_of(("k_anonymity", "at_least", 5), ("k_anonymity", "at_least", 4))
     audit = audit_of(EVIDENCE, pack)
     assert verdict_of(audit, pack) is Verdict.FAIL

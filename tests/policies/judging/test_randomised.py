@@ -6,8 +6,8 @@ import pytest
 from tests.kit.randomised_cases import even, hidden, randomised
 from tests.kit.small_audits import audit_of, evidence_of, flat_tree
 from treewarden.audit.measures import NoiseMeasure, measures
+from treewarden.policies.judging.finding import judge_randomised
 from treewarden.policies.judging.judge import judge
-from treewarden.policies.judging.randomised import judge_randomised
 from treewarden.policies.pack import load_pack, read_pack
 from treewarden.policies.shipped import packs_of_tables, shipped_packs
 from treewarden.policies.verdict import Verdict

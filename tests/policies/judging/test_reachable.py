@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kit.small_audits import audit_of, evidence_of, flat_tree, only_world, pack_of, people_of
-from treewarden.policies.judging.judge import judge
-from treewarden.policies.judging.reachable import advised, ceiling, out_of_reach
+from treewarden.policies.judging.judge import advised, ceiling, judge, out_of_reach
 from treewarden.policies.pack import load_pack
 from treewarden.policies.shipped import shipped_packs
 from treewarden.policies.verdict import Verdict

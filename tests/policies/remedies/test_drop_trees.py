@@ -6,8 +6,8 @@ import pytest
 
 from tests.kit.grown_models import FOLDER
 from tests.kit.run import run_command
-from treewarden.audit.people.forest import forest_of
-from treewarden.audit.people.population import build_population
+from treewarden.audit.population.forest import forest_of
+from treewarden.audit.population.population import build_population
 from treewarden.jobs.inputs import opened, read
 from treewarden.policies.pack import load_pack
 from treewarden.policies.remedies import Proposal

@@ -19,14 +19,14 @@ from tests.kit.small_audits import (
     read,
 )
 from treewarden.audit.measures import measures
-from treewarden.audit.people.population import Population
+from treewarden.audit.population.population import Population
 from treewarden.policies.remedies import NoProposal, Proposal, remedies
 from treewarden.policies.remedies._pruning import merging
-from treewarden.policies.repairing.cost import cost_of
+from treewarden.policies.repair.attempts import cost_of
 from treewarden.ppdm_models.errors import TaxonomyError
-from treewarden.ppdm_models.records.routing import route
-from treewarden.ppdm_models.records.taxonomy import Categories
-from treewarden.ppdm_models.tree.impurity import Impurity
+from treewarden.ppdm_models.tables.routing import route
+from treewarden.ppdm_models.tables.taxonomy import Categories
+from treewarden.ppdm_models.tree.nodes import Impurity
 from treewarden.ppdm_models.tree.tree import Criterion, Missing, Quality, Task
 
 REMEDIES = remedies()

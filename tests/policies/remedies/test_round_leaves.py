@@ -8,17 +8,17 @@ from hypothesis import strategies as st
 from tests.kit.forests import by_sex, forest, stump
 from tests.kit.grown_models import FOLDER
 from treewarden.audit.inverters._bounds import rounded_by
-from treewarden.audit.people.forest import forest_of
-from treewarden.audit.people.population import build_population
+from treewarden.audit.population.forest import forest_of
+from treewarden.audit.population.population import build_population
 from treewarden.jobs.inputs import opened, read
 from treewarden.jobs.redacting import without_leaks
 from treewarden.policies.pack import load_pack
 from treewarden.policies.remedies import NoProposal, Proposal
 from treewarden.policies.remedies.round_leaves import DIGITS, REMEDY, rounded
-from treewarden.ppdm_models.codecs.lightgbm.arrays import BESIDE
 from treewarden.ppdm_models.files.load import open_model
-from treewarden.ppdm_models.records.predict import predict
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.formats.lightgbm._arrays import BESIDE
+from treewarden.ppdm_models.tables.predict import predict
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.column import NumericColumn
 from treewarden.ppdm_models.tree.ensemble import trees_of
 

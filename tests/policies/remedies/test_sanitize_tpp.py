@@ -8,15 +8,15 @@ import pytest
 
 from tests.kit.small_audits import pack_of
 from tests.ppdm_models.tpp.tpp_strategies import categories, numbers
-from treewarden.audit.people.population import build_population
-from treewarden.policies.judging.groups import Clauses, leaves_of
+from treewarden.audit.population.population import build_population
+from treewarden.policies.judging.clause_evaluation import Clauses, leaves_of
 from treewarden.policies.remedies import NoProposal, remedies
-from treewarden.policies.remedies._table import UsesTable
+from treewarden.policies.remedies._records import UsesTable
 from treewarden.ppdm_models.learn.best_first import BestFirst
-from treewarden.ppdm_models.learn.response import of_classes
-from treewarden.ppdm_models.records.read_table import table_of
-from treewarden.ppdm_models.records.routing import route
-from treewarden.ppdm_models.tpp.groups import grouped
+from treewarden.ppdm_models.learn.splits import of_classes
+from treewarden.ppdm_models.methods.tpp.sanitise import grouped
+from treewarden.ppdm_models.tables.read_table import table_of
+from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.tree import Feature
 
 REMEDY = remedies()["sanitize_tpp"]

@@ -6,7 +6,7 @@ from tests.kit import places
 from tests.kit.grown_models import FOLDER
 from tests.kit.run import run_command
 from treewarden.audit.inverters import inverters
-from treewarden.policies.repairing.advice import DEPTH, LEAVES, NAMES, SAMPLED, WHOLE
+from treewarden.policies.repair.repair import DEPTH, LEAVES, NAMES, SAMPLED, WHOLE
 
 POLICY = (
     'name = "certain"\nversion = "1"\ntitle = "certain"\n[[clause]]\nid = "certain"\n'

@@ -6,18 +6,18 @@ import pytest
 
 from tests.kit.forests import FEATURES, by_sex, forest, stump
 from tests.kit.small_audits import pack_of
-from treewarden.audit.adversary.knowledge import Knowledge
-from treewarden.audit.people.population import build_population
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.run import run
 from treewarden.policies.pack import calls, load_pack
-from treewarden.policies.repairing.holdout import holdout_of
-from treewarden.policies.repairing.repair import Given, repair
+from treewarden.policies.repair.holdout import holdout_of
+from treewarden.policies.repair.repair import Given, repair
 from treewarden.policies.shipped import shipped_packs
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.records.read_table import table_of
-from treewarden.ppdm_models.records.taxonomy import Categories
+from treewarden.ppdm_models.tables.read_table import table_of
+from treewarden.ppdm_models.tables.taxonomy import Categories
 from treewarden.ppdm_models.tree.ensemble import Combination, Link, Member, Other
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest
 from treewarden.ppdm_models.tree.tree import Missing, Node, NoTrueChild, Quality, Task, Tree

@@ -5,9 +5,9 @@ import pytest
 
 from tests.kit.small_audits import flat_tree
 from treewarden.audit.reading import Undetermined
-from treewarden.policies.repairing.holdout import holdout_of
+from treewarden.policies.repair.holdout import holdout_of
 from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.records.read_table import table_of
+from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.predicate import NumericTest
 from treewarden.ppdm_models.tree.tree import Feature, Node, Task, Tree
 

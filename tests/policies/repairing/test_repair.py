@@ -14,20 +14,20 @@ from tests.kit.small_audits import (
     pack_of,
     people_of,
 )
-from treewarden.audit.facts.kind import Dropped
-from treewarden.audit.people.population import build_population
+from treewarden.audit.facts.rows import Dropped
+from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import Audit
 from treewarden.policies.judging.judge import judge
 from treewarden.policies.remedies import remedies
-from treewarden.policies.repairing.holdout import holdout_of
-from treewarden.policies.repairing.repair import Given, repair
+from treewarden.policies.repair.holdout import holdout_of
+from treewarden.policies.repair.repair import Given, repair
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.errors import KnowledgeError, RemedyError, TaxonomyError
 from treewarden.ppdm_models.learn.best_first import BestFirst
-from treewarden.ppdm_models.learn.response import of_classes
-from treewarden.ppdm_models.records.read_table import table_of
-from treewarden.ppdm_models.records.taxonomy import Categories
+from treewarden.ppdm_models.learn.splits import of_classes
+from treewarden.ppdm_models.tables.read_table import table_of
+from treewarden.ppdm_models.tables.taxonomy import Categories
 from treewarden.ppdm_models.tree.tree import Criterion, Feature
 
 CLASSES = ("a", "b", "c")

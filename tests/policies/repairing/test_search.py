@@ -11,17 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kit.small_audits import auditor, deep_tree, flat_tree, pack_of, people_of
-from treewarden.audit.adversary.knowledge import Knowledge
-from treewarden.audit.glance import glance
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.leaf_only_audit import glance
 from treewarden.policies.pack import calls
 from treewarden.policies.remedies import Proposal
-from treewarden.policies.repairing.attempts import Ended
-from treewarden.policies.repairing.cost import cost_of
-from treewarden.policies.repairing.deadline import Deadline
-from treewarden.policies.repairing.repair import repair
-from treewarden.policies.repairing.search import Candidate
+from treewarden.policies.repair.attempts import Ended, cost_of
+from treewarden.policies.repair.holdout import Deadline
+from treewarden.policies.repair.repair import repair
+from treewarden.policies.repair.search import Candidate
 from treewarden.policies.verdict import Verdict
-from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.tables.routing import route
 
 CLASSES = ("a", "b", "c")
 BOTH = pack_of(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.kit.small_audits import audit_of, evidence_of, flat_tree, pack_of
 from treewarden.audit.reading import Interval, Undetermined
 from treewarden.policies.judging.judge import judge
-from treewarden.policies.repairing.tradeoff import MOST, privacy, unbeaten
+from treewarden.policies.repair.attempts import MOST, privacy, unbeaten
 
 TREE = flat_tree([[6, 2], [2, 2]])
 POINTS = st.lists(st.tuples(*[st.integers(0, 3)] * 3), max_size=8)

@@ -10,18 +10,16 @@ import pytest
 
 from tests.kit.deciding import CLAUSE, DIGEST, SMALL, TODAY, TREE, decided, leaves, told, waivers
 from tests.kit.small_audits import audit_of, bounds, evidence_of, flat_tree, pack_of
-from treewarden.audit.facts.kind import Dropped
-from treewarden.audit.of_releases import ADVERSARY, ALONE
-from treewarden.audit.people.population import Population
+from treewarden.audit.facts.rows import Dropped
+from treewarden.audit.locations import ADVERSARY, ALONE, MOST_SPOTS
+from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Interval, Undetermined, exactly
-from treewarden.audit.spots import MOST_SPOTS
 from treewarden.policies.clause import Waivers as Settings
+from treewarden.policies.exceptions.apply_waivers import Model, Uses, accepted, unused, verdict_of
+from treewarden.policies.exceptions.waivers import Waivers
+from treewarden.policies.judging.decision import Names
 from treewarden.policies.judging.judge import judge
-from treewarden.policies.judging.names import Names
 from treewarden.policies.verdict import Verdict
-from treewarden.policies.waiving.applying import Model, Uses, accepted, unused
-from treewarden.policies.waiving.breaking import verdict_of
-from treewarden.policies.waiving.waivers import Waivers
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.tree import Quality
 

@@ -10,23 +10,22 @@ import pytest
 
 from tests.kit.deciding import CLAUSE, SMALL, TODAY, TREE, decided, leaves, told, waivers
 from tests.kit.small_audits import audit_of, bounds, evidence_of, flat_tree, pack_of
-from treewarden.audit.adversary.knowledge import Knowledge, LeafLevel, Statement
-from treewarden.audit.facts.kind import Dropped
-from treewarden.audit.of_releases import ADVERSARY, ALONE, WITH_OTHERS
+from treewarden.audit.facts.rows import Dropped
+from treewarden.audit.knowledge.knowledge import Knowledge, LeafLevel, Statement
+from treewarden.audit.locations import ADVERSARY, ALONE, MOST_SPOTS, WITH_OTHERS
 from treewarden.audit.reading import Interval, Undetermined, exactly
-from treewarden.audit.spots import MOST_SPOTS
-from treewarden.policies.judging.judge import judge
-from treewarden.policies.verdict import Verdict
-from treewarden.policies.waiving.applying import accepted
-from treewarden.policies.waiving.baseline import (
+from treewarden.policies.exceptions.apply_waivers import accepted
+from treewarden.policies.exceptions.baseline import (
     SCHEMA,
     Baseline,
     circumstances,
+    held_against,
     model_baseline,
     read_baseline,
     write_baseline,
 )
-from treewarden.policies.waiving.comparing import held_against
+from treewarden.policies.judging.judge import judge
+from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.errors import BaselineError
 
 SURE = pack_of(("disclosure", "at_most", 0.8))

@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from treewarden.policies.waiving.waivers import check_lengths, read_waivers
+from treewarden.policies.exceptions.waivers import check_lengths, read_waivers
 from treewarden.ppdm_models.errors import WaiverError
 
 LEAF = "0123456789abcdef01234567"

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from treewarden.ppdm_models.tree.predicate import atoms
 from treewarden.ppdm_models.tree.tree import rebuilt

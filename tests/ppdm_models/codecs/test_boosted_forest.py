@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from treewarden.ppdm_models import limits
-from treewarden.ppdm_models.codecs.boosted.forest import LEAF, shape_of
 from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.formats.common.boosted import LEAF, shape_of
 
 
 def shaped(*trees):

@@ -10,8 +10,8 @@ from tests.kit.tiers import in_tiers
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.load import formats, load_model, load_tree, read_model
 from treewarden.ppdm_models.tree.ensemble import Combination, Link, trees_of
-from treewarden.ppdm_models.tree.leaks import LeakKind
-from treewarden.ppdm_models.tree.single import on_32_bits
+from treewarden.ppdm_models.tree.plain_splits import on_32_bits
+from treewarden.ppdm_models.tree.side_channels import LeakKind
 from treewarden.ppdm_models.tree.tree import Quality
 
 MODELS = places.SHARED / "models"

@@ -1,12 +1,12 @@
 """Files of scikit-learn, R and Weka as they are found: read, or refused with the true reason."""
 
-import importlib
 from pathlib import Path
 
 import pytest
 
 from tests.kit import places
 from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.files.load import formats
 from treewarden.ppdm_models.tree.ensemble import trees_of
 from treewarden.ppdm_models.tree.tree import Quality
 
@@ -28,10 +28,7 @@ READERS = (
     "weka_stump",
     "weka_text",
 )
-FORMATS = {
-    name: importlib.import_module(f"treewarden.ppdm_models.formats.{name}").FORMAT
-    for name in READERS
-}
+FORMATS = {name: formats()[name] for name in READERS}
 FOLDERS = (
     "sklearn-1.2.2",
     "sklearn-1.9.0",

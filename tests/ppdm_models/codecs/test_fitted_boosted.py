@@ -10,7 +10,7 @@ from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.fitted import open_fitted
 from treewarden.ppdm_models.files.load import load_model
 from treewarden.ppdm_models.formats import Rewritable
-from treewarden.ppdm_models.records.predict import labels, predict
+from treewarden.ppdm_models.tables.predict import labels, predict
 from treewarden.ppdm_models.tree.column import NumericColumn
 
 DRAW = np.random.default_rng(3)

@@ -7,10 +7,10 @@ import pytest
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.fitted import open_fitted
 from treewarden.ppdm_models.files.load import load_model
-from treewarden.ppdm_models.records.predict import labels, predict
+from treewarden.ppdm_models.tables.predict import labels, predict
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from treewarden.ppdm_models.tree.leaks import LeakKind
 from treewarden.ppdm_models.tree.predicate import MissingTest
+from treewarden.ppdm_models.tree.side_channels import LeakKind
 from treewarden.ppdm_models.tree.tree import Quality, Tree
 
 sklearn = pytest.importorskip("sklearn", reason="scikit-learn is not installed")

@@ -8,10 +8,10 @@ import pytest
 
 from tests.kit import places
 from treewarden.ppdm_models.errors import TreeFormatError
-from treewarden.ppdm_models.formats.gbm_json import FORMAT
-from treewarden.ppdm_models.records.predict import predict
+from treewarden.ppdm_models.formats.rare.gbm_json import FORMAT
+from treewarden.ppdm_models.tables.predict import predict
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from treewarden.ppdm_models.tree.leaks import LeakKind
+from treewarden.ppdm_models.tree.side_channels import LeakKind
 
 GOOD = places.DATA / "formats" / "gbm_json" / "good"
 with (places.DATA / "r_predictions" / "gbm.predicted.csv").open(encoding="utf-8") as file:

@@ -8,11 +8,11 @@ import pytest
 
 from tests.kit import places
 from treewarden.ppdm_models.files.load import open_model, read_bytes, read_model
-from treewarden.ppdm_models.records.predict import predict
-from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.tables.predict import predict
+from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Link, Shrinkage
-from treewarden.ppdm_models.tree.leaks import LeakKind
+from treewarden.ppdm_models.tree.side_channels import LeakKind
 from treewarden.ppdm_models.tree.tree import Quality
 
 GOOD = places.DATA / "formats" / "h2o_mojo" / "good"

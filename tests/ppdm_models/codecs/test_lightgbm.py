@@ -7,16 +7,16 @@ import pyarrow as pa
 import pytest
 
 from tests.ppdm_models.codecs.boosted import changed, columns_of, essence, leaf_numbers, records
-from treewarden.ppdm_models.codecs.lightgbm.splits import ZERO, zero_is_missing
 from treewarden.ppdm_models.errors import TreeFormatError
-from treewarden.ppdm_models.formats.lightgbm_dump import FORMAT as DUMP
-from treewarden.ppdm_models.formats.lightgbm_text import FORMAT as TEXT
-from treewarden.ppdm_models.records.arrow_column import ArrowColumn
-from treewarden.ppdm_models.records.predict import predict
+from treewarden.ppdm_models.formats.lightgbm._model import ZERO, zero_is_missing
+from treewarden.ppdm_models.formats.lightgbm.lightgbm_dump import FORMAT as DUMP
+from treewarden.ppdm_models.formats.lightgbm.lightgbm_text import FORMAT as TEXT
+from treewarden.ppdm_models.tables.arrow_column import ArrowColumn
+from treewarden.ppdm_models.tables.predict import predict
 from treewarden.ppdm_models.tree.column import NumericColumn
 from treewarden.ppdm_models.tree.ensemble import Link
-from treewarden.ppdm_models.tree.leaks import LeakKind
 from treewarden.ppdm_models.tree.predicate import answer
+from treewarden.ppdm_models.tree.side_channels import LeakKind
 from treewarden.ppdm_models.tree.tree import Quality, Task
 
 lightgbm = pytest.importorskip("lightgbm", reason="compares with LightGBM itself")

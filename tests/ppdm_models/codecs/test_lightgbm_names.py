@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kit import places
-from treewarden.ppdm_models.codecs.lightgbm.splits import owners_of
 from treewarden.ppdm_models.errors import TableError
 from treewarden.ppdm_models.files.load import load_model, read_model
-from treewarden.ppdm_models.records.matching import matched
-from treewarden.ppdm_models.records.read_table import read_table
-from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.formats.lightgbm._model import owners_of
+from treewarden.ppdm_models.tables.matching import matched
+from treewarden.ppdm_models.tables.read_table import read_table
+from treewarden.ppdm_models.tables.routing import route
 
 HALF_NAMED = places.DATA / "half_named"
 """German credit, with three columns of the type category and one declared as categorical by its number."""

@@ -7,10 +7,10 @@ import pytest
 
 from tests.kit.grown_models import FOLDER
 from tests.ppdm_models.codecs.boosted import changed, essence
-from treewarden.ppdm_models.codecs.lightgbm.lines import lines_of
 from treewarden.ppdm_models.files.load import open_model
-from treewarden.ppdm_models.formats.lightgbm_text import FORMAT
-from treewarden.ppdm_models.tree.leaks import LeakKind
+from treewarden.ppdm_models.formats.lightgbm._lines import lines_of
+from treewarden.ppdm_models.formats.lightgbm.lightgbm_text import FORMAT
+from treewarden.ppdm_models.tree.side_channels import LeakKind
 
 TEXT = (FOLDER / "lightgbm_two.txt").read_text()
 

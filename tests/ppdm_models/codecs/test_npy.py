@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.lib import format as npy
 
-from treewarden.ppdm_models.codecs.skops.npy import read_npy
 from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.formats.skops._parts import read_npy
 
 NODES = np.dtype(
     {

@@ -9,7 +9,7 @@ from tests.kit import places
 from tests.kit.run import run_command
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.load import load_model
-from treewarden.ppdm_models.records.predict import labels, predict
+from treewarden.ppdm_models.tables.predict import labels, predict
 from treewarden.ppdm_models.tree.column import NumericColumn
 from treewarden.ppdm_models.tree.ensemble import Link, outputs_of
 

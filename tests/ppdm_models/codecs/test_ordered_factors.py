@@ -9,11 +9,11 @@ from tests.kit import places
 from tests.test_recipes import MUST_HAVE_R
 from treewarden.ppdm_models.errors import TableError, TreeFormatError
 from treewarden.ppdm_models.files.load import read_model
-from treewarden.ppdm_models.formats.partykit_text import AS_JSON
-from treewarden.ppdm_models.formats.rpart_summary import NAMING
-from treewarden.ppdm_models.records.matching import matched
-from treewarden.ppdm_models.records.read_table import table_of
-from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.formats.rare.partykit_text import AS_JSON
+from treewarden.ppdm_models.formats.rare.rpart_summary import NAMING
+from treewarden.ppdm_models.tables.matching import matched
+from treewarden.ppdm_models.tables.read_table import table_of
+from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.predicate import CategoryTest, atoms
 
 ORDERED = places.DATA / "ordered_factors"

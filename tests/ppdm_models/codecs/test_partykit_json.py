@@ -8,8 +8,8 @@ import pytest
 
 from tests.kit import places
 from treewarden.ppdm_models.errors import TreeFormatError
-from treewarden.ppdm_models.formats.partykit_json import FORMAT
-from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.formats.rare.partykit_json import FORMAT
+from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 
 GOOD = places.DATA / "formats" / "partykit_json" / "good"

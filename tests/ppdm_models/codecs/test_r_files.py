@@ -9,14 +9,14 @@ import pytest
 
 from tests.kit import places
 from treewarden.ppdm_models.errors import TreeFormatError
-from treewarden.ppdm_models.formats.partykit_text import FORMAT as PARTYKIT
-from treewarden.ppdm_models.formats.r_forest_json import FORMAT as FORESTS
-from treewarden.ppdm_models.formats.rpart_json import FORMAT as OBJECT
-from treewarden.ppdm_models.formats.rpart_text import FORMAT as PRINTED
-from treewarden.ppdm_models.records.predict import labels, predict
+from treewarden.ppdm_models.formats.rare.partykit_text import FORMAT as PARTYKIT
+from treewarden.ppdm_models.formats.rare.r_forest_json import FORMAT as FORESTS
+from treewarden.ppdm_models.formats.rare.rpart_json import FORMAT as OBJECT
+from treewarden.ppdm_models.formats.rare.rpart_text import FORMAT as PRINTED
+from treewarden.ppdm_models.tables.predict import labels, predict
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from treewarden.ppdm_models.tree.leaks import LeakKind
 from treewarden.ppdm_models.tree.predicate import CategoryTest
+from treewarden.ppdm_models.tree.side_channels import LeakKind
 from treewarden.ppdm_models.tree.tree import Missing, Quality
 
 DATA = places.DATA

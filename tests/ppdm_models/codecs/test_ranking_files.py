@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from tests.kit.columns import numeric_column
 
 from tests.kit import places
+from tests.kit.columns import numeric_column
 from treewarden.ppdm_models.files.load import read_model
-from treewarden.ppdm_models.records.predict import predict
+from treewarden.ppdm_models.tables.predict import predict
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.tree import Quality
 

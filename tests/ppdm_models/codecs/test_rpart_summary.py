@@ -7,7 +7,7 @@ import pytest
 
 from tests.kit import places
 from treewarden.ppdm_models.files.load import read_model
-from treewarden.ppdm_models.records.predict import labels, predict
+from treewarden.ppdm_models.tables.predict import labels, predict
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from treewarden.ppdm_models.tree.predicate import CategoryTest, Surrogate
 from treewarden.ppdm_models.tree.tree import Missing, Quality

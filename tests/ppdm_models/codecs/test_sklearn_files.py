@@ -13,16 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treewarden.ppdm_models.errors import TreeFormatError
-from treewarden.ppdm_models.formats.graphviz_dot import FORMAT as DOT
-from treewarden.ppdm_models.formats.sklearn_json import FORMAT as JSON
-from treewarden.ppdm_models.formats.sklearn_text import FORMAT as TEXT
-from treewarden.ppdm_models.formats.skops_file import FORMAT as SKOPS
-from treewarden.ppdm_models.formats.skops_file import _named
-from treewarden.ppdm_models.records.predict import labels, predict
+from treewarden.ppdm_models.formats.rare.graphviz_dot import FORMAT as DOT
+from treewarden.ppdm_models.formats.sklearn.sklearn_json import FORMAT as JSON
+from treewarden.ppdm_models.formats.sklearn.sklearn_text import FORMAT as TEXT
+from treewarden.ppdm_models.formats.skops.skops_file import FORMAT as SKOPS
+from treewarden.ppdm_models.formats.skops.skops_file import _named
+from treewarden.ppdm_models.tables.predict import labels, predict
 from treewarden.ppdm_models.tree.column import NumericColumn
 from treewarden.ppdm_models.tree.ensemble import Ensemble, trees_of
-from treewarden.ppdm_models.tree.leaks import LeakKind
 from treewarden.ppdm_models.tree.predicate import NumericTest
+from treewarden.ppdm_models.tree.side_channels import LeakKind
 from treewarden.ppdm_models.tree.tree import Criterion, Quality
 
 skops_io = pytest.importorskip("skops.io", reason="skops is not installed")

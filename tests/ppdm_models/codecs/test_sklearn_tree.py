@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from treewarden.ppdm_models.codecs.sklearn.fitted import from_sklearn
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.load import load_tree, writers
-from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
+from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import NumericColumn
-from treewarden.ppdm_models.tree.single import on_32_bits
+from treewarden.ppdm_models.tree.plain_splits import on_32_bits
 from treewarden.ppdm_models.tree.tree import (
     Criterion,
     Learner,

@@ -2,15 +2,15 @@
 
 import numpy as np
 import pytest
-from tests.kit.columns import numeric_column
 
 from tests.kit import places
+from tests.kit.columns import numeric_column
 from treewarden.ppdm_models.files.load import open_model, read_bytes, read_model
-from treewarden.ppdm_models.records.predict import predict
-from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.tables.predict import predict
+from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from treewarden.ppdm_models.tree.ensemble import Combination, Link, trees_of
-from treewarden.ppdm_models.tree.leaks import LeakKind
+from treewarden.ppdm_models.tree.side_channels import LeakKind
 from treewarden.ppdm_models.tree.tree import Criterion, Quality, Task
 
 DATA = places.DATA / "formats"

@@ -9,18 +9,18 @@ import zipfile
 
 import numpy as np
 import pytest
-from tests.kit.archives import zip_files
-from tests.kit.columns import numeric_column
 
 from tests.kit import places
+from tests.kit.archives import zip_files
+from tests.kit.columns import numeric_column
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.load import formats, load_model, read_model
-from treewarden.ppdm_models.records.predict import predict
-from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.tables.predict import predict
+from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Link, trees_of
-from treewarden.ppdm_models.tree.leaks import LeakKind
 from treewarden.ppdm_models.tree.predicate import text
+from treewarden.ppdm_models.tree.side_channels import LeakKind
 from treewarden.ppdm_models.tree.tree import Quality, Tree
 
 DATA = places.DATA / "formats"
@@ -306,7 +306,7 @@ def test_onnx_without_its_library_names_what_to_install():
     code = (
         "import sys; sys.modules['onnx'] = None\n"
         "from pathlib import Path\n"
-        "from treewarden.ppdm_models.formats.onnx_ml import FORMAT\n"
+        "from treewarden.ppdm_models.formats.onnx.onnx_ml import FORMAT\n"
         "path = Path(sys.argv[1])\n"
         "try: FORMAT.open(path.read_bytes(), path.name)\n"
         "except Exception as error: print(type(error).__name__, error)\n"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from treewarden.ppdm_models.files.load import formats
-from treewarden.ppdm_models.records.predict import labels, predict
+from treewarden.ppdm_models.tables.predict import labels, predict
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from treewarden.ppdm_models.tree.ensemble import Link, trees_of
 from treewarden.ppdm_models.tree.predicate import NumericTest, atoms

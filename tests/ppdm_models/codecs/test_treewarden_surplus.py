@@ -6,7 +6,7 @@ import pytest
 
 from tests.kit.forests import stump
 from treewarden.ppdm_models.files.load import open_model, writers
-from treewarden.ppdm_models.tree.leaks import LeakKind
+from treewarden.ppdm_models.tree.side_channels import LeakKind
 
 PLAIN = json.loads(writers()["treewarden_json"].write(stump(30.0, "no", "yes", counts=(9.0, 8.0))))
 SENTENCE = "patient 4711 has hiv"

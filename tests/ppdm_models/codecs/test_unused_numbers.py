@@ -7,10 +7,10 @@ import pytest
 
 from tests.kit import places
 from treewarden.policies.remedies._withholding import label_only
-from treewarden.ppdm_models.codecs.pmml.write import IMPURITY
 from treewarden.ppdm_models.files.load import formats, load_model, load_tree, writers
+from treewarden.ppdm_models.formats.pmml._write import IMPURITY
 from treewarden.ppdm_models.tree.ensemble import trees_of
-from treewarden.ppdm_models.tree.impurity import Impurity
+from treewarden.ppdm_models.tree.nodes import Impurity
 from treewarden.ppdm_models.tree.tree import Criterion, Quality
 
 SAMPLES = places.DATA / "formats"

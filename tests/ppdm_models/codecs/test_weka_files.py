@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from tests.kit import places
-from treewarden.ppdm_models.codecs.weka.header import matrix_of
 from treewarden.ppdm_models.errors import TreeFormatError
-from treewarden.ppdm_models.formats.graphviz_dot import FORMAT as DOT
-from treewarden.ppdm_models.formats.weka_text import FORMAT as WEKA
-from treewarden.ppdm_models.records.predict import labels, predict
-from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.formats.rare._weka import matrix_of
+from treewarden.ppdm_models.formats.rare.graphviz_dot import FORMAT as DOT
+from treewarden.ppdm_models.formats.rare.weka_text import FORMAT as WEKA
+from treewarden.ppdm_models.tables.predict import labels, predict
+from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from treewarden.ppdm_models.tree.leaks import LeakKind
+from treewarden.ppdm_models.tree.side_channels import LeakKind
 from treewarden.ppdm_models.tree.tree import Quality, Task
 
 DATA = places.DATA

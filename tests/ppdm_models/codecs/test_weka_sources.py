@@ -4,12 +4,12 @@ import itertools
 
 import numpy as np
 import pytest
-from tests.kit.columns import numeric_column
 
 from tests.kit import places
+from tests.kit.columns import numeric_column
 from treewarden.ppdm_models.files.load import read_model
-from treewarden.ppdm_models.records.predict import labels, predict
-from treewarden.ppdm_models.records.routing import NOWHERE, route
+from treewarden.ppdm_models.tables.predict import labels, predict
+from treewarden.ppdm_models.tables.routing import NOWHERE, route
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.tree import Quality
 

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from tests.ppdm_models.codecs.boosted import changed, columns_of, essence, leaf_numbers, records
-from treewarden.ppdm_models.codecs.xgboost.ubjson import read_ubjson, written_ubjson
 from treewarden.ppdm_models.errors import OutputError, TreeFormatError
-from treewarden.ppdm_models.formats.xgboost_dump import FORMAT as DUMP
-from treewarden.ppdm_models.formats.xgboost_model import FORMAT as MODEL
-from treewarden.ppdm_models.records.predict import predict
+from treewarden.ppdm_models.formats.xgboost._ubjson import read_ubjson, written_ubjson
+from treewarden.ppdm_models.formats.xgboost.xgboost_dump import FORMAT as DUMP
+from treewarden.ppdm_models.formats.xgboost.xgboost_model import FORMAT as MODEL
+from treewarden.ppdm_models.tables.predict import predict
 from treewarden.ppdm_models.tree.ensemble import Combination, Link, first_members
-from treewarden.ppdm_models.tree.leaks import LeakKind
 from treewarden.ppdm_models.tree.predicate import MissingTest
+from treewarden.ppdm_models.tree.side_channels import LeakKind
 from treewarden.ppdm_models.tree.tree import Quality, Task
 
 xgboost = pytest.importorskip("xgboost", reason="compares with XGBoost itself")

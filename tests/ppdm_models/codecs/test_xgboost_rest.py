@@ -5,12 +5,12 @@ import json
 import pytest
 
 from tests.kit.grown_models import FOLDER
-from treewarden.ppdm_models.codecs.xgboost.shapes import is_learner_parameters, is_objective
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.load import open_model
-from treewarden.ppdm_models.formats.xgboost_model import FORMAT
+from treewarden.ppdm_models.formats.xgboost._shapes import is_learner_parameters, is_objective
+from treewarden.ppdm_models.formats.xgboost.xgboost_model import FORMAT
 from treewarden.ppdm_models.tree.ensemble import first_members
-from treewarden.ppdm_models.tree.leaks import LeakKind
+from treewarden.ppdm_models.tree.side_channels import LeakKind
 
 TEXT = (FOLDER / "numbers_xgboost.json").read_text()
 LEARNER = ("learner",)

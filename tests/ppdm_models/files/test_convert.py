@@ -10,10 +10,9 @@ import pytest
 from tests.kit import places
 from tests.kit.forests import by_sex, forest, stump
 from treewarden.ppdm_models.errors import OutputError
-from treewarden.ppdm_models.files.convert import TARGETS, converted, target_of
-from treewarden.ppdm_models.files.drawings import dot, mermaid
+from treewarden.ppdm_models.files.convert import TARGETS, converted, dot, mermaid, target_of
 from treewarden.ppdm_models.files.load import load_model, read_tree
-from treewarden.ppdm_models.records.predict import predict
+from treewarden.ppdm_models.tables.predict import predict
 from treewarden.ppdm_models.tree.column import NumericColumn
 from treewarden.ppdm_models.tree.ensemble import Combination, Link, Member, Other
 from treewarden.ppdm_models.tree.predicate import CategoryTest

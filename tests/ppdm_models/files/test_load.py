@@ -3,8 +3,8 @@
 import os
 
 import pytest
-from tests.kit.archives import zip_files
 
+from tests.kit.archives import zip_files
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.load import load_tree, read_tree

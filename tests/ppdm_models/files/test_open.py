@@ -5,13 +5,13 @@ import sys
 import pytest
 
 from tests.kit import places
-from treewarden.ppdm_models.codecs.common import archive, json, xml, xml_edit
-from treewarden.ppdm_models.codecs.lightgbm import lines
-from treewarden.ppdm_models.codecs.xgboost import ubjson
 from treewarden.ppdm_models.files.load import load_model, open_model, read_model, writers
 from treewarden.ppdm_models.formats import Rewritable, Strippable
+from treewarden.ppdm_models.formats.common import archive, json, xml, xml_edit
+from treewarden.ppdm_models.formats.lightgbm import _lines
+from treewarden.ppdm_models.formats.xgboost import _ubjson
 from treewarden.ppdm_models.tree.ensemble import trees_of
-from treewarden.ppdm_models.tree.leaks import LeakKind
+from treewarden.ppdm_models.tree.side_channels import LeakKind
 
 DATA = places.DATA / "formats"
 UNNAMED = (
@@ -57,14 +57,14 @@ def calls_of(function, work):
     ("name", "parser"),
     [
         ("lightgbm_dump/good/loan.json", json.read_json),
-        ("lightgbm_text/good/loan.model", lines.lines_of),
+        ("lightgbm_text/good/loan.model", _lines.lines_of),
         ("pmml/good/golf.pmml", xml.parse),
         ("pmml/good/golf.pmml", xml_edit.Document.__init__),
         ("skops_file/good/iris.skops", archive.entries),
         ("treewarden_json/good/golf.json", json.read_json),
         ("xgboost_dump/good/loan.json", json.read_json),
         ("xgboost_model/good/loan.json", json.read_json),
-        ("xgboost_model/good/loan.ubj", ubjson.read_ubjson),
+        ("xgboost_model/good/loan.ubj", _ubjson.read_ubjson),
     ],
 )
 def test_a_file_is_parsed_once_for_its_model_and_its_leaks(name, parser):
@@ -75,7 +75,7 @@ def test_a_file_of_lines_is_parsed_once_for_all_its_changes():
     file = opened("lightgbm_text/good/loan.model")
     assert isinstance(file.opened, Rewritable)
     first = file.opened.rewrite(file.model)
-    assert calls_of(lines.lines_of, lambda: file.opened.rewrite(file.model)) == 0
+    assert calls_of(_lines.lines_of, lambda: file.opened.rewrite(file.model)) == 0
     assert file.opened.rewrite(file.model) == first
 
 

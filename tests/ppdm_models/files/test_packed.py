@@ -12,7 +12,7 @@ from tests.kit import places
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.load import open_model
-from treewarden.ppdm_models.tree.leaks import LeakKind
+from treewarden.ppdm_models.tree.side_channels import LeakKind
 
 PLAIN = (places.DATA / "formats" / "xgboost_model" / "good" / "loan.json").read_bytes()
 PACKED = {

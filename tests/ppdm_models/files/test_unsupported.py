@@ -4,9 +4,9 @@ import gzip
 import json
 
 import pytest
-from tests.kit.archives import zip_files
 
 from tests.kit import places
+from tests.kit.archives import zip_files
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.load import formats, load_model, read_model
 

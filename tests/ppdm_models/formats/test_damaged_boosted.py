@@ -10,7 +10,7 @@ from tests.ppdm_models.formats.damage import damaged_json, with_a_wrong_byte
 from treewarden.ppdm_models.errors import OutputError, TreeFormatError
 from treewarden.ppdm_models.files.load import formats
 from treewarden.ppdm_models.formats import Rewritable, Strippable
-from treewarden.ppdm_models.tree.leaks import LeakKind
+from treewarden.ppdm_models.tree.side_channels import LeakKind
 
 DATA = places.DATA / "formats"
 JSON = sorted(DATA.glob("[xl][gi]*/good/*.json"))

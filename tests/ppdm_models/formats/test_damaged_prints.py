@@ -1,6 +1,5 @@
 """Damaged files of scikit-learn, R and Weka are read or refused, and nothing else happens."""
 
-import importlib
 import io
 import re
 import zipfile
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from tests.kit import places
 from tests.kit.tiers import examples
 from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.files.load import formats
 
 GOOD = places.DATA / "formats"
 READERS = (
@@ -25,10 +25,7 @@ READERS = (
     "skops_file",
     "weka_text",
 )
-FORMATS = {
-    name: importlib.import_module(f"treewarden.ppdm_models.formats.{name}").FORMAT
-    for name in READERS
-}
+FORMATS = {name: formats()[name] for name in READERS}
 FILES = {name: sorted((GOOD / name / "good").iterdir()) for name in READERS}
 NUMBER = re.compile(rb"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 WRONG = [

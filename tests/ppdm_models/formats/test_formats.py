@@ -7,9 +7,9 @@ import jsonschema
 import pytest
 
 from tests.kit import places
-from treewarden.ppdm_models.codecs.treewarden import document
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.load import formats, load_model, read_tree, writers
+from treewarden.ppdm_models.formats.own import _document
 
 DATA = places.DATA / "formats"
 GOOD = sorted(path for path in DATA.glob("*/good/*"))
@@ -54,18 +54,18 @@ def test_both_formats_tell_the_same_tree():
 
 
 def test_the_committed_schema_is_the_one_of_the_code():
-    beside = Path(document.__file__).with_name("treewarden.schema.json")
-    assert beside.read_text(encoding="utf-8") == document.schema_text()
+    beside = Path(_document.__file__).with_name("treewarden.schema.json")
+    assert beside.read_text(encoding="utf-8") == _document.schema_text()
 
 
 @pytest.mark.parametrize("path", sorted(DATA.glob("treewarden_json/good/*")), ids=label)
 def test_good_json_follows_the_schema(path):
-    validator = jsonschema.Draft202012Validator(json.loads(document.schema_text()))
+    validator = jsonschema.Draft202012Validator(json.loads(_document.schema_text()))
     assert list(validator.iter_errors(json.loads(path.read_text(encoding="utf-8")))) == []
 
 
 def test_written_json_follows_the_schema():
     tree = read_tree(DATA / "pmml/good/golf.pmml")
     written = json.loads(writers()["treewarden_json"].write(tree))
-    jsonschema.validate(written, json.loads(document.schema_text()))
+    jsonschema.validate(written, json.loads(_document.schema_text()))
     assert [node["id"] for node in written["nodes"]] == ["1", "2", "3", "4", "5"]

@@ -5,7 +5,8 @@ import math
 
 import pytest
 
-from treewarden.ppdm_models.codecs.common.json import (
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.formats.common.json import (
     CONTAINERS,
     DEPTH,
     as_number,
@@ -16,7 +17,6 @@ from treewarden.ppdm_models.codecs.common.json import (
     refused,
     written_json,
 )
-from treewarden.ppdm_models.errors import TreeFormatError
 
 
 def refusal(data, **options):

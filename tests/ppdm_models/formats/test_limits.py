@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from treewarden.ppdm_models import limits
-from treewarden.ppdm_models.codecs.common.xml import parse
 from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.formats.common.xml import parse
 
 READ = """
 from treewarden.ppdm_models.errors import TreewardenError

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from tests.kit.places import DATA
-from treewarden.ppdm_models.codecs.common.json_lines import lines_of_entries
 from treewarden.ppdm_models.files.load import load_model
+from treewarden.ppdm_models.formats.common.json import lines_of_entries
 from treewarden.ppdm_models.tree.tree import Tree
 
 SHOWN = {

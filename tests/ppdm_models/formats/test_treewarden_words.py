@@ -5,9 +5,9 @@ import json
 import pytest
 
 from tests.kit import places
-from treewarden.ppdm_models.codecs.sklearn.arrays import UNMODELLED
 from treewarden.ppdm_models.files.load import formats, open_model
-from treewarden.ppdm_models.tree.leaks import LeakKind
+from treewarden.ppdm_models.formats.sklearn._arrays import UNMODELLED
+from treewarden.ppdm_models.tree.side_channels import LeakKind
 from treewarden.ppdm_models.tree.tree import SPLIT_SETTINGS, Learner
 
 JSON = formats()["treewarden_json"]

@@ -12,10 +12,13 @@ from hypothesis import strategies as st
 
 from tests.kit.tiers import examples
 from treewarden.ppdm_models.errors import TaxonomyError
-from treewarden.ppdm_models.full_domain.groups import Requirement
-from treewarden.ppdm_models.full_domain.lattice import Lattice, generalise
-from treewarden.ppdm_models.full_domain.levels import ladder
-from treewarden.ppdm_models.records.taxonomy import Categories, Intervals
+from treewarden.ppdm_models.methods.generalise.lattice import (
+    Lattice,
+    Requirement,
+    generalise,
+    ladder,
+)
+from treewarden.ppdm_models.tables.taxonomy import Categories, Intervals
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 
 WIDTHS = Intervals("n", ((2.25, 4.5, 6.75), (4.5,), ()), "equal widths")

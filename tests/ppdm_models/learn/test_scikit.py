@@ -7,11 +7,10 @@ import pytest
 
 from tests.ppdm_models.tpp.tpp_strategies import categories, classes, numbers
 from treewarden.ppdm_models.errors import LearnerError
-from treewarden.ppdm_models.learn.attributes import attributes_of
 from treewarden.ppdm_models.learn.best_first import BestFirst
-from treewarden.ppdm_models.learn.response import of_numbers
-from treewarden.ppdm_models.tpp.sanitise import Job, sanitise
-from treewarden.ppdm_models.tpp.scikit import Place, Scikit, places_of
+from treewarden.ppdm_models.learn.splits import attributes_of, of_numbers
+from treewarden.ppdm_models.methods.tpp.sanitise import Job, sanitise
+from treewarden.ppdm_models.methods.tpp.scikit import Place, Scikit, places_of
 
 pytest.importorskip("sklearn.tree", reason="scikit-learn is not installed")
 

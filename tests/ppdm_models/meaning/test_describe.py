@@ -7,10 +7,10 @@ import pytest
 from tests.kit import places
 from tests.kit.forests import forest, stump
 from treewarden.ppdm_models.files.load import read_tree
-from treewarden.ppdm_models.meaning.describe import MOST_LEAVES, describe, leaf_entries
-from treewarden.ppdm_models.meaning.producer import producer
+from treewarden.ppdm_models.semantics.consistency import producer
+from treewarden.ppdm_models.semantics.describe import MOST_LEAVES, describe, leaf_entries
 from treewarden.ppdm_models.tree.ensemble import Combination
-from treewarden.ppdm_models.tree.leaks import Leak, LeakKind
+from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 from treewarden.ppdm_models.tree.tree import NoTrueChild, Quality
 
 DATA = places.DATA / "formats"

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.kit.tiers import examples
-from treewarden.ppdm_models.meaning.partition import problems
+from treewarden.ppdm_models.semantics.partition import problems
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from treewarden.ppdm_models.tree.predicate import (
     AllOf,

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from tests.judges.pruning_by_hand import kept_right, numeric, prunable, stopping
 from tests.kit.small_audits import deep_tree
-from treewarden.ppdm_models.pruning.apt import prune
 from treewarden.ppdm_models.pruning.merged import summed
-from treewarden.ppdm_models.pruning.optimal import prune_optimally
-from treewarden.ppdm_models.records.taxonomy import Categories, Intervals
+from treewarden.ppdm_models.pruning.prune import prune, prune_optimally
+from treewarden.ppdm_models.tables.taxonomy import Categories, Intervals
 
 CLASSES = ("a", "b")
 # Two levels: the left split has a leaf of one record, the right one is sound.

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.kit.small_audits import deep_tree
-from treewarden.ppdm_models.pruning.hits import counts_up
+from treewarden.ppdm_models.pruning.merged import counts_up
 
 CLASSES = ("1", "2", "3")
 

@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 from tests.judges.pruning_by_hand import every_pruning, kept_right, numeric, prunable
 from tests.kit.small_audits import deep_tree
 from tests.kit.tiers import examples
-from treewarden.ppdm_models.pruning.apt import prune
-from treewarden.ppdm_models.pruning.optimal import prune_optimally
-from treewarden.ppdm_models.records.routing import route
-from treewarden.ppdm_models.records.taxonomy import Categories, Intervals
+from treewarden.ppdm_models.pruning.prune import prune, prune_optimally
+from treewarden.ppdm_models.tables.routing import route
+from treewarden.ppdm_models.tables.taxonomy import Categories, Intervals
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from treewarden.ppdm_models.tree.predicate import Always
 from treewarden.ppdm_models.tree.tree import Node, Tree

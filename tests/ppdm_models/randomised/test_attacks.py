@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from treewarden.ppdm_models.randomised.attacks import (
+from treewarden.ppdm_models.methods.randomised.attacks import (
+    Moments,
     best_errors,
     correlations,
     linear_bayes,
     spectral,
     true_covariance,
 )
-from treewarden.ppdm_models.randomised.moments import Moments
-from treewarden.ppdm_models.randomised.noise import classes, gaussian
+from treewarden.ppdm_models.methods.randomised.noise import classes, gaussian
 
 RECORDS, ATTRIBUTES = 20_000, 20
 MOST = {0.0: 0.4, 0.5: 0.35, 0.9: 0.25, 0.99: 0.22}

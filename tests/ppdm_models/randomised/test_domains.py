@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from treewarden.ppdm_models.errors import DomainError
-from treewarden.ppdm_models.randomised.domains import MOST_BYTES, Domain, load_domains, read_domains
+from treewarden.ppdm_models.methods.randomised.domains import (
+    MOST_BYTES,
+    Domain,
+    load_domains,
+    read_domains,
+)
 
 
 def read(text):

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from treewarden.ppdm_models.randomised.functions import is_in_group_a
-from treewarden.ppdm_models.randomised.generating import ATTRIBUTES, people
+from treewarden.ppdm_models.methods.randomised.generating import ATTRIBUTES, is_in_group_a, people
 
 NAMES = ("salary", "commission", "age", "elevel", "car", "zipcode", "hvalue", "hyears", "loan")
 THOUSANDS = ("salary", "commission", "hvalue", "loan")

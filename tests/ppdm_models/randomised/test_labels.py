@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.randomised.labels import MOST_CLASSES, Labels
+from treewarden.ppdm_models.methods.randomised.streaming import MOST_CLASSES, Labels
 
 
 def test_of_no_record_there_is_no_class():

@@ -3,10 +3,10 @@ from functools import cache
 import numpy as np
 import pytest
 
-from treewarden.ppdm_models.randomised.generating import ATTRIBUTES, people
-from treewarden.ppdm_models.randomised.growing import LEAF, grow, leaf_costs, split_costs
-from treewarden.ppdm_models.randomised.learning import Method, Noisy, learn
-from treewarden.ppdm_models.randomised.noise import gaussian, noisy, uniform
+from treewarden.ppdm_models.methods.randomised.generating import ATTRIBUTES, people
+from treewarden.ppdm_models.methods.randomised.growing import LEAF, grow, leaf_costs, split_costs
+from treewarden.ppdm_models.methods.randomised.learning import Method, Noisy, learn
+from treewarden.ppdm_models.methods.randomised.noise import gaussian, noisy, uniform
 
 NOISES = {"gaussian": gaussian, "uniform": uniform}
 

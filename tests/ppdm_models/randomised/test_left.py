@@ -3,9 +3,15 @@ import math
 import numpy as np
 import pytest
 
-from treewarden.ppdm_models.randomised.intervals import Intervals
-from treewarden.ppdm_models.randomised.left import Seen, left, seen
-from treewarden.ppdm_models.randomised.noise import Classes, Uniform, classes, gaussian, uniform
+from treewarden.ppdm_models.methods.randomised.intervals import Intervals
+from treewarden.ppdm_models.methods.randomised.noise import (
+    Classes,
+    Uniform,
+    classes,
+    gaussian,
+    uniform,
+)
+from treewarden.ppdm_models.methods.randomised.residual_privacy import Seen, left, seen
 
 EVEN = np.full(100, 0.01)
 UNIT = Intervals(0, 0.01, 100)

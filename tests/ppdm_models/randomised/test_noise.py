@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from treewarden.ppdm_models.randomised.noise import (
+from treewarden.ppdm_models.methods.randomised.noise import (
     KINDS,
     Classes,
     classes,

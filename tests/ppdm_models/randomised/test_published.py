@@ -8,14 +8,19 @@ from hypothesis import strategies as st
 from tests.kit.tiers import examples
 from treewarden.ppdm_models.files.convert import MODELS, converted
 from treewarden.ppdm_models.files.load import load_tree
-from treewarden.ppdm_models.randomised.coding import intervals_of
-from treewarden.ppdm_models.randomised.generating import ATTRIBUTES, Attribute, people
-from treewarden.ppdm_models.randomised.growing import grow
-from treewarden.ppdm_models.randomised.intervals import Intervals
-from treewarden.ppdm_models.randomised.learning import Learned, Method, Noisy, learn
-from treewarden.ppdm_models.randomised.noise import Classes, gaussian, noisy, uniform
-from treewarden.ppdm_models.randomised.published import published, threshold
-from treewarden.ppdm_models.records.predict import labels, predict
+from treewarden.ppdm_models.methods.randomised.generating import ATTRIBUTES, Attribute, people
+from treewarden.ppdm_models.methods.randomised.growing import grow, intervals_of
+from treewarden.ppdm_models.methods.randomised.intervals import Intervals
+from treewarden.ppdm_models.methods.randomised.learning import (
+    Learned,
+    Method,
+    Noisy,
+    learn,
+    published,
+    threshold,
+)
+from treewarden.ppdm_models.methods.randomised.noise import Classes, gaussian, noisy, uniform
+from treewarden.ppdm_models.tables.predict import labels, predict
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from treewarden.ppdm_models.tree.predicate import CategoryTest
 from treewarden.ppdm_models.tree.tree import Quality

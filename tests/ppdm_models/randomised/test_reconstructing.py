@@ -2,9 +2,15 @@ import numpy as np
 import pytest
 from scipy.integrate import dblquad
 
-from treewarden.ppdm_models.randomised.intervals import Intervals, intervals
-from treewarden.ppdm_models.randomised.noise import Gaussian, Uniform, classes, gaussian, uniform
-from treewarden.ppdm_models.randomised.reconstructing import (
+from treewarden.ppdm_models.methods.randomised.intervals import Intervals, intervals
+from treewarden.ppdm_models.methods.randomised.noise import (
+    Gaussian,
+    Uniform,
+    classes,
+    gaussian,
+    uniform,
+)
+from treewarden.ppdm_models.methods.randomised.reconstruction import (
     Kernel,
     kernel,
     membership,

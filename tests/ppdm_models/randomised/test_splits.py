@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.kit.tiers import examples
-from treewarden.ppdm_models.randomised import splits
-from treewarden.ppdm_models.randomised.splits import NONE, best_splits
+from treewarden.ppdm_models.methods.randomised import growing
+from treewarden.ppdm_models.methods.randomised.growing import NONE, best_splits
 
 
 def by_hand(codes, sizes, classes, kinds):
@@ -50,7 +50,7 @@ def test_nodes_taken_in_parts_are_split_as_all_at_once():
     node = np.unique(node, return_inverse=True)[1]
     nodes = int(node.max()) + 1
     codes, sizes = random.integers(0, 50, (2, 90_000)), np.array([50, 50])
-    assert nodes * 50 * 2 > splits.MOST_BINS
+    assert nodes * 50 * 2 > growing.MOST_BINS
     counts = np.bincount(node * 2 + classes, minlength=nodes * 2).reshape(nodes, 2)
     found = best_splits(codes, sizes, classes, node, counts)
     for each in random.integers(0, nodes, 30):

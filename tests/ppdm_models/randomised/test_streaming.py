@@ -10,12 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from treewarden.ppdm_models.errors import DomainError, TableError, TreewardenError
-from treewarden.ppdm_models.randomised.domains import Domain
-from treewarden.ppdm_models.randomised.domains_of_data import domains_of_data
-from treewarden.ppdm_models.randomised.planning import planned
-from treewarden.ppdm_models.randomised.streaming import Hider
-from treewarden.ppdm_models.records.batch_files import batch_file
-from treewarden.ppdm_models.records.batches import open_batches
+from treewarden.ppdm_models.methods.randomised.cells import domains_of_data
+from treewarden.ppdm_models.methods.randomised.domains import Domain
+from treewarden.ppdm_models.methods.randomised.manifest import planned
+from treewarden.ppdm_models.methods.randomised.streaming import Hider
+from treewarden.ppdm_models.tables.batches import batch_file, open_batches
 
 AGE = Domain("age", 0.0, 100.0, is_whole=True)
 SECRET = "1234567"

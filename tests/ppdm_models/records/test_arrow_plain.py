@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from treewarden.ppdm_models.records.arrow_plain import array_of
+from treewarden.ppdm_models.tables.number_formats import array_of
 
 NUMBERS = np.arange(-10, 11)
 

@@ -9,8 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from treewarden.ppdm_models.errors import OutputError, TableError
-from treewarden.ppdm_models.records.batch_files import batch_file
-from treewarden.ppdm_models.records.batches import BATCH_RECORDS, open_batches
+from treewarden.ppdm_models.tables.batches import BATCH_RECORDS, batch_file, open_batches
 
 ODD = ["007", "", " x ", 'say "x"', "a,b", "a;b", "two\nlines", "tab\there", "é", "NA", "\r"]
 

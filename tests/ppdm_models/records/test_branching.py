@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treewarden.ppdm_models.records import routing
-from treewarden.ppdm_models.records.branching import FEWEST_NODES, branching
+from treewarden.ppdm_models.tables import routing
+from treewarden.ppdm_models.tables.routing import FEWEST_NODES, branching
 from treewarden.ppdm_models.tree.column import NumericColumn
 from treewarden.ppdm_models.tree.predicate import (
     AllOf,
@@ -84,7 +84,7 @@ def test_both_ways_lead_to_the_same_leaf(made, rows, missing):
 
 @pytest.mark.parametrize("size", [0, 6, 7, 8, 21, 30])
 def test_records_that_are_not_sent_down_side_by_side_come_to_the_same_leaf(size, monkeypatch):
-    monkeypatch.setattr("treewarden.ppdm_models.records.branching.TOGETHER", 7)
+    monkeypatch.setattr("treewarden.ppdm_models.tables.routing.TOGETHER", 7)
     ages = np.linspace(-1.0, FEWEST_NODES, size)
     columns = {"x": NumericColumn(ages), "y": NumericColumn(ages[::-1])}
     tree = grown(PLAIN)

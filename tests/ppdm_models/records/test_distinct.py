@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.records import distinct
-from treewarden.ppdm_models.records.batches import open_batches
-from treewarden.ppdm_models.records.distinct import distinct_rows
-from treewarden.ppdm_models.records.read_table import read_table
+from treewarden.ppdm_models.tables import distinct
+from treewarden.ppdm_models.tables.batches import open_batches
+from treewarden.ppdm_models.tables.distinct import distinct_rows
+from treewarden.ppdm_models.tables.read_table import read_table
 
 TEXTS = ["007", "7", "", " x ", "x", 'say "x"', "a,b", "two\nlines", "é", "e\u0301", "NA", "?"]
 KINDS = {
@@ -59,7 +59,7 @@ def test_every_record_is_counted_once_and_cells_stay_as_they_are_written(texts):
 def test_it_does_not_matter_how_often_rows_are_put_together(texts, monkeypatch):
     path, rows = texts
     monkeypatch.setattr(distinct, "FEWEST_MERGED", 1)
-    monkeypatch.setattr("treewarden.ppdm_models.records.batches.BATCH_RECORDS", 7)
+    monkeypatch.setattr("treewarden.ppdm_models.tables.batches.BATCH_RECORDS", 7)
     found = distinct_rows(open_batches(path), ("b", "a"))
     assert rows_of(found) == Counter((b, a) for a, b in rows)
     firsts = found.columns["a"].first.tolist()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treewarden.ppdm_models.records.diversity import (
+from treewarden.ppdm_models.tables.diversity import (
     crowding,
     is_anonymous,
     is_diverse,

@@ -8,8 +8,8 @@ import pytest
 from scipy import sparse
 
 from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.records.frames import column_names, table_of_frame, table_of_pair
-from treewarden.ppdm_models.records.read_table import read_table
+from treewarden.ppdm_models.tables.frames import column_names, table_of_frame, table_of_pair
+from treewarden.ppdm_models.tables.read_table import read_table
 from treewarden.ppdm_models.tree.tree import Feature
 
 RECORDS = {

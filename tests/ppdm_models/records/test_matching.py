@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.records.matching import are_alike, matched, target_in
-from treewarden.ppdm_models.records.read_table import table_of, table_of_arrow
+from treewarden.ppdm_models.tables.matching import are_alike, matched, target_in
+from treewarden.ppdm_models.tables.read_table import table_of, table_of_arrow
 from treewarden.ppdm_models.tree.tree import Feature, Node, Tree
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treewarden.ppdm_models.records.dialect import NumberStyle, Percent
-from treewarden.ppdm_models.records.number_formats import (
+from treewarden.ppdm_models.tables.dialect import NumberStyle, Percent
+from treewarden.ppdm_models.tables.number_formats import (
     UnreadNumberError,
     decimal_mark,
     may_be_grouped,

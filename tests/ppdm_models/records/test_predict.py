@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.kit.forests import by_sex, forest, stump
-from treewarden.ppdm_models.records.predict import labels, predict
+from treewarden.ppdm_models.tables.predict import labels, predict
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from treewarden.ppdm_models.tree.ensemble import Combination, Member
 from treewarden.ppdm_models.tree.predicate import NumericTest

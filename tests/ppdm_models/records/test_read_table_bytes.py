@@ -7,8 +7,8 @@ import pyarrow.feather as pa_feather
 import pytest
 
 from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.records.batches import OtherEncodingError, open_batches
-from treewarden.ppdm_models.records.read_table import read_table, read_table_bytes
+from treewarden.ppdm_models.tables.batches import OtherEncodingError, open_batches
+from treewarden.ppdm_models.tables.read_table import read_table, read_table_bytes
 
 PLAIN = b"a,b\n1,x\n2,y\n"
 
@@ -128,6 +128,6 @@ def test_a_table_that_is_too_large_for_memory_is_not_called_unreadable(
 
 @pytest.mark.parametrize("pack", [gzip.compress, zstd])
 def test_a_packed_table_that_unpacks_to_far_more_is_refused_before_it_is_kept(pack, monkeypatch):
-    monkeypatch.setattr("treewarden.ppdm_models.records.read_table.UNPACKED_BYTES", 2**20)
+    monkeypatch.setattr("treewarden.ppdm_models.tables.read_table.UNPACKED_BYTES", 2**20)
     data = pack(b"a,b\n" + b"\0" * 2**23)
     assert said(read_table_bytes, data, "t.csv.gz").startswith("t.csv.gz: unpacks to more than")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.records.room import LEAST, SETTING, room_bytes
+from treewarden.ppdm_models.tables.memory import LEAST, SETTING, room_bytes
 
 
 def test_it_is_what_the_environment_says(monkeypatch):

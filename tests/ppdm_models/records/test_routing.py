@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.kit.tiers import examples
 from tests.ppdm_models.tree_strategies import trees
-from treewarden.ppdm_models.records.routing import NOWHERE, SEVERAL, route
+from treewarden.ppdm_models.tables.routing import NOWHERE, SEVERAL, route
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from treewarden.ppdm_models.tree.predicate import (
     AllOf,

@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.records.read_table import read_table
+from treewarden.ppdm_models.tables.read_table import read_table
 from treewarden.ppdm_models.tree.tree import Feature
 
 AGE, NAME = Feature("age", numeric=True), Feature("name", numeric=False)

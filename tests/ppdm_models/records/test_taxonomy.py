@@ -7,8 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treewarden.ppdm_models.errors import TaxonomyError
-from treewarden.ppdm_models.records.taxonomy import Categories, Intervals, fitting
-from treewarden.ppdm_models.records.taxonomy_files import load_taxonomies, read_csv, read_toml
+from treewarden.ppdm_models.tables.taxonomy import (
+    Categories,
+    Intervals,
+    fitting,
+    load_taxonomies,
+    read_csv,
+    read_toml,
+)
 from treewarden.ppdm_models.tree.tree import Feature
 
 ARX = b"Paris;France;Europe;*\nLyon;France;Europe;*\nTokyo;Japan;Asia;*\n"

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from treewarden.ppdm_models.errors import SynthesisError
-from treewarden.ppdm_models.records.routing import route
-from treewarden.ppdm_models.synthesis import pgen as module
-from treewarden.ppdm_models.synthesis.pgen import Classes, Numbers, Plan, basegen, pgen
-from treewarden.ppdm_models.synthesis.regions import Range
+from treewarden.ppdm_models.methods.synthesis import pgen as module
+from treewarden.ppdm_models.methods.synthesis.pgen import Classes, Numbers, Plan, basegen, pgen
+from treewarden.ppdm_models.methods.synthesis.regions import Range
+from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.predicate import Always, AnyOf, CategoryTest, NumericTest
 from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Task, Tree

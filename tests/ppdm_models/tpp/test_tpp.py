@@ -12,18 +12,26 @@ from hypothesis import strategies as st
 from tests.kit import places
 from tests.kit.tiers import examples
 from tests.ppdm_models.tpp.tpp_strategies import categories, classes, numbers, tables
-from treewarden.ppdm_models.learn.attributes import MOST_SET_VALUES
 from treewarden.ppdm_models.learn.best_first import BestFirst
-from treewarden.ppdm_models.learn.response import of_classes, of_numbers
-from treewarden.ppdm_models.records.read_table import read_table
-from treewarden.ppdm_models.tpp.cells import one_per_cell
-from treewarden.ppdm_models.tpp.checks import differences, problems
-from treewarden.ppdm_models.tpp.groups import AtLeast, Diverse, grouped
-from treewarden.ppdm_models.tpp.published import as_printed
-from treewarden.ppdm_models.tpp.sanitise import Job, sanitise
-from treewarden.ppdm_models.tpp.sets import merged
-from treewarden.ppdm_models.tpp.splits import Choice, Cut, asked
-from treewarden.ppdm_models.tpp.values import generalise
+from treewarden.ppdm_models.learn.splits import MOST_SET_VALUES, of_classes, of_numbers
+from treewarden.ppdm_models.methods.tpp.cells import (
+    Choice,
+    Cut,
+    as_printed,
+    asked,
+    merged,
+    one_per_cell,
+)
+from treewarden.ppdm_models.methods.tpp.checks import differences, problems
+from treewarden.ppdm_models.methods.tpp.sanitise import (
+    AtLeast,
+    Diverse,
+    Job,
+    generalise,
+    grouped,
+    sanitise,
+)
+from treewarden.ppdm_models.tables.read_table import read_table
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.predicate import CategoryTest
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from treewarden.ppdm_models.learn.response import of_classes, of_numbers
+from treewarden.ppdm_models.learn.splits import of_classes, of_numbers
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 
 LETTERS = ("*", "a", "b", "c", "d")

@@ -15,7 +15,7 @@ from treewarden.ppdm_models.files.convert import MODELS, converted
 from treewarden.ppdm_models.files.load import load_model, read_bytes
 from treewarden.ppdm_models.tree.ensemble import trees_of
 from treewarden.ppdm_models.tree.fingerprint import fingerprints
-from treewarden.ppdm_models.tree.node import Node
+from treewarden.ppdm_models.tree.nodes import Node
 from treewarden.ppdm_models.tree.predicate import Always, AnyOf, CategoryTest, NumericTest
 from treewarden.ppdm_models.tree.tree import Feature, NoTrueChild, Tree
 

@@ -16,7 +16,7 @@ from treewarden.ppdm_models.tree.node_columns import (
     totals_of,
     where_of,
 )
-from treewarden.ppdm_models.tree.node_table import NodeTable
+from treewarden.ppdm_models.tree.nodes import NodeTable
 from treewarden.ppdm_models.tree.tree import Feature, Tree
 
 AGE = Feature("age", numeric=True)

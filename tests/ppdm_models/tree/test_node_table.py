@@ -9,13 +9,11 @@ import pytest
 
 from tests.kit import places
 from tests.kit.large_pmml import forest
-from treewarden.ppdm_models.codecs.boosted.trees import differing_roots
 from treewarden.ppdm_models.files.load import load_model
-from treewarden.ppdm_models.meaning.partition import problems
-from treewarden.ppdm_models.tree.cuts import Cuts
+from treewarden.ppdm_models.formats.common.boosted import differing_roots
+from treewarden.ppdm_models.semantics.partition import problems
 from treewarden.ppdm_models.tree.ensemble import trees_of
-from treewarden.ppdm_models.tree.node import Node
-from treewarden.ppdm_models.tree.node_table import NodeTable
+from treewarden.ppdm_models.tree.nodes import Cuts, Node, NodeTable
 from treewarden.ppdm_models.tree.predicate import Always, CategoryTest, NumericTest
 from treewarden.ppdm_models.tree.tree import Feature, Quality, Tree
 

@@ -7,16 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treewarden.ppdm_models.records.branching import branching
-from treewarden.ppdm_models.records.leaf_scores import leaf_scores
-from treewarden.ppdm_models.records.predict import predict
-from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.tables.predict import leaf_scores, predict
+from treewarden.ppdm_models.tables.routing import branching, route
 from treewarden.ppdm_models.tree import fingerprint
 from treewarden.ppdm_models.tree.column import NumericColumn
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member, Silence
 from treewarden.ppdm_models.tree.fingerprint import fingerprints
-from treewarden.ppdm_models.tree.node_table import NodeTable
-from treewarden.ppdm_models.tree.plain import plain_of
+from treewarden.ppdm_models.tree.nodes import NodeTable
+from treewarden.ppdm_models.tree.plain_splits import plain_of
 from treewarden.ppdm_models.tree.predicate import AllOf, Always, MissingTest, NumericTest
 from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Tree
 

@@ -5,8 +5,8 @@ import pytest
 
 from treewarden.ppdm_models.errors import OutputError
 from treewarden.ppdm_models.files.load import load_tree
-from treewarden.ppdm_models.formats.pmml import FORMAT as PMML
-from treewarden.ppdm_models.formats.treewarden_json import FORMAT as JSON
+from treewarden.ppdm_models.formats.own.treewarden_json import FORMAT as JSON
+from treewarden.ppdm_models.formats.pmml.pmml import FORMAT as PMML
 from treewarden.ppdm_models.tree.column import NumericColumn
 from treewarden.ppdm_models.tree.predicate import (
     AllOf,

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treewarden.ppdm_models.tree.paths import path_text
+from treewarden.ppdm_models.tree.paths import path_text, rounded
 from treewarden.ppdm_models.tree.predicate import AllOf, NumericTest, text
-from treewarden.ppdm_models.tree.rounding import rounded
 from treewarden.ppdm_models.tree.tree import Feature, Node, Tree
 
 numbers = st.floats(-1e12, 1e12, allow_nan=False)

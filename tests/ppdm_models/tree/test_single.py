@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treewarden.ppdm_models.codecs.sklearn.fitted import from_sklearn
 from treewarden.ppdm_models.files.load import load_tree, writers
-from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
+from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import NumericColumn
+from treewarden.ppdm_models.tree.plain_splits import on_32_bits
 from treewarden.ppdm_models.tree.predicate import Always, Never, NumericTest
-from treewarden.ppdm_models.tree.single import on_32_bits
 from treewarden.ppdm_models.tree.tree import Feature, Node, Tree
 
 ENDS = st.floats(-1e6, 1e6, allow_nan=False)

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 from hypothesis import strategies as st
 
-from treewarden.ppdm_models.vertical.holding import Attribute, Holding
-from treewarden.ppdm_models.vertical.session import Mode, Session, Stops
+from treewarden.ppdm_models.methods.vertical.party_view import Attribute, Holding
+from treewarden.ppdm_models.methods.vertical.session import Mode, Session, Stops
 
 TENNIS = """sunny hot high weak no
 sunny hot high strong no

@@ -4,11 +4,9 @@ import asyncio
 import socket
 from dataclasses import replace
 
-from treewarden.ppdm_models.vertical.errors import ProtocolError
-from treewarden.ppdm_models.vertical.messages import MINER, role
-from treewarden.ppdm_models.vertical.session import Session
-from treewarden.ppdm_models.vertical.session_file import Address, Meeting
-from treewarden.ppdm_models.vertical.streams import met
+from treewarden.ppdm_models.methods.vertical.messages import MINER, ProtocolError, role
+from treewarden.ppdm_models.methods.vertical.session import Address, Meeting, Session
+from treewarden.ppdm_models.methods.vertical.streams import met
 
 NAMES = "alice", "bobby", "carol"
 SESSION = Session(NAMES, ((0,), (1,), (2,)), 14, ("no", "yes"), 0)

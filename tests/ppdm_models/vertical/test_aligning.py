@@ -5,10 +5,8 @@ import asyncio
 import pytest
 
 from treewarden.ppdm_models.errors import PartyError
-from treewarden.ppdm_models.vertical.aligning import aligned
-from treewarden.ppdm_models.vertical.channel import LocalNetwork
-from treewarden.ppdm_models.vertical.errors import ProtocolError
-from treewarden.ppdm_models.vertical.messages import Kind
+from treewarden.ppdm_models.methods.vertical.messages import Kind, LocalNetwork, ProtocolError
+from treewarden.ppdm_models.methods.vertical.taking_part import aligned
 
 
 def rows_of(sides, records):

@@ -5,7 +5,7 @@ import ssl
 import pytest
 
 from treewarden.ppdm_models.errors import PartyError
-from treewarden.ppdm_models.vertical.certificates import context, make_certificates, role_of
+from treewarden.ppdm_models.methods.vertical.transport import context, make_certificates, role_of
 
 
 @pytest.fixture

@@ -19,10 +19,9 @@ from tests.ppdm_models.vertical.meetings import (
     told,
 )
 from treewarden.ppdm_models.errors import PartyError
-from treewarden.ppdm_models.vertical.certificates import make_certificates
-from treewarden.ppdm_models.vertical.errors import ProtocolError, Reason
-from treewarden.ppdm_models.vertical.messages import MINER, Kind
-from treewarden.ppdm_models.vertical.streams import met, patience
+from treewarden.ppdm_models.methods.vertical.messages import MINER, Kind, ProtocolError, Reason
+from treewarden.ppdm_models.methods.vertical.streams import met, patience
+from treewarden.ppdm_models.methods.vertical.transport import make_certificates
 
 ALICE, BOBBY, CAROL = range(3)
 CANARY = b"canary-4711"

@@ -9,10 +9,14 @@ from hypothesis import given, settings
 from tests.kit.tiers import examples
 from tests.ppdm_models.vertical.cases import TENNIS, dealt, sessions, table
 from treewarden.ppdm_models.errors import PartyError
-from treewarden.ppdm_models.vertical.joining import joined_tree
-from treewarden.ppdm_models.vertical.notes_file import notes_of, read_notes
-from treewarden.ppdm_models.vertical.published import full_tree, skeleton_tree
-from treewarden.ppdm_models.vertical.simulating import play
+from treewarden.ppdm_models.methods.vertical.notes import (
+    full_tree,
+    joined_tree,
+    notes_of,
+    read_notes,
+    skeleton_tree,
+)
+from treewarden.ppdm_models.methods.vertical.taking_part import play
 
 
 def left_by(session, holdings, folder):

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from tests.ppdm_models.vertical.cases import TENNIS, dealt, table
-from treewarden.ppdm_models.vertical.holding import Attribute, Holding
-from treewarden.ppdm_models.vertical.limits import IDEAL, Limits
-from treewarden.ppdm_models.vertical.messages import MINER, Kind
-from treewarden.ppdm_models.vertical.session import Mode
-from treewarden.ppdm_models.vertical.simulating import play
+from treewarden.ppdm_models.methods.vertical.messages import MINER, Kind
+from treewarden.ppdm_models.methods.vertical.party_view import Attribute, Holding
+from treewarden.ppdm_models.methods.vertical.session import Mode
+from treewarden.ppdm_models.methods.vertical.taking_part import play
+from treewarden.ppdm_models.methods.vertical.transport import IDEAL, Limits
 
 *TENNIS_COLUMNS, TENNIS_LABEL = table(TENNIS, ["outlook", "temp", "humidity", "windy", "play"])
 

@@ -3,7 +3,7 @@
 import pytest
 
 from treewarden.ppdm_models.errors import PartyError
-from treewarden.ppdm_models.vertical.parties_file import read_parties
+from treewarden.ppdm_models.methods.vertical.session import read_parties
 
 GOOD = """
 [[party]]

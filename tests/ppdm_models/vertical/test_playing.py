@@ -16,16 +16,16 @@ from tests.ppdm_models.vertical.cases import (
     table,
     told,
 )
-from treewarden.ppdm_models.records.read_table import table_of
-from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.methods.vertical.id3 import plain_id3
+from treewarden.ppdm_models.methods.vertical.leakage import cells_split, seen_by
+from treewarden.ppdm_models.methods.vertical.messages import BOX, MINER, Kind
+from treewarden.ppdm_models.methods.vertical.notes import full_tree, skeleton_tree
+from treewarden.ppdm_models.methods.vertical.party_view import Holding
+from treewarden.ppdm_models.methods.vertical.session import Mode, Stops
+from treewarden.ppdm_models.methods.vertical.taking_part import play
+from treewarden.ppdm_models.tables.read_table import table_of
+from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.predicate import text
-from treewarden.ppdm_models.vertical.holding import Holding
-from treewarden.ppdm_models.vertical.leakage import cells_split, seen_by
-from treewarden.ppdm_models.vertical.messages import BOX, MINER, Kind
-from treewarden.ppdm_models.vertical.plain import plain_id3
-from treewarden.ppdm_models.vertical.published import full_tree, skeleton_tree
-from treewarden.ppdm_models.vertical.session import Mode, Stops
-from treewarden.ppdm_models.vertical.simulating import play
 
 TENNIS_COLUMNS = table(TENNIS, ["outlook", "temp", "humidity", "windy", "play"])
 

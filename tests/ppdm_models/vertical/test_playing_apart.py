@@ -7,17 +7,14 @@ import pytest
 
 from tests.ppdm_models.vertical.cases import TENNIS, dealt, table
 from tests.ppdm_models.vertical.meetings import all_told, meeting_of
-from treewarden.ppdm_models.vertical.by_ids import IdsView
-from treewarden.ppdm_models.vertical.by_shares import Dealing, SharedView
-from treewarden.ppdm_models.vertical.certificates import make_certificates
-from treewarden.ppdm_models.vertical.comparing import Comparison
-from treewarden.ppdm_models.vertical.holding import Holding
-from treewarden.ppdm_models.vertical.limits import IDEAL
-from treewarden.ppdm_models.vertical.messages import MINER, Kind
-from treewarden.ppdm_models.vertical.miner import Miner, Relaying
-from treewarden.ppdm_models.vertical.party import Party
-from treewarden.ppdm_models.vertical.session import Mode
-from treewarden.ppdm_models.vertical.simulating import play
+from treewarden.ppdm_models.methods.vertical.by_ids import IdsView
+from treewarden.ppdm_models.methods.vertical.by_shares import Dealing, SharedView
+from treewarden.ppdm_models.methods.vertical.messages import MINER, Kind
+from treewarden.ppdm_models.methods.vertical.party_view import Holding
+from treewarden.ppdm_models.methods.vertical.roles import Comparison, Miner, Party, Relaying
+from treewarden.ppdm_models.methods.vertical.session import Mode
+from treewarden.ppdm_models.methods.vertical.taking_part import play
+from treewarden.ppdm_models.methods.vertical.transport import IDEAL, make_certificates
 
 
 class Trusting(Comparison):

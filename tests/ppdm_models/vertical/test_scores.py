@@ -3,9 +3,8 @@
 import numpy as np
 
 from tests.ppdm_models.vertical.cases import TENNIS, table
-from treewarden.ppdm_models.vertical.holding import crossed
-from treewarden.ppdm_models.vertical.scores import STEPS_PER_BIT, score
-from treewarden.ppdm_models.vertical.session import Session
+from treewarden.ppdm_models.methods.vertical.party_view import crossed
+from treewarden.ppdm_models.methods.vertical.session import STEPS_PER_BIT, Session, score
 
 COLUMNS = table(TENNIS, ["outlook", "temp", "humidity", "windy", "play"])
 

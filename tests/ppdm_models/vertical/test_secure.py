@@ -9,14 +9,17 @@ import pytest
 
 from tests.ppdm_models.vertical.meetings import NAMES, SESSION, all_told, meeting_of
 from tests.ppdm_models.vertical.randomness import elements, looks_random
-from treewarden.ppdm_models.vertical import planes
-from treewarden.ppdm_models.vertical.certificates import make_certificates
-from treewarden.ppdm_models.vertical.channel import LocalNetwork
-from treewarden.ppdm_models.vertical.errors import ProtocolError, Reason
-from treewarden.ppdm_models.vertical.limits import Limits
-from treewarden.ppdm_models.vertical.messages import MINER, Kind
-from treewarden.ppdm_models.vertical.secure import Plan, SecureComparison, threshold
-from treewarden.ppdm_models.vertical.session import Session
+from treewarden.ppdm_models.methods.vertical import sharing
+from treewarden.ppdm_models.methods.vertical.messages import (
+    MINER,
+    Kind,
+    LocalNetwork,
+    ProtocolError,
+    Reason,
+)
+from treewarden.ppdm_models.methods.vertical.secure_minimum import Plan, SecureComparison, threshold
+from treewarden.ppdm_models.methods.vertical.session import Session
+from treewarden.ppdm_models.methods.vertical.transport import Limits, make_certificates
 
 BITS = 2
 
@@ -89,7 +92,7 @@ def test_three_parties_or_more_need_no_miner_and_tell_it_one_index_in_shares():
         _, said = compared(session, [keys_at(0, session)])
         told = [each for each in said if each.receiver == MINER]
         assert sorted(each.sender for each in told) == list(range(threshold(parties) + 1))
-        assert {len(each.body) for each in told} == {planes.size_of(plan.sharing.bits, parties)}
+        assert {len(each.body) for each in told} == {sharing.size_of(plan.sharing.bits, parties)}
 
 
 def test_there_are_never_enough_together_for_a_majority():
@@ -113,7 +116,7 @@ def test_all_that_a_curious_side_sees_is_random(parties):
     seen = {}
     for (receiver, sender, turn), bodies in heard.items():
         lanes = lanes_said(session, sender, receiver)[turn]
-        shares = [planes.of_bytes(body, BITS, lanes) for body in bodies]
+        shares = [sharing.of_bytes(body, BITS, lanes) for body in bodies]
         step = turn + (sender == MINER)
         seen[receiver, sender, step] = [e for each in shares for e in elements(each, lanes)]
     for place, found in seen.items():

@@ -3,9 +3,8 @@
 import pytest
 
 from treewarden.ppdm_models.errors import PartyError
-from treewarden.ppdm_models.vertical.messages import MINER
-from treewarden.ppdm_models.vertical.session import Mode
-from treewarden.ppdm_models.vertical.session_file import MOST_BYTES, Address, read_session
+from treewarden.ppdm_models.methods.vertical.messages import MINER
+from treewarden.ppdm_models.methods.vertical.session import MOST_BYTES, Address, Mode, read_session
 
 TENNIS = """name = "tennis"
 mode = "ids"

@@ -5,10 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.kit.tiers import examples
-from treewarden.ppdm_models.vertical import planes
-from treewarden.ppdm_models.vertical.secure import threshold
-from treewarden.ppdm_models.vertical.sharing import Sharing
-from treewarden.ppdm_models.vertical.smallest import Smallest
+from treewarden.ppdm_models.methods.vertical.secure_minimum import Smallest, threshold
+from treewarden.ppdm_models.methods.vertical.sharing import Sharing
 
 
 def found_by(keys, bits):
@@ -24,7 +22,7 @@ def found_by(keys, bits):
         shares = [[0] * sharing.bits for _ in sides]
         for side, each in enumerate(said):
             anew = sharing.dealt_anew(side, each.values, lanes)
-            shares = [planes.plus(*both) for both in zip(shares, anew, strict=True)]
+            shares = [sharing.plus(*both) for both in zip(shares, anew, strict=True)]
         said, done = [], []
         for side, each in zip(sides, shares, strict=True):
             try:

@@ -12,7 +12,7 @@ from treewarden.ppdm_models.files.convert import converted
 from treewarden.ppdm_models.files.load import formats, open_model, writers
 from treewarden.ppdm_models.formats import Rewritable
 from treewarden.ppdm_models.tree.ensemble import Ensemble
-from treewarden.reports.building.advice import repair_steps, undecided_steps
+from treewarden.reports.building.story import repair_steps, undecided_steps
 
 FILES = sorted(path for path in (places.DATA / "formats").glob("*/good/*") if path.is_file())
 NAMES = [str(path.relative_to(places.DATA / "formats")) for path in FILES]

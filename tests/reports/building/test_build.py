@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from tests.kit.small_audits import audit_of, evidence_of, flat_tree, pack_of
-from treewarden.audit.estimate.posterior import certain
+from treewarden.audit.entropy.posterior import certain
 from treewarden.audit.measures import MeasureCall, call
 from treewarden.policies.judging.judge import judge
 from treewarden.reports.building.build import audit_document
-from treewarden.reports.building.nodes import tree_nodes
-from treewarden.reports.building.series import GRID, plots
+from treewarden.reports.building.lessons import GRID, plots, tree_nodes
 from treewarden.reports.building.values import key, plain
 from treewarden.reports.document.document import Provenance
 from treewarden.reports.document.parts import File

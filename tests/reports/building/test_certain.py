@@ -9,7 +9,7 @@ from tests.kit.small_audits import audit_of, evidence_of, flat_tree, only_world,
 from treewarden.audit.reading import Undetermined
 from treewarden.policies.judging.judge import judge
 from treewarden.reports.building.certain import worlds_part
-from treewarden.reports.building.series import plots
+from treewarden.reports.building.lessons import plots
 from treewarden.reports.renderers import renderer
 
 TREE = flat_tree([[14, 6], [4, 0], [2, 1], [9, 9]])

@@ -5,14 +5,11 @@ import asyncio
 import pytest
 
 from tests.reports.leakages import MIXED, PURE, all_sides, dealt_tennis, decision, one_side
-from treewarden.ppdm_models.vertical.channel import LocalNetwork
-from treewarden.ppdm_models.vertical.comparing import IdealBox
-from treewarden.ppdm_models.vertical.messages import MINER, Kind, Log, Message
-from treewarden.ppdm_models.vertical.miner import Miner
-from treewarden.ppdm_models.vertical.modes import helper_of, view_of
-from treewarden.ppdm_models.vertical.party import Party
-from treewarden.ppdm_models.vertical.sealing import new_key
-from treewarden.ppdm_models.vertical.session import Mode, Stops
+from treewarden.ppdm_models.methods.vertical.by_shares import new_key
+from treewarden.ppdm_models.methods.vertical.messages import MINER, Kind, LocalNetwork, Log, Message
+from treewarden.ppdm_models.methods.vertical.roles import IdealBox, Miner, Party
+from treewarden.ppdm_models.methods.vertical.session import Mode, Stops
+from treewarden.ppdm_models.methods.vertical.taking_part import helper_of, view_of
 
 NOTHING_SPLIT = Stops(100)
 

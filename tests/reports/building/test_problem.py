@@ -3,8 +3,8 @@
 import pytest
 
 from treewarden.ppdm_models.errors import KnowledgeError, PolicyError, TableError, TreeFormatError
-from treewarden.ppdm_models.records.read_table import read_table
-from treewarden.reports.building.problem import problem_of
+from treewarden.ppdm_models.tables.read_table import read_table
+from treewarden.reports.building.redacted import problem_of
 
 SECRET = "the record (name = Zaphod) falls in no leaf"
 

@@ -7,13 +7,13 @@ import pytest
 from tests.kit.forests import forest, stump
 from tests.kit.small_audits import pack_of
 from tests.reports.forms import FULL
-from treewarden.audit.adversary.knowledge import Knowledge
-from treewarden.audit.people.population import build_population
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.population.population import build_population
 from treewarden.audit.run import run
 from treewarden.policies.judging.judge import judge
 from treewarden.policies.pack import calls
-from treewarden.ppdm_models.records.read_table import table_of
-from treewarden.reports.building.cases import leaf_cases
+from treewarden.ppdm_models.tables.read_table import table_of
+from treewarden.reports.building.adversaries import leaf_cases
 from treewarden.reports.renderers import renderer
 
 

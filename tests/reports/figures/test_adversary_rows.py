@@ -1,6 +1,6 @@
 """What an adversary would lose by each column, as rows; why something is not told is said once, below them."""
 
-from treewarden.reports.figures.adversary_rows import UNTOLD, lack_rows
+from treewarden.reports.figures.finding_rows import UNTOLD, lack_rows
 
 
 def test_a_reason_is_told_once_and_in_no_cell(several_adversaries):

@@ -3,14 +3,14 @@
 import pytest
 
 from treewarden.audit.reading import exactly
-from treewarden.policies import binding
+from treewarden.policies import clause
 from treewarden.policies.judging import decision as decisions
 from treewarden.policies.verdict import Verdict
 from treewarden.reports.building.build import finding_part
 from treewarden.reports.building.redacted import redacted
 from treewarden.reports.document.parts import Accepted, Guidance, Row
 from treewarden.reports.figures.compliance import DISCLAIMER, MOST_PLACES, filing
-from treewarden.reports.figures.filing import Blanks, Boxes, Items, Table, Words
+from treewarden.reports.figures.remaining import Blanks, Boxes, Items, Table, Words
 
 ORDER = [
     "purpose",
@@ -170,7 +170,7 @@ def test_guidance_of_a_decision_reaches_the_document(document):
         verdict=Verdict.FAIL,
         message="m",
         guidance=(
-            binding.Guidance(document="Statute A", paragraph="section 2(1)", says="groups of five"),
+            clause.Guidance(document="Statute A", paragraph="section 2(1)", says="groups of five"),
         ),
     )
     assert finding_part(found).guidance == PARAGRAPHS[:1]

@@ -3,8 +3,7 @@
 import pytest
 
 from treewarden.reports.document.parts import TreeNode
-from treewarden.reports.figures.drawing import ROOM, ROW, TOO_DEEP, draw
-from treewarden.reports.figures.selection import MOST_LEAVES, select
+from treewarden.reports.figures.drawing import MOST_LEAVES, ROOM, ROW, TOO_DEEP, draw, select
 
 
 def node(index, parent, test="", risk="none", rank=None):

@@ -1,6 +1,6 @@
 """The tree as a list that folds has every leaf that is drawn, once, and closes every level that it opens."""
 
-from treewarden.reports.figures.outline import outline
+from treewarden.reports.figures.drawing import outline
 
 
 def test_each_node_of_a_small_tree_stands_there_once(document):

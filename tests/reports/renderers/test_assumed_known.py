@@ -6,8 +6,8 @@ import pytest
 
 from treewarden.reports.building.entry import entry_of, gate_of
 from treewarden.reports.building.redacted import redacted
-from treewarden.reports.document.assumed_known import one_line
 from treewarden.reports.document.document import Document
+from treewarden.reports.document.names import one_line
 from treewarden.reports.document.parts import AssumedKnown, ProvedBySizes, as_json
 from treewarden.reports.renderers import rendered, renderer
 

@@ -4,7 +4,7 @@ import re
 
 from tests.reports.gates import fails_in_many_leaves
 from treewarden.reports.building.entry import gate_of, unaudited
-from treewarden.reports.figures.markdown import marked
+from treewarden.reports.figures.gate_rows import marked
 from treewarden.reports.renderers import renderer
 
 ODD = "`a` | b\n<img src=x onerror=y> **c** [d](http://e) @f #1 $x$ ~~g~~ www.h.i\\"

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from tests.kit.rendering import rendered
 from tests.kit.tiers import examples
-from treewarden.reports.figures.compliance import filing
-from treewarden.reports.figures.glyphs import BREAK, KNOWN, LONGEST, breakable, drawable
+from treewarden.reports.figures.compliance import BREAK, KNOWN, LONGEST, breakable, drawable, filing
 from treewarden.reports.renderers import renderer
 
 pytest.importorskip("typst", reason="typst is not installed: treewarden[pdf]")

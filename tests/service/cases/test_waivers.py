@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 
 from tests.kit.service import sites
-from treewarden.policies.waiving.waivers import read_waivers
+from treewarden.policies.exceptions.waivers import read_waivers
 from treewarden.service.cases.waivers import (
     approve_waiver,
     export_waivers,

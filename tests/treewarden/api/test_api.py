@@ -10,7 +10,7 @@ import pytest
 
 import treewarden
 from tests.kit import places
-from treewarden.api.asking import Options
+from treewarden.api.requests import Options
 from treewarden.audit.options import AuditOptions
 
 SAID = places.ROOT / "treewarden" / "__init__.pyi"

@@ -7,7 +7,7 @@ import pytest
 import treewarden as tw
 from treewarden.ppdm_models.errors import TableError
 from treewarden.ppdm_models.files.fitted import open_fitted
-from treewarden.ppdm_models.meaning.describe import describe
+from treewarden.ppdm_models.semantics.describe import describe
 
 ensemble = pytest.importorskip("sklearn.ensemble")
 

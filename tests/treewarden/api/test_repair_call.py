@@ -15,12 +15,12 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTre
 
 import treewarden as tw
 from tests.treewarden.api.conftest import pack
-from treewarden.api.pruned import pruned_copy
-from treewarden.ppdm_models.codecs.sklearn.arrays import class_label
+from treewarden.api.regrowing import pruned_copy
 from treewarden.ppdm_models.files.fitted import open_fitted
 from treewarden.ppdm_models.files.load import load_tree
-from treewarden.ppdm_models.records.frames import table_of_frame
-from treewarden.ppdm_models.records.predict import labels, predict
+from treewarden.ppdm_models.formats.sklearn._arrays import class_label
+from treewarden.ppdm_models.tables.frames import table_of_frame
+from treewarden.ppdm_models.tables.predict import labels, predict
 
 INPUTS = ["age", "sex"]
 

@@ -9,13 +9,11 @@ import pytest
 
 from treewarden.audit.options import AuditOptions
 from treewarden.jobs.attesting.attesting import attestation
-from treewarden.jobs.attesting.checking import checked
-from treewarden.jobs.attesting.entry import attested_entry
-from treewarden.jobs.attesting.errors import AttestationError, ExpiredError
-from treewarden.jobs.attesting.keys import private_key
+from treewarden.jobs.attesting.checking import attested_entry, checked
+from treewarden.jobs.attesting.keys import AttestationError, ExpiredError, private_key
+from treewarden.jobs.audit_inputs import Request
 from treewarden.jobs.auditing import audit_file
 from treewarden.jobs.inputs import ModelBytes, told
-from treewarden.jobs.subject import Request
 from treewarden.policies.judging.decision import Accepted
 from treewarden.policies.pack import load_pack
 from treewarden.policies.verdict import Verdict

@@ -8,20 +8,19 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from treewarden.audit.adversary.knowledge import Knowledge, Statement
-from treewarden.jobs.attesting.checking import Question, any_of, checked
-from treewarden.jobs.attesting.entry import attested_entry
-from treewarden.jobs.attesting.envelope import sealed
-from treewarden.jobs.attesting.errors import (
+from treewarden.audit.knowledge.knowledge import Knowledge, Statement
+from treewarden.jobs.attesting.checking import Question, any_of, attested_entry, checked
+from treewarden.jobs.attesting.keys import (
     ExpiredError,
     MalformedError,
     OtherModelError,
     OtherPolicyError,
     OtherQuestionError,
     SignatureError,
+    make_pair,
+    private_key,
 )
-from treewarden.jobs.attesting.keys import make_pair, private_key
-from treewarden.jobs.attesting.statement import PREDICATE
+from treewarden.jobs.attesting.statement import PREDICATE, sealed
 from treewarden.policies.pack import load_pack
 
 

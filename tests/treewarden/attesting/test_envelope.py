@@ -9,9 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treewarden.jobs.attesting.envelope import MOST_BYTES, PAYLOAD_TYPE, opened, sealed
-from treewarden.jobs.attesting.errors import AttestationError, MalformedError, SignatureError
-from treewarden.jobs.attesting.keys import make_pair, private_key, public_key
+from treewarden.jobs.attesting.keys import (
+    AttestationError,
+    MalformedError,
+    SignatureError,
+    make_pair,
+    private_key,
+    public_key,
+)
+from treewarden.jobs.attesting.statement import MOST_BYTES, PAYLOAD_TYPE, opened, sealed
 
 PAYLOAD = b'{"what":"was said"}'
 

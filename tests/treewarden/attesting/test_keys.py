@@ -9,8 +9,13 @@ from click.testing import CliRunner
 
 from tests.kit.run import run_command
 from treewarden.cli import cli
-from treewarden.jobs.attesting.errors import KeyFileError
-from treewarden.jobs.attesting.keys import PASSPHRASE, make_pair, private_key, public_key
+from treewarden.jobs.attesting.keys import (
+    PASSPHRASE,
+    KeyFileError,
+    make_pair,
+    private_key,
+    public_key,
+)
 
 
 def test_only_the_owner_reads_the_private_key(tmp_path):

@@ -6,8 +6,8 @@ import os
 import signal
 from dataclasses import dataclass
 
-from treewarden.audit.stages import silent
-from treewarden.jobs.gate.order import Answer, Order
+from treewarden.audit.progress import silent
+from treewarden.jobs.gate.gate_job import Answer, Order
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from treewarden.commands._gate_forms import file_names
+from treewarden.commands._reporting import file_names
 
 
 def test_a_pipeline_form_is_one_file_and_the_summary_is_printed_beside_it(repository):

@@ -11,12 +11,9 @@ import pytest
 from tests.kit import places
 from tests.treewarden.gate.deadly import Deadly
 from treewarden.jobs.gate.config import read_configuration
-from treewarden.jobs.gate.gating import gate
-from treewarden.jobs.gate.memory import free, needed
+from treewarden.jobs.gate.gate_job import Order, Wish
+from treewarden.jobs.gate.gating import answers, free, gate, needed
 from treewarden.jobs.gate.models import models_of
-from treewarden.jobs.gate.order import Order
-from treewarden.jobs.gate.running import answers
-from treewarden.jobs.gate.wish import Wish
 
 EACH = (
     '[[model]]\npath = "models/{}.pmml"\ntable = "people.csv"\nsensitive = "flu"\npolicy = "{}"\n'

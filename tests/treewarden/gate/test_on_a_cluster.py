@@ -9,9 +9,9 @@ from tests.kit.clusters import dask_here
 from tests.kit.run import audit_files
 from tests.kit.run import run_command as run
 from tests.treewarden.vertical.tennis import PARTIES, ROWS, write_table
-from treewarden.audit.solver import parallel
-from treewarden.audit.solver.engines import dask
-from treewarden.audit.solver.pool import WORKERS
+from treewarden.audit.solver import checkpoint
+from treewarden.audit.workers.clusters import dask
+from treewarden.audit.workers.pool import WORKERS
 from treewarden.ppdm_models.errors import TreewardenError
 
 pytest.importorskip("distributed")
@@ -50,7 +50,7 @@ def impatient(monkeypatch):
 def eager(monkeypatch):
     """Have even the smallest part of an estimate done by somebody else."""
     for worth in ("WORTH_A_TASK", "WORTH_A_WORKER"):
-        monkeypatch.setattr(parallel, worth, 0)
+        monkeypatch.setattr(checkpoint, worth, 0)
 
 
 def audited(repository, *words):
@@ -98,7 +98,7 @@ def test_where_the_scheduler_goes_in_the_middle_of_a_gate_this_machine_takes_ove
 def test_a_model_that_the_clusters_workers_cannot_read_as_it_is_here_has_no_audit(
     repository, cluster, monkeypatch
 ):
-    monkeypatch.setattr("treewarden.jobs.gate.known.key_of", lambda *given: "another")
+    monkeypatch.setattr("treewarden.jobs.gate.gating.key_of", lambda *given: "another")
     there = repository.run("--no-cache", "--cluster", cluster)
     assert there.exit_code == 4
     assert "same files under the same paths" in there.stdout

@@ -12,8 +12,8 @@ import pytest
 from tests.kit import places
 from tests.kit.run import run_command as run
 from treewarden.jobs.gate.config import read_configuration
+from treewarden.jobs.gate.init_config import begun
 from treewarden.jobs.gate.models import models_of
-from treewarden.jobs.gate.starting import begun
 
 IRIS = places.DATA / "formats" / "skops_file" / "good" / "iris.skops"
 

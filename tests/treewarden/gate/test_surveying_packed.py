@@ -1,7 +1,7 @@
 import gzip
 
 from tests.kit import office_tables
-from treewarden.jobs.gate.surveying import survey
+from treewarden.jobs.gate.init_config import survey
 
 
 def test_packed_tables_are_found_by_their_header_and_what_is_no_table_is_not(tmp_path):

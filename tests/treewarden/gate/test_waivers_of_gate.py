@@ -8,8 +8,8 @@ from datetime import date
 import pytest
 
 from treewarden.jobs.gate.config import read_configuration
+from treewarden.jobs.gate.gate_job import Wish
 from treewarden.jobs.gate.gating import gate
-from treewarden.jobs.gate.wish import Wish
 
 HARSH = """policy = "harsh.toml"
 waivers = "waivers.toml"

@@ -12,7 +12,7 @@ from treewarden.jobs.vertical.columns import (
     ids_of,
 )
 from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.records.read_table import read_table, table_of
+from treewarden.ppdm_models.tables.read_table import read_table, table_of
 
 
 def attribute(cells, numbers=Numbers.BINS, rows=None):

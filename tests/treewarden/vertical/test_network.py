@@ -10,7 +10,7 @@ import pytest
 
 from tests.treewarden.vertical.tennis import CANARY, PARTIES, ROWS, write_table
 from treewarden.ppdm_models.files.load import read_tree
-from treewarden.ppdm_models.vertical.certificates import make_certificates
+from treewarden.ppdm_models.methods.vertical.transport import make_certificates
 
 pytestmark = pytest.mark.processes
 SECONDS = 120
@@ -238,9 +238,9 @@ def test_one_who_does_not_come_is_named_by_all(place):
 FAULTY = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from treewarden.ppdm_models.vertical.messages import MINER, Kind
-from treewarden.ppdm_models.vertical.session_file import read_session
-from treewarden.ppdm_models.vertical.streams import met
+from treewarden.ppdm_models.methods.vertical.messages import MINER, Kind
+from treewarden.ppdm_models.methods.vertical.session import read_session
+from treewarden.ppdm_models.methods.vertical.streams import met
 
 async def main():
     session, certificates, fault = sys.argv[1:]

@@ -8,8 +8,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 import treewarden
-from treewarden.jobs.attesting.envelope import sealed
-from treewarden.jobs.attesting.errors import AttestationError
+from treewarden.jobs.attesting.keys import AttestationError
 from treewarden.jobs.attesting.statement import (
     Assumed,
     Clause,
@@ -20,9 +19,10 @@ from treewarden.jobs.attesting.statement import (
     Sha256,
     Statement,
     moment,
+    sealed,
     written,
 )
-from treewarden.jobs.subject import Subject
+from treewarden.jobs.audit_inputs import Subject
 from treewarden.policies.judging.decision import Decision
 from treewarden.reports.document.parts import File
 

@@ -6,12 +6,154 @@ what one run could not tell is open, neither agreement nor contradiction.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
 
-from treewarden.jobs.attesting.alike import Compared, Outcome, missing, same, values, verdicts
-from treewarden.jobs.attesting.sections import sections
+from pydantic import ValidationError
+
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.progress import Step, silent
+from treewarden.jobs.attesting.alike import (
+    Compared,
+    Outcome,
+    is_close,
+    missing,
+    same,
+    values,
+    verdicts,
+)
+from treewarden.jobs.attesting.keys import MalformedError
+from treewarden.jobs.audit_inputs import Request
+from treewarden.jobs.auditing import Clock, audit_file
+from treewarden.jobs.inputs import told, told_table
+from treewarden.policies.pack import load_pack
+from treewarden.policies.shipped import shipped_packs
+from treewarden.reports.building.build import audit_document
 from treewarden.reports.document.document import Document
-from treewarden.reports.document.parts import Adversary, Finding, Reading
+from treewarden.reports.document.parts import (
+    Adversary,
+    Ensemble,
+    Finding,
+    Reading,
+    TreeNode,
+    Values,
+    Worlds,
+)
+
+# Compares the sections of two reports of the same files that are neither findings nor readings.
+#
+# Words follow from numbers: where all numbers are the same the words have to be. What takes as long as it is given
+# (whole
+# records, all trees together) is open where two runs come to something else, but for numbers that contradict each
+# other.
+
+LETTER = ("confidential", "rests_on", "not_judged", "dropped")
+"""What follows from the files and from what was asked alone."""
+WORDED = ("meaning", "lessons", "leaves", "leaves_broken")
+"""What is worded from findings and readings."""
+TIMED = ("worlds", "ensemble", "values")
+"""What is worked out as far as a budget reaches."""
+SOMETIMES = "over_trees"
+"""What not every report of an ensemble tells: one that Python made leaves it out."""
+NUMBERS = ("findings", "readings", "adversaries", *TIMED)
+NOT_WRITTEN = "--posterior: "
+"""How a warning begins that is of a further file that was asked for, as the audit done again is not."""
+FOUND = ("optimal", "closed form")
+
+
+def sections(old: Document, new: Document) -> Iterator[Compared]:
+    """Yield how each section compares."""
+    for name in LETTER:
+        yield same(_words(name), is_close(_dumped(old, name), _dumped(new, name)))
+    is_same_number = all(getattr(old, name) == getattr(new, name) for name in NUMBERS)
+    follows = Outcome.DIFFERS if is_same_number else Outcome.OPEN
+    for name in WORDED:
+        yield same(_words(name), is_close(_dumped(old, name), _dumped(new, name)), follows)
+    warned = [each for each in old.warnings if not each.startswith(NOT_WRITTEN)]
+    yield same("warnings", warned == list(new.warnings), follows)
+    yield from _tree(old, new, follows)
+    yield from _levels(old, new)
+    yield from _estimate(old, new)
+    for name in TIMED:
+        yield from _timed(f"section {name}", getattr(old, name), getattr(new, name))
+
+
+def _tree(old: Document, new: Document, follows: Outcome) -> Iterator[Compared]:
+    """Yield how the trees compare that are drawn: the tree itself, and what is marked in it."""
+    is_same = [*map(_unmarked, old.tree)] == [*map(_unmarked, new.tree)]
+    yield same("tree", is_same and old.tree == new.tree, follows if is_same else Outcome.DIFFERS)
+
+
+def _unmarked(node: TreeNode) -> TreeNode:
+    return node.model_copy(update={"risk": "none", "rank": None, "clauses": ()})
+
+
+def _levels(old: Document, new: Document) -> Iterator[Compared]:
+    names = [[each.name for each in document.plots.levels] for document in (old, new)]
+    yield same("levels of knowledge", names[0] == names[1])
+    if names[0] == names[1]:
+        for said, found in zip(old.plots.levels, new.plots.levels, strict=True):
+            for each in ("guess_accuracy", "disclosure", "kl_overall"):
+                compared = values(getattr(said, each), getattr(found, each))
+                yield Compared(f"reading {each} of the level {said.name}", *compared)
+
+
+def _estimate(old: Document, new: Document) -> Iterator[Compared]:
+    """Yield how the estimates compare: by what is drawn of them, and by the entropy; how one was found may differ."""
+    drawn = (each.plots.model_dump(mode="json", exclude={"levels"}) for each in (old, new))
+    yield same("pictures", is_close(*drawn), Outcome.OPEN)
+    if old.solver is None or new.solver is None:
+        yield same("estimate", old.solver is new.solver)
+        return
+    is_found = old.solver.status in FOUND and new.solver.status in FOUND
+    is_same = is_close(old.solver.entropy, new.solver.entropy)
+    yield same("entropy of the estimate", is_same, Outcome.DIFFERS if is_found else Outcome.OPEN)
+
+
+def _timed(
+    name: str, old: Worlds | Ensemble | Values | None, new: Worlds | Ensemble | Values | None
+) -> Iterator[Compared]:
+    """Yield how a section compares; its summary has to be the same where its numbers are."""
+    if old is None or new is None:
+        if old is not new:
+            yield missing(name, in_report=new is None)
+        return
+    said, found = (each.model_dump(mode="json") for each in (old, new))
+    if not (said.get(SOMETIMES) and found.get(SOMETIMES)):
+        said.pop(SOMETIMES, None)
+        found.pop(SOMETIMES, None)
+    numbers = [
+        {key: each for key, each in one.items() if _is_number(each)} for one in (said, found)
+    ]
+    is_forged = is_close(*numbers) and old.summary != new.summary
+    if isinstance(old, Worlds) and isinstance(new, Worlds):
+        is_forged |= _contradict(old, new)
+    yield same(name, is_close(said, found), Outcome.DIFFERS if is_forged else Outcome.OPEN)
+
+
+def _is_number(value: object) -> bool:
+    return value is None or isinstance(value, int | float)
+
+
+def _contradict(old: Worlds, new: Worlds) -> bool:
+    """Return whether one run is certain of more people than the other proves or leaves undecided."""
+    if old.reason or new.reason:
+        return False
+    ends = [(float(each.records_certain), float(each.records_not_decided)) for each in (old, new)]
+    return max(low for low, _ in ends) > min(low + open_ for low, open_ in ends)
+
+
+def _dumped(document: Document, name: str) -> object:
+    return document.model_dump(mode="json", include={name})[name]
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
 
 SAME = ("knowledge", "population", "policy", "model", "fail_on", "basis")
 """Parts of a report that say what was audited and how; they must come out to the letter."""
@@ -117,3 +259,129 @@ def _adversary(name: str, old: Adversary, new: Adversary) -> Iterator[Compared]:
         for each in LACK:
             without = f"reading {each} of the {name} without {said.column}"
             yield Compared(without, *values(getattr(said, each), getattr(found, each)))
+
+
+# Checks a report by doing its audit again: are the files the same, and does all come out as it says?
+
+MOST_BYTES = 256 * 1024 * 1024
+
+
+def read_report(path: Path) -> Document:
+    """Return the report in a JSON file.
+
+    Raises:
+        MalformedError: it is none, or none of an audit.
+    """
+    try:
+        size = path.stat().st_size
+        data = path.read_bytes() if size <= MOST_BYTES else b""
+    except OSError as error:
+        raise MalformedError(str(path), f"{error.strerror}; give a report in JSON") from error
+    if size > MOST_BYTES:
+        raise MalformedError(str(path), f"more than {MOST_BYTES:,} bytes; give a report in JSON")
+    try:
+        document = Document.model_validate_json(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"])) or "file"
+        problem = f"no report in JSON ({place}: {first['msg'].lower()}); audit with --format json"
+        raise MalformedError(str(path), problem) from error
+    if document.kind != "audit":
+        raise MalformedError(
+            str(path), "of a repair; audit the model that it wrote, and verify that"
+        )
+    return document
+
+
+def repeated(
+    document: Document,
+    model: Path,
+    data: Path | None,
+    policy: str | None,
+    sensitive: str | None = None,
+    step: Step = silent,
+) -> Iterator[Compared]:
+    """Yield what agrees and what does not: the digests first, and if these agree all that an audit done again says.
+
+    Raises:
+        TreewardenError: the report does not say enough to repeat it, a file cannot be read, or no audit is possible.
+    """
+    request = _request(document, model, data, policy, sensitive)
+    digests = tuple(_digests(document, request))
+    yield from digests
+    if any(each.outcome is Outcome.DIFFERS for each in digests):
+        return
+    clock = Clock()
+    done = audit_file(request, step)
+    told_ = clock.provenance(request, done.subject.pack, table=done.subject.table)
+    yield from compared(document, audit_document(done.audit, done.decision, told_))
+
+
+def _request(
+    document: Document, model: Path, data: Path | None, policy: str | None, sensitive: str | None
+) -> Request:
+    asked, where = document.provenance.asked, document.title
+    if document.redacted_below is not None:
+        raise MalformedError(
+            where, "redacted: it does not say how it was asked; verify the full one"
+        )
+    if document.provenance.earlier:
+        problem = "of several releases together; audit them once more and compare the two reports"
+        raise MalformedError(where, problem)
+    if asked is None:
+        problem = "does not say how it was asked, as an older version wrote it; audit again"
+        raise MalformedError(where, problem)
+    if (data is None) != (document.basis == "file"):
+        wanted = "the file alone; leave out --data" if data else "a table; give it with --data"
+        raise MalformedError(where, f"rests on {wanted}")
+    try:
+        options = AuditOptions(**_options(asked.options, sensitive))
+        facts = [json.loads(fact) for fact in asked.facts]
+        knowledge = Knowledge.model_validate(
+            {
+                **asked.knowledge,
+                "facts": facts,
+                "training": asked.training,
+                "seeds": asked.seeds,
+                "adversaries": list(map(json.loads, asked.adversaries)),
+                "secret": json.loads(asked.secret) if asked.secret else None,
+            }
+        )
+    except (ValueError, TypeError, RecursionError) as error:
+        problem = f"how it was asked is not understood ({str(error).splitlines()[0]})"
+        raise MalformedError(where, f"{problem}; was it changed?") from error
+    if policy is None and document.policy.name not in shipped_packs():
+        raise MalformedError(where, f"judged by {document.policy.name!r}; give that with --policy")
+    return Request(model, data, options, knowledge, policy or document.policy.name)
+
+
+ELSEWHERE = ("solver", "jobs", "knows", "secret", "bins", "target_known")
+"""What this machine has to say, and what the knowledge says already."""
+
+
+def _options(said: Mapping[str, object], sensitive: str | None) -> dict[str, Any]:
+    """Return the options as they were given; which door and how many processes is for this machine to say."""
+    known = {each.name for each in fields(AuditOptions)}
+    if unknown := sorted(set(said) - known):
+        raise ValueError(f"unknown option {unknown[0]!r}")
+    options: dict[str, Any] = {name: value for name, value in said.items() if name not in ELSEWHERE}
+    if sensitive is not None:
+        options["sensitive"] = sensitive
+    return options
+
+
+def _digests(document: Document, request: Request) -> Iterator[Compared]:
+    said = document.provenance
+    yield _digest("model", said.model.sha256, told(request.model).sha256)
+    if request.data is not None and said.table is not None:
+        yield _digest("table", said.table.sha256, told_table(request.data).sha256)
+    assert isinstance(request.policy, str)
+    pack = load_pack(request.policy)
+    yield _digest("policy", said.pack.sha256, pack.digest)
+
+
+def _digest(name: str, said: str, here: str) -> Compared:
+    detail = "" if said == here else f"the report says {said:.16}..., the file has {here:.16}..."
+    return Compared(
+        f"digest of the {name}", Outcome.AGREES if said == here else Outcome.DIFFERS, detail
+    )

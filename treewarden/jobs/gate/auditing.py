@@ -12,31 +12,30 @@ from pathlib import Path
 from typing import Any
 
 import treewarden
-from treewarden.audit.adversary.knowledge import LeafLevel, RowOrder, SplitLevel
 from treewarden.audit.assumed_columns import names_of_tested
+from treewarden.audit.knowledge.knowledge import LeafLevel, RowOrder, SplitLevel
 from treewarden.audit.options import AuditOptions, Rows, Solver
-from treewarden.audit.people.unlinked import KeySetting
-from treewarden.audit.solver.kept import keeping
-from treewarden.audit.stages import Step, silent
-from treewarden.jobs.accepting import baseline_of
-from treewarden.jobs.attesting.checking import Question, any_of, read_attestation
-from treewarden.jobs.attesting.entry import attested_entry
+from treewarden.audit.population.linked_population import KeySetting
+from treewarden.audit.progress import Step, silent
+from treewarden.audit.solver.checkpoint import keeping
+from treewarden.jobs.attesting.checking import Question, any_of, attested_entry, read_attestation
+from treewarden.jobs.audit_inputs import Earlier, Request, knowledge_of, pack_of
 from treewarden.jobs.auditing import Audited, audit_file
-from treewarden.jobs.gate.digests import Digests, key_of
+from treewarden.jobs.exceptions import baseline_of
+from treewarden.jobs.gate.changed import Digests, key_of
+from treewarden.jobs.gate.gate_job import Answer, Order
 from treewarden.jobs.gate.models import GateModel
-from treewarden.jobs.gate.order import Answer, Order
 from treewarden.jobs.inputs import ModelBytes, opened, told, told_table
-from treewarden.jobs.subject import Earlier, Request, knowledge_of, pack_of
 from treewarden.ppdm_models.errors import TooManyProfilesError, TreewardenError
 from treewarden.ppdm_models.files.load import read_bytes
 from treewarden.ppdm_models.tree.ensemble import trees_of
 from treewarden.ppdm_models.tree.tree import Tool
 from treewarden.reports.building.build import audit_document
 from treewarden.reports.building.entry import entry_of, unaudited, undecided
-from treewarden.reports.building.problem import problem_of
-from treewarden.reports.document.assumed_known import one_line
+from treewarden.reports.building.redacted import problem_of
 from treewarden.reports.document.document import Document, EarlierFiles, Provenance
 from treewarden.reports.document.gate import Entry
+from treewarden.reports.document.names import one_line
 from treewarden.reports.document.parts import File
 from treewarden.reports.renderers import rendered, renderer
 

@@ -16,8 +16,8 @@ from typing import Literal
 
 from pydantic import ValidationError
 
+from treewarden.jobs.gate.gate_job import Answer
 from treewarden.jobs.gate.models import GateModel
-from treewarden.jobs.gate.order import Answer
 from treewarden.ppdm_models.files.private import is_own_folder, own_bytes, write_own
 from treewarden.reports.document.gate import Entry
 from treewarden.reports.document.parts import Part, Text

@@ -22,9 +22,9 @@ from pydantic import (
     field_validator,
 )
 
-from treewarden.audit.adversary.declared import End
-from treewarden.audit.adversary.toml_words import in_words
-from treewarden.policies.severity import Severity
+from treewarden.audit.knowledge.declared import End
+from treewarden.audit.knowledge.toml_words import in_words
+from treewarden.policies.verdict import Severity
 from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.terminal.outputs import real
 

@@ -2,25 +2,282 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import math
+import time
+import tomllib
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import treewarden
-from treewarden.audit.stages import Step, silent
-from treewarden.jobs.gate.changed import changes_since
+from treewarden.audit.progress import Step, silent
+from treewarden.audit.workers.pool import WORKERS, default_jobs
+from treewarden.audit.workers.processes import each_done
+from treewarden.jobs.gate.cache import Cache
+from treewarden.jobs.gate.changed import Digests, changes_since, key_of
 from treewarden.jobs.gate.config import Configuration, ConfigurationError
-from treewarden.jobs.gate.known import Run
-from treewarden.jobs.gate.models import chosen, models_of
-from treewarden.jobs.gate.waived import Held, left_over
-from treewarden.jobs.gate.wish import Wish
-from treewarden.policies.severity import SEVERITIES
-from treewarden.reports.building.entry import gate_of
+from treewarden.jobs.gate.gate_job import Answer, Order, Wish
+from treewarden.jobs.gate.models import GateModel, chosen, models_of
+from treewarden.policies.verdict import SEVERITIES
+from treewarden.ppdm_models.errors import TreewardenError
+from treewarden.ppdm_models.tables.counting.addresses import parted
+from treewarden.reports.building.entry import gate_of, unaudited
 from treewarden.reports.document.gate import Entry, Gate
+from treewarden.terminal.progress import lasting
 
-UNNEEDED = "treewarden.jobs.gate.unneeded"
-BASELINES = "treewarden.policies.waiving.baseline"
+# Which files of waivers hold one that no model of a gate needed: known from numbers, before anything is loaded.
+
+Held = tuple[GateModel, Answer]
+
+
+def left_over(found: Sequence[Held]) -> Iterator[tuple[Path, tuple[Held, ...]]]:
+    """Yield each file of waivers with the models that it is held against, where none needed all of it.
+
+    Where one of these models has no audit, its waivers may be what is left: then nothing is told.
+    """
+    files: dict[Path, list[Held]] = {}
+    for model, answer in found:
+        if model.waivers is not None:
+            files.setdefault(model.waivers, []).append((model, answer))
+    for path, held in files.items():
+        if any(answer.entry.outcome == "NO AUDIT" for _, answer in held):
+            continue
+        known = {number for _, each in held for number in (*each.needed, *each.told)}
+        if len(known) < _number(path):
+            yield path, tuple(held)
+
+
+def _number(path: Path) -> int:
+    try:
+        said = tomllib.loads(path.read_text("utf-8-sig")).get("waiver", [])
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
+        return 0  # what cannot be read is no reason of its own: no audit went through with it
+    return len(said) if isinstance(said, list) else 0
+
+
+# How much memory an audit may take, roughly: enough to decide what may run beside what.
+#
+# An audit is taken to need 400 MB, 60 times its table as CSV (200 times as Parquet or Arrow, which are packed, and
+# 600
+# times as a packed CSV) and 60 times its model's file; workbooks and SPSS's files are packed too. What is free is
+# what
+# the machine says, or the limit of its container where that is less.
+
+BASE_BYTES = 400 * 2**20
+PER_TABLE_BYTE = {
+    **dict.fromkeys((".parquet", ".pq", ".arrow", ".feather", ".xlsx", ".xlsm", ".sav"), 200),
+    **dict.fromkeys((".gz", ".zst", ".zsav"), 600),
+}
+PER_OTHER_TABLE_BYTE = 60
+PER_MODEL_BYTE = 60
+MEMINFO = Path("/proc/meminfo")
+CGROUP = Path("/sys/fs/cgroup")
+
+
+def needed(model: GateModel) -> int:
+    """Return the bytes that an audit is taken to need."""
+    table = parted(model.table)[0] if isinstance(model.table, Path) else None
+    rate = PER_OTHER_TABLE_BYTE
+    if table is not None:
+        rate = PER_TABLE_BYTE.get(table.suffix.lower(), PER_OTHER_TABLE_BYTE)
+    return BASE_BYTES + rate * _size(table) + PER_MODEL_BYTE * _size(model.path)
+
+
+def free(meminfo: Path = MEMINFO, cgroup: Path = CGROUP) -> int | None:
+    """Return the bytes that are free, None where this machine does not say."""
+    found = [each for each in (_available(meminfo), _allowed(cgroup)) if each is not None]
+    return min(found, default=None)
+
+
+def _size(path: Path | None) -> int:
+    if path is None:
+        return 0
+    with contextlib.suppress(OSError):
+        if path.is_dir():
+            return sum(each.stat().st_size for each in path.rglob("*") if each.is_file())
+        return path.stat().st_size
+    return 0
+
+
+def _available(meminfo: Path) -> int | None:
+    with contextlib.suppress(OSError, ValueError):
+        for line in meminfo.read_text("ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    return None
+
+
+def _allowed(cgroup: Path) -> int | None:
+    with contextlib.suppress(OSError, ValueError):
+        most = int((cgroup / "memory.max").read_text("ascii"))
+        return max(most - int((cgroup / "memory.current").read_text("ascii")), 0)
+    return None
+
+
+# Does the audits of a gate over processes: side by side where memory allows it, each alone where it does not.
+
+DIED = (
+    "the process that audited it was ended from outside, three times, as the system does where memory runs out; "
+    "give it more memory, or audit the model by itself"
+)
+
+
+def answers(
+    orders: Sequence[Order], processes: int, free: int | None, step: Step = silent
+) -> Generator[tuple[int, Answer], None, None]:
+    """Yield each order's number with its answer, as they are done.
+
+    One audit that fits into memory is done in this process, over all processors. Else each has a process: those side
+    by side that together need no more than is ``free``, then the others one at a time. Whoever stops listening, or
+    is interrupted, ends all processes.
+    """
+    large = [number for number, order in enumerate(orders) if _is_large(order, processes, free)]
+    if len(orders) == 1 and not large:
+        yield 0, replace(orders[0], jobs=processes)(step)
+        return
+    beside = [number for number in range(len(orders)) if number not in large]
+    yield from _over(orders, beside, min(processes, len(beside)))
+    if large:
+        WORKERS.stop()  # what those hold of memory is needed now
+        yield from _over(orders, large, 1)
+
+
+def _over(
+    orders: Sequence[Order], numbers: Sequence[int], processes: int
+) -> Generator[tuple[int, Answer], None, None]:
+    jobs = (replace(orders[number], jobs=1) for number in numbers)
+    for place, found in each_done(jobs, processes, lambda: math.inf, ahead=len(numbers)):
+        number = numbers[place]
+        yield number, found if isinstance(found, Answer) else _unanswered(orders[number], found)
+
+
+def _is_large(order: Order, processes: int, free: int | None) -> bool:
+    """Return whether an audit may need more than its equal share of what is free."""
+    return free is not None and needed(order.model) > free / processes
+
+
+def _unanswered(order: Order, found: TreewardenError | None) -> Answer:
+    problem = DIED if found is None else str(found)
+    return Answer(unaudited(order.model.name, order.model.file, problem))
+
+
+# One run of a gate: what is known of its models from earlier runs, and the audits of all others.
+
+WORTH_SECONDS = 10.0
+"""Less than this is not said of what is left."""
+
+
+class Run:
+    """Answers for models, from the cache or from audits; ``notes`` say what is worth knowing beside."""
+
+    def __init__(self, wish: Wish, step: Step, tell: Callable[[str], object]) -> None:
+        self.wish, self.step, self.tell = wish, step, tell
+        self.digests = Digests()
+        self.cache = Cache(wish.cache) if wish.cache is not None else None
+        self.notes: list[str] = []
+
+    def answers(self, models: Sequence[GateModel]) -> list[Answer]:
+        """Return what came of each model, in their order."""
+        with self.step("looking for what changed"):
+            keys = [self._key(model) for model in models]
+        found = self._kept(models, keys)
+        if found:
+            self.tell(f"{len(found)} of {len(models)} models: unchanged since an earlier gate")
+        left = [number for number in range(len(models)) if number not in found]
+        found |= self._audited(models, keys, left, len(found))
+        if self.cache is not None:
+            self.cache.forget_old()
+        return [found[number] for number in range(len(models))]
+
+    def _kept(self, models: Sequence[GateModel], keys: Sequence[str]) -> dict[int, Answer]:
+        if self.cache is None or self.wish.needs_audits:
+            return {}
+        found = (
+            None if model.is_on_server else self.cache.get(key, model)
+            for key, model in zip(keys, models, strict=True)
+        )
+        return {number: answer for number, answer in enumerate(found) if answer is not None}
+
+    def _audited(
+        self,
+        models: Sequence[GateModel],
+        keys: Sequence[str],
+        numbers: Sequence[int],
+        known: int,
+    ) -> dict[int, Answer]:
+        """Return what comes of audits; each is kept at once, so that an interrupted gate need not repeat it."""
+        found: dict[int, Answer] = {}
+        if not numbers:
+            return found
+        orders = [self._order(models[number], keys[number]) for number in numbers]
+        processes, begun = self.wish.jobs or default_jobs(), time.monotonic()
+        memory = None if WORKERS.is_elsewhere else free()  # what a cluster has is its own matter
+        with contextlib.closing(answers(orders, processes, memory, self.step)) as coming:
+            for place, answer in coming:
+                found[numbers[place]] = answer
+                self._keep(models, keys, {numbers[place]: answer})
+                done = f"{known + len(found)} of {len(models)} models"
+                rest = _rest(time.monotonic() - begun, len(found), len(numbers))
+                self.tell(f"{done}: {answer.entry.name}: {answer.entry.outcome}{rest}")
+        return found
+
+    def _order(self, model: GateModel, key: str) -> Order:
+        digests = {"model": "", "table": ""}
+        with contextlib.suppress(OSError, TreewardenError):  # then reading it says why
+            digests["model"] = self.digests.of(model.path)
+        with contextlib.suppress(OSError, TreewardenError):
+            digests["table"] = "" if model.table is None else self.digests.of_table(model.table)
+        return Order(
+            model.wherever() if WORKERS.is_elsewhere else model,
+            self.wish.forms,
+            model_digest=digests["model"],
+            table_digest=digests["table"],
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            today=self.wish.today,
+            wants_baseline=self.wish.new_baseline is not None,
+            rests_on=key if WORKERS.is_elsewhere else "",
+            kept=self.wish.kept,
+        )
+
+    def _key(self, model: GateModel) -> str:
+        """Return what the result of a model is kept under; "" where a file cannot be read, which its audit will say."""
+        try:
+            return key_of(model, self.digests, treewarden.__version__, self.wish.today)
+        except (OSError, TreewardenError):
+            return ""
+
+    def _keep(
+        self, models: Sequence[GateModel], keys: Sequence[str], audited: Mapping[int, Answer]
+    ) -> None:
+        """Keep what was found out, unless a file changed while it was."""
+        if self.cache is None:
+            return
+        new = {
+            keys[number]: answer
+            for number, answer in audited.items()
+            if keys[number]
+            and not models[number].is_on_server
+            and self._key(models[number]) == keys[number]
+        }
+        if self.wish.fresh:  # an older result must not come back
+            new = {key: answer for key, answer in new.items() if self.cache.has(key)}
+        problem = self.cache.put(new) if new else ""
+        note = f"{self.cache.folder}: results are not kept there ({problem})"
+        if problem and note not in self.notes:
+            self.notes.append(note)
+
+
+def _rest(seconds: float, done: int, of: int) -> str:
+    """Return about how long the other audits take at this pace, where that is worth a word."""
+    rest = seconds * (of - done) / done
+    return f" (about {lasting(rest)} left)" if rest >= WORTH_SECONDS else ""
+
+
+UNNEEDED = "treewarden.jobs.gate.unused_waivers"
+BASELINES = "treewarden.policies.exceptions.baseline"
 """Loaded when they are needed, as all libraries come with them."""
 
 

@@ -17,11 +17,16 @@ from treewarden.jobs.gate.config import (
     Settings,
     resolved,
 )
-from treewarden.policies.severity import Severity
 from treewarden.policies.shipped import shipped_packs
+from treewarden.policies.verdict import Severity
 from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.records.counting.address import Address, address_of, is_address
-from treewarden.ppdm_models.records.counting.kinds import has_no_records, parted
+from treewarden.ppdm_models.tables.counting.addresses import (
+    Address,
+    address_of,
+    has_no_records,
+    is_address,
+    parted,
+)
 
 MAGIC = frozenset("*?[")
 ANSWERED = ("leaf", "split", "learner", "marginal", "accuracy", "row_order")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import quote, urlsplit
 
-from treewarden.audit.stages import Step, silent
+from treewarden.audit.progress import Step, silent
 from treewarden.ppdm_models.errors import TreewardenError
 
 EXITS = {"PASS": 0, "FAIL": 1, "UNDETERMINED": 3, "NO AUDIT": 4}

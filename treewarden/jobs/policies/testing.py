@@ -27,11 +27,11 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.solver.pool import WORKERS
-from treewarden.audit.solver.stream import each_done
-from treewarden.audit.stages import Step, silent
+from treewarden.audit.progress import Step, silent
+from treewarden.audit.workers.pool import WORKERS
+from treewarden.audit.workers.processes import each_done
+from treewarden.jobs.audit_inputs import Request
 from treewarden.jobs.auditing import audit_file
-from treewarden.jobs.subject import Request
 from treewarden.policies.judging.decision import Decision
 from treewarden.policies.pack import Pack
 from treewarden.policies.verdict import Verdict, worst

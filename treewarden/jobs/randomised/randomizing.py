@@ -3,25 +3,210 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import treewarden
-from treewarden.audit.randomised.measuring import randomisation_of
-from treewarden.audit.randomised.result import Randomisation
-from treewarden.audit.stages import Step, silent
-from treewarden.jobs.randomised.roles import Roles, Wanted, roles_of
-from treewarden.jobs.randomised.warnings import FOLLOWING_UNDETERMINED, warnings_of
+from treewarden.audit.progress import Step, silent
+from treewarden.audit.randomised.measuring import Randomisation, randomisation_of
 from treewarden.policies.judging.decision import Decision
-from treewarden.policies.judging.finding import doubt
-from treewarden.policies.judging.randomised import judge_randomised
+from treewarden.policies.judging.finding import doubt, judge_randomised
 from treewarden.policies.pack import Pack
 from treewarden.policies.verdict import Verdict
-from treewarden.ppdm_models.randomised.manifest import Manifest
-from treewarden.ppdm_models.randomised.planning import Plan, planned
-from treewarden.ppdm_models.randomised.streaming import Hider
-from treewarden.ppdm_models.records.batch_files import batch_file
-from treewarden.ppdm_models.records.batches import open_batches
+from treewarden.ppdm_models.errors import DomainError, TableError
+from treewarden.ppdm_models.methods.randomised.cells import Cells, domains_of_data
+from treewarden.ppdm_models.methods.randomised.domains import Domain, load_domains
+from treewarden.ppdm_models.methods.randomised.intervals import FEWEST_RECORDS
+from treewarden.ppdm_models.methods.randomised.manifest import Manifest, Plan, planned
+from treewarden.ppdm_models.methods.randomised.noise import Classes, Gaussian, Uniform
+from treewarden.ppdm_models.methods.randomised.streaming import Hider
+from treewarden.ppdm_models.tables.batches import Batches, batch_file, open_batches
+from treewarden.reports.document.words import count, counted, listed
+
+# What is said of a table of noisy records beside its verdict.
+
+FOLLOWING_UNDETERMINED = 0.5
+FOLLOWING_TOLD = 0.1
+"""From which correlation of records with the next ones on their order is said to tell something."""
+RELATED = 0.5
+
+PRIVACY_OF = {
+    Uniform.kind: "uniform noise gives no differential privacy, whatever its width",
+    Gaussian.kind: "noise of this size is no claim of differential privacy; Gaussian noise gives some of it (epsilon, "
+    "delta), by far less than its level suggests",
+    Classes.kind: "classes are no noise: they give no differential privacy, and everybody's class is in clear",
+}
+
+
+def warnings_of(found: Randomisation, following: Mapping[str, float]) -> tuple[str, ...]:
+    """Return the warnings in words; ``following`` is the correlation of records with the next ones, by column."""
+    return tuple(_warnings(found, following))
+
+
+def _warnings(found: Randomisation, following: Mapping[str, float]) -> Iterator[str]:
+    for each in found.related:
+        if abs(each.correlation) > RELATED:
+            yield (
+                f"{each.first!r} and {each.second!r} go together (correlation {each.correlation:.2f}), so that each "
+                "gives away part of the other; the attack's width says how much"
+            )
+    for name, correlation in following.items():
+        if FOLLOWING_TOLD < abs(correlation) <= FOLLOWING_UNDETERMINED:
+            yield (
+                f"records have {name!r} in common with the next ones (correlation {correlation:.2f}), so that their "
+                "order tells something; shuffle the table first"
+            )
+    if found.label:
+        yield f"the class {found.label!r} is published as it is; all figures suppose that it is used"
+    if found.clear:
+        names = listed([repr(name) for name in found.clear])
+        yield (
+            f"published as they are, and nobody said that they may be: {names}; hide them, leave them out with --drop, "
+            "or say --clear"
+        )
+    for kind in dict.fromkeys(column.said.noise for column in found.columns):
+        yield PRIVACY_OF[kind]
+    off_data = [repr(each.said.name) for each in found.columns if each.said.domain == "data"]
+    if off_data:
+        yield (
+            f"domains read off the data stand in the manifest: the least and the largest value: {listed(off_data)}; "
+            "declare them with --domains"
+        )
+    for column in found.columns:
+        if column.missing:
+            yield (
+                f"{column.said.name!r} has no value in {counted(column.missing, 'record', 'records')}; they stay "
+                "without one, so that everybody sees who they are"
+            )
+    if found.records < FEWEST_RECORDS:
+        yield (
+            f"{counted(found.records, 'record', 'records')}, and {count(FEWEST_RECORDS)} are needed to reconstruct "
+            "distributions; expect little of them"
+        )
+
+
+# What becomes of each column of a table that is randomised: hidden over a domain, published as it is, or left out.
+
+MOST_NAMED = 12
+NO_DOMAIN = (
+    "declare it with --domains FILE, or take its least and largest value with --domain-from-data"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is asked for; ``columns`` empty: those that hold numbers or have a declared domain.
+
+    ``harmless`` columns may be published as they are, ``dropped`` ones are left out; ``label`` is the class, "" where
+    there is none. Where no domain is declared, ``takes_domains_of_data`` says that it may be read off the data.
+    """
+
+    table: Path
+    noise: str
+    level: float
+    confidence: float
+    columns: tuple[str, ...] = ()
+    label: str = ""
+    domains: Path | None = None
+    takes_domains_of_data: bool = False
+    harmless: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+
+    @property
+    def said(self) -> Iterator[tuple[str, str]]:
+        """Every column that something is said of, with the option that says it."""
+        yield from ((name, "--columns") for name in self.columns)
+        yield from ((name, "--clear") for name in self.harmless)
+        yield from ((name, "--drop") for name in self.dropped)
+        if self.label:
+            yield self.label, "--class"
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """The hidden columns by their domains, and what else is published; ``kept`` is all of it in the table's order."""
+
+    domains: tuple[Domain, ...]
+    kept: tuple[str, ...]
+    clear: tuple[str, ...]
+    harmless: tuple[str, ...]
+
+
+def roles_of(table: Batches, wanted: Wanted) -> Roles:
+    """Return what becomes of each column; the table is gone through once where domains are read off it.
+
+    Raises:
+        TableError: it lacks a column that is named, or has none to hide, or cannot be read.
+        DomainError: a column is named twice, or lacks a domain, or the file of domains is not understood.
+    """
+    declared = {} if wanted.domains is None else load_domains(wanted.domains)
+    _check_names(table, wanted, declared)
+    first = next(table.read(table.names), None)
+    if first is None:
+        raise TableError(table.source, "the table has no records; give the table to be hidden")
+    are_numeric = {
+        name: Cells(table.source, name, 1, first.column(name)).is_numeric() for name in table.names
+    }
+    taken = {wanted.label, *wanted.harmless, *wanted.dropped}
+    by_default = [
+        name
+        for name in table.names
+        if name not in taken and (are_numeric[name] or name in declared)
+    ]
+    chosen = wanted.columns or by_default
+    hidden = tuple(name for name in table.names if name in chosen)
+    if not hidden:
+        problem = "no column holds numbers or has a declared domain, so there is none to hide"
+        raise TableError(table.source, f"{problem}; declare domains with --domains FILE")
+    missing = [name for name in hidden if name not in declared]
+    _check_domains(table, wanted, missing, are_numeric)
+    known = declared | (domains_of_data(table, missing) if missing else {})
+    kept = tuple(name for name in table.names if name not in wanted.dropped)
+    return Roles(
+        domains=tuple(known[name] for name in hidden),
+        kept=kept,
+        clear=tuple(name for name in kept if name not in hidden and name not in taken),
+        harmless=tuple(name for name in kept if name in wanted.harmless),
+    )
+
+
+def _check_names(table: Batches, wanted: Wanted, declared: Mapping[str, Domain]) -> None:
+    if "" in table.names:
+        problem = (
+            f"column {table.names.index('') + 1} has no name, as a data frame's index has none"
+        )
+        raise TableError(table.source, f"{problem}; write the table without it, or name it")
+    have = ", ".join(map(repr, table.names[:MOST_NAMED]))
+    more = ", ..." if len(table.names) > MOST_NAMED else ""
+    by: dict[str, str] = {}
+    for name, option in wanted.said:
+        if name not in table.names:
+            raise TableError(table.source, f"no column {name!r} ({option}); have {have}{more}")
+        if name in by:
+            problem = f"column {name!r} is in {by[name]} and in {option}"
+            raise DomainError(table.source, f"{problem}; name it in one of them")
+        by[name] = option
+    for name in declared:
+        if name not in table.names:
+            where = f"{wanted.domains.name if wanted.domains else ''}: columns.{name}"
+            raise DomainError(where, f"{table.source} has no such column; have {have}{more}")
+
+
+def _check_domains(
+    table: Batches, wanted: Wanted, missing: list[str], are_numeric: Mapping[str, bool]
+) -> None:
+    """Check that the columns without a declared domain can have one that is read off the data."""
+    for name in missing:
+        if not are_numeric[name]:
+            problem = f"column {name!r} does not hold numbers, and no domain of it is declared"
+            what = "list its values in their order with --domains FILE"
+            raise DomainError(table.source, f"{problem}; {what} ([columns.{name}] values = [...])")
+        if not wanted.takes_domains_of_data:
+            problem = f"column {name!r} is to be hidden, and no domain of it is declared"
+            what = f"{NO_DOMAIN}; or leave it out with --drop"
+            raise DomainError(table.source, f"{problem}; {what}")
+
 
 RECORD_ORDER = "record-order"
 """What the finding is called that says that the records' order tells their values."""

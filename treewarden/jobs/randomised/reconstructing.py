@@ -5,20 +5,30 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from treewarden.audit.stages import Step, silent
+from treewarden.audit.progress import Step, silent
+from treewarden.audit.randomised.measuring import HiddenColumn, Randomisation
+from treewarden.jobs.randomised.randomizing import Randomised
 from treewarden.ppdm_models.errors import LearnerError, TableError
-from treewarden.ppdm_models.randomised.distributions import (
+from treewarden.ppdm_models.methods.randomised.intervals import FEWEST_RECORDS
+from treewarden.ppdm_models.methods.randomised.manifest import (
+    Hidden,
+    check_has,
+    check_is_of,
+    load_manifest,
+)
+from treewarden.ppdm_models.methods.randomised.reconstruction import (
+    STOP,
     Distribution,
+    Kernel,
     beside_true,
     distributions_of,
 )
-from treewarden.ppdm_models.randomised.manifest import Hidden, check_has, check_is_of, load_manifest
-from treewarden.ppdm_models.randomised.reconstructing import STOP, Kernel
-from treewarden.ppdm_models.records.batches import open_batches
-from treewarden.ppdm_models.records.table import listed
-from treewarden.reports.building.randomised import reconstruction_document
+from treewarden.ppdm_models.tables.batches import open_batches
+from treewarden.ppdm_models.tables.table import listed
+from treewarden.reports.building.randomised import randomisation_document, reconstruction_document
 from treewarden.reports.document.randomised import RandomisedDocument
-from treewarden.reports.document.words import counted
+from treewarden.reports.document.words import counted, percent, wrapped
+from treewarden.reports.renderers import randomised_renderer
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +99,74 @@ def _columns(wanted: Wanted, hidden: tuple[Hidden, ...]) -> tuple[Hidden, ...]:
             problem = f"column {name!r} is not hidden, so there is nothing to reconstruct"
             raise LearnerError(wanted.manifest.name, f"{problem}; hidden are {listed(known)}")
     return tuple(known[name] for name in wanted.columns)
+
+
+# The report of a table that was randomised, its form named by the suffix of its file.
+
+FORMS = {".html": "html", ".json": "json", ".csv": "csv", ".txt": "text"}
+"""The renderer by suffix."""
+
+
+def report_bytes(
+    found: Randomised, table: Path, written: Path, suffix: str, step: Step = silent
+) -> bytes:
+    """Return the report of a table that was randomised into a file; both are gone through once more.
+
+    Raises:
+        TableError: one of them cannot be read any more, or the table changed.
+    """
+    with step("reconstructing distributions"):
+        figures = _figures(found, table, written)
+        open_batches(table).check_unchanged(found.stamp)
+    document = randomisation_document(
+        found.randomisation, found.decision, figures, found.manifest, found.warnings
+    )
+    return randomised_renderer(FORMS[suffix]).render_randomised(document)
+
+
+def _figures(found: Randomised, table: Path, written: Path) -> tuple[Distribution, ...]:
+    """Return how values are distributed, noisy and true; of columns with too few values nothing."""
+    columns = tuple(
+        each.said
+        for each in found.randomisation.columns
+        if found.manifest.records - each.missing >= FEWEST_RECORDS
+    )
+    if not columns:
+        return ()
+    made = distributions_of(open_batches(written), columns, found.manifest.records)
+    return beside_true(open_batches(table), made)
+
+
+# What is left of privacy in each column, as lines for a terminal.
+
+HEADINGS = ("column", "level", "2^h(X|W)", "mean width", "worst 1 %", "attacked")
+LEGEND = (
+    "shares of each domain's width: what the noise alone hides (level), how wide a uniform distribution would be as "
+    "uncertain (2^h(X|W)), the 95 % interval that is left on average and for the worst 1 % of the records, and what "
+    "is left after the best attack by all hidden columns"
+)
+
+
+def figure_lines(found: Randomisation) -> list[str]:
+    """Return a table of all hidden columns in lines, and what its figures mean."""
+    rows = [HEADINGS, *(_row(column) for column in found.columns)]
+    widths = [max(len(row[place]) for row in rows) for place in range(len(HEADINGS))]
+    lines = []
+    for row in rows:
+        cells = [row[0].ljust(widths[0])]
+        cells += [text.rjust(width) for text, width in zip(row[1:], widths[1:], strict=True)]
+        lines.append("  ".join(cells))
+    return [*lines, *wrapped(LEGEND)]
+
+
+def _row(column: HiddenColumn) -> tuple[str, ...]:
+    left = column.left
+    attacked = min((each.width for each in column.recovered), default=None)
+    shown = (left.equivalent_width, left.mean_width, left.worst_width)
+    level = f"{100 * column.said.level:g} %"
+    return (
+        column.said.name,
+        level,
+        *map(percent, shown),
+        "-" if attacked is None else percent(attacked),
+    )

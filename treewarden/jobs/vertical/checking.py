@@ -2,24 +2,114 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import itertools
 import json
 from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import treewarden
 from treewarden.jobs.vertical.columns import Numbers, holding_of
-from treewarden.jobs.vertical.leaving import LEAKAGE, TREE
+from treewarden.jobs.vertical.meeting import Part
 from treewarden.ppdm_models.errors import PartyError
 from treewarden.ppdm_models.files.load import load_model, read_bytes
-from treewarden.ppdm_models.records.read_table import read_table
+from treewarden.ppdm_models.formats.own import treewarden_json
+from treewarden.ppdm_models.methods.vertical.id3 import plain_id3
+from treewarden.ppdm_models.methods.vertical.leakage import seen_by
+from treewarden.ppdm_models.methods.vertical.messages import MINER, Log
+from treewarden.ppdm_models.methods.vertical.notes import (
+    full_tree,
+    joined_tree,
+    notes_of,
+    read_notes,
+    skeleton_tree,
+)
+from treewarden.ppdm_models.methods.vertical.party_view import LEAF, Known, Skeleton
+from treewarden.ppdm_models.methods.vertical.session import Meeting, Parties, Stops
+from treewarden.ppdm_models.methods.vertical.taking_part import Kept, Led
+from treewarden.ppdm_models.tables.read_table import read_table
+from treewarden.ppdm_models.tree.predicate import Always, CategoryTest
 from treewarden.ppdm_models.tree.tree import Tree
-from treewarden.ppdm_models.vertical.parties_file import Parties
-from treewarden.ppdm_models.vertical.plain import plain_id3
-from treewarden.ppdm_models.vertical.published import full_tree, skeleton_tree
-from treewarden.ppdm_models.vertical.session import Stops
-from treewarden.ppdm_models.vertical.skeleton import Known, Skeleton
-from treewarden.reports.document.vertical import Agreed
+from treewarden.reports.building.vertical import About, leakage_document
+from treewarden.reports.document.parts import as_json
+from treewarden.reports.document.vertical import Agreed, LeakageDocument
+from treewarden.reports.figures.message_flow import leakage_page, message_flow_svg
+
+# What a side of a real session leaves on disk: the skeleton, notes, classes, the log, and what it learnt.
+
+FORMAT = "treewarden_json"
+TREE, LEAKAGE = "tree.json", "leakage.json"
+PAGE, MESSAGES, FLOW = "leakage.html", "messages.jsonl", "messages.svg"
+NOTES, CLASSES, ORDER = "notes.json", "classes.csv", "asked.csv"
+PARTY_FILES = (NOTES, LEAKAGE, PAGE, MESSAGES, FLOW, ORDER)
+UNKNOWN = ""
+"""What stands for the class of a record that has a value which no branch is for."""
+
+
+def miner_files(meeting: Meeting) -> tuple[str, ...]:
+    """Return the names of what a miner leaves."""
+    return (TREE, LEAKAGE, PAGE, MESSAGES, FLOW, *((CLASSES,) if meeting.asked else ()))
+
+
+def files_of_miner(meeting: Meeting, found: Led) -> dict[str, bytes]:
+    """Return what a miner leaves, by name; its tree is the skeleton."""
+    session = meeting.session
+    seen = seen_by(MINER, session, found.log, (), None)
+    about = About(meeting.name, session, meeting.target, treewarden.__version__, meeting.asked)
+    document = leakage_document(about, found.log, [seen], found.skeleton, whose="the miner")
+    skeleton = skeleton_tree(found.skeleton, session.parties, session.classes, meeting.target)
+    files = {
+        TREE: treewarden_json.FORMAT.write(skeleton),
+        **said(document, found.log, session.parties),
+    }
+    if found.labels is not None:
+        labels = found.labels.tolist()
+        rows = (
+            (number, UNKNOWN if label == LEAF else session.classes[label])
+            for number, label in enumerate(labels)
+        )
+        files[CLASSES] = _csv(("record", meeting.target), rows)
+    return files
+
+
+def files_of_party(meeting: Meeting, part: Part, kept: Kept) -> dict[str, bytes]:
+    """Return what a party leaves: what its nodes test, and which of its records were classified as which number."""
+    session = meeting.session
+    own = kept.holding.attributes
+    seen = seen_by(part.number, session, kept.log, own, None, blocks=kept.blocks)
+    name = session.parties[part.number]
+    about = About(meeting.name, session, meeting.target, treewarden.__version__, meeting.asked)
+    document = leakage_document(about, kept.log, [seen], None, whose=name)
+    files = {
+        NOTES: notes_of(meeting.name, name, kept.notes, own),
+        **said(document, kept.log, session.parties),
+    }
+    if kept.asked is not None:
+        files[ORDER] = _csv(("record", "own row"), enumerate(kept.asked.tolist()))
+    return files
+
+
+def said(document: LeakageDocument, log: Log, parties: tuple[str, ...]) -> Mapping[str, bytes]:
+    """Return the document of what was learnt, for programs and people, the log, and the picture of its first node."""
+    lines = "".join(f"{line}\n" for line in log.lines(parties))
+    picture = message_flow_svg(document)
+    return {
+        LEAKAGE: as_json(document),
+        PAGE: leakage_page(document),
+        MESSAGES: lines.encode(),
+        **({} if picture is None else {FLOW: picture}),
+    }
+
+
+def _csv(names: tuple[str, str], rows: Iterable[tuple[int, object]]) -> bytes:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows(rows)
+    return text.getvalue().encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,3 +199,36 @@ def agreed_in(path: Path) -> Agreed:
         raise PartyError(
             path.name, "is no leakage document; give the folder of a session"
         ) from error
+
+
+# The folders of a session's miner and parties in, the tree with everybody's attributes out.
+
+
+def joined_folders(miner: Path, parties: Sequence[Path]) -> tuple[Tree, bytes]:
+    """Return the tree, and it in our own format.
+
+    Raises:
+        PartyError: a folder does not hold what that side leaves, or folders are of different sessions.
+        TreeFormatError: the skeleton cannot be read.
+    """
+    skeleton = load_model(read_bytes(miner / TREE), TREE)
+    if not isinstance(skeleton, Tree) or not _is_skeleton(skeleton):
+        problem = "is no skeleton; name the folder that a miner wrote first, then those of parties"
+        raise PartyError(f"{miner.name}/{TREE}", problem)
+    session = agreed_in(miner / LEAKAGE).name
+    notes = [read_notes(each / NOTES) for each in parties]
+    for folder, each in zip(parties, notes, strict=True):
+        if each.session != session:
+            problem = f"is of the session {each.session!r}, and the skeleton of {session!r}"
+            advice = "give folders of one session"
+            raise PartyError(f"{folder.name}/{NOTES}", f"{problem}; {advice}")
+    tree = joined_tree(skeleton, notes)
+    return tree, treewarden_json.FORMAT.write(tree)
+
+
+def _is_skeleton(tree: Tree) -> bool:
+    """Return whether a tree tests what only a number names: a party's name, and that of its node."""
+    names = [each.name.rpartition(" ") for each in tree.features]
+    return all(owner and number.isdecimal() for owner, _, number in names) and all(
+        isinstance(node.test, CategoryTest | Always) for node in tree.nodes
+    )

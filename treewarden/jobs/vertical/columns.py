@@ -9,10 +9,10 @@ import numpy as np
 
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.methods.vertical.party_view import Attribute, Codes, Holding
+from treewarden.ppdm_models.methods.vertical.roles import MOST_BRANCHES
+from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.column import CategoricalColumn, number_text
-from treewarden.ppdm_models.vertical.holding import Attribute, Codes, Holding
-from treewarden.ppdm_models.vertical.miner import MOST_BRANCHES
 
 BINS = 5
 MOST_WHOLE = 10

@@ -8,16 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from treewarden.audit.stages import Step, silent
+from treewarden.audit.progress import Step, silent
 from treewarden.jobs.vertical.columns import Numbers, coded_like, holding_of, ids_of
 from treewarden.ppdm_models.errors import PartyError
-from treewarden.ppdm_models.records.read_table import read_table
-from treewarden.ppdm_models.records.table import Table
-from treewarden.ppdm_models.vertical.errors import ProtocolError
-from treewarden.ppdm_models.vertical.holding import Codes, Holding
-from treewarden.ppdm_models.vertical.messages import role
-from treewarden.ppdm_models.vertical.session_file import Meeting
-from treewarden.ppdm_models.vertical.taking_part import Brought, Kept, Led, lead, take_part
+from treewarden.ppdm_models.methods.vertical.messages import ProtocolError, role
+from treewarden.ppdm_models.methods.vertical.party_view import Codes, Holding
+from treewarden.ppdm_models.methods.vertical.session import Meeting
+from treewarden.ppdm_models.methods.vertical.taking_part import Brought, Kept, Led, lead, take_part
+from treewarden.ppdm_models.tables.read_table import read_table
+from treewarden.ppdm_models.tables.table import Table
 
 Result = TypeVar("Result")
 

@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+import treewarden
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.stages import Step, silent
+from treewarden.audit.progress import Step, silent
+from treewarden.jobs.audit_inputs import Request
 from treewarden.jobs.auditing import Audited, audit_file
 from treewarden.jobs.inputs import ModelBytes
-from treewarden.jobs.subject import Request
+from treewarden.jobs.vertical.checking import FLOW, FORMAT, LEAKAGE, MESSAGES, PAGE, TREE, said
 from treewarden.jobs.vertical.columns import Numbers, classes_of, holding_of
-from treewarden.jobs.vertical.leaving import FORMAT
 from treewarden.policies.pack import Pack
 from treewarden.ppdm_models.errors import PartyError
 from treewarden.ppdm_models.files.convert import converted
-from treewarden.ppdm_models.records.read_table import read_table, table_of
-from treewarden.ppdm_models.records.table import Table
+from treewarden.ppdm_models.methods.vertical.leakage import cells_split, seen_by
+from treewarden.ppdm_models.methods.vertical.messages import MINER, ProtocolError, role
+from treewarden.ppdm_models.methods.vertical.notes import full_tree, skeleton_tree
+from treewarden.ppdm_models.methods.vertical.party_view import Attribute, Codes, Holding, Known
+from treewarden.ppdm_models.methods.vertical.session import Mode, Parties, Session, Stops
+from treewarden.ppdm_models.methods.vertical.taking_part import Played, play
+from treewarden.ppdm_models.tables.read_table import read_table, table_of
+from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.tree import Tree
-from treewarden.ppdm_models.vertical.errors import ProtocolError
-from treewarden.ppdm_models.vertical.holding import Attribute, Codes, Holding
-from treewarden.ppdm_models.vertical.messages import role
-from treewarden.ppdm_models.vertical.parties_file import Parties
-from treewarden.ppdm_models.vertical.published import full_tree, skeleton_tree
-from treewarden.ppdm_models.vertical.session import Mode, Session, Stops
-from treewarden.ppdm_models.vertical.simulating import Played, play
-from treewarden.ppdm_models.vertical.skeleton import Known
+from treewarden.reports.building.vertical import About, leakage_document
+from treewarden.reports.building.vertical_audits import audited
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,3 +165,36 @@ def _tested(known: Known, attributes: tuple[Attribute, ...]) -> list[Attribute]:
         for number, place in zip(known.attributes, known.skeleton.places, strict=True)
         if not place.is_leaf
     ]
+
+
+# What playing all sides leaves on disk: the trees, the log of everybody, and what each side learnt.
+
+SKELETON = "skeleton.json"
+FULL_FILES = (TREE, SKELETON, LEAKAGE, PAGE, MESSAGES, FLOW)
+
+
+def files_of(
+    outcome: Outcome, audits: Sequence[tuple[str, Audited]], name: str
+) -> dict[str, bytes]:
+    """Return what playing all sides leaves, by name."""
+    session, log = outcome.joined.session, outcome.played.log
+    shown = cells_split(outcome.known, outcome.joined.holding.attributes)
+    sides = [seen_by(MINER, session, log, (), shown)]
+    sides += [
+        seen_by(number, session, log, part.attributes, shown)
+        for number, part in enumerate(outcome.joined.parts)
+    ]
+    about = About(name, session, outcome.tree.target or "", treewarden.__version__)
+    document = leakage_document(
+        about,
+        log,
+        sides,
+        outcome.played.skeleton,
+        [audited(which, each.decision) for which, each in audits],
+        is_left_out=not audits,
+    )
+    return {
+        TREE: converted(outcome.tree, FORMAT),
+        SKELETON: converted(outcome.skeleton, FORMAT),
+        **said(document, log, session.parties),
+    }

@@ -4,10 +4,10 @@ from functools import partial
 
 import pytest
 
-from treewarden.audit.solver.engines import dask
-from treewarden.audit.solver.engines.cluster import module_of, on_cluster
-from treewarden.audit.solver.engines.versions import check_same, versions
-from treewarden.audit.solver.stream import each_done
+from treewarden.audit.workers.clusters import dask
+from treewarden.audit.workers.clusters.cluster import module_of, on_cluster
+from treewarden.audit.workers.clusters.seats import check_same, versions
+from treewarden.audit.workers.processes import each_done
 from treewarden.ppdm_models.errors import ClusterError
 
 NOBODY = "tcp://127.0.0.1:9"

@@ -17,20 +17,19 @@ from tests.audit.worlds.side_by_side import FEW_WORLDS, made, said
 from tests.kit.cases import multiway_case
 from tests.kit.clusters import dask_here
 from tests.kit.processes import forever, wait_for_end
-from treewarden.audit.adversary.knowledge import Knowledge
-from treewarden.audit.estimate.estimate import estimate
+from treewarden.audit.consistent_tables import decide, portions
+from treewarden.audit.consistent_tables.engine import reason
+from treewarden.audit.entropy.estimate import estimate
+from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.people import sending
-from treewarden.audit.people.sending import sent
-from treewarden.audit.solver import parallel
-from treewarden.audit.solver.engines import dask
-from treewarden.audit.solver.engines.cluster import on_cluster
-from treewarden.audit.solver.parcel import Common
-from treewarden.audit.solver.pool import WORKERS, Pool, Worker, default_jobs
-from treewarden.audit.solver.stream import each_done
+from treewarden.audit.population import routing
+from treewarden.audit.population.routing import sent
+from treewarden.audit.solver import checkpoint
 from treewarden.audit.system.system import build_system
-from treewarden.audit.worlds import decide, helpers
-from treewarden.audit.worlds.engine import reason
+from treewarden.audit.workers.clusters import dask
+from treewarden.audit.workers.clusters.cluster import on_cluster
+from treewarden.audit.workers.pool import WORKERS, Common, Pool, Worker, default_jobs
+from treewarden.audit.workers.processes import each_done
 from treewarden.policies.pack import load_pack
 from treewarden.ppdm_models.errors import ClusterError, PolicyError
 
@@ -79,8 +78,8 @@ def test_jobs_do_not_get_what_dask_sets_to_give_back_memory_at_once(cluster, poo
 
 
 def test_an_estimate_is_the_same_bytes_on_a_cluster(cluster, monkeypatch):
-    monkeypatch.setattr(parallel, "WORTH_A_TASK", 0)
-    monkeypatch.setattr(parallel, "WORTH_A_WORKER", 0)
+    monkeypatch.setattr(checkpoint, "WORTH_A_TASK", 0)
+    monkeypatch.setattr(checkpoint, "WORTH_A_WORKER", 0)
     system = build_system(multiway_case(4, Knowledge(leaf="rates", split="entropy"), records=30))
     here, _ = estimate(system, AuditOptions(jobs=1))
     with on_cluster(cluster.address, nobody):
@@ -104,9 +103,9 @@ def test_what_whole_records_prove_is_the_same_bytes_on_a_cluster(cluster, monkey
     ask = partial(reason, made(*case), budget_seconds=1000, tiers=FEW_WORLDS)
     here = said(ask())
     given = []
-    each = helpers.each_done
+    each = portions.each_done
     monkeypatch.setattr(
-        helpers, "each_done", lambda jobs, *how: given.extend(jobs) or each(jobs, *how)
+        portions, "each_done", lambda jobs, *how: given.extend(jobs) or each(jobs, *how)
     )
     with on_cluster(cluster.address, nobody):
         there = said(ask(jobs=None))
@@ -115,8 +114,8 @@ def test_what_whole_records_prove_is_the_same_bytes_on_a_cluster(cluster, monkey
 
 
 def test_where_people_stop_in_a_forest_is_the_same_bytes_on_a_cluster(cluster, monkeypatch):
-    monkeypatch.setattr(sending, "WORTH_A_WORKER", 0)
-    monkeypatch.setattr(sending, "BATCH_STOPS", 1)
+    monkeypatch.setattr(routing, "WORTH_A_WORKER", 0)
+    monkeypatch.setattr(routing, "BATCH_STOPS", 1)
     crowd = people()
     here = said_of_trees(sent(FOREST, crowd))
     with on_cluster(cluster.address, nobody):

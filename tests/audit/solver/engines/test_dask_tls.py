@@ -6,11 +6,11 @@ import pytest
 
 from tests.kit.clusters import dask_here
 from tests.kit.processes import forever
-from treewarden.audit.solver.engines import dask
-from treewarden.audit.solver.engines.cluster import on_cluster
-from treewarden.audit.solver.stream import each_done
+from treewarden.audit.workers.clusters import dask
+from treewarden.audit.workers.clusters.cluster import on_cluster
+from treewarden.audit.workers.processes import each_done
 from treewarden.ppdm_models.errors import ClusterError
-from treewarden.ppdm_models.vertical.certificates import make_certificates
+from treewarden.ppdm_models.methods.vertical.transport import make_certificates
 
 pytest.importorskip("distributed")
 config = pytest.importorskip("dask.config")

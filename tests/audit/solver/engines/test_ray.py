@@ -9,12 +9,11 @@ import pytest
 from tests.audit.people.sent_over import FOREST, people, sent_by_others_too
 from tests.audit.people.sent_over import said as said_of_trees
 from tests.kit.processes import forever
-from treewarden.audit.people import sending
-from treewarden.audit.people.sending import sent
-from treewarden.audit.solver.engines.cluster import on_cluster
-from treewarden.audit.solver.parcel import Common
-from treewarden.audit.solver.pool import Pool
-from treewarden.audit.solver.stream import each_done
+from treewarden.audit.population import routing
+from treewarden.audit.population.routing import sent
+from treewarden.audit.workers.clusters.cluster import on_cluster
+from treewarden.audit.workers.pool import Common, Pool
+from treewarden.audit.workers.processes import each_done
 
 ray = pytest.importorskip("ray")
 pytestmark = pytest.mark.cluster
@@ -53,8 +52,8 @@ def test_jobs_are_done_on_ray_and_one_that_kills_costs_no_other(cluster):
 
 @pytest.mark.filterwarnings("ignore")  # what Ray does of files and threads is its own matter
 def test_where_people_stop_in_a_forest_is_the_same_bytes_on_ray(cluster, monkeypatch):
-    monkeypatch.setattr(sending, "WORTH_A_WORKER", 0)
-    monkeypatch.setattr(sending, "BATCH_STOPS", 1)
+    monkeypatch.setattr(routing, "WORTH_A_WORKER", 0)
+    monkeypatch.setattr(routing, "BATCH_STOPS", 1)
     crowd = people()
     here = said_of_trees(sent(FOREST, crowd))
     with on_cluster(cluster, nobody):

@@ -8,11 +8,11 @@ import pytest
 
 from tests.kit.clusters import ray_here
 from tests.kit.processes import forever
-from treewarden.audit.solver.engines import GoneError
-from treewarden.audit.solver.engines.cluster import on_cluster
-from treewarden.audit.solver.engines.ray import Ray
-from treewarden.audit.solver.parcel import Common
-from treewarden.audit.solver.stream import each_done
+from treewarden.audit.workers.clusters import GoneError
+from treewarden.audit.workers.clusters.cluster import on_cluster
+from treewarden.audit.workers.clusters.ray import Ray
+from treewarden.audit.workers.pool import Common
+from treewarden.audit.workers.processes import each_done
 
 ray = pytest.importorskip("ray")
 pytest.importorskip("grpc", reason="Ray's client needs it: treewarden[ray] brings both")

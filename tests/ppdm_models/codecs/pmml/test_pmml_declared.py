@@ -6,7 +6,7 @@ import pytest
 from tests.kit import places
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.load import load_tree, read_tree
-from treewarden.ppdm_models.records.predict import labels, predict
+from treewarden.ppdm_models.tables.predict import labels, predict
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from treewarden.ppdm_models.tree.predicate import Always
 from treewarden.ppdm_models.tree.tree import Task

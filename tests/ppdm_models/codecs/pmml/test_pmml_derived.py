@@ -10,7 +10,7 @@ import pytest
 from tests.judges.pmml_derived import compare, draw, ends_as_read
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.load import load_model, load_tree
-from treewarden.ppdm_models.records.routing import NOWHERE, routed
+from treewarden.ppdm_models.tables.routing import NOWHERE, routed
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from treewarden.ppdm_models.tree.predicate import (
     AllOf,

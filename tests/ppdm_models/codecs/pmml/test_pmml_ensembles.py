@@ -7,7 +7,7 @@ import pytest
 
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.load import load_model
-from treewarden.ppdm_models.records.predict import labels, predict
+from treewarden.ppdm_models.tables.predict import labels, predict
 from treewarden.ppdm_models.tree.column import NumericColumn
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Other
 from treewarden.ppdm_models.tree.predicate import Always, NumericTest

@@ -4,7 +4,7 @@ import pytest
 
 from tests.kit import places
 from treewarden.ppdm_models.files.load import formats, load_model, open_model
-from treewarden.ppdm_models.tree.leaks import LeakKind
+from treewarden.ppdm_models.tree.side_channels import LeakKind
 
 PMML = formats()["pmml"]
 GOLF = (places.DATA / "formats/pmml/good/golf.pmml").read_text("utf-8")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from treewarden.ppdm_models.files.load import load_tree
-from treewarden.ppdm_models.records.routing import route
+from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.predicate import (
     AllOf,

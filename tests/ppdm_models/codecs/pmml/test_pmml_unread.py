@@ -4,7 +4,7 @@ import pytest
 
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.load import formats, load_model, open_model
-from treewarden.ppdm_models.tree.leaks import LeakGroup, LeakKind
+from treewarden.ppdm_models.tree.side_channels import LeakGroup, LeakKind
 
 SECRET = "30,m,Anna Schmidt,1961-03-04,HIV"
 PLAIN = """<?xml version="1.0"?>

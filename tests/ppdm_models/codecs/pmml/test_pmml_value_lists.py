@@ -3,9 +3,9 @@
 import pytest
 
 from tests.ppdm_models.codecs.pmml.test_pmml_unread import ATTRIBUTES, PLAIN, SECRET
-from treewarden.ppdm_models.codecs.common.origin import has_digits_of_double
 from treewarden.ppdm_models.files.load import formats, open_model
-from treewarden.ppdm_models.tree.leaks import LeakKind
+from treewarden.ppdm_models.formats.common.origin import has_digits_of_double
+from treewarden.ppdm_models.tree.side_channels import LeakKind
 
 AGE = '<DataField name="age" optype="continuous" dataType="double"/>'
 USE = '<MiningField name="age"/>'

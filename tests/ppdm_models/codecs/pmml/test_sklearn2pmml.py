@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from treewarden.ppdm_models.files.load import load_tree
-from treewarden.ppdm_models.records.predict import labels, predict
+from treewarden.ppdm_models.tables.predict import labels, predict
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 
 FOLDER = Path(__file__).parents[3] / "data" / "sklearn2pmml"

@@ -8,10 +8,16 @@ import pytest
 from tests.kit import places
 from treewarden.ppdm_models.errors import OutputError, TreeFormatError
 from treewarden.ppdm_models.files.load import load_model, load_tree, writers
-from treewarden.ppdm_models.records.predict import labels, predict
-from treewarden.ppdm_models.records.routing import NOWHERE, routed
-from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
-from treewarden.ppdm_models.tree.treatment import Invalid, Outliers, Treatment, treated
+from treewarden.ppdm_models.tables.predict import labels, predict
+from treewarden.ppdm_models.tables.routing import NOWHERE, routed
+from treewarden.ppdm_models.tree.column import (
+    CategoricalColumn,
+    Invalid,
+    NumericColumn,
+    Outliers,
+    Treatment,
+    treated,
+)
 from treewarden.ppdm_models.tree.tree import Tree
 
 CASES = json.loads((places.DATA / "pmml_treatments.json").read_text(encoding="utf-8"))

@@ -21,19 +21,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.kit.tiers import examples
-from treewarden.audit.people.population import build_population
+from treewarden.audit.population.population import build_population
 from treewarden.ppdm_models.errors import ColumnNotCountedError, TableError, TooManyProfilesError
-from treewarden.ppdm_models.records.counting.engine import attended
-from treewarden.ppdm_models.records.counting.files import check_unchanged, parts_of
-from treewarden.ppdm_models.records.counting.large import (
+from treewarden.ppdm_models.tables.counting.addresses import (
     LARGE_BYTES,
     LARGE_RECORDS,
     PACKED_TIMES,
+    check_unchanged,
     is_large,
+    parts_of,
 )
-from treewarden.ppdm_models.records.counting.opening import open_source
-from treewarden.ppdm_models.records.counting.source import count_table
-from treewarden.ppdm_models.records.read_table import read_table
+from treewarden.ppdm_models.tables.counting.engine import attended
+from treewarden.ppdm_models.tables.counting.opening import open_source
+from treewarden.ppdm_models.tables.counting.source import count_table
+from treewarden.ppdm_models.tables.read_table import read_table
 from treewarden.ppdm_models.tree.predicate import Always
 from treewarden.ppdm_models.tree.tree import Feature, Node, Tree
 

@@ -10,9 +10,9 @@ import pytest
 
 from tests.kit.postgresql import SERVER, own_schema
 from treewarden.ppdm_models.errors import TableError, TooManyProfilesError
-from treewarden.ppdm_models.records.counting.address import address_of, is_address
-from treewarden.ppdm_models.records.counting.opening import open_source
-from treewarden.ppdm_models.records.counting.source import count_table
+from treewarden.ppdm_models.tables.counting.addresses import address_of, is_address
+from treewarden.ppdm_models.tables.counting.opening import open_source
+from treewarden.ppdm_models.tables.counting.source import count_table
 
 SECRET = "canary"
 

@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from treewarden.ppdm_models.records.readers.moments import OF_SAS, OF_SPSS, OF_STATA, Moment, clock
+from treewarden.ppdm_models.tables.readers.statistics import (
+    OF_SAS,
+    OF_SPSS,
+    OF_STATA,
+    Moment,
+    clock,
+)
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ import pytest
 
 from tests.kit.office_tables import LABELLED, write
 from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.records.batches import open_batches
-from treewarden.ppdm_models.records.counting.opening import open_source
-from treewarden.ppdm_models.records.counting.source import count_table
-from treewarden.ppdm_models.records.read_table import read_table, read_table_bytes
-from treewarden.ppdm_models.records.readers.statistics import WEIGHT_AT, code_text
+from treewarden.ppdm_models.tables.batches import open_batches
+from treewarden.ppdm_models.tables.counting.opening import open_source
+from treewarden.ppdm_models.tables.counting.source import count_table
+from treewarden.ppdm_models.tables.read_table import read_table, read_table_bytes
+from treewarden.ppdm_models.tables.readers.statistics import WEIGHT_AT, code_text
 
 PEOPLE = {
     "age": [17.0, 40.0, None, 99.0],

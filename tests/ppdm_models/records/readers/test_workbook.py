@@ -9,10 +9,10 @@ import pytest
 
 from tests.kit.office_tables import write_book, write_old_book
 from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.records.read_table import read_table, read_table_bytes
-from treewarden.ppdm_models.records.readers.workbook import letters, text_of
-from treewarden.ppdm_models.records.readers.xlsx import marks_of
-from treewarden.ppdm_models.records.sheets import sheet_of
+from treewarden.ppdm_models.tables.dialect import sheet_of
+from treewarden.ppdm_models.tables.read_table import read_table, read_table_bytes
+from treewarden.ppdm_models.tables.readers.workbook import letters, text_of
+from treewarden.ppdm_models.tables.readers.xlsx import marks_of
 
 HEADER = ["age", "sex"]
 ROWS = [HEADER, [17, "F"], [40, "M"]]
@@ -218,7 +218,7 @@ def test_a_sheet_beyond_what_excel_has_is_refused(tmp_path, old, new):
 def test_rows_beyond_what_excel_has_are_refused_before_any_is_read(tmp_path, monkeypatch, said):
     path = write_book(tmp_path / "b.xlsx", {"A": ROWS})
     replaced(path, MAIN, b'<dimension ref="A1:B3"/>', said)
-    monkeypatch.setattr("treewarden.ppdm_models.records.readers.workbook.MOST_ROWS", 2)
+    monkeypatch.setattr("treewarden.ppdm_models.tables.readers.workbook.MOST_ROWS", 2)
     with (
         zipfile.ZipFile(path) as archive,
         archive.open(MAIN) as part,

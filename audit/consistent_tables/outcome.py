@@ -1,0 +1,176 @@
+"""Turns a finished run into its answer: by profile, each cell certain, possible otherwise, or not decided."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from treewarden.audit.clock import FOREVER, Clock, OutOfTimeError
+from treewarden.audit.consistent_tables.facts.facts import Facts
+from treewarden.audit.consistent_tables.result import Consistency, Witness, Worlds
+from treewarden.audit.consistent_tables.state import Run
+from treewarden.audit.consistent_tables.witnesses.exact_posterior import Counted, ExactPosterior
+from treewarden.audit.consistent_tables.witnesses.witness_pool import WitnessPool, path_holds
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import IntArray
+
+# Another world in words: for a profile, what else its records could just as well say, and who traded with them.
+
+MOST_WITNESSES = 20
+
+
+def witnesses(
+    facts: Facts,
+    pool: WitnessPool,
+    truth: IntArray | None,
+    worst: Sequence[int],
+    until: Clock = FOREVER,
+) -> tuple[Witness, ...]:
+    """Return worlds one swap away from the truth (else from another world), for the worst profiles first.
+
+    ``worst`` are positions; profiles that no single swap moves have none, nor those that there is no time to check.
+    """
+    found: list[Witness] = []
+    for position in [*worst, *sorted(set(pool.swaps) - set(worst))]:
+        if position not in pool.swaps:
+            continue
+        base, swap = pool.swaps[position]
+        if len(found) == MOST_WITNESSES:
+            break
+        table = swap.applied(pool.tables[base])
+        node = int(facts.place_of()[position])
+        try:
+            if not path_holds(facts, node, table, until):
+                raise AssertionError("a swap left the worlds")
+        except OutOfTimeError:
+            break
+        classes = facts.tree.classes
+        if swap.second is None:
+            says = f"one of these records has {classes[swap.other]}, not {classes[swap.klass]}"
+        else:
+            own, other = swap.klass, swap.other
+            partner = swap.second
+            if position == swap.second:
+                own, other, partner = swap.other, swap.klass, swap.first
+            says = (
+                f"one of these records trades {classes[own]} for {classes[other]} with"
+                f" one that differs in {_differs(facts, position, partner)}"
+            )
+        start = "the true table" if truth is not None and base == 0 else "another world"
+        profile = int(facts.order[position])
+        found.append(Witness(profile, f"in {start}, {says}", np.asarray(facts.profiles(table))))
+    return tuple(found)
+
+
+def _differs(facts: Facts, position: int, other: int) -> str:
+    """Return what another profile has that the first has not, in words."""
+    people = facts.case.population
+    first, second = int(facts.order[position]), int(facts.order[other])
+    said = []
+    for name in people.qi:
+        column = people.columns[name]
+        if column.text(first) != column.text(second):
+            value = column.text(second)
+            said.append(f"{name} = {'(missing)' if value is None else value}")
+    return ", ".join(said)
+
+
+BY_LEAF = "the counts of its leaf"
+
+
+def so_far(run: Run) -> Worlds:
+    """Return what a run has proved and found by now, without reasons and without the worlds that a report shows."""
+    facts, bounds, pool = run.facts, run.bounds, run.pool
+    certain = np.asarray(facts.profiles((bounds.low == facts.counts[:, None]).any(axis=1)))
+    return Worlds(
+        np.asarray(facts.profiles(facts.counts)),
+        np.asarray(facts.profiles(bounds.low)),
+        np.asarray(facts.profiles(bounds.high)),
+        np.asarray(facts.profiles(pool.low)),
+        np.asarray(facts.profiles(pool.high)),
+        Consistency.NOT_DECIDED if pool.is_empty else Consistency.CONSISTENT,
+        (),
+        dict.fromkeys(np.flatnonzero(certain).tolist(), BY_LEAF),
+        (),
+        _by_profile(facts, run.posterior),
+        run.split_bits,
+        run.counted,
+        notes=facts.notes,
+    )
+
+
+def outcome(run: Run, truth: IntArray | None, until: Clock) -> Worlds:
+    """Return what a run proved and found; no more of the worlds that a report shows than there is time for."""
+    facts, bounds, pool = run.facts, run.bounds, run.pool
+    low, high = bounds.low, bounds.high
+    # Proof and witness must never contradict each other.
+    if not pool.is_empty and ((pool.low < low) | (pool.high > high)).any():
+        raise AssertionError("a witness lies outside what was proved")
+    certain = (low == facts.counts[:, None]).any(axis=1)
+    reasons = {
+        int(facts.order[s]): bounds.last.get(s, BY_LEAF) for s in np.flatnonzero(certain).tolist()
+    }
+    worst = [] if pool.is_empty else run.worst(MOST_WITNESSES)
+    worlds = replace(
+        so_far(run),
+        reasons=dict(sorted(reasons.items())),
+        witnesses=witnesses(facts, pool, truth, worst, until),
+        left=tuple(run.said),
+        left_of_values=tuple(run.said_of_values),
+    )
+    return with_what_is_open(worlds, is_empty=pool.is_empty)
+
+
+def inconsistent(facts: Facts, says: tuple[str, ...], seconds: float) -> Worlds:
+    """Return the answer where no world obeys the facts; ``says`` names those that conflict."""
+    shape = (len(facts.counts), facts.classes)
+    nothing = np.zeros(shape, dtype=np.int64)
+    everything = np.asarray(facts.profiles(np.broadcast_to(facts.counts[:, None], shape).copy()))
+    why = Undetermined("no table with these quasi-identifiers grows this tree")
+    return Worlds(
+        np.asarray(facts.profiles(facts.counts)),
+        nothing,
+        everything,
+        everything,
+        nothing,
+        Consistency.INCONSISTENT,
+        says,
+        {},
+        (),
+        why,
+        why,
+        Counted(0, 0),
+        notes=facts.notes,
+        seconds=seconds,
+    )
+
+
+def _by_profile(
+    facts: Facts, posterior: ExactPosterior | Undetermined
+) -> ExactPosterior | Undetermined:
+    if isinstance(posterior, Undetermined):
+        return posterior
+    values, low, high = (
+        np.asarray(facts.profiles(end)) for end in (posterior.values, posterior.low, posterior.high)
+    )
+    return ExactPosterior(values, low, high, posterior.draws)
+
+
+def with_what_is_open(worlds: Worlds, *, is_empty: bool = False) -> Worlds:
+    """Return the worlds with what was not decided in words, each with why; nothing where all was."""
+    number, values = int(worlds.open_profiles.sum()), int(worlds.open_exclusions.sum())
+    said = []
+    if number:
+        said.append(f"{number} profiles may be certain; {_why(worlds.left)}")
+    if values:
+        because = (*worlds.left, *worlds.left_of_values)
+        said.append(f"{values} values may be ruled out; {_why(because)}")
+    if is_empty and not said:
+        said += worlds.left
+    return replace(worlds, not_decided=tuple(said))
+
+
+def _why(because: Sequence[str]) -> str:
+    return "; ".join(("neither a proof nor a witness was found", *because))

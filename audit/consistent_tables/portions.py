@@ -1,0 +1,315 @@
+"""Some questions as one job, put against what was known when it was given out, here or in another process.
+
+What comes of it is news: proofs, which hold whatever else was proved meanwhile, and worlds, each of which is one by
+itself. So the news of many portions can be taken in one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Protocol
+
+import numpy as np
+
+from treewarden.audit.clock import Clock, OutOfTimeError
+from treewarden.audit.consistent_tables.facts.facts import Facts
+from treewarden.audit.consistent_tables.proofs.bounds import Bounds, ContradictionError, Proof
+from treewarden.audit.consistent_tables.proofs.relax import Ref
+from treewarden.audit.consistent_tables.queries import Asker, Effort, Question, open_question
+from treewarden.audit.consistent_tables.state import Found, Since, Start
+from treewarden.audit.consistent_tables.witnesses.witness_pool import Swap, WitnessPool
+from treewarden.audit.workers.pool import WORKERS, Common, Pool
+from treewarden.audit.workers.processes import each_done
+from treewarden.ppdm_models.arrays import BoolArray, IntArray
+from treewarden.ppdm_models.errors import TreewardenError
+
+Cell = tuple[int, int]
+"""A position and a class."""
+
+
+class Ask(Protocol):
+    """What is asked in one portion."""
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """The cells that it is about."""
+
+    @property
+    def nodes(self) -> frozenset[int]:
+        """Nodes of whose tables no other portion of the same batch is to ask."""
+
+    @property
+    def most(self) -> int:
+        """How many questions it is at most."""
+
+    @property
+    def work(self) -> float:
+        """How much of it there is, as far as counts tell: 1 is what a portion is to be."""
+
+    def is_left(self, bounds: Bounds, pool: WitnessPool) -> bool:
+        """Return whether anything of it is not answered."""
+
+    def put(self, asker: Asker) -> None:
+        """Ask what is not answered by now.
+
+        Raises:
+            ContradictionError: no world obeys the facts.
+            OutOfTimeError: the budget is used up.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class OneByOne:
+    """How far each of some cells goes that no world moved, one question after the other."""
+
+    cells: tuple[Cell, ...]
+    effort: Effort
+    work: float
+    nodes: frozenset[int] = frozenset()
+
+    @property
+    def most(self) -> int:
+        return 2 * len(self.cells)
+
+    def is_left(self, bounds: Bounds, pool: WitnessPool) -> bool:
+        return _is_left(self.cells, bounds, pool)
+
+    def put(self, asker: Asker) -> None:
+        for cell in self.cells:
+            for sign in (1, -1):
+                if asker.is_over:
+                    return
+                question = open_question(asker.bounds, asker.pool, cell, sign)
+                if question is not None:
+                    asker.settle(question, self.effort)
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """The same of some cells below a node at once, as far as CP-SAT can tell."""
+
+    node: int
+    cells: tuple[Cell, ...]
+    effort: Effort
+    work: float
+
+    @property
+    def nodes(self) -> frozenset[int]:
+        return frozenset({self.node})
+
+    @property
+    def most(self) -> int:
+        return 2 * len(self.cells)
+
+    def is_left(self, bounds: Bounds, pool: WitnessPool) -> bool:
+        return _is_left(self.cells, bounds, pool)
+
+    def put(self, asker: Asker) -> None:
+        questions = list(_questions(self.cells, asker.bounds, asker.pool))
+        asker.settle_together(self.node, questions, self.effort)
+
+
+@dataclass(frozen=True, slots=True)
+class Single:
+    """One question."""
+
+    question: Question
+    effort: Effort
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        return (self.question.cell,)
+
+    @property
+    def nodes(self) -> frozenset[int]:
+        return frozenset()
+
+    @property
+    def most(self) -> int:
+        return 1
+
+    @property
+    def work(self) -> float:
+        return 1.0
+
+    def is_left(self, bounds: Bounds, pool: WitnessPool) -> bool:
+        return True
+
+    def put(self, asker: Asker) -> None:
+        asker.settle(self.question, self.effort)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class World:
+    """A world that was found: its table (S, m) from a position on, else it is as the first one; and its neighbours."""
+
+    start: int
+    table: IntArray
+    swaps: tuple[Swap, ...]
+
+    def over(self, first: IntArray) -> IntArray:
+        """Return the whole table (P, m)."""
+        table = first.copy()
+        table[self.start : self.start + len(self.table)] = self.table
+        return table
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class News:
+    """What came of a portion: see ``Asker`` and ``Learned``; ``conflict`` is why there is no world, if so."""
+
+    asked: int = 0
+    proofs: tuple[Proof, ...] = ()
+    worlds: tuple[World, ...] = ()
+    lines: Mapping[int, tuple[Ref, ...]] = field(default_factory=dict)
+    met: Mapping[int, tuple[Ref, ...]] = field(default_factory=dict)
+    allowed: tuple[tuple[int, Question], ...] = ()
+    conflict: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Portion:
+    """A job: what to ask, of whom else (``wanted``), no more than ``most`` questions, until when, and what is known."""
+
+    ask: Ask
+    wanted: Callable[[Facts, Bounds, WitnessPool], BoolArray]
+    most: int | None
+    allowed: tuple[tuple[int, Question], ...]
+    clock: Clock
+    start: Common[Start]
+    since: Common[Since]
+
+    def __call__(self) -> News:
+        """Return what is proved and found; where time runs out, what was by then."""
+        start = self.start.value
+        bounds, pool, learned = self.since.value.over(start)
+        asker = Asker(start.facts, bounds, pool, self.clock, self.wanted, learned, self.most)
+        asker.allowed = set(self.allowed)
+        conflict: tuple[str, ...] = ()
+        try:
+            self.ask.put(asker)
+        except OutOfTimeError:
+            pass
+        except ContradictionError as contradiction:
+            conflict = contradiction.says
+        return News(
+            asker.asked,
+            tuple(asker.proofs),
+            tuple(_worlds(pool, start.first)),
+            {
+                node: _new(each.lines, learned.lines.get(node, ()))
+                for node, each in asker.scopes.items()
+            },
+            {
+                node: _new(each.met, learned.met.get(node, ()))
+                for node, each in asker.scopes.items()
+            },
+            tuple(asker.allowed.difference(self.allowed)),
+            conflict,
+        )
+
+
+def _new(refs: Iterable[Ref], known: Iterable[Ref]) -> tuple[Ref, ...]:
+    """Return what was not known, in the order in which it was met."""
+    before = set(known)
+    return tuple(each for each in refs if each not in before)
+
+
+def _worlds(pool: Found, first: IntArray) -> Iterator[World]:
+    for table, swaps in pool.worlds:
+        differs = np.flatnonzero((table != first).any(axis=1))
+        start, end = (int(differs[0]), int(differs[-1]) + 1) if len(differs) else (0, 0)
+        yield World(start, table[start:end], tuple(swaps))
+
+
+def _questions(cells: Sequence[Cell], bounds: Bounds, pool: WitnessPool) -> Iterator[Question]:
+    for cell in cells:
+        for sign in (1, -1):
+            question = open_question(bounds, pool, cell, sign)
+            if question is not None:
+                yield question
+
+
+def _is_left(cells: Sequence[Cell], bounds: Bounds, pool: WitnessPool) -> bool:
+    return next(_questions(cells, bounds, pool), None) is not None
+
+
+# Where portions are done: in this process, or over others where there is so much to ask that it is worth it.
+#
+# Answers are taken in the order of the portions, not of their arrival, and the portions are the same wherever they
+# are
+# done: so it makes no difference to what is proved and found.
+
+Answers = Generator[Callable[[], News | None], None, None]
+"""For each portion in turn what returns its news when called: None where three processes died over it."""
+WORTH_STARTING = 12.0
+"""Work that is left of a pass (1 is a full portion) from which on others are started: it takes them about a second."""
+WORTH_GIVING = 1.0
+"""The same of one batch, from which on they are asked once they are there."""
+GRACE_SECONDS = 0.5
+"""How long answers are waited for once time is up: who is asked ends by the same clock, and says what it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Helpers:
+    """Other processes that may be asked: ``jobs`` of them side by side (None: as many as there is room for)."""
+
+    jobs: int | None = 1
+    pool: Pool = WORKERS
+
+    @property
+    def number(self) -> int:
+        """How many are asked side by side."""
+        return self.pool.size() if self.jobs is None else self.jobs
+
+    def are_worth(self, portions: Sequence[Portion], left: float) -> bool:
+        """Return whether a batch is given to them; ``left`` is all work of its pass from here on.
+
+        They are started where there is much left. Nobody waits for them: until they are ready the answer is no.
+        """
+        is_alone = self.jobs == 1 and not self.pool.is_elsewhere
+        if is_alone or len(portions) < 2:
+            return False
+        if self.pool.is_elsewhere:
+            return left >= WORTH_STARTING
+        if left >= WORTH_STARTING and self.number > 1:
+            self.pool.start_ahead(self.number)
+        work = sum(portion.ask.work for portion in portions)
+        return work >= WORTH_GIVING and self.pool.is_ready
+
+    def answers(self, portions: Sequence[Portion], clock: Clock) -> Answers:
+        """Do portions over other processes. Those whose news nobody asked for are waited for in the end.
+
+        Raises:
+            TreewardenError: there is nobody any more who could do them.
+        """
+        late = replace(clock, end=clock.end + GRACE_SECONDS)
+        found: dict[int, News | TreewardenError | None] = {}
+        with closing(each_done(portions, self.number, lambda: late.left, self.pool)) as coming:
+
+            def news(number: int) -> News | None:
+                while number not in found:
+                    arrived = next(coming, None)
+                    if arrived is None:  # time is up
+                        return News()
+                    found[arrived[0]] = arrived[1]
+                answer = found.pop(number)
+                if isinstance(answer, TreewardenError):
+                    raise answer
+                return answer
+
+            for number in range(len(portions)):
+                yield partial(news, number)
+            for _ in coming:
+                pass
+
+
+def done_here(portions: Sequence[Portion], clock: Clock) -> Answers:
+    """Do portions in this process, each when its news is asked for, as long as there is time."""
+    for portion in portions:
+        if clock.is_over:
+            return
+        yield portion

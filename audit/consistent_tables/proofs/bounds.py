@@ -1,0 +1,170 @@
+"""What is proved of each cell of a world: the least and the greatest count, and which fact proves it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from treewarden.audit.consistent_tables.facts.facts import Facts
+from treewarden.audit.consistent_tables.facts.places import Place
+from treewarden.audit.consistent_tables.facts.splits import Split
+from treewarden.ppdm_models.arrays import BoolArray, IntArray
+
+LEAF_TOO = ", and the counts of the leaf leave no other way"
+
+
+class ContradictionError(Exception):
+    """No world obeys the facts; ``says`` names those that conflict."""
+
+    def __init__(self, *says: str) -> None:
+        super().__init__("; ".join(says))
+        self.says = says
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """``sign * cell`` is at least ``bound`` in every world, and why; ``cell`` is a position and a class."""
+
+    cell: tuple[int, int]
+    sign: int
+    bound: int
+    why: str
+
+
+@dataclass(eq=False)
+class Bounds:
+    """Proved ends of every cell, shape (P, m) each; ``why`` is the fact that proved one, by position, class and side.
+
+    The only records that change while the engine works: an end moves inwards only, each time with its proof, and
+    ``moves`` counts how often one did; ``moved`` (P,) is which of these moves was a profile's last. ``looked`` says of
+    a split how many moves there had been when it was last looked at for what follows from it.
+    """
+
+    low: IntArray
+    high: IntArray
+    why: dict[tuple[int, int, str], str] = field(default_factory=dict)
+    last: dict[int, str] = field(default_factory=dict)
+    moves: int = 0
+    moved: IntArray = field(init=False)
+    looked: dict[Split, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.moved = np.zeros(len(self.low), dtype=np.int64)
+
+    def is_new(self, split: Split) -> bool:
+        """Return whether a cell below a split moved since it was looked at, if it ever was."""
+        before = self.looked.get(split, -1)
+        return bool(self.moved[split.start : split.end].max(initial=0) > before)
+
+    def raise_low(self, position: int, klass: int, value: int, why: str) -> bool:
+        """Note that a cell holds at least so many."""
+        if value <= self.low[position, klass]:
+            return False
+        self.low[position, klass] = value
+        self.why[position, klass, "low"] = self.last[position] = why
+        return self._checked(position, klass, why)
+
+    def cut_high(self, position: int, klass: int, value: int, why: str) -> bool:
+        """Note that a cell holds at most so many."""
+        if value >= self.high[position, klass]:
+            return False
+        self.high[position, klass] = value
+        self.why[position, klass, "high"] = self.last[position] = why
+        return self._checked(position, klass, why)
+
+    def _checked(self, position: int, klass: int, why: str) -> bool:
+        self.moves += 1
+        self.moved[position] = self.moves
+        if self.low[position, klass] > self.high[position, klass]:
+            sides = (self.why.get((position, klass, side)) for side in ("low", "high"))
+            raise ContradictionError(*dict.fromkeys([*(s for s in sides if s), why]))
+        return True
+
+    @property
+    def is_fixed(self) -> BoolArray:
+        """Whether each cell is known, shape (P, m)."""
+        return np.asarray(self.low == self.high)
+
+
+def draw_in(facts: Facts, bounds: Bounds, proof: Proof) -> None:
+    """Draw in the ends of a profile's cells by what is proved of one of them, and by what follows of the others.
+
+    Raises:
+        ContradictionError: nothing is left for some cell.
+    """
+    (position, klass), bound, why = proof.cell, proof.bound, proof.why
+    count = int(facts.counts[position])
+    if proof.sign > 0:
+        bounds.raise_low(position, klass, bound, why)
+        for other in set(range(facts.classes)) - {klass}:
+            bounds.cut_high(position, other, count - bound, why)
+        return
+    bounds.cut_high(position, klass, -bound, why)
+    if facts.classes == 2:
+        bounds.raise_low(position, 1 - klass, count + bound, why)
+
+
+def closed_form(facts: Facts) -> Bounds:
+    """Return what each place's own numbers prove: with known class counts the sharp ends without split rows.
+
+    Raises:
+        ContradictionError: a place's numbers cannot be.
+    """
+    size = facts.counts[:, None]
+    low = np.zeros((len(facts.counts), facts.classes), dtype=np.int64)
+    high = low.copy()
+    for place in facts.places.values():
+        here = slice(place.start, place.end)
+        if not place.is_possible:
+            where = facts.tree.where(facts.tree.nodes[place.node])
+            raise ContradictionError(
+                f"{where}: no class counts of {place.records} records fit what it says"
+            )
+        high[here] = np.minimum(size[here], np.array(place.high, dtype=np.int64))
+        low[here] = np.array(place.low, dtype=np.int64) - (place.records - size[here])
+    rest = size - (high.sum(axis=1, keepdims=True) - high)
+    return Bounds(np.maximum(np.maximum(low, rest), 0), high)
+
+
+def spread(facts: Facts, bounds: Bounds) -> bool:
+    """Draw in each cell's ends by the others' of its profile and of its place; return whether anything moved.
+
+    Raises:
+        ContradictionError: nothing is left for some cell.
+    """
+    low, high = bounds.low, bounds.high
+    size = facts.counts[:, None]
+    new_low = size - (high.sum(axis=1, keepdims=True) - high)
+    new_high = size - (low.sum(axis=1, keepdims=True) - low)
+    places = sorted(facts.places.values(), key=lambda place: place.start)
+    starts = [place.start for place in places]  # they stand one after the other, without a gap
+    number = np.repeat(np.arange(len(places)), [place.end - place.start for place in places])
+    least = np.array([place.low for place in places]) - np.add.reduceat(high, starts, axis=0)
+    most = np.array([place.high for place in places]) - np.add.reduceat(low, starts, axis=0)
+    np.maximum(new_low, least[number] + high, out=new_low)
+    np.minimum(new_high, most[number] + low, out=new_high)
+    moved = False
+    for position, klass in np.argwhere(new_low > low).tolist():
+        why = _source(bounds, position, _place(facts, position))
+        moved |= bounds.raise_low(position, klass, int(new_low[position, klass]), why)
+    for position, klass in np.argwhere(new_high < high).tolist():
+        why = _source(bounds, position, _place(facts, position))
+        moved |= bounds.cut_high(position, klass, int(new_high[position, klass]), why)
+    return moved
+
+
+def _place(facts: Facts, position: int) -> Place:
+    """Return where the records of a position stop."""
+    return facts.places[int(facts.case.population.leaf[facts.order[position]])]
+
+
+def _source(bounds: Bounds, position: int, place: Place) -> str:
+    """Return the fact that proved another cell of the same profile, or of its leaf."""
+    if position in bounds.last:
+        return bounds.last[position]
+    for other in range(place.start, place.end):
+        if other in bounds.last:
+            said = bounds.last[other]
+            return said if said.endswith(LEAF_TOO) else f"{said}{LEAF_TOO}"
+    return "the counts of the leaf and the values of the others there"

@@ -1,0 +1,278 @@
+"""One linear program in whole numbers, solved by HiGHS in floating point, and its bounds re-proved exactly.
+
+The solver's multipliers, rounded to whole numbers, give a bound by weak duality whatever they are, so the bound is
+computed anew in exact arithmetic and only that counts as a proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import Bounds as Box
+from scipy.optimize import LinearConstraint, linprog, milp
+from scipy.sparse import csr_matrix, hstack, vstack
+
+from treewarden.audit.consistent_tables.facts.facts import SPLIT
+from treewarden.audit.consistent_tables.proofs.rows import CellRow
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
+
+MULTIPLIER = 1 << 24
+LARGEST = 2.0**60
+"""Whole-number sums beyond this are left out or computed without machine integers."""
+LARGEST_FOR_BRANCHING = 1000
+"""Beyond this a solver in floating point cannot tell whole sums apart: it finds tables that do not fit, and says so on
+stdout, where reports go."""
+NO_LIMIT = 1 << 61
+
+
+@dataclass(eq=False)
+class Rows:
+    """Rows over the cells (S, m) of some positions; with two classes the second is the rest of the profile's records.
+
+    ``low`` and ``high`` stand beside the rows of the matrix, NO_LIMIT (negative or not) where a side is missing.
+    """
+
+    m: int
+    start: int
+    counts: IntArray
+    says: list[str] = field(default_factory=list)
+    low: list[int] = field(default_factory=list)
+    high: list[int] = field(default_factory=list)
+    columns: list[IndexArray] = field(default_factory=list)
+    weights: list[IntArray] = field(default_factory=list)
+    built: csr_matrix | None = None
+
+    def copy(self) -> Rows:
+        """Return the same rows, to add others to."""
+        return Rows(
+            self.m,
+            self.start,
+            self.counts,
+            list(self.says),
+            list(self.low),
+            list(self.high),
+            list(self.columns),
+            list(self.weights),
+            self.built,
+        )
+
+    def add(self, rows: Iterable[CellRow]) -> bool:
+        """Add rows; return whether there were any new ones that say anything."""
+        before = len(self.low)
+        people = float(self.counts.sum())
+        for row in rows:
+            if len(row.cells) and float(np.abs(row.weights).max()) * people < LARGEST:
+                self._add(row)
+        self.built = None if len(self.low) > before else self.built
+        return len(self.low) > before
+
+    def _add(self, row: CellRow) -> None:
+        cells, weights, fixed = row.cells - self.start * self.m, row.weights, 0
+        if self.m == 2:
+            second = cells % 2 == 1
+            owners = cells // 2
+            fixed = int((weights * second * self.counts[owners]).sum())
+            owners, inverse = np.unique(owners, return_inverse=True)
+            summed = np.zeros(len(owners), dtype=np.int64)
+            np.add.at(summed, inverse.reshape(-1), np.where(second, -weights, weights))
+            cells, weights = owners[summed != 0] * 2, summed[summed != 0]
+            if not len(cells) and (row.low or 0) <= fixed <= (
+                fixed if row.high is None else row.high
+            ):
+                return
+        self.columns.append(cells)
+        self.weights.append(weights)
+        self.low.append(-NO_LIMIT if row.low is None else row.low - fixed)
+        self.high.append(NO_LIMIT if row.high is None else row.high - fixed)
+        self.says.append(row.says)
+
+    @property
+    def matrix(self) -> csr_matrix:
+        """The rows as a matrix over all cells, whole numbers."""
+        if self.built is None:
+            starts = np.cumsum([0, *(len(part) for part in self.columns)])
+            data = np.concatenate([*self.weights, np.zeros(0, dtype=np.int64)])
+            indices = np.concatenate([*self.columns, np.zeros(0, dtype=np.intp)])
+            shape = (len(self.low), len(self.counts) * self.m)
+            self.built = csr_matrix((data, indices, starts), shape=shape)
+        return self.built
+
+
+class Program:
+    """The rows over the cells that are not fixed, within their ends ``low`` and ``high`` (S, m)."""
+
+    def __init__(self, rows: Rows, low: IntArray, high: IntArray) -> None:
+        self.all, self.floor = rows, low
+        free = low < high
+        if rows.m == 2:
+            free[:, 1] = False
+        self.free = np.flatnonzero(free.ravel())
+        self.column = np.full(free.size, -1, dtype=np.intp)
+        self.column[self.free] = np.arange(len(self.free))
+        self.box = low.ravel()[self.free], high.ravel()[self.free]
+        known = rows.matrix @ np.where(free.ravel(), 0, low.ravel())
+        least = np.array(rows.low, dtype=np.int64)
+        most = np.array(rows.high, dtype=np.int64)
+        self.low = np.where(least == -NO_LIMIT, least, least - known)
+        self.high = np.where(most == NO_LIMIT, most, most - known)
+        matrix = rows.matrix[:, self.free]
+        # A row that the ends of its cells imply constrains nothing.
+        up, down = matrix.maximum(0), matrix.minimum(0)
+        top = up @ self.box[1] + down @ self.box[0]
+        bottom = up @ self.box[0] + down @ self.box[1]
+        self.kept = np.flatnonzero((bottom < self.low) | (top > self.high))
+        self.low, self.high = self.low[self.kept], self.high[self.kept]
+        self.whole = csr_matrix(matrix[self.kept])
+        self.matrix = self.whole.astype(np.float64)
+
+    @property
+    def _sides(self) -> tuple[FloatArray, FloatArray]:
+        low = np.where(self.low == -NO_LIMIT, -np.inf, self.low.astype(np.float64))
+        high = np.where(self.high == NO_LIMIT, np.inf, self.high.astype(np.float64))
+        return low, high
+
+    def objective(self, cell: tuple[int, int], sign: int) -> tuple[IntArray, int]:
+        """Return weights of the free cells and a constant."""
+        position, klass = cell[0] - self.all.start, cell[1]
+        weights, constant = np.zeros(len(self.free), dtype=np.int64), 0
+        if self.all.m == 2 and klass == 1:
+            constant, sign, klass = sign * int(self.all.counts[position]), -sign, 0
+        column = self.column[position * self.all.m + klass]
+        if column < 0:
+            return weights, constant + sign * int(self.floor[position, klass])
+        weights[column] = sign
+        return weights, constant
+
+    def solve(
+        self, cell: tuple[int, int], sign: int, seconds: float
+    ) -> tuple[str, FloatArray | None, FloatArray]:
+        """Return the status, the table (S, m) that is best for ``sign * cell``, and one multiplier per row."""
+        weights, _ = self.objective(cell, sign)
+        duals = np.zeros(len(self.kept))
+        if not len(self.free):
+            return ("infeasible" if len(self.kept) else "optimal"), self.table(np.zeros(0)), duals
+        low, high = self._sides
+        equal = low == high
+        upper, lower = ~equal & np.isfinite(high), ~equal & np.isfinite(low)
+        above = np.concatenate([high[upper], -low[lower]])
+        result = linprog(
+            weights.astype(np.float64),
+            A_ub=vstack([self.matrix[upper], -self.matrix[lower]]) if len(above) else None,
+            b_ub=above if len(above) else None,
+            A_eq=self.matrix[equal] if equal.any() else None,
+            b_eq=low[equal] if equal.any() else None,
+            bounds=np.stack(self.box, axis=1),
+            method="highs",
+            options={"time_limit": max(seconds, 0.01)},
+        )
+        if result.status == 2:
+            return "infeasible", None, duals
+        if result.status != 0:
+            return "stopped", None, duals
+        if equal.any():
+            duals[equal] = result.eqlin.marginals
+        if len(above):
+            size = int(upper.sum())
+            duals[upper] += result.ineqlin.marginals[:size]
+            duals[lower] -= result.ineqlin.marginals[size:]
+        return "optimal", self.table(result.x), duals
+
+    def integers(self, seconds: float, branches: int) -> IntArray | None:
+        """Return some table of whole numbers that obeys the rows, or None after so many branches or seconds."""
+        if not len(self.free):
+            return None if len(self.kept) else self.table(np.zeros(0)).astype(np.int64)
+        if self._has_fine_sums:
+            return None
+        rows = LinearConstraint(self.matrix, *self._sides) if len(self.kept) else ()
+        result = milp(
+            np.zeros(len(self.free)),
+            constraints=rows,
+            bounds=Box(*self.box),
+            integrality=np.ones(len(self.free)),
+            options={"time_limit": max(seconds, 0.01), "node_limit": branches},
+        )
+        return None if result.x is None else self.table(np.rint(result.x)).astype(np.int64)
+
+    @property
+    def _has_fine_sums(self) -> bool:
+        """Whether a fact has weights too large to branch over; cuts only come near what they stand for anyhow."""
+        facts = [i for i, row in enumerate(self.kept) if SPLIT not in self.all.says[row]]
+        return bool(facts) and float(abs(self.whole[facts]).max()) > LARGEST_FOR_BRANCHING
+
+    def table(self, x: FloatArray) -> FloatArray:
+        """Return the table (S, m) of the free cells' values."""
+        flat = self.floor.ravel().astype(np.float64)
+        flat[self.free] = x
+        table = flat.reshape(-1, self.all.m)
+        if self.all.m == 2:
+            table[:, 1] = self.all.counts - table[:, 0]
+        return table
+
+    def bound(self, cell: tuple[int, int], sign: int, duals: FloatArray) -> int:
+        """Return the bound on ``sign * cell`` that the multipliers prove, in whole numbers, rounded up."""
+        weights, constant = self.objective(cell, sign)
+        return constant - (-self._dual(weights, duals) // MULTIPLIER)
+
+    def _dual(self, weights: IntArray, duals: FloatArray) -> int:
+        """Return MULTIPLIER times the bound on weights * x: sides times multipliers, the rest at the box's worst."""
+        times = np.rint(np.clip(duals, -(2.0**30), 2.0**30) * MULTIPLIER).astype(np.int64)
+        side = np.where(times > 0, self.low, self.high)
+        times = np.where(np.abs(side) > NO_LIMIT // 2, 0, times)
+        used = np.flatnonzero(times)
+        whole, times, side = self.whole[used], times[used], side[used]
+        most = float((abs(whole).astype(np.float64).T @ np.abs(times.astype(np.float64))).sum())
+        kind: type = (
+            np.int64
+            if (most + MULTIPLIER) * float(max(self.all.counts.sum(), 1)) < LARGEST
+            else object
+        )
+        reduced: NDArray[Any] = weights.astype(kind) * MULTIPLIER
+        if kind is np.int64:
+            reduced = reduced - whole.T @ times
+        else:
+            owner = np.repeat(np.arange(len(used)), np.diff(whole.indptr))
+            values = whole.data.astype(object) * times.astype(object)[owner]
+            np.subtract.at(reduced, whole.indices, values)
+        low: NDArray[Any] = self.box[0].astype(kind)
+        high: NDArray[Any] = self.box[1].astype(kind)
+        total = sum(t * s for t, s in zip(times.tolist(), side.tolist(), strict=True))
+        return int(total) + int(np.where(reduced > 0, reduced * low, reduced * high).sum())
+
+    def farkas(self, seconds: float) -> tuple[str, ...] | None:
+        """Return the rows that an exact proof of infeasibility rests on; None where there is no such proof."""
+        if not len(self.free):
+            return self.named(np.ones(len(self.kept)))
+        low, high = self._sides
+        upper, lower = np.isfinite(high), np.isfinite(low)
+        stretch = csr_matrix(-np.ones((len(self.kept), 1)))
+        result = linprog(
+            np.append(np.zeros(len(self.free)), 1.0),
+            A_ub=vstack(
+                [
+                    hstack([self.matrix, stretch], format="csr")[upper],
+                    hstack([-self.matrix, stretch], format="csr")[lower],
+                ]
+            ),
+            b_ub=np.concatenate([high[upper], -low[lower]]),
+            bounds=[*np.stack(self.box, axis=1), (0, None)],
+            method="highs",
+            options={"time_limit": max(seconds, 0.01)},
+        )
+        if result.status != 0:
+            return None
+        duals = np.zeros(len(self.kept))
+        duals[upper] += result.ineqlin.marginals[: int(upper.sum())]
+        duals[lower] -= result.ineqlin.marginals[int(upper.sum()) :]
+        if self._dual(np.zeros(len(self.free), dtype=np.int64), duals) <= 0:
+            return None
+        return self.named(duals)
+
+    def named(self, duals: FloatArray) -> tuple[str, ...]:
+        """Return the named rows with a multiplier, the heaviest first."""
+        order = np.argsort(-np.abs(duals), kind="stable")
+        said = [self.all.says[self.kept[i]] for i in order if abs(duals[i]) > 1e-7]
+        return tuple(dict.fromkeys(text for text in said if text))

@@ -1,0 +1,271 @@
+"""Linear relaxations of the worlds below one node: rows that a point breaks are added until it breaks none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from treewarden.audit.clock import FOREVER, Clock
+from treewarden.audit.consistent_tables.facts.facts import Facts
+from treewarden.audit.consistent_tables.facts.splits import Split
+from treewarden.audit.consistent_tables.proofs.bounds import Bounds
+from treewarden.audit.consistent_tables.proofs.linear import Program, Rows
+from treewarden.audit.consistent_tables.proofs.rows import CellRow, cuts, fact_rows, interval_row
+from treewarden.ppdm_models.arrays import FloatArray, IntArray
+
+# Which candidates tables broke before, by the node below which: their rows are there at once the next time.
+#
+# They are named by numbers, so that what one process learned another can use. Rows that only come near what a
+# candidate
+# says are good where they were met, and not kept.
+
+Ref = tuple[int, int, int]
+"""A candidate: the node whose split was chosen, the number of its rows' split there, its own number among them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Learned:
+    """``lines`` are for linear programs, ``met`` for CP-SAT, by the node below which they were broken, in that order.
+
+    ``plain`` holds the rows of the facts alone below a node, once they were asked for: the same whoever asks.
+    """
+
+    lines: Mapping[int, tuple[Ref, ...]] = field(default_factory=dict)
+    met: Mapping[int, tuple[Ref, ...]] = field(default_factory=dict)
+    plain: dict[int, Rows] = field(default_factory=dict)
+
+    def rows_of_facts(self, facts: Facts, node: int) -> Rows:
+        """Return the rows of the facts below a node, to be copied before any are added."""
+        if node not in self.plain:
+            span = facts.span(node)
+            rows = Rows(facts.classes, span.start, facts.counts[span])
+            rows.add(fact_rows(facts, node))
+            self.plain[node] = rows
+        return self.plain[node]
+
+
+def split_at(facts: Facts, ref: Ref) -> tuple[Split, int]:
+    """Return a candidate's split and its number."""
+    node, number, candidate = ref
+    return facts.splits[node][number], candidate
+
+
+MOST_ROUNDS = 60
+CUTS_PER_SPLIT = 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """A proved lower bound of the objective (None: infeasible, proved), the point found, and the rows it rests on.
+
+    ``point`` (S, m) is a table of the scope's positions, None where there is none.
+    """
+
+    bound: int | None
+    point: FloatArray | None
+    says: tuple[str, ...] = ()
+
+
+NOTHING = -(2**62)
+
+
+@dataclass(eq=False)
+class Scope:
+    """The worlds below a node as far as linear rows tell; rows that a point breaks are added and kept.
+
+    Whatever is asked of it raises ``OutOfTimeError`` where the budget is used up before it is half answered.
+
+    It begins with the rows that were ``learned`` before. ``lines`` are the candidates with a row of their own among
+    ``rows``; ``met`` those that tables of whole numbers broke: asked for at once next time.
+    """
+
+    facts: Facts
+    bounds: Bounds
+    node: int
+    clock: Clock = FOREVER
+    learned: Learned = field(default_factory=Learned)
+    rows: Rows = field(init=False)
+    lines: dict[Ref, None] = field(init=False)
+    met: dict[Ref, None] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rows = self.learned.rows_of_facts(self.facts, self.node).copy()
+        self.lines = dict.fromkeys(self.learned.lines.get(self.node, ()))
+        self.met = dict.fromkeys(self.learned.met.get(self.node, ()))
+        self.rows.add(interval_row(self.facts, *split_at(self.facts, each)) for each in self.lines)
+
+    def least(
+        self,
+        cell: tuple[int, int],
+        sign: int,
+        target: int,
+        clock: Clock,
+        ends: tuple[IntArray, IntArray] | None = None,
+        *,
+        rounds: int = MOST_ROUNDS,
+    ) -> Answer:
+        """Bound ``sign * cell`` from below; stop as soon as ``target`` is proved. ``ends`` override the proved ones."""
+        low, high = self._ends(ends)
+        best, point = NOTHING, None
+        says: tuple[str, ...] = ()
+        for _ in range(rounds):
+            if clock.is_over:
+                break
+            program = Program(self.rows, low, high)
+            status, x, duals = program.solve(cell, sign, clock.left)
+            if status == "infeasible":
+                proof = program.farkas(clock.left)
+                return Answer(None, None, proof) if proof is not None else Answer(best, None)
+            if x is None:
+                break
+            bound = program.bound(cell, sign, duals)
+            if bound > best:
+                best, says = bound, program.named(duals)
+            if best >= target:
+                return Answer(best, x, says)
+            point = x
+            if not self.extend(x):
+                return Answer(best, point, says)
+        return Answer(best, None, says)
+
+    def integer_point(
+        self, cell: tuple[int, int], sign: int, target: int, clock: Clock, branches: int
+    ) -> IntArray | None:
+        """Return a table (S, m) of whole numbers with ``sign * cell`` below target that breaks no row in reach."""
+        low, high = self._ends(None)
+        low, high = low.copy(), high.copy()
+        position, klass = cell[0] - self.facts.span(self.node).start, cell[1]
+        if sign > 0:
+            high[position, klass] = min(high[position, klass], target - 1)
+        else:
+            low[position, klass] = max(low[position, klass], 1 - target)
+        if low[position, klass] > high[position, klass]:
+            return None
+        for _ in range(MOST_ROUNDS):
+            if clock.is_over:
+                return None
+            x = Program(self.rows, low, high).integers(clock.left, branches)
+            if x is None:
+                return None
+            if not self.extend(x.astype(np.float64)):
+                return x
+        return None
+
+    def _ends(self, ends: tuple[IntArray, IntArray] | None) -> tuple[IntArray, IntArray]:
+        span = self.facts.span(self.node)
+        return ends if ends is not None else (self.bounds.low[span], self.bounds.high[span])
+
+    def extend(self, point: FloatArray) -> bool:
+        """Add rows that a point breaks; return whether there were any."""
+        start = self.facts.span(self.node).start
+        found: list[CellRow] = []
+        for step in self.facts.tree.below(self.node):
+            for number, split in enumerate(self.facts.splits.get(step.index, ())):
+                self.clock.check()
+                part = point[split.start - start : split.end - start]
+                for row in cuts(self.facts, self.bounds, split, part, CUTS_PER_SPLIT):
+                    found.append(row)
+                    if row.candidate >= 0:
+                        self.lines[step.index, number, row.candidate] = None
+        return self.rows.add(found)
+
+
+# Which rows a proof truly rests on: those without which it fails, found by leaving out one after the other.
+
+MOST_TRIED = 24
+"""Rows that are tried at most, so that a proof is not much dearer for being explained."""
+Proof = tuple[tuple[int, int], int, int]
+"""A cell (position, class), a sign and the target: ``sign * cell >= target``."""
+
+
+def needed(scope: Scope, proof: Proof, says: Sequence[str], clock: Clock) -> tuple[str, ...]:
+    """Return those of the rows (in words, the strongest first) that the linear proof below a node needs.
+
+    Where the rows prove it only together with whole-number reasoning, all of them are returned.
+    """
+    kept = list(says)
+    if len(kept) < 2 or len(kept) > MOST_TRIED or not _proves(scope, proof, kept, clock):
+        return tuple(says)
+    for said in reversed(says):
+        if clock.is_over:
+            break
+        fewer = [other for other in kept if other != said]
+        if _proves(scope, proof, fewer, clock):
+            kept = fewer
+    return tuple(kept)
+
+
+def _proves(scope: Scope, proof: Proof, says: Sequence[str], clock: Clock) -> bool:
+    """Return whether the rows of these names, with those that have none, prove it; in exact arithmetic."""
+    cell, sign, target = proof
+    span = scope.facts.span(scope.node)
+    rows = _only(scope.rows, set(says))
+    program = Program(rows, scope.bounds.low[span], scope.bounds.high[span])
+    status, _, duals = program.solve(cell, sign, clock.left)
+    if status == "infeasible":
+        return program.farkas(clock.left) is not None
+    return status == "optimal" and program.bound(cell, sign, duals) >= target
+
+
+def _only(rows: Rows, says: set[str]) -> Rows:
+    """Return the rows of these names, and those that have none."""
+    kept = [k for k, said in enumerate(rows.says) if not said or said in says]
+    return Rows(
+        rows.m,
+        rows.start,
+        rows.counts,
+        [rows.says[k] for k in kept],
+        [rows.low[k] for k in kept],
+        [rows.high[k] for k in kept],
+        [rows.columns[k] for k in kept],
+        [rows.weights[k] for k in kept],
+    )
+
+
+# Decides one question by branch and bound where the linear relaxation does not: every branch is closed by a proof.
+
+WHOLE = 1e-6
+
+
+def branch_and_bound(
+    scope: Scope, cell: tuple[int, int], sign: int, target: int, clock: Clock, branches: int
+) -> Answer | None:
+    """Prove that ``sign * cell`` is at least target below the scope's node, or find a table where it is not.
+
+    Returns an answer with bound = target (proved), or with a whole-number point that breaks no row and proves nothing,
+    as the branches that are left may hold less; None where the branches or the time ran out.
+    """
+    span = scope.facts.span(scope.node)
+    stack = [(scope.bounds.low[span].copy(), scope.bounds.high[span].copy())]
+    says: dict[str, None] = {}
+    for _ in range(branches):
+        if not stack:
+            return Answer(target, None, tuple(says))
+        if clock.is_over:
+            return None
+        low, high = stack.pop()
+        answer = scope.least(cell, sign, target, clock, (low, high))
+        if answer.bound is None or answer.bound >= target:
+            says.update(dict.fromkeys(answer.says))
+            continue
+        if answer.point is None:
+            return None
+        off = np.abs(answer.point - np.rint(answer.point))
+        if off.max() < WHOLE:
+            return Answer(NOTHING, np.rint(answer.point))
+        place = np.unravel_index(int(off.argmax()), off.shape)
+        value = float(answer.point[place])
+        stack += _parted(low, high, (int(place[0]), int(place[1])), value)
+    return None
+
+
+def _parted(
+    low: IntArray, high: IntArray, place: tuple[int, int], value: float
+) -> list[tuple[IntArray, IntArray]]:
+    """Return the two boxes on either side of a value that is not whole; the nearer one is taken first."""
+    below, above = high.copy(), low.copy()
+    below[place], above[place] = int(np.floor(value)), int(np.ceil(value))
+    sides = [(low, below), (above, high)]
+    return sides if value - np.floor(value) > 0.5 else sides[::-1]

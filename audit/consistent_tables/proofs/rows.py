@@ -1,0 +1,221 @@
+"""Linear rows over the cells below one node: what the facts say, and outer approximations of split rows.
+
+Every row holds in every world: coefficients are whole numbers, sides are rounded outwards.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from treewarden.audit.consistent_tables.facts.facts import Facts, Line, would_have_split
+from treewarden.audit.consistent_tables.facts.splits import Split
+from treewarden.audit.consistent_tables.proofs.bounds import Bounds
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
+from treewarden.ppdm_models.tree.tree import Criterion
+
+SCALE = 1 << 20
+LARGEST_WEIGHT = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellRow:
+    """``low <= sum(weights * cells) <= high`` over flat cells (position * m + class); a missing side is None.
+
+    Where it is all that a split's candidate says, ``candidate`` is its number, else -1.
+    """
+
+    cells: IndexArray
+    weights: IntArray
+    low: int | None
+    high: int | None
+    says: str = ""
+    candidate: int = -1
+
+
+def fact_rows(facts: Facts, node: int) -> Iterator[CellRow]:
+    """Yield what the profiles, the places and the linear rows below a node say."""
+    m, span = facts.classes, facts.span(node)
+    for position in range(span.start, span.stop) if m > 2 else ():
+        count = int(facts.counts[position])
+        cells = np.arange(position * m, position * m + m)
+        yield CellRow(cells, np.ones(m, dtype=np.int64), count, count)
+    for place in facts.places.values():
+        if not span.start <= place.start < span.stop:
+            continue
+        rows = np.arange(place.start, place.end)
+        ones = np.ones(len(rows), dtype=np.int64)
+        for klass in range(m):
+            yield CellRow(rows * m + klass, ones, int(place.low[klass]), int(place.high[klass]))
+        if place.label is not None and not place.is_fixed:
+            for klass in set(range(m)) - {place.label}:
+                cells = np.concatenate([rows * m + place.label, rows * m + klass])
+                yield CellRow(cells, np.concatenate([ones, -ones]), place.lead(klass), None)
+    below = {step.index for step in facts.tree.below(node)}
+    for above, lines in facts.lines.items():
+        for line in lines if above in below else ():
+            yield _coarse(facts, line)
+
+
+def _coarse(facts: Facts, line: Line) -> CellRow:
+    """Return a linear row in weights that a solver can hold; where digits are cut, its sides give by as much."""
+    cells = line.positions * facts.classes + line.classes
+    unit = max((abs(w) for w in line.weights), default=0) // LARGEST_WEIGHT + 1
+    weights = [(w + unit // 2) // unit for w in line.weights]
+    people = facts.counts[line.positions].tolist()
+    cut = sum(
+        abs(w - unit * kept) * n for w, kept, n in zip(line.weights, weights, people, strict=True)
+    )
+    low, high = -(-(line.low - cut) // unit), (line.high + cut) // unit
+    return CellRow(cells, np.array(weights, dtype=np.int64), low, high, line.origin.where)
+
+
+def cuts(facts: Facts, bounds: Bounds, split: Split, point: FloatArray, most: int) -> list[CellRow]:
+    """Return rows that a real-valued table (S, m) of the split's positions breaks, for its worst candidates."""
+    if split.low is not None:
+        return _interval_cuts(facts, split, point, most)
+    over = split.excess(point[None])[0] - split.limit
+    worst = np.argsort(-over)[:most]
+    candidates = [int(a) for a in worst if over[a] > 1e-7 * split.records]
+    return [_secant(facts, bounds, split, a, point) for a in candidates]
+
+
+def _interval_cuts(facts: Facts, split: Split, point: FloatArray, most: int) -> list[CellRow]:
+    assert split.low is not None
+    assert split.high is not None
+    count = split.lefts(split.bins.sums(point[None, :, 0]))[0]
+    over = np.maximum(split.low - count, count - split.high)
+    found: list[CellRow] = []
+    if not (over > 1e-6).any():
+        return found
+    for a in np.argsort(-over)[:most].tolist():
+        if over[a] > 1e-6:
+            found.append(interval_row(facts, split, a))
+    return found
+
+
+def interval_row(facts: Facts, split: Split, candidate: int) -> CellRow:
+    """Return the row of a candidate whose split is told by intervals of one count."""
+    assert split.low is not None
+    assert split.high is not None
+    rows = split.members_on_left(candidate)
+    ones = np.ones(len(rows), dtype=np.int64)
+    ends = int(split.low[candidate]), int(split.high[candidate])
+    says = would_have_split(facts, split, candidate)
+    return CellRow(rows * facts.classes, ones, *ends, says, candidate)
+
+
+def _secant(
+    facts: Facts, bounds: Bounds, split: Split, candidate: int, point: FloatArray
+) -> CellRow:
+    """Return the row with each convex term replaced by its unit secant and each concave one by its chord.
+
+    A unit secant touches a convex function at two neighbouring whole numbers and lies below it at all others, so the
+    row is exact at the table's whole-number neighbour.
+    """
+    here = slice(split.start, split.end)
+    low, high = bounds.low[here], bounds.high[here]
+    weights = np.zeros(point.shape, dtype=np.int64)
+    parts, known = terms(facts, split, candidate)
+    for factor, rows, records in parts:
+        ends = branch_ends(facts, split, rows, low, high)
+        for klass in range(point.shape[1]):
+            line = _line(
+                split.criterion,
+                factor,
+                records,
+                (int(ends[0][klass]), int(ends[1][klass])),
+                float(point[rows, klass].sum()),
+            )
+            weights[rows, klass] += line[0]
+            known -= line[1]
+    flat = weights.ravel()
+    cells = np.flatnonzero(flat)
+    says = would_have_split(facts, split, candidate)
+    return CellRow(
+        cells + split.start * facts.classes, flat[cells], None, math.floor(known * SCALE) + 1, says
+    )
+
+
+def terms(
+    facts: Facts, split: Split, candidate: int
+) -> tuple[list[tuple[float, BoolArray, int]], float]:
+    """Return a row as a sum of factor * f(count) over branches and classes, at most a known number.
+
+    Each part is a factor, which of the split's positions are in the branch, and the branch's records. The number is
+    raised by what floating point may miss, so that the row holds in every world.
+    """
+    ratio = float(split.ratio[candidate])
+    side = split.side(candidate)[split.bins.of]
+    groupings = [(1.0, side), (-ratio, split.chosen.of.astype(np.intp))]
+    if ratio != 1.0:
+        groupings.append((ratio - 1.0, np.zeros(len(side), dtype=np.intp)))
+    counts = facts.counts[split.start : split.end]
+    known = split.limit + 8 * float(split.doubt[candidate])
+    parts = []
+    for factor, group in groupings:
+        for branch in np.unique(group).tolist():
+            rows = np.asarray(group == branch)
+            records = int(counts[rows].sum())
+            if split.criterion is not Criterion.GINI:
+                known += factor * records * math.log(max(records, 1))
+            parts.append((factor, rows, records))
+    return parts, known
+
+
+def value_of(criterion: Criterion, count: int, records: int) -> float:
+    """Return f(count) in a branch of so many records: minus the part of n * E that depends on the count."""
+    if criterion is Criterion.GINI:
+        return count * count / records
+    return count * math.log(max(count, 1))
+
+
+def branch_ends(
+    facts: Facts, split: Split, rows: BoolArray, low: IntArray, high: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Return the ends of each class's count in a branch; a place that lies in it whole gives its own."""
+    least, most = low[rows].sum(axis=0), high[rows].sum(axis=0)
+    in_places_low, in_places_high = np.zeros_like(least), np.zeros_like(most)
+    for place in facts.places.values():
+        if not split.start <= place.start < split.end:
+            continue
+        inside = rows[place.start - split.start : place.end - split.start]
+        span = slice(place.start - split.start, place.end - split.start)
+        if inside.all():
+            in_places_low += np.array(place.low, dtype=np.int64)
+            in_places_high += np.array(place.high, dtype=np.int64)
+        elif inside.any():
+            in_places_low += low[span][inside].sum(axis=0)
+            top = np.minimum(high[span][inside].sum(axis=0), np.array(place.high, dtype=np.int64))
+            in_places_high += top
+    return np.maximum(least, in_places_low), np.minimum(most, in_places_high)
+
+
+def _line(
+    criterion: Criterion, factor: float, records: int, ends: tuple[int, int], at: float
+) -> tuple[int, float]:
+    """Return (slope times SCALE, intercept) of a line below factor * f(u) at every whole u between the ends."""
+
+    def term(u: int) -> float:
+        return factor * value_of(criterion, u, records)
+
+    low, high = ends
+    if low >= high:
+        return 0, term(low)
+    if factor < 0:
+        slope = round((term(high) - term(low)) / (high - low) * SCALE)
+        return slope, min(term(low) - slope * low / SCALE, term(high) - slope * high / SCALE)
+    k = min(max(math.floor(at + 1e-9), low), high - 1)
+    slope = round((term(k + 1) - term(k)) * SCALE)
+    while k > low and term(k - 1) - slope * (k - 1) / SCALE < term(k) - slope * k / SCALE:
+        k -= 1
+    top = k + 1
+    while (
+        top < high and term(top + 1) - slope * (top + 1) / SCALE < term(top) - slope * top / SCALE
+    ):
+        top += 1
+    gaps = [term(u) - slope * u / SCALE for u in range(k, top + 1)]
+    return slope, min(gaps)

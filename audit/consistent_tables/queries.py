@@ -1,0 +1,281 @@
+"""Puts questions about cells to the solvers, from the lowest node above a leaf upwards: a proof or another world."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+
+from treewarden.audit.clock import Clock
+from treewarden.audit.consistent_tables.facts.facts import Facts, joined
+from treewarden.audit.consistent_tables.proofs import cpsat
+from treewarden.audit.consistent_tables.proofs.bounds import (
+    Bounds,
+    ContradictionError,
+    Proof,
+    draw_in,
+)
+from treewarden.audit.consistent_tables.proofs.relax import (
+    NOTHING,
+    Answer,
+    Learned,
+    Scope,
+    branch_and_bound,
+    needed,
+)
+from treewarden.audit.consistent_tables.witnesses.one_swap_search import swap_stuck
+from treewarden.audit.consistent_tables.witnesses.witness_pool import (
+    WitnessPool,
+    may_be_certain,
+    path_holds,
+    scope_holds,
+)
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray
+
+Way = Callable[[Scope, "Question", "Effort"], Answer | None]
+LARGEST_SCOPE_CELLS = 60_000
+WHOLE = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Is ``sign * cell`` at least ``target`` in every world? ``cell`` is a position and a class."""
+
+    cell: tuple[int, int]
+    sign: int
+    target: int
+
+    @property
+    def parts(self) -> tuple[tuple[int, int], int, int]:
+        """The three together."""
+        return self.cell, self.sign, self.target
+
+
+class State(Enum):
+    """What came of a question below one node; where that node's rows allow another table, only those above can tell."""
+
+    SETTLED = "settled"
+    OPEN = "open"
+    ALLOWED = "allowed"
+
+
+def is_open(bounds: Bounds, pool: WitnessPool, question: Question) -> bool:
+    """Return whether neither a proof nor a world answers a question."""
+    (position, klass), sign, target = question.parts
+    ends = (bounds.low, pool.low) if sign > 0 else (bounds.high, pool.high)
+    proved, found = (sign * int(end[position, klass]) for end in ends)
+    return proved < target <= found
+
+
+def open_question(
+    bounds: Bounds, pool: WitnessPool, cell: tuple[int, int], sign: int
+) -> Question | None:
+    """Return what is to be proved of ``sign * cell``: that it never falls below what all worlds so far have."""
+    low, high = (int(end[cell]) for end in (bounds.low, bounds.high))
+    least, most = (int(end[cell]) for end in (pool.low, pool.high))
+    if low == high or least < most:
+        return None
+    if sign > 0:
+        return Question(cell, 1, least) if least > low else None
+    return Question(cell, -1, -most) if most < high else None
+
+
+def has_rows(facts: Facts, node: int) -> bool:
+    """Return whether there is any row at or below a node."""
+    return any(
+        step.index in facts.splits or step.index in facts.lines for step in facts.tree.below(node)
+    )
+
+
+def is_large(facts: Facts, node: int) -> bool:
+    """Return whether a node has too many cells for a solver."""
+    span = facts.span(node)
+    return bool((span.stop - span.start) * facts.classes > LARGEST_SCOPE_CELLS)
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How far one question is followed: nodes upwards, rounds of cuts, branches, and CP-SAT's deterministic seconds.
+
+    ``fewest`` portions of such questions are put side by side at first: see ``Asking``.
+    """
+
+    levels: int
+    rounds: int
+    branches: int
+    units: float
+    fewest: int = 1
+
+
+@dataclass(eq=False)
+class Asker:
+    """Puts questions to the solvers; what they prove goes into the bounds, the worlds they find into the pool.
+
+    ``wanted`` says which cells are asked about: those that a new world's neighbours are tried for too. ``allowed`` are
+    the nodes whose rows are known to allow what a question asks about: only those above can tell. ``learned`` is what
+    scopes begin with. ``asked`` counts what the solvers were asked, which is to be no more than ``most`` (None: any
+    number); ``proofs`` are what they proved, in that order.
+    """
+
+    facts: Facts
+    bounds: Bounds
+    pool: WitnessPool
+    clock: Clock
+    wanted: Callable[[Facts, Bounds, WitnessPool], BoolArray] = may_be_certain
+    learned: Learned = field(default_factory=Learned)
+    most: int | None = None
+    asked: int = 0
+    scopes: dict[int, Scope] = field(default_factory=dict)
+    allowed: set[tuple[int, Question]] = field(default_factory=set)
+    proofs: list[Proof] = field(default_factory=list)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more is to be asked."""
+        return self.clock.is_over or (self.most is not None and self.asked >= self.most)
+
+    def open(self) -> BoolArray:
+        """Return the cells that are asked about and not decided, shape (P, m)."""
+        return self.wanted(self.facts, self.bounds, self.pool)
+
+    def settle(self, question: Question, effort: Effort) -> bool:
+        """Prove the target at some node above the cell's profile, or find a world below it; False: neither.
+
+        Raises:
+            OutOfTimeError: the budget is used up.
+        """
+        self.asked += 1
+        levels = effort.levels
+        place = int(self.facts.place_of()[question.cell[0]])
+        for node in self.facts.path(place):
+            if levels <= 0 or is_large(self.facts, node) or self.clock.is_over:
+                return False
+            if not has_rows(self.facts, node):
+                continue
+            levels -= 1
+            if (node, question) in self.allowed:
+                continue
+            if self._settle_below(self.scope(node), question, effort):
+                return True
+        return False
+
+    def settle_together(self, node: int, questions: list[Question], effort: Effort) -> None:
+        """Put questions below a node to CP-SAT as one, as most are proofs; what it cannot tell is left as it is.
+
+        Raises:
+            OutOfTimeError: the budget is used up.
+        """
+        scope = self.scope(node)
+        while len(questions) > 1 and not self.is_over:
+            self.asked += 1
+            parts = [question.parts for question in questions]
+            answer = cpsat.ask(scope, parts, self.clock, effort.units)
+            if answer is None:
+                return
+            if answer.point is None:
+                for question in questions:
+                    self._note(scope, question, Answer(question.target, None, answer.says))
+                return
+            no = [each for each in questions if self._is_no(scope, each, answer.point)]
+            state = self._try(scope, no[0], answer.point)
+            if state is State.OPEN:
+                return
+            if state is State.ALLOWED:
+                self.allowed |= {(node, each) for each in no}
+            questions = [
+                each
+                for each in questions
+                if each not in no and is_open(self.bounds, self.pool, each)
+            ]
+
+    def _is_no(self, scope: Scope, question: Question, point: FloatArray) -> bool:
+        """Return whether a scope's table answers a question with no."""
+        (position, klass), sign, target = question.parts
+        start = self.facts.span(scope.node).start
+        return sign * int(np.rint(point[position - start, klass])) < target
+
+    def scope(self, node: int) -> Scope:
+        """Return the linear rows below a node, as far as they are known."""
+        if node not in self.scopes:
+            self.scopes[node] = Scope(self.facts, self.bounds, node, self.clock, self.learned)
+        return self.scopes[node]
+
+    def _settle_below(self, scope: Scope, question: Question, effort: Effort) -> bool:
+        """Return whether the question was settled with the rows below one node."""
+        for way in self._ways():
+            if self.clock.is_over:
+                return False
+            state = self._take(scope, question, way(scope, question, effort))
+            if state is State.ALLOWED:
+                self.allowed.add((scope.node, question))
+            if state is not State.OPEN:
+                return state is State.SETTLED
+        return False
+
+    def _ways(self) -> tuple[Way, ...]:
+        """Return the solvers to ask, the quickest first: with two classes rows are nearly linear."""
+        if self.facts.classes > 2:
+            return (self._by_cpsat, self._by_lines)
+        return (self._by_lines, self._by_integers, self._by_branches, self._by_cpsat)
+
+    def _by_lines(self, scope: Scope, question: Question, effort: Effort) -> Answer | None:
+        return scope.least(*question.parts, self.clock, rounds=effort.rounds)
+
+    def _by_integers(self, scope: Scope, question: Question, effort: Effort) -> Answer | None:
+        point = scope.integer_point(*question.parts, self.clock, effort.branches)
+        return None if point is None else Answer(NOTHING, point.astype(np.float64))
+
+    def _by_branches(self, scope: Scope, question: Question, effort: Effort) -> Answer | None:
+        return branch_and_bound(scope, *question.parts, self.clock, effort.branches)
+
+    def _by_cpsat(self, scope: Scope, question: Question, effort: Effort) -> Answer | None:
+        return cpsat.ask(scope, [question.parts], self.clock, effort.units)
+
+    def _take(self, scope: Scope, question: Question, answer: Answer | None) -> State:
+        """Note what an answer proves, or the world it found."""
+        if answer is None:
+            return State.OPEN
+        if answer.bound is None:
+            raise ContradictionError(*answer.says)
+        if answer.bound > NOTHING:
+            self._note(scope, question, answer)
+        if answer.bound >= question.target:
+            return State.SETTLED
+        return State.OPEN if answer.point is None else self._try(scope, question, answer.point)
+
+    def _try(self, scope: Scope, question: Question, point: FloatArray) -> State:
+        """Put a scope's table into a world of the pool; add it if it is a world and answers the question."""
+        facts, span = self.facts, self.facts.span(scope.node)
+        whole = np.rint(point).astype(np.int64)
+        if np.abs(point - whole).max(initial=0.0) > WHOLE:
+            return State.OPEN
+        if not self._is_no(scope, question, point):
+            return State.OPEN
+        base = self.pool.tables[0].copy()
+        base[span] = whole
+        if not scope_holds(facts, scope.node, base, self.clock):
+            return State.OPEN
+        if not path_holds(facts, scope.node, base, self.clock):
+            return State.ALLOWED
+        self.pool.add(base[None])
+        # A far world has neighbours that the worlds before it did not have.
+        swap_stuck(facts, self.pool, self.open(), self.clock, only=span)
+        return State.SETTLED
+
+    def _note(self, scope: Scope, question: Question, answer: Answer) -> None:
+        """Draw in the ends by what was proved; where that forces a profile, say what it truly rests on."""
+        assert answer.bound is not None
+        (position, klass), bounds = question.cell, self.bounds
+        count, bound = int(self.facts.counts[position]), answer.bound
+        if question.sign > 0 and bound <= bounds.low[position, klass]:
+            return
+        if question.sign < 0 and -bound >= bounds.high[position, klass]:
+            return
+        says = answer.says
+        if count in (bound, count + bound if self.facts.classes == 2 else -1):
+            says = needed(scope, (*question.parts[:2], bound), says, self.clock)
+        why = joined(self.facts, scope.node, says)
+        self.proofs.append(Proof(question.cell, question.sign, bound, why))
+        draw_in(self.facts, bounds, self.proofs[-1])

@@ -1,0 +1,179 @@
+"""Runs the learner again on a witness: does the very same tree grow on the other table?"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from treewarden.audit.clock import FOREVER, Clock, OutOfTimeError
+from treewarden.audit.consistent_tables.result import Worlds
+from treewarden.audit.facts.case import Case
+from treewarden.ppdm_models.arrays import IntArray
+from treewarden.ppdm_models.learn.id3 import grows_id3
+from treewarden.ppdm_models.tree.column import NumericColumn
+from treewarden.ppdm_models.tree.predicate import NumericTest
+from treewarden.ppdm_models.tree.tree import Criterion, Node, Tree
+
+log = logging.getLogger(__name__)
+SECONDS = 5.0
+"""At most, however large the budget is: what is told is only an illustration."""
+SAME = "same tree"
+TIE = "a tie"
+OTHER = "another tree"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What scikit-learn may have been told that no file tells."""
+
+    seed: int
+    best_first: bool
+
+
+SETTINGS = tuple(Setting(seed, best) for best in (False, True) for seed in range(3))
+
+
+def graded(worlds: Worlds, case: Case, budget: Clock = FOREVER) -> Worlds:
+    """Return the worlds with each witness graded by the learner: "same tree", "a tie", "another tree", or "consistent".
+
+    With every leaf's class counts as they were, a split that differs is as good as the published one; else the learner
+    may stop elsewhere too, of which the file's facts say nothing.
+    "consistent" stands where the learner is neither ours nor scikit-learn, or not at hand, or where it does not grow
+    the published tree on the true table either (limits that the file does not name), or where time was over.
+    """
+    if not worlds.witnesses or not isinstance(case.population.truth, np.ndarray):
+        return worlds
+    truth = case.population.truth.astype(np.int64)
+    until, found = budget.part(SECONDS), list(worlds.witnesses)
+    try:
+        able = growers(case, truth, until=until)
+        for number, one in enumerate(found if able else ()):
+            found[number] = replace(one, grade=_grade(case, one.table, truth, able, until))
+    except OutOfTimeError:
+        log.debug("the budget was used up before every other table was given to the learner")
+    return replace(worlds, witnesses=tuple(found))
+
+
+def _grade(
+    case: Case, table: IntArray, truth: IntArray, able: tuple[Setting, ...], until: Clock
+) -> str:
+    """Return the grade of one table.
+
+    Raises:
+        OutOfTimeError: the budget is used up.
+    """
+    if growers(case, table, able, until) == able:
+        return SAME
+    moved = np.zeros((len(case.tree.nodes), truth.shape[1]), dtype=np.int64)
+    np.add.at(moved, case.population.leaf, table - truth)
+    return OTHER if moved.any() else TIE
+
+
+def growers(
+    case: Case, table: IntArray, among: Sequence[Setting] = SETTINGS, until: Clock = FOREVER
+) -> tuple[Setting, ...]:
+    """Return the settings with which the learner grows the same splits on a table (P, m); none where it cannot be run.
+
+    scikit-learn breaks ties by its random state, which no file tells: one that grows the published tree on the true
+    table may be the one that was used, so a table on which only some of them grow it again is a tie.
+
+    Raises:
+        OutOfTimeError: the budget is used up, or the learner is likely to take longer than is left.
+    """
+    tree = case.tree
+    criterion = tree.learner.criterion
+    if criterion is None or case.knowledge.split == "none":
+        return ()
+    if not {feature.name for feature in tree.features} <= case.population.columns.keys():
+        return ()  # the learner compared columns that are no quasi-identifiers, and are not at hand
+    if all(feature.single for feature in tree.features) and tree.features:
+        return tuple(
+            each for each in _in_time(among, until) if _sklearn_grows(case, table, criterion, each)
+        )
+    return SETTINGS[:1] if _id3_grows(case, table, criterion, until) else ()
+
+
+def _in_time(settings: Sequence[Setting], until: Clock) -> Iterator[Setting]:
+    """Yield settings while there is time for one that takes as long as the one before.
+
+    Raises:
+        OutOfTimeError: there is not.
+    """
+    before = 0.0
+    for each in settings:
+        until.part(until.left - before).check()
+        began = until.now()
+        yield each
+        before = until.now() - began
+
+
+def _id3_grows(case: Case, table: IntArray, criterion: Criterion, until: Clock) -> bool:
+    """Return whether ID3 grows the tree on a table, with the least records that it splits or those that the tree did.
+
+    Raises:
+        OutOfTimeError: the budget is used up.
+    """
+    tree, people = case.tree, case.population
+    if people.weight is not None:
+        return False
+    columns = {name: people.columns[name] for name in people.qi}
+    masses = table.astype(np.float64)
+    sizes = [node.records or 0.0 for node in tree.nodes if not node.is_leaf]
+    return any(
+        grows_id3(tree, columns, masses, criterion=criterion, min_records=least, check=until.check)
+        for least in dict.fromkeys((2.0, min(sizes, default=2.0)))
+    )
+
+
+def _sklearn_grows(case: Case, table: IntArray, criterion: Criterion, setting: Setting) -> bool:
+    """Grow with scikit-learn to the tree's depth, or best first to its number of leaves."""
+    try:
+        sklearn_tree = importlib.import_module("sklearn.tree")
+    except ImportError:
+        return False
+    tree = case.tree
+    names = [feature.name for feature in tree.features]
+    columns = [case.population.columns[name] for name in names]
+    numbers = [column.numbers for column in columns if isinstance(column, NumericColumn)]
+    if len(numbers) < len(columns) or criterion is Criterion.GAIN_RATIO:
+        return False
+    rows, classes = np.nonzero(table)
+    weights = table[rows, classes]
+    if weights.sum() > 1_000_000:
+        return False
+    rows, classes = np.repeat(rows, weights), np.repeat(classes, weights)
+    values = np.stack([column[rows] for column in numbers], axis=1)
+    least = case.knowledge.min_leaf or tree.learner.min_leaf_records
+    people = case.population
+    model = sklearn_tree.DecisionTreeClassifier(
+        criterion=criterion.value,
+        max_depth=None if setting.best_first else max(tree.depth, 1),
+        max_leaf_nodes=max(len(tree.leaves), 2) if setting.best_first else None,
+        min_samples_leaf=least,
+        random_state=setting.seed,
+    ).fit(values, classes, None if people.weight is None else people.weight[rows])
+    return _same(model.tree_, 0, tree, tree.root, names)
+
+
+def _same(grown: object, old: int, tree: Tree, node: Node, names: list[str]) -> bool:
+    left = int(grown.children_left[old])  # type: ignore[attr-defined]  # scikit-learn has no types
+    if node.is_leaf or left < 0:
+        return node.is_leaf and left < 0
+    right = int(grown.children_right[old])  # type: ignore[attr-defined]  # scikit-learn has no types
+    name = names[int(grown.feature[old])]  # type: ignore[attr-defined]  # scikit-learn has no types
+    cut = float(grown.threshold[old])  # type: ignore[attr-defined]  # scikit-learn has no types
+    below = [tree.nodes[child] for child in node.children]
+    ends = [test.high for test in (child.test for child in below) if isinstance(test, NumericTest)]
+    tests = [child.test for child in below]
+    if len(below) != 2 or not all(isinstance(t, NumericTest) and t.feature == name for t in tests):
+        return False
+    first = 0 if ends[0] < ends[1] else 1
+    if abs(ends[first] - cut) > 1e-9 * max(1.0, abs(cut)):
+        return False
+    return _same(grown, left, tree, below[first], names) and _same(
+        grown, right, tree, below[1 - first], names
+    )

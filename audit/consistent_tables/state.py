@@ -1,0 +1,188 @@
+"""One audit's worlds while they are worked out: what is proved or found stays whatever happens later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from treewarden.audit.clock import Clock
+from treewarden.audit.consistent_tables.facts.facts import Facts
+from treewarden.audit.consistent_tables.facts.splits import Split
+from treewarden.audit.consistent_tables.proofs.bounds import Bounds
+from treewarden.audit.consistent_tables.proofs.linear import Rows
+from treewarden.audit.consistent_tables.proofs.relax import Learned, Ref
+from treewarden.audit.consistent_tables.result import Worlds
+from treewarden.audit.consistent_tables.witnesses.enumerate import Limits
+from treewarden.audit.consistent_tables.witnesses.exact_posterior import Counted, ExactPosterior
+from treewarden.audit.consistent_tables.witnesses.witness_pool import Swap, WitnessPool, not_moved
+from treewarden.audit.facts.case import Case
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.population.population import Population
+from treewarden.audit.reading import Reading, Undetermined
+from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
+
+Enough = Callable[[Worlds], bool]
+"""Whether nothing that is still open is needed; once it is so it must stay so, however much more is known."""
+NOT_DRAWN = Undetermined("the sampler was not run")
+
+
+def never(worlds: Worlds) -> bool:
+    """Ask on, whatever is known."""
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Tiers:
+    """Which tiers run and how far each goes: for tests that put one tier to the proof.
+
+    All limits are numbers of tables or steps, never seconds: as long as the budget lasts, the same input gives the same
+    readings on every run. ``draws`` are those of tables that know the true leaf counts, where an adversary does not.
+    """
+
+    enumerate: Limits | None = Limits()
+    propagate: bool = True
+    draws: int = 20
+    most_draws: int = 100
+    swaps: bool = True
+    solver: bool = True
+    posterior: bool = True
+    seed: int = 0
+
+
+ALL_TIERS = Tiers()
+
+
+@dataclass(eq=False)
+class Run:
+    """What is proved (``bounds``), what was found (``pool``), and what is said of all worlds together.
+
+    ``drawn`` are independent draws. ``said`` is why questions were left, ``said_of_values`` why some were that are only
+    about which values are ruled out.
+    """
+
+    facts: Facts
+    bounds: Bounds
+    pool: WitnessPool
+    clock: Clock
+    posterior: ExactPosterior | Undetermined = NOT_DRAWN
+    split_bits: Reading = NOT_DRAWN
+    counted: Counted | None = None
+    drawn: list[IntArray] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+    said_of_values: list[str] = field(default_factory=list)
+
+    @property
+    def not_moved(self) -> BoolArray:
+        """The cells that no world moves, where it is not proved that none does, shape (P, m)."""
+        return not_moved(self.facts, self.bounds, self.pool)
+
+    def worst(self, most: int) -> list[int]:
+        """Return the positions that come nearest to being certain without being so, nearest first."""
+        size = self.facts.counts
+        share = self.pool.low / np.maximum(size, 1)[:, None]
+        if isinstance(self.posterior, ExactPosterior):
+            share = self.posterior.values
+        near = share.max(axis=1)
+        open_ = np.flatnonzero(~(self.bounds.low == size[:, None]).any(axis=1) & (size > 0))
+        order = np.argsort(-near[open_], kind="stable")[:most]
+        return [int(position) for position in open_[order]]
+
+
+# What is known when questions are put, in a form that travels: once what stays the same, and what moved since then.
+
+NOBODY = np.zeros(0, dtype=np.intp)
+NO_BINS = np.zeros(0, dtype=np.int32)
+NOT_SAID = Undetermined("nobody needs it to ask")
+Ends = tuple[IntArray, IntArray, IntArray, IntArray]
+"""The least and the greatest count of each cell that is proved, and the same that worlds reach, shape (P, m) each."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Start:
+    """What stays the same: the facts, the first world (P, m), and the ends of each cell when questions began.
+
+    ``plain`` is kept for those who ask here, and does not travel: see ``Learned``.
+    """
+
+    facts: Facts
+    first: IntArray
+    ends: Ends
+    plain: dict[int, Rows] = field(default_factory=dict)
+
+    def __reduce__(self) -> tuple[Callable[..., Start], tuple[Facts, IntArray, Ends]]:
+        """Return what travels."""
+        return Start, (self.facts, self.first, self.ends)
+
+    def since(
+        self,
+        bounds: Bounds,
+        pool: WitnessPool,
+        lines: Mapping[int, Mapping[Ref, None]],
+        met: Mapping[int, Mapping[Ref, None]],
+    ) -> Since:
+        """Return what has changed by now."""
+        now = bounds.low, bounds.high, pool.low, pool.high
+        places = [np.flatnonzero(a != b) for a, b in zip(self.ends, now, strict=True)]
+        moved = tuple((at, end.ravel()[at]) for at, end in zip(places, now, strict=True))
+        return Since(
+            moved, *({node: tuple(refs) for node, refs in each.items()} for each in (lines, met))
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Since:
+    """What has changed: each end's cells that moved (flat) and where they are now, and what was learned."""
+
+    moved: tuple[tuple[IndexArray, IntArray], ...]
+    lines: Mapping[int, tuple[Ref, ...]]
+    met: Mapping[int, tuple[Ref, ...]]
+
+    def over(self, start: Start) -> tuple[Bounds, Found, Learned]:
+        """Return all that is known now, to be changed by whoever asks."""
+        low, high, least, most = (end.copy() for end in start.ends)
+        for end, (at, values) in zip((low, high, least, most), self.moved, strict=True):
+            end.ravel()[at] = values
+        pool = Found(start.facts, [start.first], size=1)
+        pool.low, pool.high = least, most
+        return Bounds(low, high), pool, Learned(self.lines, self.met, start.plain)
+
+
+@dataclass(eq=False)
+class Found(WitnessPool):
+    """A pool that begins with the first world alone, and notes what is added: each world with its neighbours."""
+
+    worlds: list[tuple[IntArray, list[Swap]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Leave the ends to whoever knows them."""
+
+    def add(self, tables: IntArray) -> None:
+        """Add worlds, shape (K, P, m), that were checked."""
+        super().add(tables)
+        self.worlds += [(table, []) for table in tables]
+
+    def add_swap(self, base: int, swap: Swap) -> None:
+        """Note a checked neighbour of the newest world."""
+        super().add_swap(base, swap)
+        self.worlds[-1][1].append(swap)
+
+
+def start_of(facts: Facts, bounds: Bounds, pool: WitnessPool) -> Start:
+    """Return what is known when questions begin, once there is a world."""
+    ends = bounds.low.copy(), bounds.high.copy(), pool.low.copy(), pool.high.copy()
+    return Start(_without_people(facts), pool.tables[0], ends)
+
+
+def _without_people(facts: Facts) -> Facts:
+    """Return the facts without what no question needs: the columns of people, and arrays that splits were made of."""
+    case = facts.case
+    people = Population((), {}, case.population.counts, case.population.leaf, NOT_SAID)
+    splits = {node: tuple(map(_lean, found)) for node, found in facts.splits.items()}
+    return replace(facts, case=Case(case.tree, people, case.members, Knowledge()), splits=splits)
+
+
+def _lean(split: Split) -> Split:
+    family = replace(split.family, profiles=NOBODY, chosen=NOBODY, bins=NO_BINS, weights=None)
+    return replace(split, family=family)

@@ -1,0 +1,286 @@
+"""Worlds one change away from a world, for many cells at once: where a leaf's class counts are not all known.
+
+One record of a profile gets another class; or does, and another record of its leaf gets the class it had. Each change
+is a world by itself. All are held against a row of the tree together, as most rows allow most of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from treewarden.audit.clock import Clock
+from treewarden.audit.consistent_tables.facts.facts import Facts
+from treewarden.audit.consistent_tables.facts.places import Place
+from treewarden.audit.consistent_tables.facts.splits import Split
+from treewarden.audit.consistent_tables.witnesses.witness_pool import Swap, WitnessPool
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IntArray
+from treewarden.ppdm_models.tree.tree import Criterion
+
+ROUNDS = 6
+"""The first tries single records, the others a partner for each cell, drawn at random."""
+BASES = 6
+MOST_EXACT = 500
+"""Changes of one row that floats cannot tell and that are counted exactly; of the others nothing is said."""
+CHUNK_CELLS = 500_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Changes:
+    """K changes of a table, shape (K,) each.
+
+    A record of ``first`` gets the class ``to`` instead of ``own``, and one of ``second`` gets ``own`` instead of
+    ``other``. Where one record alone changes, ``second`` is ``first`` and ``other`` is ``own``.
+    """
+
+    first: IntArray
+    own: IntArray
+    second: IntArray
+    other: IntArray
+    to: IntArray
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def of(self, these: BoolArray | IntArray) -> Changes:
+        """Return some of the changes."""
+        parts = (self.first, self.own, self.second, self.other, self.to)
+        return Changes(*(part[these] for part in parts))
+
+    def applied(self, number: int, table: IntArray) -> IntArray:
+        """Return the table after one of the changes."""
+        changed = table.copy()
+        changed[self.first[number], self.own[number]] -= 1
+        changed[self.first[number], self.to[number]] += 1
+        if self.second[number] != self.first[number]:
+            changed[self.second[number], self.other[number]] -= 1
+            changed[self.second[number], self.own[number]] += 1
+        return changed
+
+
+def change_many(facts: Facts, pool: WitnessPool, wanted: BoolArray, clock: Clock) -> None:
+    """Try to move the wanted cells (P, m) that no world of the pool moves, from a few worlds in turn.
+
+    Raises:
+        OutOfTimeError: the budget is used up.
+    """
+    is_free = np.zeros(len(facts.counts), dtype=bool)
+    for place in facts.places.values():
+        is_free[place.start : place.end] = not place.is_fixed
+    if not is_free.any():
+        return
+    draw = np.random.default_rng(0)
+    for base in range(min(BASES, len(pool.tables))):
+        table = pool.tables[base]
+        checker = _Checker(facts, table)
+        for number in range(ROUNDS):
+            cells = np.argwhere(wanted & is_free[:, None] & (pool.low == pool.high))
+            changes = _alone(table, cells) if number == 0 else _paired(facts, table, cells, draw)
+            if not len(changes):
+                break
+            _note(pool, base, changes.of(checker.allowed(changes, clock)))
+
+
+def _alone(table: IntArray, cells: IntArray) -> Changes:
+    """Return the single records that can give a class to a profile, or take it away."""
+    classes = table.shape[1]
+    position = np.repeat(cells[:, 0], classes)
+    klass = np.repeat(cells[:, 1], classes)
+    partner = np.tile(np.arange(classes), len(cells))
+    gives = table[position, klass] > 0
+    own, to = np.where(gives, klass, partner), np.where(gives, partner, klass)
+    kept = (own != to) & (table[position, own] > 0)
+    position, own, to = position[kept], own[kept], to[kept]
+    return Changes(position, own, position, own, to)
+
+
+def _paired(facts: Facts, table: IntArray, cells: IntArray, draw: np.random.Generator) -> Changes:
+    """Return for each cell one pair of records of its leaf: either gets another class than it has."""
+    if not len(cells):
+        return _alone(table, cells)
+    starts, ends = np.zeros((2, len(facts.counts)), dtype=np.int64)
+    for place in facts.places.values():
+        starts[place.start : place.end], ends[place.start : place.end] = place.start, place.end
+    classes = table.shape[1]
+    until = np.concatenate([[0], np.cumsum(table.ravel())])
+
+    def drawn(low: IntArray, high: IntArray) -> IntArray:
+        """Draw one record of each range of cells, and return its cell."""
+        least, most = until[low], until[high]
+        record = least + np.floor(draw.random(len(low)) * (most - least)).astype(np.int64)
+        return np.asarray(np.searchsorted(until, record, side="right") - 1)
+
+    position, klass = cells[:, 0], cells[:, 1]
+    own = drawn(position * classes, position * classes + classes) % classes
+    second, other = np.divmod(drawn(starts[position] * classes, ends[position] * classes), classes)
+    gives = table[position, klass] > 0
+    own = np.where(gives, klass, own)
+    to = np.where(gives, other, klass)
+    kept = (second != position) & (other != own) & (to != own)
+    return Changes(position, own, second, other, to).of(kept)
+
+
+def _note(pool: WitnessPool, base: int, changes: Changes) -> None:
+    """Note the worlds that changes of one of the pool's worlds lead to."""
+    table = pool.tables[base]
+    first, own, second, other, to = (
+        changes.first,
+        changes.own,
+        changes.second,
+        changes.other,
+        changes.to,
+    )
+    both = second != first
+    np.minimum.at(pool.low, (first, own), table[first, own] - 1)
+    np.maximum.at(pool.high, (first, to), table[first, to] + 1)
+    np.minimum.at(pool.low, (second[both], other[both]), table[second, other][both] - 1)
+    np.maximum.at(pool.high, (second[both], own[both]), table[second, own][both] + 1)
+    pool.size += len(changes)
+    for number in np.flatnonzero(~both | (to == other)).tolist():
+        one, two = int(first[number]), int(second[number])
+        swap = Swap(one, int(own[number]), two if both[number] else None, int(to[number]))
+        pool.swaps.setdefault(one, (base, swap))
+        pool.swaps.setdefault(two, (base, swap))
+
+
+class _Checker:
+    """Which changes of a table lead to worlds; what the table has is counted once."""
+
+    def __init__(self, facts: Facts, table: IntArray) -> None:
+        self.facts, self.table = facts, table
+
+    def allowed(self, changes: Changes, clock: Clock) -> IntArray:
+        """Return the numbers of the changes that lead to a world; those that floats cannot tell may be missing.
+
+        Raises:
+            OutOfTimeError: the budget is used up.
+        """
+        good = self._places_hold(changes)
+        order = np.argsort(changes.first, kind="stable")
+        at = changes.first[order]
+        for split in self._splits():
+            here = order[slice(*np.searchsorted(at, (split.start, split.end)))]
+            here = here[good[here]]
+            step = max(1, CHUNK_CELLS // max(1, split.size))
+            for begin in range(0, len(here), step):
+                clock.check()
+                some = here[begin : begin + step]
+                good[some] = self._split_holds(split, changes.of(some), clock)
+        self._lines_hold(changes, good)
+        return np.flatnonzero(good)
+
+    def _splits(self) -> Iterator[Split]:
+        for found in self.facts.splits.values():
+            yield from found
+
+    def _places_hold(self, changes: Changes) -> BoolArray:
+        """Return whether the leaf's own numbers allow each change: there ``other`` becomes ``to``."""
+        good = np.zeros(len(changes), dtype=bool)
+        order = np.argsort(changes.first, kind="stable")
+        at = changes.first[order]
+        for place in self.facts.places.values():
+            here = order[slice(*np.searchsorted(at, (place.start, place.end)))]
+            if len(here):
+                good[here] = self._place_holds(place, changes.other[here], changes.to[here])
+        return good
+
+    def _place_holds(self, place: Place, other: IntArray, to: IntArray) -> BoolArray:
+        totals = self.table[place.start : place.end].sum(axis=0)
+        classes = len(totals)
+        pairs, of = np.unique(other * classes + to, return_inverse=True)
+        after = np.repeat(totals[None], len(pairs), axis=0)
+        rows = np.arange(len(pairs))
+        np.add.at(after, (rows, pairs // classes), -1)
+        np.add.at(after, (rows, pairs % classes), 1)
+        return np.asarray(place.holds(after)[of.reshape(-1)])
+
+    def _split_holds(self, split: Split, changes: Changes, clock: Clock) -> BoolArray:
+        """Return whether a split's rows allow each change; exact where floats cannot tell."""
+        position, partner = changes.first - split.start, changes.second - split.start
+        steps = np.ones(len(changes), dtype=np.int64)
+        fits = np.ones(len(changes), dtype=bool)
+        if split.weights is not None:
+            # Records of other weights would change the size of a branch.
+            steps, fits = split.weights[position], split.weights[position] == split.weights[partner]
+        over = self._before(split)[:, None] + self._change(split, changes, steps) - split.limit
+        near = np.abs(over) <= 2 * split.doubt[:, None]
+        good = np.asarray(fits & ~((over > 0) & ~near).any(axis=0))
+        doubtful = np.flatnonzero(near.any(axis=0) & good)
+        good[doubtful[MOST_EXACT:]] = False
+        for number in doubtful[:MOST_EXACT].tolist():
+            clock.check()
+            after = changes.applied(number, self.table)[split.start : split.end]
+            good[number] = not any(
+                split.is_beaten(after, int(a)) for a in np.flatnonzero(near[:, number])
+            )
+        return good
+
+    def _before(self, split: Split) -> FloatArray:
+        """Return the excess of each candidate in the table itself."""
+        return np.asarray(split.excess(self.table[None, split.start : split.end])[0])
+
+    def _change(self, split: Split, changes: Changes, steps: IntArray) -> FloatArray:
+        """Return by how much each change raises the excess of each candidate, shape (A, K)."""
+        here = split.weighed(self.table[None, split.start : split.end])
+        bins = split.bins.sums(here)
+        bin_of, child_of = split.bins.of, split.chosen.of
+        position, partner = changes.first - split.start, changes.second - split.start
+        branches = split.branches(bins)[0].astype(np.float64)
+        first, second = (bin_of[at].astype(np.intp)[None] for at in (position, partner))
+        if split.is_binary:
+            first, second = ((~split.on_left(each[0])).astype(np.intp) for each in (first, second))
+        found = _moved(split, branches, (first, second), changes, steps)
+        chosen = split.chosen.sums(here)[0].astype(np.float64)[None]
+        ours, theirs = (child_of[at].astype(np.intp)[None] for at in (position, partner))
+        found = found - split.ratio[:, None] * _moved(split, chosen, (ours, theirs), changes, steps)
+        if split.criterion is Criterion.GAIN_RATIO:
+            whole = bins.sum(axis=1).astype(np.float64)[None]
+            root = np.zeros((1, len(changes)), dtype=np.intp)
+            raised = _moved(split, whole, (root, root), changes, steps)
+            found = found - (1 - split.ratio[:, None]) * raised
+        return np.asarray(found)
+
+    def _lines_hold(self, changes: Changes, good: BoolArray) -> None:
+        """Take out the changes that break a linear row."""
+        for lines in self.facts.lines.values():
+            for line in lines:
+                short = max(map(abs, line.weights), default=0) < 2**40
+                weights = np.zeros(self.table.shape, dtype=np.int64 if short else object)
+                np.add.at(weights, (line.positions, line.classes), np.array(line.weights))
+                gain = (
+                    weights[changes.first, changes.to]
+                    - weights[changes.first, changes.own]
+                    + weights[changes.second, changes.own]
+                    - weights[changes.second, changes.other]
+                )
+                after = line.value(self.table) + gain
+                good &= ((after >= line.low) & (after <= line.high)).astype(bool)
+
+
+def _moved(
+    split: Split,
+    mass: FloatArray,
+    branch: tuple[IntArray, IntArray],
+    changes: Changes,
+    steps: IntArray,
+) -> FloatArray:
+    """Return by how much changes raise the sum of f(count) over branches of masses (A, branches, m), shape (A, K)."""
+    first, second = (np.broadcast_to(each, (len(mass), len(changes))) for each in branch)
+    number = np.arange(len(mass))[:, None]
+    sizes = mass.sum(axis=-1)
+
+    def gain(at: IntArray, klass: IntArray, step: IntArray) -> FloatArray:
+        held, size = mass[number, at, klass[None]], sizes[number, at]
+        if split.criterion is Criterion.GINI:
+            return np.asarray(((held + step) ** 2 - held**2) / size)
+        after = np.maximum(held + step, 0)
+        return np.asarray(after * np.log(np.maximum(after, 1)) - held * np.log(np.maximum(held, 1)))
+
+    own, other, to = changes.own, changes.other, changes.to
+    takes = gain(second, other, -steps) * (other != to)
+    together = takes + gain(first, to, steps) * (other != to)
+    apart = gain(first, own, -steps) + gain(first, to, steps)
+    apart = apart + gain(second, other, -steps) + gain(second, own, steps)
+    return np.asarray(np.where(first == second, together, apart))

@@ -1,0 +1,325 @@
+"""One-swap neighbours of a world: two records of a leaf trade classes, and only the rows above them can break."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+import numpy as np
+
+from treewarden.audit.clock import Clock, OutOfTimeError
+from treewarden.audit.consistent_tables.facts.facts import Facts
+from treewarden.audit.consistent_tables.facts.splits import Split
+from treewarden.audit.consistent_tables.witnesses.witness_pool import Swap, WitnessPool, path_holds
+from treewarden.audit.facts.rows import Grouping
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IntArray
+from treewarden.ppdm_models.tree.tree import Criterion
+
+Known = dict[int, tuple[FloatArray, FloatArray]]
+Kept = tuple[np.random.Generator, Known, Clock]
+"""What calls share: the draws, what a table has per split, and the budget."""
+MOST_PARTNERS = 3000
+FIRST_PARTNERS = 64
+FEWEST_TOGETHER = 3
+PARTNERS_TOGETHER = 4
+BASES = 6
+TOGETHER_CELLS = 500_000
+"""Swaps times candidates that are held against each other between two looks at the clock."""
+
+
+def swap_stuck(
+    facts: Facts, pool: WitnessPool, wanted: BoolArray, clock: Clock, only: slice | None = None
+) -> None:
+    """Try to move every wanted cell (P, m) that no world of the pool moves by one swap, from a few worlds in turn.
+
+    With ``only`` the newest world is tried, and the cells of those positions: elsewhere it is as the first.
+
+    Raises:
+        OutOfTimeError: the budget is used up.
+    """
+    draw = np.random.default_rng(0)
+    of_place = facts.place_of()
+    newest = len(pool.tables) - 1
+    for base in range(min(BASES, newest + 1)) if only is None else (newest,):
+        before: Known = {}
+        is_stuck = wanted & (pool.low == pool.high)
+        if only is not None:
+            is_stuck[: only.start] = is_stuck[only.stop :] = False
+        cells = np.argwhere(is_stuck)
+        for node, some in groupby(cells.tolist(), key=lambda cell: int(of_place[cell[0]])):
+            mine = list(some)
+            _move_together(facts, pool, base, (node, mine), (draw, before, clock))
+            for position, klass in mine:
+                clock.check()
+                if pool.low[position, klass] == pool.high[position, klass]:
+                    _move(facts, pool, base, (node, position, klass), (draw, before, clock))
+
+
+def swap_worst(facts: Facts, pool: WitnessPool, positions: Sequence[int], clock: Clock) -> None:
+    """Look for a swap that takes each of these profiles away from the pool's first world, where none is known."""
+    draw, before = np.random.default_rng(0), Known()
+    of_place = facts.place_of()
+    for position in positions:
+        if clock.is_over:
+            return
+        if position in pool.swaps and pool.swaps[position][0] == 0:
+            continue
+        node, klass = int(of_place[position]), int(pool.tables[0][position].argmax())
+        pool.swaps.pop(position, None)
+        try:
+            _move(facts, pool, 0, (node, position, klass), (draw, before, clock))
+        except OutOfTimeError:
+            return
+
+
+def _move_together(
+    facts: Facts,
+    pool: WitnessPool,
+    base: int,
+    cells: tuple[int, Sequence[Sequence[int]]],
+    kept_between: Kept,
+) -> None:
+    """Try a few partners for each of many cells of a leaf at once: where rows are loose that moves nearly all."""
+    node, mine = cells
+    draw, before, clock = kept_between
+    if len(mine) < FEWEST_TOGETHER:
+        return
+    trades = []
+    for position, klass in mine:
+        clock.check()
+        found = trades_of(facts, pool.tables[base], (node, position, klass))
+        if found.size:
+            trades.append(found[:, draw.integers(found.shape[1], size=PARTNERS_TOGETHER)])
+    if not trades:
+        return
+    together = np.concatenate(trades, axis=1)
+    for swap in swaps_of(facts, pool.tables[base], node, together, before, clock):
+        if pool.is_moved_by(swap):
+            pool.add_swap(base, swap)
+
+
+def _move(
+    facts: Facts,
+    pool: WitnessPool,
+    base: int,
+    cell: tuple[int, int, int],
+    kept_between: Kept,
+) -> bool:
+    """Note the first swap that takes a record of the class away from the profile, or gives it one."""
+    draw, before, clock = kept_between
+    node, table = cell[0], pool.tables[base]
+    if not facts.places[node].is_fixed and _flip(facts, pool, base, cell, clock):
+        return True
+    trades = trades_of(facts, table, cell)
+    number = trades.shape[1]
+    if number > MOST_PARTNERS:
+        trades = trades[:, draw.choice(number, MOST_PARTNERS, replace=False)]
+    for some in (trades[:, :FIRST_PARTNERS], trades[:, FIRST_PARTNERS:]):
+        for swap in swaps_of(facts, table, node, some, before, clock):
+            pool.add_swap(base, swap)
+            return True
+    return False
+
+
+def trades_of(facts: Facts, table: IntArray, cell: tuple[int, int, int]) -> IntArray:
+    """Return the swaps inside a leaf that change a cell as columns: position, its class, partner, the partner's."""
+    node, position, klass = cell
+    place = facts.places[node]
+    here = table[place.start : place.end]
+    others = np.arange(facts.classes) != klass
+    found = [np.zeros((4, 0), dtype=np.int64)]
+    if table[position, klass]:
+        seconds, classes = np.nonzero(here * others)
+        found.append(_columns(position, klass, seconds + place.start, classes))
+    seconds = np.flatnonzero(here[:, klass]) + place.start
+    for held in np.flatnonzero(table[position] * others).tolist():
+        found.append(_columns(position, held, seconds, klass))
+    trades = np.concatenate(found, axis=1)
+    return trades[:, trades[2] != position]
+
+
+def _columns(position: int, own: int, second: IntArray, other: IntArray | int) -> IntArray:
+    return np.stack(np.broadcast_arrays(position, own, second, other)).astype(np.int64)
+
+
+def swaps_of(
+    facts: Facts, table: IntArray, node: int, trades: IntArray, before: Known, clock: Clock
+) -> Iterator[Swap]:
+    """Yield those swaps inside a leaf that lead to a world.
+
+    Raises:
+        OutOfTimeError: the budget is used up.
+    """
+    for above in facts.path(node):
+        for split in facts.splits.get(above, ()):
+            if not trades.shape[1]:
+                return
+            step = max(1, TOGETHER_CELLS // split.size)
+            good = []
+            for begin in range(0, trades.shape[1], step):
+                clock.check()
+                good.append(_allowed(split, table, trades[:, begin : begin + step], before))
+            trades = trades[:, np.concatenate(good)]
+    for position, own, second, other in trades.T.tolist():
+        swap = Swap(position, own, second, other)
+        if _lines_hold(facts, node, swap.applied(table)):
+            yield swap
+
+
+def _lines_hold(facts: Facts, node: int, table: IntArray) -> bool:
+    return all(
+        line.holds(table) for above in facts.path(node) for line in facts.lines.get(above, ())
+    )
+
+
+def _flip(
+    facts: Facts, pool: WitnessPool, base: int, cell: tuple[int, int, int], clock: Clock
+) -> bool:
+    """Change one record's class alone, where the leaf's counts are not known."""
+    node, position, klass = cell
+    table = pool.tables[base]
+    pairs = [(klass, c) for c in range(facts.classes) if c != klass and table[position, klass]]
+    pairs += [(c, klass) for c in range(facts.classes) if c != klass and table[position, c]]
+    for own, other in pairs:
+        swap = Swap(position, own, None, other)
+        if is_other(facts, node, swap.applied(table), clock):
+            pool.add_swap(base, swap)
+            return True
+    return False
+
+
+def is_other(facts: Facts, node: int, table: IntArray, clock: Clock) -> bool:
+    """Return whether a world is still one after a record of a leaf has changed alone."""
+    place = facts.places[node]
+    totals = table[place.start : place.end].sum(axis=0)
+    return bool(place.holds(totals)) and path_holds(facts, node, table, clock)
+
+
+def _allowed(
+    split: Split,
+    table: IntArray,
+    trades: IntArray,
+    before: Known,
+) -> BoolArray:
+    """Return which trades (position, own class, second position, its class; shape (4, K)) obey the rows; exact.
+
+    A trade inside one leaf changes no branch of the chosen split. ``before`` remembers what the table has per split.
+    """
+    position, own, second, other = trades
+    bin_first = split.bins.of[position - split.start]
+    bin_second = split.bins.of[second - split.start]
+    here = table[split.start : split.end]
+    if split.low is not None:
+        if id(split) not in before:
+            count = split.lefts(split.bins.sums(here[None, :, 0]))[0].astype(np.float64)
+            before[id(split)] = (count, count)
+        return _in_intervals(split, before[id(split)][0], (bin_first, bin_second), own)
+    if id(split) not in before:
+        mass = split.branches(split.bins.sums(split.weighed(here[None])))[0].astype(np.float64)
+        before[id(split)] = (split.excess(here[None])[0][:, None], mass)
+    steps = np.ones(len(own), dtype=np.int64)
+    if split.weights is not None:
+        steps = split.weights[position - split.start]
+    over = _over_after(split, before[id(split)], (bin_first, bin_second), (own, other), steps)
+    over = over - split.limit
+    near = np.abs(over) <= 2 * split.doubt[:, None]
+    bad: BoolArray = np.asarray(((over > 0) & ~near).any(axis=0))
+    for number in np.flatnonzero(near.any(axis=0) & ~bad).tolist():
+        after = Swap(*trades[:, number].tolist()).applied(table)[split.start : split.end]
+        bad[number] = any(split.is_beaten(after, int(a)) for a in np.flatnonzero(near[:, number]))
+    if split.weights is not None:
+        # Records of other weights would change the branches of the chosen split too.
+        bad |= split.weights[second - split.start] != steps
+    return np.asarray(~bad)
+
+
+def _in_intervals(
+    split: Split, count: FloatArray, bins: tuple[IntArray, IntArray], own: IntArray
+) -> BoolArray:
+    assert split.low is not None
+    assert split.high is not None
+    gain = np.where(own == 0, -1, 1)
+    if split.family.grouping is not Grouping.THRESHOLD:
+        first, second = (split.on_left(each).astype(np.int8) for each in bins)
+        after = count[:, None] + gain * (first - second)
+        inside = (after >= split.low[:, None]) & (after <= split.high[:, None])
+        return np.asarray(inside.all(axis=0))
+    # Only the cuts between the two records' bins see the swap, by one record.
+    low, high = np.minimum(*bins), np.maximum(*bins)
+    ends = np.searchsorted(split.family.admissible, np.stack([low, high]))
+    step = np.where(bins[0] < bins[1], gain, -gain)
+    bad = {
+        moved: np.concatenate(
+            [[0], np.cumsum((count + moved < split.low) | (count + moved > split.high))]
+        )
+        for moved in (-1, 0, 1)
+    }
+    between = {moved: sums[ends[1]] - sums[ends[0]] for moved, sums in bad.items()}
+    moved_well = np.where(step > 0, between[1], between[-1]) == 0
+    return np.asarray(moved_well & (bad[0][-1] == between[0]))
+
+
+def _over_after(
+    split: Split,
+    known: tuple[FloatArray, FloatArray],
+    bins: tuple[IntArray, IntArray],
+    classes: tuple[IntArray, IntArray],
+    weight: IntArray,
+) -> FloatArray:
+    """Return the excess of each candidate after each trade, shape (A, K), by the four counts that change.
+
+    ``weight`` (K,) is that of both records of a trade.
+    """
+    before, mass = known
+    number = np.arange(split.size)[:, None]
+    first, second = bins[0][None], bins[1][None]
+    if split.is_binary:
+        first, second = (np.asarray(~split.on_left(each), dtype=np.intp) for each in bins)
+    first, second = first.astype(np.intp), second.astype(np.intp)
+    sizes = mass.sum(axis=-1)
+    own, other = classes
+    change = np.zeros((split.size, len(own)))
+    for branch, klass, step in (
+        (first, own, -1),
+        (first, other, 1),
+        (second, other, -1),
+        (second, own, 1),
+    ):
+        held = mass[number, branch, klass[None, :]]
+        size = sizes[number, branch]
+        change += _phi(split, held + step * weight, size) - _phi(split, held, size)
+    return np.asarray(np.where(first == second, before, before + change))
+
+
+def _phi(split: Split, count: FloatArray, size: FloatArray) -> FloatArray:
+    if split.criterion is Criterion.GINI:
+        return np.asarray(count * count / size)
+    return np.asarray(count * np.log(np.maximum(count, 1.0)))
+
+
+# Whether swaps that somebody else found lead from a world to another one.
+
+
+def swaps_hold(facts: Facts, table: IntArray, swaps: Sequence[Swap], clock: Clock) -> bool:
+    """Return whether each swap leads from a world (P, m) to another one; exact.
+
+    Raises:
+        OutOfTimeError: the budget is used up.
+    """
+    of_place, before = facts.place_of(), dict[int, tuple[FloatArray, FloatArray]]()
+    by_leaf: dict[int, list[tuple[int, int, int, int]]] = {}
+    for swap in swaps:
+        node = int(of_place[swap.first])
+        if (swap.applied(table) < 0).any():
+            return False
+        if swap.second is None:
+            if not is_other(facts, node, swap.applied(table), clock):
+                return False
+        elif of_place[swap.second] != node:
+            return False
+        else:
+            by_leaf.setdefault(node, []).append((swap.first, swap.klass, swap.second, swap.other))
+    return all(
+        sum(1 for _ in swaps_of(facts, table, node, np.array(some).T, before, clock)) == len(some)
+        for node, some in by_leaf.items()
+    )

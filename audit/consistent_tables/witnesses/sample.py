@@ -1,0 +1,247 @@
+"""Independent draws from the uniform distribution over data sets that obey the facts, by rejection node by node.
+
+Each leaf shuffles its classes over its records; each inner node draws its parts anew until its own rows hold. The parts
+are independent given the leaves' facts, so what is accepted is an exact draw. Where acceptance is too low the sampler
+gives up; it never returns its last try.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.special import betainccinv, betaincinv
+
+from treewarden.audit.clock import Clock
+from treewarden.audit.consistent_tables.facts.facts import Facts
+from treewarden.audit.consistent_tables.facts.places import Place
+from treewarden.audit.consistent_tables.facts.splits import Split
+from treewarden.audit.reading import Interval, Reading, Undetermined
+from treewarden.ppdm_models.arrays import BoolArray, IntArray
+
+BATCH_CELLS = 4_000_000
+MOST_LEAF_RECORDS = 2_000_000
+SHUFFLED_PER_PROFILE = 20
+"""Records that are shuffled in the time in which one profile's are drawn from an urn."""
+LARGEST_URN = 10**9 - 1
+"""So many records may be in an urn that is drawn from without putting back."""
+LEAST_ACCEPTANCE = 1e-4
+ENOUGH_TRIES = 1_000
+CELLS_PER_DRAW = 1_000_000
+"""Cells (positions times classes) that are tested at one node for one accepted draw, beyond which it is hopeless."""
+FIRST_WORK = 80_000_000
+WORK_PER_DRAW = 10_000_000
+"""Cells times split families that are tested for the first draw and for each other one that is asked for, at most; more
+for large tables. A limit on work and not on time, so that runs agree."""
+PASSES_PER_DRAW = 50
+
+
+SAMPLING_OUT_OF_TIME = "time was over"
+
+
+class GaveUpError(Exception):
+    """Too few draws are accepted, or time is over."""
+
+
+@dataclass(eq=False)
+class Sampler:
+    """Draws whole tables; ``tried`` and ``kept`` count, per node, the draws tested and those accepted.
+
+    ``effort`` scales the work after which it gives up.
+    """
+
+    facts: Facts
+    clock: Clock
+    seed: int = 0
+    effort: float = 1.0
+    tried: dict[int, int] = field(default_factory=dict)
+    kept: dict[int, int] = field(default_factory=dict)
+    order: dict[int, list[Split]] = field(default_factory=dict)
+    work: int = 0
+    done: int = 0
+    draw: np.random.Generator = field(init=False)
+    kind: type[np.signedinteger[Any]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.draw = np.random.default_rng(self.seed)
+        # Half the memory to pass over, where no sum can be larger.
+        self.kind = np.int32 if self.facts.counts.sum() < 2**31 else np.int64
+
+    def tables(self, number: int) -> IntArray:
+        """Return independent draws, shape (number, P, m).
+
+        Raises:
+            GaveUpError: acceptance is too low at some node, or time is over.
+        """
+        self.done += number
+        return self._node(0, number).swapaxes(0, 1)
+
+    def bits(self) -> Reading:
+        """Return how many bits the split rows reveal: minus the logarithm of the chance that a data set obeys them.
+
+        Each node's acceptance is a binomial share, so the ends hold together with probability 0.99 (Clopper-Pearson).
+        """
+        tested = [node for node in self.tried if self.facts.splits.get(node)]
+        if any(self.facts.lines.values()):
+            return Undetermined("rows across leaves and split rows were tested together")
+        part = 0.01 / max(len(tested), 1) / 2
+        low = high = 0.0
+        for node in tested:
+            tried, kept = self.tried[node], self.kept[node]
+            low -= (
+                math.log2(min(float(betainccinv(kept + 1, tried - kept, part)), 1.0))
+                if kept < tried
+                else 0.0
+            )
+            high -= math.log2(float(betaincinv(kept, tried - kept + 1, part)))
+        return Interval(low, max(low, high))
+
+    def _node(self, node: int, number: int) -> IntArray:
+        """Return draws below a node, shape (S, number, m): sums over positions are quick in this order."""
+        if self.clock.is_over:
+            raise GaveUpError(SAMPLING_OUT_OF_TIME)
+        if not self._is_tested(node):
+            return self._parts(node, number)
+        got: list[IntArray] = []
+        have = 0
+        span = self.facts.span(node)
+        most = max(1, BATCH_CELLS // ((span.stop - span.start) * self.facts.classes))
+        while have < number:
+            rate = (self.kept.get(node, 0) + 1) / (self.tried.get(node, 0) + 1)
+            wanted = int(np.clip((number - have) / rate * 1.1 + 1, 1, most))
+            tables = self._parts(node, wanted)
+            good = np.flatnonzero(self._good(node, tables.swapaxes(0, 1)))
+            self.tried[node] = self.tried.get(node, 0) + wanted
+            self.kept[node] = self.kept.get(node, 0) + len(good)
+            good = good[: number - have]
+            got.append(tables if len(good) == wanted else tables[:, good])
+            have += len(good)
+            self._check(node)
+        return got[0] if len(got) == 1 else np.concatenate(got, axis=1)
+
+    def _good(self, node: int, tables: IntArray) -> BoolArray:
+        """Return which tables obey the node's rows; splits that most tables break are asked first from then on."""
+        start = self.facts.span(node).start
+        lines = self.facts.lines.get(node, ())
+        good = np.ones(len(tables), dtype=bool)
+        for k in range(len(tables)) if lines else ():
+            if self.clock.is_over:
+                raise GaveUpError(SAMPLING_OUT_OF_TIME)
+            good[k] = all(line.holds(tables[k], start) for line in lines)
+        splits = self.order.setdefault(node, list(self.facts.splits.get(node, ())))
+        most, first = 0, 0
+        for number, split in enumerate(splits):
+            left = np.flatnonzero(good)
+            if not len(left):
+                break
+            if self.clock.is_over:
+                raise GaveUpError(SAMPLING_OUT_OF_TIME)
+            good[left] = split.holds(tables if len(left) == len(tables) else tables[left])
+            killed = len(left) - int(good[left].sum())
+            self.work += tables[0].size * len(left)
+            most, first = max((most, first), (killed, number))
+        if splits:
+            splits.insert(0, splits.pop(first))
+        return good
+
+    def _check(self, node: int) -> None:
+        tried, kept = self.tried[node], self.kept[node]
+        span = self.facts.span(node)
+        cells = tried * (span.stop - span.start) * self.facts.classes
+        hopeless = cells > CELLS_PER_DRAW * (kept + 1) or kept + 1 < LEAST_ACCEPTANCE * tried
+        if tried > ENOUGH_TRIES and hopeless:
+            name = self.facts.tree.nodes[node].name
+            raise GaveUpError(f"at node {name} {kept} of {tried} draws obey the split rows")
+        size = PASSES_PER_DRAW * len(self.facts.counts) * self.facts.classes
+        most = max(FIRST_WORK, size) + max(WORK_PER_DRAW, size) * (self.done - 1)
+        if self.work > self.effort * most:
+            raise GaveUpError("too many draws had to be thrown away")
+
+    def _is_tested(self, node: int) -> bool:
+        return bool(self.facts.splits.get(node) or self.facts.lines.get(node))
+
+    def _parts(self, node: int, number: int) -> IntArray:
+        parts = []
+        if node in self.facts.places:
+            parts.append(self._place(self.facts.places[node], number))
+        for child in self.facts.tree.nodes[node].children:
+            span = self.facts.span(child)
+            if span.start < span.stop:
+                parts.append(self._node(child, number))
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _place(self, place: Place, number: int) -> IntArray:
+        """Return draws of the tables of the profiles that stop at a place, shape (S, number, m)."""
+        counts = self.facts.counts[place.start : place.end]
+        classes = self.facts.classes
+        if place.is_fixed and (len(counts) == 1 or max(place.low) == place.records):
+            whole = counts[:, None] * (np.array(place.low) > 0)
+            table = np.array([place.low]) if len(counts) == 1 else whole
+            return np.broadcast_to(table[:, None], (len(table), number, classes)).astype(self.kind)
+        if place.records > MOST_LEAF_RECORDS or place.records * number > 50 * BATCH_CELLS:
+            if place.is_fixed and place.records <= LARGEST_URN:
+                return self._by_profile(place, counts, number)
+            raise GaveUpError(f"a leaf of {place.records} records is too large to shuffle")
+        many = place.records * number > BATCH_CELLS
+        if many and place.is_fixed and place.records > SHUFFLED_PER_PROFILE * len(counts):
+            return self._by_profile(place, counts, number)
+        drawn = self._classes(place, number)
+        found = np.empty((len(counts), number, classes), dtype=self.kind)
+        some = max(1, BATCH_CELLS // place.records)
+        for start in range(0, number, some):
+            values = self.draw.permuted(drawn[start : start + some], axis=1)
+            here = len(values)
+            owner = np.repeat(np.arange(len(counts)), counts) * (here * classes)
+            cells = np.arange(here)[:, None] * classes + owner + values
+            flat = np.bincount(cells.ravel(), minlength=len(counts) * here * classes)
+            found[:, start : start + here] = flat.reshape(len(counts), here, classes)
+        return found
+
+    def _by_profile(self, place: Place, counts: IntArray, number: int) -> IntArray:
+        """Return what shuffling gives too, (S, number, m), at the cost of profiles and not of records.
+
+        The records of one class are a draw from all that are left, without putting back.
+        """
+        found = np.empty((len(counts), number, self.facts.classes), dtype=self.kind)
+        *sizes, _ = place.low  # the last class has the records that are left
+        if len(sizes) == 1:
+            drawn = self.draw.multivariate_hypergeometric(counts, sizes[0], number, "marginals")
+            found[..., 0] = drawn.T
+            found[..., 1] = counts[:, None] - found[..., 0]
+            return found
+        for each in range(number):
+            left = counts.copy()
+            for klass, size in enumerate(sizes):
+                drawn = self.draw.multivariate_hypergeometric(left, size, method="marginals")
+                found[:, each, klass] = drawn
+                left -= drawn
+            found[:, each, -1] = left
+        return found
+
+    def _classes(self, place: Place, number: int) -> IntArray:
+        """Return the classes of a place's records, (number, records), in no particular order."""
+        low, high = np.array(place.low), np.array(place.high)
+        fixed = np.repeat(np.arange(len(low)), np.where(low == high, low, 0))
+        open_ = np.flatnonzero(low < high)
+        if not len(open_):
+            return np.broadcast_to(fixed, (number, len(fixed)))
+        rest = place.records - len(fixed)
+        got: list[IntArray] = []
+        have = tried = 0
+        while have < number:
+            if self.clock.is_over:
+                raise GaveUpError(SAMPLING_OUT_OF_TIME)
+            free = self.draw.choice(open_, size=(max(number, 16), rest))
+            values = np.concatenate([np.broadcast_to(fixed, (len(free), len(fixed))), free], axis=1)
+            cells = np.arange(len(free))[:, None] * len(low) + values
+            totals = np.bincount(cells.ravel(), minlength=len(free) * len(low))
+            good = place.holds(totals.reshape(len(free), len(low)))
+            got.append(values[good][: number - have])
+            have += len(got[-1])
+            tried += len(free)
+            # Uniform over the free records' classes, so the acceptance is the share of data sets that fit the leaf.
+            if tried > 20 * ENOUGH_TRIES and have < LEAST_ACCEPTANCE * tried:
+                raise GaveUpError("too few draws fit what a leaf says of its classes")
+        return np.concatenate(got)

@@ -1,0 +1,260 @@
+"""Worlds found so far, and how far they reach in every cell: each one is a witness of what is possible."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from treewarden.audit.clock import FOREVER, Clock
+from treewarden.audit.consistent_tables.facts.facts import Facts, would_have_split
+from treewarden.audit.consistent_tables.facts.splits import Split
+from treewarden.audit.consistent_tables.proofs.bounds import Bounds
+from treewarden.ppdm_models.arrays import BoolArray, IntArray
+
+MOST_TABLES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Swap:
+    """Two records of one leaf trade classes.
+
+    In the base world one of ``first`` has ``klass`` and one of ``second`` ``other``; afterwards the other way round.
+    Where ``second`` is None the record of ``first`` alone changes.
+    """
+
+    first: int
+    klass: int
+    second: int | None
+    other: int
+
+    def applied(self, table: IntArray) -> IntArray:
+        """Return the table after the swap."""
+        changed = table.copy()
+        changed[self.first, self.klass] -= 1
+        changed[self.first, self.other] += 1
+        if self.second is not None:
+            changed[self.second, self.other] -= 1
+            changed[self.second, self.klass] += 1
+        return changed
+
+
+@dataclass(eq=False)
+class WitnessPool:
+    """Worlds, each checked exactly, and the least and greatest count that they reach per cell, shape (P, m).
+
+    ``swaps`` holds, per cell and side, the swap that moved it and the number of the world it starts from.
+    """
+
+    facts: Facts
+    tables: list[IntArray] = field(default_factory=list)
+    low: IntArray = field(init=False)
+    high: IntArray = field(init=False)
+    swaps: dict[int, tuple[int, Swap]] = field(default_factory=dict)
+    size: int = 0
+
+    def __post_init__(self) -> None:
+        shape = (len(self.facts.counts), self.facts.classes)
+        self.low = np.broadcast_to(self.facts.counts[:, None], shape).astype(np.int64)
+        self.high = np.zeros(shape, dtype=np.int64)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no world is known."""
+        return not self.tables
+
+    def add(self, tables: IntArray) -> None:
+        """Add worlds, shape (K, P, m), that were checked."""
+        if not len(tables):
+            return
+        np.minimum(self.low, tables.min(axis=0), out=self.low)
+        np.maximum(self.high, tables.max(axis=0), out=self.high)
+        self.size += len(tables)
+        # A world that was asked for is worth keeping, for its neighbours.
+        most = MOST_TABLES if len(tables) > 1 else 8 * MOST_TABLES
+        self.tables += list(np.array(tables[: max(0, most - len(self.tables))], dtype=np.int64))
+
+    def add_swap(self, base: int, swap: Swap) -> None:
+        """Note a checked neighbour of one of the pool's worlds."""
+        table = self.tables[base]
+        self.size += 1
+        touched = [(swap.first, swap.klass, -1), (swap.first, swap.other, 1)]
+        if swap.second is not None:
+            touched += [(swap.second, swap.other, -1), (swap.second, swap.klass, 1)]
+        for position, klass, change in touched:
+            value = table[position, klass] + change
+            self.low[position, klass] = min(self.low[position, klass], value)
+            self.high[position, klass] = max(self.high[position, klass], value)
+            self.swaps.setdefault(position, (base, swap))
+
+    def is_moved_by(self, swap: Swap) -> bool:
+        """Return whether a swap may move a cell that no world moves."""
+        rows = [row for row in (swap.first, swap.second) if row is not None]
+        pair = [swap.klass, swap.other]
+        return bool((self.low[rows][:, pair] == self.high[rows][:, pair]).any())
+
+    def stuck(self, low: IntArray, high: IntArray) -> BoolArray:
+        """Return the cells that no world moves although their proved ends differ, shape (P, m)."""
+        return np.asarray((low < high) & (self.low == self.high))
+
+
+# Whether an integer table is a world: every fact re-checked exactly, node by node.
+
+
+def node_holds(facts: Facts, node: int, tables: IntArray, clock: Clock = FOREVER) -> BoolArray:
+    """Return whether tables (K, S, m) of a node's positions obey the node's own rows; exact.
+
+    Raises:
+        OutOfTimeError: the budget is used up.
+    """
+    good = np.ones(len(tables), dtype=bool)
+    start = facts.span(node).start
+    for line in facts.lines.get(node, ()):
+        for k in np.flatnonzero(good):
+            good[k] = line.holds(tables[k], start)
+    for split in facts.splits.get(node, ()):
+        left = np.flatnonzero(good)
+        if not len(left):
+            break
+        clock.check()
+        good[left] = split.holds(tables[left])
+    return good
+
+
+def path_holds(facts: Facts, node: int, table: IntArray, clock: Clock = FOREVER) -> bool:
+    """Return whether a whole table (P, m) obeys the rows of a node and of all nodes above it.
+
+    Raises:
+        OutOfTimeError: the budget is used up.
+    """
+    return all(
+        bool(node_holds(facts, above, table[None, facts.span(above)], clock)[0])
+        for above in facts.path(node)
+    )
+
+
+def scope_holds(facts: Facts, node: int, table: IntArray, clock: Clock = FOREVER) -> bool:
+    """Return whether a whole table (P, m) obeys everything that is said of the profiles below a node.
+
+    Raises:
+        OutOfTimeError: the budget is used up.
+    """
+    span = facts.span(node)
+    here = table[span]
+    if (here < 0).any() or (here.sum(axis=1) != facts.counts[span]).any():
+        return False
+    for place in facts.places.values():
+        if span.start <= place.start < span.stop:
+            totals = table[place.start : place.end].sum(axis=0)
+            if not place.holds(totals):
+                return False
+    return all(
+        bool(node_holds(facts, step.index, table[None, facts.span(step.index)], clock)[0])
+        for step in facts.tree.below(node)
+        if step.index in facts.splits or step.index in facts.lines
+    )
+
+
+def first_broken(facts: Facts, table: IntArray, clock: Clock = FOREVER) -> str | None:
+    """Return the first fact that a table (P, m) breaks, in words; None where it is a world.
+
+    Raises:
+        OutOfTimeError: the budget is used up.
+    """
+    if (table < 0).any() or (table.sum(axis=1) != facts.counts).any():
+        return "the number of records of some profile"
+    for place in facts.places.values():
+        if not place.holds(table[place.start : place.end].sum(axis=0)):
+            return f"what {facts.tree.where(facts.tree.nodes[place.node])} says of its classes"
+    for node in sorted({*facts.lines, *facts.splits}):
+        here = table[facts.span(node)]
+        for line in facts.lines.get(node, ()):
+            if not line.holds(table):
+                return line.origin.where
+        for split in facts.splits.get(node, ()):
+            clock.check()
+            broken = split.broken(here)
+            if broken:
+                return would_have_split(facts, split, broken[0])
+    return None
+
+
+def without_false_places(facts: Facts, truth: IntArray) -> Facts:
+    """Return the facts without what is said of leaves' classes and across leaves that the true table breaks.
+
+    What splits say rests on the leaves, so it is worked out afterwards (``with_splits``).
+    """
+    notes = list(facts.notes)
+    places = {}
+    for node, place in facts.places.items():
+        if place.holds(truth[place.start : place.end].sum(axis=0)):
+            places[node] = place
+            continue
+        size = facts.classes
+        places[node] = replace(
+            place,
+            low=(0,) * size,
+            high=(place.records,) * size,
+            label=None,
+            margin=0,
+            before=frozenset(),
+        )
+        notes.append(f"the classes of {facts.tree.where(facts.tree.nodes[node])} are not as told")
+    lines = {
+        node: tuple(line for line in found if line.holds(truth))
+        for node, found in facts.lines.items()
+    }
+    return replace(facts, lines=lines, places=places, notes=tuple(notes))
+
+
+def without_false_splits(facts: Facts, truth: IntArray, clock: Clock = FOREVER) -> Facts:
+    """Return the facts without the split rows that the true table breaks when it is counted exactly.
+
+    Raises:
+        OutOfTimeError: the budget is used up.
+    """
+    notes, splits = list(facts.notes), {}
+    for node, found in facts.splits.items():
+        kept: list[Split] = []
+        for split in found:
+            clock.check()
+            held, said = _held(facts, split, truth[facts.span(node)])
+            kept += held
+            notes += said
+        if kept:
+            splits[node] = tuple(kept)
+    return replace(facts, splits=splits, notes=tuple(notes))
+
+
+def _held(facts: Facts, split: Split, here: IntArray) -> tuple[list[Split], list[str]]:
+    """Return what the true table (S, m) of a node leaves of a split's rows, and what it takes away, in words.
+
+    A candidate that had to be worse and is only as good still cannot be better.
+    """
+    broken = split.broken(here)
+    if not broken:
+        return [split], []
+    held = [split.without(broken)] if len(broken) < split.size else []
+    if split.strict:
+        others = np.setdiff1d(np.arange(split.size), broken)
+        tied = replace(split.without(others.tolist()), strict=False, low=None, high=None)
+        more, said = _held(facts, tied, here)
+        return held + more, said
+    first = would_have_split(facts, split, broken[0])
+    return held, [f"{len(broken)} rows left out, as the true table breaks them: {first}"]
+
+
+# What neither a proof nor a world has decided so far, as cells (P, m): by what it would mean for a person.
+
+
+def may_be_certain(facts: Facts, bounds: Bounds, pool: WitnessPool) -> BoolArray:
+    """Return the cells that hold all of their profile's records in every world so far, where that is not proved."""
+    size = facts.counts[:, None]
+    is_certain = (bounds.low == size).any(axis=1, keepdims=True)
+    holds_all = np.minimum(pool.low, bounds.high) == size
+    return np.asarray(holds_all & ~is_certain & (size > 0))
+
+
+def not_moved(facts: Facts, bounds: Bounds, pool: WitnessPool) -> BoolArray:
+    """Return the cells that no world moves, where it is not proved that none does: values that may be ruled out too."""
+    return np.asarray(pool.stuck(bounds.low, bounds.high) & (facts.counts > 0)[:, None])

@@ -1,0 +1,355 @@
+"""Finds the maximum-entropy estimate: closed form per leaf, then the split rows that it violates, round by round."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from treewarden.audit.entropy.blocks import Block, Candidate, blocks
+from treewarden.audit.entropy.posterior import Posterior, SolverReport, entropy
+from treewarden.audit.entropy.search import BEGINNING, Search
+from treewarden.audit.entropy.solved import Solved, entropies, shares
+from treewarden.audit.entropy.violated import (
+    VIOLATION_SHARE,
+    Violated,
+    outside_intervals,
+    unseen,
+    violated,
+)
+from treewarden.audit.ipopt.program import Program
+from treewarden.audit.options import DEFAULT, AuditOptions
+from treewarden.audit.progress import Share
+from treewarden.audit.solver.canonical import Hashes, refined, rounded_program
+from treewarden.audit.solver.elastic import is_flat
+from treewarden.audit.solver.task import AS_GOOD_NATS, KKT_ERROR, SAME_SHARE, SMALL_PROGRAM
+from treewarden.audit.system.system import System, max_violation
+from treewarden.ppdm_models import gc_control
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
+
+# How good the estimate can be proved to be: an upper bound on its entropy.
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """``bound`` on the entropy in nats per record, and the arguments that prove it, most general last."""
+
+    bound: float
+    argument: str
+
+
+def certificate(search: Search, solved: Mapping[Block, Solved], relaxed: FloatArray) -> Certificate:
+    """Return the best proved upper bound on the entropy of the whole estimate; ``relaxed`` (P, m) knows no split rows.
+
+    Blocks add up. A convex block's optimum is its own bound; another block has the elastic bound, or the relaxation's.
+    """
+    counts = search.system.case.population.counts
+    in_records = entropies(relaxed, counts)
+    total = float(in_records.sum())
+    arguments = {"closed form"}
+    for one in solved.values():
+        inside = one.reduced.profiles
+        relaxation = float(in_records[inside].sum())
+        if one.answer.is_accepted and one.reduced.program.is_convex:
+            total += one.entropy(counts) - relaxation + KKT_ERROR * float(counts[inside].sum())
+            arguments.add("convex")
+        else:
+            arguments.add("elastic" if one.bound < relaxation else "relaxation")
+            total += min(one.bound - relaxation, 0.0)
+    said = [
+        name for name in ("closed form", "convex", "elastic", "relaxation") if name in arguments
+    ]
+    return Certificate(total / float(counts.sum()), ", ".join(said[1:] or said))
+
+
+# Mirror images of a point: variables that the numbers of a program do not tell apart may change places.
+#
+# Two classes with equal totals, or two leaves that are alike in everything, play the same part in a problem. An
+# optimum
+# in which they differ is not the only one: with their places exchanged it is another that is exactly as good.
+
+MOST_EXCHANGES = 40
+"""Pairs of variables whose exchange is tried for one point: each takes some milliseconds."""
+ERROR_RECORDS = 1e-6
+"""By how much more than a point its image may break a row, in records."""
+MARK = np.uint64(0x9E3779B97F4A7C15)
+
+
+def mirror_images(program: Program, z: FloatArray, held: IndexArray) -> Iterator[FloatArray]:
+    """Yield points that differ from ``z`` in the places of variables, and are as good; none for a large program.
+
+    Variables with other numbers in ``held`` (variables,) do not change places.
+    """
+    if program.size > SMALL_PROGRAM:
+        return
+    program, begin = rounded_program(program), held.astype(np.uint64)
+    colours, low, high, tried = refined(program, begin), z.copy(), z.copy(), 0
+    for v in range(len(program.scale)):
+        slack = SAME_SHARE * program.scale[v]
+        for w in np.flatnonzero(colours == colours[v]).tolist():
+            if low[w] - slack <= z[v] <= high[w] + slack:
+                continue
+            if tried == MOST_EXCHANGES:
+                return
+            tried += 1
+            image = _exchanged(program, z, begin, (v, w))
+            if _is_as_good(program, image, z):
+                low, high = np.minimum(low, image), np.maximum(high, image)
+                yield image
+
+
+def _exchanged(program: Program, z: FloatArray, begin: Hashes, pair: tuple[int, int]) -> FloatArray:
+    """Return ``z`` moved such that the second of a pair takes the first's place, the rest as the rows then ask for.
+
+    What they leave open is decided by telling one more variable apart, the same on both sides.
+    """
+    here, there = begin.copy(), begin.copy()
+    here[pair[0]] = there[pair[1]] = MARK
+    while True:
+        here, there = refined(program, here), refined(program, there)
+        before, after = np.argsort(here, kind="stable"), np.argsort(there, kind="stable")
+        is_open = (np.diff(here[before]) == 0) & (np.abs(np.diff(z[before])) > ERROR_RECORDS)
+        if not is_open.any():
+            break
+        first = int(np.argmax(is_open))
+        here[before[first]] = there[after[first]] = MARK
+    image = np.empty_like(z)
+    image[after] = z[before]
+    return image
+
+
+def _is_as_good(program: Program, image: FloatArray, z: FloatArray) -> bool:
+    """Return whether an image breaks no row more than the point does, and has its objective: then it is one."""
+    records = float(program.split_records.max(initial=1.0))
+    return (
+        program.linear_error(image) <= program.linear_error(z) + ERROR_RECORDS
+        and program.split_error(image) <= program.split_error(z) + ERROR_RECORDS / records
+        and abs(program.objective(image) - program.objective(z)) <= ERROR_RECORDS
+    )
+
+
+# Which estimates are as good as the one that is given, and the ends between which they lie.
+#
+# A problem that is not convex may have several optima that no reading may choose between: points of one flat optimum,
+# optima of about the same entropy that the starts of a search ended at, and the mirror images of an estimate in which
+# classes that no row tells apart differ. Each is as good an estimate as the one given, so readings span them all.
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Ends (P, m) between which estimates lie that are equally good, and how many blocks have more than one.
+
+    ``flat`` counts the blocks with a flat optimum, ``several`` those with optima apart from each other.
+    """
+
+    low: FloatArray
+    high: FloatArray
+    flat: int
+    several: int
+
+
+def span(system: System, solved: Iterable[Solved], values: FloatArray) -> Span:
+    """Return the ends between which estimates as good as ``values`` (P, m) lie.
+
+    A flat block was solved once more with ten times the weight of the eps term: another point of the same flat optimum.
+    The ends are what the estimates span that were met, not a proof that no other lies outside.
+    """
+    low, high = values.copy(), values.copy()
+    flat = several = 0
+    for one in solved:
+        if not one.answer.is_accepted or one.reduced.program.is_convex:
+            continue
+        inside, own = one.reduced.profiles, values[one.reduced.profiles]
+        met = (*one.met(), *_images(one))
+        apart = list(_as_good(system, one, met, values))
+        several += bool(apart) or _differ_in(own, one.reduced.alike)
+        if is_flat(one.reduced.program, one.reduced.chains, one.answer.split):
+            flat += 1
+            if one.answer.other is not None:
+                apart.append(shares(one.reduced, one.answer.other))
+        points = np.stack([own, *apart])
+        low[inside], high[inside] = _with_mirrors(points, one.reduced.alike)
+    return Span(low, high, flat, several)
+
+
+def _images(one: Solved) -> Iterator[FloatArray]:
+    """Yield mirror images (K, m) of a block's answer, but for the places of classes that no row tells apart."""
+    form = one.reduced
+    held = np.zeros(form.program.size, dtype=np.intp)
+    if not one.is_symmetric:
+        for klass in form.alike.tolist():
+            numbers = form.cell[:, klass]
+            held[numbers[numbers >= 0]] = klass + 1
+    for z in mirror_images(form.program, one.answer.z, held):
+        yield shares(form, z)
+
+
+def _as_good(
+    system: System, one: Solved, met: Iterable[FloatArray], values: FloatArray
+) -> Iterator[FloatArray]:
+    """Yield what was met of a block (K, m) that is as good and, put in ``values`` (P, m), breaks no row."""
+    counts, inside = system.case.population.counts, one.reduced.profiles
+    least = one.entropy(counts) - AS_GOOD_NATS * float(counts[inside].sum())
+    for point in met:
+        if not _is_another(point, values[inside]):
+            continue
+        if float(entropies(point, counts[inside]).sum()) < least:
+            continue
+        whole = values.copy()
+        whole[inside] = point
+        if max_violation(system, whole * counts[:, None]) <= VIOLATION_SHARE:
+            yield point
+
+
+def _is_another(point: FloatArray, own: FloatArray) -> bool:
+    return bool(np.abs(point - own).max(initial=0.0) > SAME_SHARE)
+
+
+def _differ_in(own: FloatArray, alike: IndexArray) -> bool:
+    """Return whether an estimate tells classes apart that no row tells apart: then it has mirror images."""
+    return (
+        bool(np.ptp(own[:, alike], axis=1).max(initial=0.0) > SAME_SHARE) if len(alike) else False
+    )
+
+
+def _with_mirrors(points: FloatArray, alike: IndexArray) -> tuple[FloatArray, FloatArray]:
+    """Return the ends of points (N, K, m) and of what becomes of them when classes ``alike`` change places."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    if len(alike):
+        low[:, alike] = low[:, alike].min(axis=1, keepdims=True)
+        high[:, alike] = high[:, alike].max(axis=1, keepdims=True)
+    return low, high
+
+
+log = logging.getLogger(__name__)
+
+ROUNDS = 40
+
+
+def estimate(
+    system: System, options: AuditOptions = DEFAULT, share: Share | None = None
+) -> tuple[Posterior, SolverReport]:
+    """Return the maximum-entropy posterior under a system of rows, and how it was found.
+
+    ``share`` is told how much of each round is solved.
+
+    Raises:
+        SolverError: the wanted solver is not there.
+    """
+    # Looking through the rows again and again takes longer than a small audit.
+    with gc_control.spared():
+        began = time.perf_counter()
+        return _in_rounds(Search(system, options, share), began)
+
+
+def _in_rounds(search: Search, began: float) -> tuple[Posterior, SolverReport]:
+    """Solve block by block, adding split rows until none is violated."""
+    system = search.system
+    relaxed, last, seen = search.closed, BEGINNING, unseen(search)
+    active: tuple[Candidate, ...] = ()
+    # The last estimate that violated nothing, before a better one was looked for.
+    settled: FloatArray | None = None
+    for number in range(ROUNDS):
+        parts = blocks(system, tuple(search.knowledge), active)
+        last = search.solve(parts, last)
+        seen = violated(search, search.placed(last.solved), seen)
+        relaxed = seen.values if number == 0 else relaxed
+        new = seen.worst(active, last.solved)
+        if not new:
+            last, settled = search.searched(last, settled), seen.values
+            seen = violated(search, search.placed(last.solved), seen)
+            new = seen.worst(active, last.solved)
+        if not new:
+            last = search.improved(last)
+            seen = violated(search, search.placed(last.solved), seen)
+            new = seen.worst(active, last.solved)
+        log.info(
+            "round %d: %d parts, %d split rows, %d more violated",
+            number,
+            len(parts),
+            len(active),
+            len(new),
+        )
+        if not new or search.is_out_of_time:
+            break
+        active = tuple(sorted((*active, *new), key=lambda c: (c.family, c.position)))
+    solved, values = last.solved, seen.values
+    good = span(system, solved.values(), values)
+    proved = certificate(search, solved, relaxed)
+    figures = SolverReport(
+        status="",
+        entropy=entropy(values, system.case.population.counts),
+        entropy_bound=proved.bound,
+        entropy_relaxed=entropy(
+            relaxed if search.whole is None else search.plain, system.case.population.counts
+        ),
+        bound_argument=proved.argument,
+        seconds=time.perf_counter() - began,
+        rows=system.size,
+        rows_active=len(active),
+        blocks_flat=good.flat,
+        blocks_several=good.several,
+        profiles_fixed=0 if search.whole is None else search.whole.profiles_fixed,
+        split_rows="real" if search.whole is None else "integer",
+        door=search.door if solved else "none",
+    )
+    return _concluded(search, (values, good.low, good.high), solved, figures, seen)
+
+
+def _concluded(
+    search: Search,
+    found: tuple[FloatArray, FloatArray, FloatArray],
+    solved: Mapping[Block, Solved],
+    figures: SolverReport,
+    seen: Violated,
+) -> tuple[Posterior, SolverReport]:
+    """Re-check every row outside the solver and say how good the estimate is.
+
+    What was ``seen`` of split rows at the estimate is not worked out again, but where whole records say them.
+    """
+    system = search.system
+    values, low, high = found
+    counts = system.case.population.counts
+    decided = np.ones(len(counts), dtype=bool)
+    stalled = [one for one in solved.values() if not one.answer.is_accepted]
+    for one in stalled:
+        decided[one.reduced.profiles] = False
+    known = seen.over if search.whole is None and seen.values is values else None
+    worst = max_violation(system, values * counts[:, None], known)
+    if search.whole is not None:
+        worst = max(worst, outside_intervals(search.whole, system, values * counts[:, None]))
+    reason = ""
+    if stalled:
+        why = ", ".join(sorted({one.answer.outcome.value for one in stalled}))
+        reason = f"{len(stalled)} of {len(solved)} parts of the problem were not solved ({why})"
+    elif worst > VIOLATION_SHARE:
+        cause = "out of time: " if search.is_out_of_time else ""
+        reason = f"{cause}the estimate misses a row by {worst:.2g} of its records"
+        decided[:] = False
+    is_convex = all(one.reduced.program.is_convex for one in solved.values())
+    report = replace(
+        figures,
+        status="stalled" if reason else ("optimal" if solved else "closed form"),
+        max_violation=worst,
+        kkt_error=max((one.answer.kkt_error for one in solved.values()), default=0.0),
+        iterations=sum(one.answer.iterations for one in solved.values()),
+        blocks=len(solved),
+        blocks_stalled=len(stalled),
+        blocks_symmetric_broken=sum(not one.is_symmetric for one in solved.values()),
+        blocks_saddle=sum(one.is_saddle for one in solved.values()),
+        signatures=_signatures(search, solved),
+        is_convex=is_convex,
+        is_unique=is_convex and not reason,
+        reason=reason,
+    )
+    return Posterior(values, decided, low, high), report
+
+
+def _signatures(search: Search, solved: Mapping[Block, Solved]) -> int:
+    """Return how many kinds of profiles there are: in blocks by their rows, elsewhere one for each leaf."""
+    inside = {leaf for block in solved for leaf in block.leaves}
+    lumps = sum(one.reduced.lumps for one in solved.values())
+    return lumps + len(search.knowledge.keys() - inside)

@@ -1,0 +1,252 @@
+"""The masses of a block as variables: one per lump and pool that its leaf leaves open, and the leaves' own rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy import sparse
+
+from treewarden.audit.entropy.blocks import Candidate
+from treewarden.audit.ipopt.program import SMALLEST_MASS, Program
+from treewarden.audit.system.system import LeafKnowledge, complete
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.ppdm_models.tree.tree import Criterion
+
+# Collects the variables and rows of one program, one by one.
+
+
+@dataclass(slots=True)
+class ProgramBuilder:
+    """Collects variables and rows of one program."""
+
+    lower: list[float] = field(default_factory=list)
+    upper: list[float] = field(default_factory=list)
+    start: list[float] = field(default_factory=list)
+    scale: list[float] = field(default_factory=list)
+    row_variables: list[int] = field(default_factory=list)
+    row_weights: list[float] = field(default_factory=list)
+    row_stops: list[int] = field(default_factory=lambda: [0])
+    ends: list[tuple[float, float]] = field(default_factory=list)
+    terms: list[tuple[int, int, float, float, float, float]] = field(default_factory=list)
+    splits: list[tuple[float, float, float]] = field(default_factory=list)
+    sums: dict[tuple[tuple[int, ...], float], int] = field(default_factory=dict)
+    parts: dict[int, list[int]] = field(default_factory=dict)
+    split_candidates: list[Candidate] = field(default_factory=list)
+    is_impossible: bool = False
+
+    def variable(self, start: float, upper: float = np.inf) -> int:
+        """Add a variable and return its number."""
+        self.lower.append(SMALLEST_MASS)
+        self.upper.append(upper)
+        self.start.append(max(start, SMALLEST_MASS))
+        return len(self.start) - 1
+
+    def row(
+        self, variables: Sequence[int], weights: Sequence[float], low: float, high: float
+    ) -> None:
+        """Add a linear row."""
+        self.row_variables.extend(variables)
+        self.row_weights.extend(weights)
+        self.row_stops.append(len(self.row_variables))
+        self.ends.append((low, high))
+
+    def total(self, variables: Sequence[int], constant: float) -> int | None:
+        """Return a variable that equals a sum of variables and a constant; None where nothing in it is free."""
+        if not variables:
+            return None
+        key = (tuple(variables), constant)
+        if len(variables) == 1 and constant == 0:
+            return variables[0]
+        if key not in self.sums:
+            number = self.variable(sum(self.start[i] for i in variables) + constant)
+            self.parts[number] = list(variables)
+            self.row([*variables, number], [1.0] * len(variables) + [-1.0], -constant, -constant)
+            self.sums[key] = number
+        return self.sums[key]
+
+    def members(self) -> sparse.csr_matrix:
+        """Return the masses that each variable sums, shape (variables, masses)."""
+        n, n_mass = len(self.start), len(self.scale)
+        found = [np.array([number], dtype=np.intp) for number in range(n_mass)]
+        for number in range(n_mass, n):  # a total comes after all that it sums
+            found.append(np.concatenate([found[i] for i in self.parts[number]]))
+        ends = np.cumsum([0, *map(len, found)])
+        masses = np.concatenate(found) if found else np.zeros(0, dtype=np.intp)
+        return sparse.csr_matrix((np.ones(len(masses)), masses, ends), shape=(n, n_mass))
+
+    def program(self, criterion: Criterion) -> Program:
+        """Return what was collected, as arrays."""
+        n_rows, n = len(self.ends), len(self.start)
+        weights, variables = np.array(self.row_weights, dtype=float), np.array(self.row_variables)
+        rows = sparse.csr_matrix((weights, variables, self.row_stops), shape=(n_rows, n))
+        rows.sum_duplicates()
+        terms = np.array(self.terms).reshape(-1, 6)
+        splits = np.array(self.splits).reshape(-1, 3)
+        ends = np.array(self.ends).reshape(-1, 2)
+        return Program(
+            criterion=criterion,
+            scale=np.array(self.scale),
+            start=np.array(self.start),
+            lower=np.array(self.lower),
+            upper=np.array(self.upper),
+            rows=rows,
+            low=ends[:, 0],
+            high=ends[:, 1],
+            term_row=terms[:, 0].astype(np.intp),
+            term_variable=terms[:, 1].astype(np.intp),
+            term_coefficient=terms[:, 2],
+            term_scale=terms[:, 3],
+            term_known=terms[:, 4],
+            term_most=terms[:, 5],
+            split_constant=splits[:, 0],
+            split_limit=splits[:, 1],
+            split_records=splits[:, 2],
+            cost=np.zeros(n),
+            split_linear=sparse.csr_matrix((len(splits), n)),
+            is_impossible=self.is_impossible,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Lumping:
+    """Profiles of a block (K,), the lump of each, the lumps' records and leaves, the classes' pools and their sizes.
+
+    ``proved`` (L, G) are masses that whole records prove, NaN where they do not.
+    """
+
+    profiles: IndexArray
+    of_profile: IndexArray
+    weight: FloatArray
+    leaf: IndexArray
+    pools: IndexArray
+    kappa: IndexArray
+    proved: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """The masses of each lump and pool (L, G): the variable, or -1 and the fixed mass; and what is known per leaf.
+
+    ``most`` (G,) of each leaf is a pool's size times the most that one class of it can have: what is proved of bounds
+    holds for all classes, and those of a pool are free to differ.
+    """
+
+    lumping: Lumping
+    cell: IndexArray
+    fixed: FloatArray
+    build: ProgramBuilder
+    leaves: dict[int, LeafKnowledge]
+    most: dict[int, FloatArray]
+    leaf_total: dict[tuple[int, int], tuple[int | None, float]]
+
+
+def make_cells(knowledge: dict[int, LeafKnowledge], lumping: Lumping, start: FloatArray) -> Cells:
+    """Make a variable of every mass that is not fixed by its leaf, and the rows that give each lump its records."""
+    build = ProgramBuilder()
+    cell = np.full(start.shape, -1, dtype=np.intp)
+    fixed = np.zeros(start.shape)
+    lumps_in_leaf = np.bincount(lumping.leaf)
+    nodes = np.unique(lumping.leaf).tolist()
+    pooled = {leaf: _pooled(knowledge[leaf], lumping) for leaf in nodes}
+    most = {leaf: _most(knowledge[leaf], pooled[leaf], lumping) for leaf in nodes}
+    for lump, weight in enumerate(lumping.weight):
+        known = pooled[int(lumping.leaf[lump])]
+        is_exact = known.low == known.high
+        if not np.isnan(lumping.proved[lump]).any():
+            fixed[lump] = lumping.proved[lump]
+            continue
+        possible = known.high > 1e-9 * known.records
+        is_alone = (lumping.kappa[possible] == 1).all()  # classes of a pool are free to differ
+        if lumps_in_leaf[known.node] == 1 and is_exact.all() and is_alone:
+            fixed[lump] = known.low
+            continue
+        if possible.sum() == 1 and is_alone:
+            fixed[lump, possible] = weight
+            continue
+        for pool in np.flatnonzero(possible):
+            cell[lump, pool] = build.variable(float(start[lump, pool]))
+            build.scale.append(float(weight * lumping.kappa[pool]))
+        build.row(
+            cell[lump, possible].tolist(), [1.0] * int(possible.sum()), float(weight), float(weight)
+        )
+    return Cells(lumping, cell, fixed, build, pooled, most, {})
+
+
+def _pooled(leaf: LeafKnowledge, lumping: Lumping) -> LeafKnowledge:
+    """Return what is known of a leaf per pool; a known label caps the other pools."""
+    pools, kappa = lumping.pools, lumping.kappa
+    low = np.bincount(pools, weights=leaf.low).astype(np.float64)
+    high = np.minimum(np.bincount(pools, weights=leaf.high), leaf.records)
+    label = None if leaf.label is None else int(pools[leaf.label])
+    high = np.maximum(np.minimum(high, _cap(leaf, low, label, kappa)), low)
+    complete(low, high, leaf.records)
+    return LeafKnowledge(
+        leaf.node, leaf.records, low, high, label, leaf.margin, np.ones(len(low), dtype=bool)
+    )
+
+
+def _most(leaf: LeafKnowledge, pooled: LeafKnowledge, lumping: Lumping) -> FloatArray:
+    """Return each pool's size times the most that one class of it can have in a leaf, shape (G,)."""
+    alone = np.zeros(len(pooled.high))
+    np.maximum.at(alone, lumping.pools, leaf.high)
+    cap = _cap(leaf, pooled.low, pooled.label, lumping.kappa)
+    most = np.minimum(alone * lumping.kappa, cap)
+    return np.asarray(np.where(lumping.kappa == 1, pooled.high, np.maximum(most, pooled.high)))
+
+
+def _cap(leaf: LeafKnowledge, low: FloatArray, label: int | None, kappa: IndexArray) -> FloatArray:
+    """Return what a label whose mass is known leaves each pool, its classes each below the label, shape (G,)."""
+    if label is None or low[label] != leaf.high[leaf.label]:
+        return np.full(len(low), np.inf)
+    cap = kappa * np.maximum(low[label] - leaf.margin, 0.0)
+    cap[label] = np.inf
+    return np.asarray(cap)
+
+
+def add_leaf_rows(cells: Cells) -> None:
+    """Add each leaf's rows: known masses, ends, and the label's lead; note each leaf's total per pool."""
+    build, kappa = cells.build, cells.lumping.kappa
+    for node, known in cells.leaves.items():
+        lumps = np.flatnonzero(cells.lumping.leaf == node)
+        exact = known.low == known.high
+        redundant = int(np.argmax(known.high)) if exact.all() else -1
+        for pool in range(len(kappa)):
+            free = cells.cell[lumps, pool]
+            variables = [int(i) for i in free if i >= 0]
+            constant = float(cells.fixed[lumps, pool].sum())
+            if not variables:
+                cells.leaf_total[node, pool] = (None, constant)
+            elif exact[pool]:
+                cells.leaf_total[node, pool] = (None, float(known.low[pool]))
+                if pool != redundant:
+                    rest = float(known.low[pool]) - constant
+                    build.row(variables, [1.0] * len(variables), rest, rest)
+                if kappa[pool] > 1:  # the pool's total is known, but not those of its classes
+                    cells.leaf_total[node, pool] = (build.total(variables, constant), 0.0)
+            else:
+                total = build.total(variables, constant)
+                assert total is not None
+                build.upper[total] = min(build.upper[total], float(known.high[pool]))
+                build.lower[total] = max(build.lower[total], float(known.low[pool]))
+                cells.leaf_total[node, pool] = (total, 0.0)
+        _lead(cells, node, known)
+
+
+def _lead(cells: Cells, node: int, known: LeafKnowledge) -> None:
+    """Add the rows by which a label whose mass is not known leads the other pools."""
+    if known.label is None or known.low[known.label] == known.high[known.label]:
+        return
+    label, label_constant = cells.leaf_total[node, known.label]
+    if label is None:
+        return
+    for pool, kappa in enumerate(cells.lumping.kappa):
+        total, constant = cells.leaf_total[node, pool]
+        if pool == known.label or (total is None and constant == 0):
+            continue
+        others = [] if total is None else [total]
+        least = known.margin + constant / kappa - label_constant
+        cells.build.row(
+            [label, *others], [1.0, *[-1.0 / float(kappa) for _ in others]], least, np.inf
+        )

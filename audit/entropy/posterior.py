@@ -1,0 +1,95 @@
+"""The adversary's best unbiased guess: P*(sensitive value | quasi-identifiers) for every profile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Posterior:
+    """One row per profile, one column per class; rows sum to 1.
+
+    ``decided`` says per profile whether its row was found and checked: a profile whose part of the problem stalled is
+    not, and whatever reads it must be undetermined. ``low`` and ``high`` bound what equally good estimates give, where
+    the optimum is known not to be unique; they equal ``values`` elsewhere.
+    """
+
+    values: FloatArray
+    decided: BoolArray
+    low: FloatArray
+    high: FloatArray
+
+
+def certain(values: FloatArray) -> Posterior:
+    """Return a posterior that is known for every profile."""
+    return Posterior(values, np.ones(len(values), dtype=bool), values, values)
+
+
+def entropy(values: FloatArray, counts: FloatArray) -> float:
+    """Return H(class | profile) in nats per record (Zhu & Du 2010, section 4)."""
+    logs = np.log(values, out=np.zeros_like(values), where=values > 0)
+    return float(-(counts[:, None] * values * logs).sum() / counts.sum())
+
+
+# What is believed in the table that lacks one person: a record that measures read without any solver.
+
+
+@dataclass(frozen=True, slots=True)
+class Without:
+    """What is believed of each class among the rest of a profile, in the table without one record of just these.
+
+    ``low`` and ``high`` have shape (P, m); they are 0 and 1 where the estimate was not made again.
+    """
+
+    low: FloatArray
+    high: FloatArray
+
+
+# How an estimate was found, and how good it is.
+
+
+@dataclass(frozen=True, slots=True)
+class SolverReport:
+    """How the estimate was found, and how good it is. Entropies in nats per record.
+
+    ``status`` is "closed form", "optimal", "stalled" or "not run"; ``entropy_bound`` is the best proved upper bound on
+    the entropy and ``bound_argument`` what proves it: "closed form", "convex", "elastic" or "relaxation";
+    ``entropy_relaxed`` is the entropy without the split rows; ``max_violation`` the largest relative violation over all
+    rows, re-checked outside the solver. ``is_unique`` is true where the optimum is proved to be the only one;
+    ``blocks_flat`` counts the blocks where other estimates beside it are as good, ``blocks_several`` those where others
+    apart from it are, ``blocks_symmetric_broken`` those where classes that no row tells apart had to differ,
+    ``blocks_saddle`` those where letting them differ would raise the entropy.
+    ``split_rows`` is "integer" where split rows are statements about whole records, "real" otherwise;
+    ``profiles_fixed`` counts the profiles of which whole records prove everything. ``signatures`` is how many kinds of
+    profiles the estimate tells apart, which is what it costs: those of a kind have a leaf in common and, where it has
+    blocks, the side in each of their rows.
+    """
+
+    status: str
+    entropy: float | None = None
+    entropy_bound: float | None = None
+    entropy_relaxed: float | None = None
+    bound_argument: str = ""
+    max_violation: float | None = None
+    kkt_error: float | None = None
+    iterations: int = 0
+    seconds: float = field(default=0.0, compare=False)
+    rows: int = 0
+    rows_active: int = 0
+    blocks: int = 0
+    blocks_stalled: int = 0
+    blocks_flat: int = 0
+    blocks_several: int = 0
+    blocks_symmetric_broken: int = 0
+    blocks_saddle: int = 0
+    profiles_fixed: int = 0
+    signatures: int = 0
+    split_rows: str = "real"
+    is_convex: bool = True
+    is_unique: bool = False
+    door: str = "none"
+    reason: str = ""

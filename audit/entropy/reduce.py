@@ -1,0 +1,380 @@
+"""Makes a block small without changing it: lumped profiles, pooled classes, fixed cells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
+from treewarden.audit.consistent_tables.proofs.propagate import FixedCells, fixed_cells
+from treewarden.audit.entropy.blocks import Block, Candidate
+from treewarden.audit.entropy.masses import Cells, Lumping, add_leaf_rows, make_cells
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.impurity_rows import by_bin, candidate_branches, ratio_at
+from treewarden.audit.facts.rows import Linear, SplitFamily, branch_of_bins
+from treewarden.audit.ipopt.program import TAU, Program
+from treewarden.audit.population.members import members
+from treewarden.audit.population.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.solver.elastic import chains
+from treewarden.audit.system.system import LeafKnowledge, System, build_system
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray, alike
+from treewarden.ppdm_models.tree.tree import Criterion
+
+# What whole records add to the estimate: masses that are proved, and split rows as intervals of one count.
+#
+# With two classes and every leaf's class counts known, a split row is a convex statement about one whole number: how
+# many
+# records of the first class go left. So it is an interval, and what the intervals and the leaves force is fixed
+# first.
+
+MOST_INCIDENCES = 30_000_000
+"""Candidates times the profiles they touch, above which the real rows are kept: propagation would take minutes. A limit
+on work and not on time, so that the same input gives the same estimate."""
+
+
+@dataclass(frozen=True, slots=True)
+class WholeRecords:
+    """``shares`` (P, m) are proved values of P(class | profile), NaN where nothing is proved.
+
+    ``intervals`` give, for the number of a family, the ends per admissible candidate of the number of records of the
+    first class on its first branch.
+    """
+
+    shares: FloatArray
+    intervals: Mapping[int, tuple[FloatArray, FloatArray]]
+
+    @property
+    def profiles_fixed(self) -> int:
+        """The number of profiles of which everything is proved."""
+        return int((~np.isnan(self.shares)).all(axis=1).sum())
+
+
+def whole_records(system: System) -> WholeRecords | None:
+    """Return what whole records prove, or None where the rows are not of this kind."""
+    if not _applies(system):
+        return None
+    merged, group = _by_features(system)
+    if len(merged.rows) != len(system.rows):
+        return None
+    try:
+        found = fixed_cells(merged, seconds=np.inf)
+    except ContradictionError:
+        return None
+    if not isinstance(found, FixedCells):
+        return None
+    counts = merged.case.population.counts
+    shares = np.full(found.low.shape, np.nan)
+    whole = np.asarray(found.is_fixed).all(axis=1)
+    shares[whole] = found.low[whole] / counts[whole, None]
+    ends = {
+        number: (np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64))
+        for number, (low, high) in found.intervals.items()
+    }
+    return WholeRecords(shares[group], ends)
+
+
+def _by_features(system: System) -> tuple[System, IndexArray]:
+    """Return the system over profiles of the tree's own features, and the place of each profile (P,) in it.
+
+    A feature that no test asks about may be no quasi-identifier. Other columns tell people apart, but no row: what is
+    proved of a group must not depend on how finely it is cut.
+    """
+    case, people = system.case, system.case.population
+    names = [feature.name for feature in case.tree.features if feature.name in people.qi]
+    if set(people.qi) <= set(names):
+        return system, np.arange(len(people.counts), dtype=np.intp)
+    codes = []
+    for name in names:
+        values = people.columns[name].keys
+        codes.append(np.unique(np.asarray(values), return_inverse=True)[1].reshape(-1))
+    if people.weight is not None:
+        codes.append(np.unique(people.weight, return_inverse=True)[1].reshape(-1))
+    first, group = alike(codes)
+    counts = np.bincount(group, weights=people.counts).astype(np.float64)
+    truth = people.truth
+    if not isinstance(truth, Undetermined):
+        sums = np.zeros((len(first), truth.shape[1]))
+        np.add.at(sums, group, truth)
+        truth = sums
+    columns = {name: people.columns[name].take(first) for name in names}
+    weight = None if people.weight is None else people.weight[first]
+    fewer = Population(
+        tuple(names),
+        columns,
+        counts,
+        people.leaf[first],
+        truth,
+        weight=weight,
+        weights=people.weights,
+    )
+    return build_system(
+        Case(case.tree, fewer, members(case.tree, fewer.leaf), case.knowledge)
+    ), group
+
+
+def _applies(system: System) -> bool:
+    case = system.case
+    if len(case.tree.classes) != 2 or system.across or not system.families:
+        return False
+    known = {node for node, ends in system.ends.items() if any(end.low == end.high for end in ends)}
+    if not set(np.unique(case.population.leaf).tolist()) <= known:
+        return False
+    if (case.population.counts != np.round(case.population.counts)).any():
+        return False
+    touched = sum(len(family.admissible) * len(family.profiles) for family in system.families)
+    return touched <= MOST_INCIDENCES
+
+
+def interval_excess(
+    family: SplitFamily, ends: tuple[FloatArray, FloatArray], mass: FloatArray
+) -> FloatArray:
+    """Return by how much each candidate's count is outside its interval, per record of the node, shape (A,)."""
+    bins = by_bin(family, mass)
+    count = candidate_branches(family, bins)[:, 0, 0]
+    return np.asarray(np.maximum(ends[0] - count, count - ends[1]) / bins.sum())
+
+
+@dataclass(frozen=True, slots=True)
+class Reduced:
+    """A block's program, and how its masses map back: ``cell`` (K, m) is the mass variable of each profile and class.
+
+    ``chains`` (terms, masses) is what `treewarden.audit.solver.elastic` says of the program; ``members``
+    (variables, masses)
+    which masses each variable sums; ``kappa`` (masses,) and ``kappa_of_class`` (m,) how many classes share a pool.
+
+    ``alike`` are the classes that no row of the block tells apart, ``lumps`` how many kinds of profiles its rows do.
+    ``cell`` is -1 where the mass is fixed at ``fixed`` (K, m); ``share`` (K, m) is the profile's part of the variable.
+    """
+
+    program: Program
+    chains: sparse.csr_matrix
+    members: sparse.csr_matrix
+    kappa: FloatArray
+    kappa_of_class: IndexArray
+    alike: IndexArray
+    profiles: IndexArray
+    cell: IndexArray
+    share: FloatArray
+    fixed: FloatArray
+    lumps: int
+
+    def masses(self, z: FloatArray) -> FloatArray:
+        """Return the masses of the block's profiles, shape (K, m), from the program's variables."""
+        if not len(z):
+            return self.fixed
+        return np.asarray(np.where(self.cell >= 0, z[self.cell] * self.share, self.fixed))
+
+
+def reduce_block(
+    system: System,
+    block: Block,
+    knowledge: dict[int, LeafKnowledge],
+    values: FloatArray,
+    whole: WholeRecords | None = None,
+    *,
+    pooled: bool = True,
+) -> Reduced:
+    """Return the program of a block, started at ``values`` (P, m).
+
+    With ``pooled``, classes that no row of the block tells apart share one variable: the symmetric solution.
+    """
+    case = system.case
+    profiles = np.sort(np.concatenate([case.members.stops(leaf) for leaf in block.leaves]))
+    counts = case.population.counts[profiles]
+    pools = _pools(system, block, knowledge)
+    alike = np.flatnonzero(np.bincount(pools)[pools] >= 2)
+    pools = pools if pooled else np.arange(len(pools))
+    proved = (
+        np.full((len(profiles), len(pools)), np.nan) if whole is None else whole.shares[profiles]
+    )
+    lumps = _lumps(system, block, profiles, proved)
+    weight = np.bincount(lumps, weights=counts).astype(np.float64)
+    leaf = np.zeros(len(weight), dtype=np.intp)
+    leaf[lumps] = case.population.leaf[profiles]
+    start = np.zeros((len(weight), pools.max() + 1))
+    np.add.at(start, (lumps[:, None], pools[None, :]), counts[:, None] * values[profiles])
+    masses = np.full(start.shape, np.nan)
+    known = np.flatnonzero(~np.isnan(proved).any(axis=1))
+    masses[lumps[known]] = 0.0
+    np.add.at(masses, (lumps[known, None], pools[None, :]), counts[known, None] * proved[known])
+    lumping = Lumping(profiles, lumps, weight, leaf, pools, np.bincount(pools), masses)
+    cells = make_cells(knowledge, lumping, start)
+    add_leaf_rows(cells)
+    for index in block.linear:
+        _across(system, index, cells)
+    for candidate in block.candidates:
+        if whole is not None and candidate.family in whole.intervals:
+            _interval_row(system, candidate, cells, whole)
+        else:
+            _split_row(system, candidate, cells)
+    criterion = Criterion.GINI
+    if block.candidates:
+        criterion = system.families[block.candidates[0].family].criterion
+    program, members = cells.build.program(criterion), cells.build.members()
+    kappa = cells.lumping.kappa[pools][None, :]
+    return Reduced(
+        program=program,
+        chains=chains(program, members),
+        members=members,
+        kappa=_kappa(cells),
+        kappa_of_class=cells.lumping.kappa[pools],
+        alike=alike,
+        profiles=profiles,
+        cell=cells.cell[lumps][:, pools],
+        share=counts[:, None] / weight[lumps][:, None] / kappa,
+        fixed=(cells.fixed[lumps] * (counts / weight[lumps])[:, None])[:, pools] / kappa,
+        lumps=len(weight),
+    )
+
+
+def _kappa(cells: Cells) -> FloatArray:
+    kappa = np.ones(len(cells.build.scale))
+    for pool, size in enumerate(cells.lumping.kappa):
+        numbers = cells.cell[:, pool]
+        kappa[numbers[numbers >= 0]] = size
+    return kappa
+
+
+def _pools(system: System, block: Block, knowledge: dict[int, LeafKnowledge]) -> IndexArray:
+    """Return each class's pool: classes that no leaf and no row of the block names share the last one."""
+    named = np.zeros(len(system.case.tree.classes), dtype=bool)
+    for leaf in block.leaves:
+        named |= knowledge[leaf].named
+    for index in block.linear:
+        named[system.across[index].classes] = True
+    pools = np.full(len(named), named.sum(), dtype=np.intp)
+    pools[named] = np.arange(named.sum())
+    return pools
+
+
+def _lumps(system: System, block: Block, profiles: IndexArray, proved: FloatArray) -> IndexArray:
+    """Return the lump of each profile: profiles alike in leaf, branch and weight in every row of the block."""
+    signature = [system.case.population.leaf[profiles]]
+    # NaN differs from itself, so that every profile would be a lump of its own.
+    marked = np.nan_to_num(proved, nan=-1.0)
+    signature.append(np.unique(marked, axis=0, return_inverse=True)[1].reshape(-1))
+    for candidate in block.candidates:
+        family = system.families[candidate.family]
+        side = np.full(len(profiles), -1, dtype=np.intp)
+        side[np.searchsorted(profiles, family.profiles)] = sides(family, candidate)
+        signature.append(side)
+    for index in block.linear:
+        weights = _weights(system.across[index], profiles, proved.shape[1])
+        signature.append(np.unique(weights, axis=0, return_inverse=True)[1].reshape(-1))
+    return alike(signature)[1]
+
+
+def sides(family: SplitFamily, candidate: Candidate) -> IndexArray:
+    """Return the branch of each of the family's profiles under the candidate."""
+    code = int(family.admissible[candidate.position])
+    return branch_of_bins(family.grouping, code, len(family.bin_names))[family.bins]
+
+
+def _weights(row: Linear, profiles: IndexArray, classes: int) -> FloatArray:
+    """Return a row's weight of each profile and class, shape (K, m)."""
+    weights = np.zeros((len(profiles), classes))
+    np.add.at(weights, (np.searchsorted(profiles, row.profiles), row.classes), row.weights)
+    return weights
+
+
+def _across(system: System, index: int, cells: Cells) -> None:
+    """Add a row across leaves in terms of the lumps' masses."""
+    row, lumping = system.across[index], cells.lumping
+    by_lump = np.zeros((len(lumping.weight), len(lumping.pools)))
+    by_lump[lumping.of_profile] = _weights(row, lumping.profiles, len(lumping.pools))
+    variables: list[int] = []
+    weights: list[float] = []
+    constant = 0.0
+    for lump, klass in np.argwhere(by_lump):
+        number = int(cells.cell[lump, lumping.pools[klass]])
+        if number >= 0:
+            variables.append(number)
+            weights.append(float(by_lump[lump, klass]))
+        else:
+            constant += by_lump[lump, klass] * cells.fixed[lump, lumping.pools[klass]]
+    if variables:
+        unit = 1.0 if row.slack is None else max(abs(weight) for weight in weights)
+        low, high = (row.low - constant) / unit, (row.high - constant) / unit
+        cells.build.row(variables, [weight / unit for weight in weights], low, high)
+
+
+def _split_row(system: System, candidate: Candidate, cells: Cells) -> None:
+    """Add one split row: the chosen split's impurity, less the candidate's, at most tau of the node's records."""
+    family, lumping = system.families[candidate.family], cells.lumping
+    inside = lumping.of_profile[np.searchsorted(lumping.profiles, family.profiles)]
+    side = np.full(len(lumping.weight), -1, dtype=np.intp)
+    child = side.copy()
+    side[inside], child[inside] = sides(family, candidate), family.chosen
+    ratio = ratio_at(family, candidate.position, system.case.population.counts)
+    parts: list[tuple[float, IndexArray, bool]] = []
+    parts += [(ratio, np.flatnonzero(child == b), True) for b in np.unique(family.chosen)]
+    parts += [(-1.0, np.flatnonzero(side == b), False) for b in np.unique(side[inside])]
+    if ratio != 1.0:
+        parts.append((1.0 - ratio, np.flatnonzero(child >= 0), True))
+    constant, number = 0.0, len(cells.build.splits)
+    for coefficient, lumps, by_leaf in parts:
+        records = float(lumping.weight[lumps].sum())
+        for pool, kappa in enumerate(lumping.kappa):
+            variable, mass, most = _branch_total(cells, lumps, pool, by_leaf)
+            scale = records * float(kappa)
+            if variable is None:
+                constant += coefficient * _phi(family.criterion, mass, scale)
+            else:
+                known = mass if by_leaf else 0.0
+                cells.build.terms.append((number, variable, coefficient, scale, known, most))
+    records = float(system.case.population.counts[family.profiles].sum())
+    if any(row == number for row, *_ in cells.build.terms):
+        cells.build.splits.append((constant, TAU * records, records))
+        cells.build.split_candidates.append(candidate)
+    elif constant > TAU * records:
+        cells.build.is_impossible = True
+
+
+def _interval_row(system: System, candidate: Candidate, cells: Cells, whole: WholeRecords) -> None:
+    """Add one split row as whole records say it: the first class's count on the first branch lies in an interval."""
+    family, lumping = system.families[candidate.family], cells.lumping
+    low, high = (float(ends[candidate.position]) for ends in whole.intervals[candidate.family])
+    first = family.profiles[sides(family, candidate) == 0]
+    lumps = np.unique(lumping.of_profile[np.searchsorted(lumping.profiles, first)])
+    pool = int(lumping.pools[0])
+    variables = [int(i) for i in cells.cell[lumps, pool] if i >= 0]
+    constant = float(cells.fixed[lumps, pool].sum())
+    if variables:
+        cells.build.row(variables, [1.0] * len(variables), low - constant, high - constant)
+    elif not low - 1e-6 <= constant <= high + 1e-6:
+        cells.build.is_impossible = True
+
+
+def _branch_total(
+    cells: Cells, lumps: IndexArray, pool: int, by_leaf: bool
+) -> tuple[int | None, float, float]:
+    """Return the variable that holds a pool's mass in some lumps, or None; what is fixed of it; ``by_leaf``, its most.
+
+    The most is what it would be if one class of the pool had as much as it can, and so had the others.
+    """
+    most = 0.0
+    if by_leaf:
+        nodes = np.unique(cells.lumping.leaf[lumps]).tolist()
+        totals = [cells.leaf_total[node, pool] for node in nodes]
+        variables = [number for number, _ in totals if number is not None]
+        constant = float(sum(mass for _, mass in totals))
+        free = [
+            cells.most[node][pool] for node in nodes if cells.leaf_total[node, pool][0] is not None
+        ]
+        most = constant + float(sum(free))
+    else:
+        variables = [int(i) for i in cells.cell[lumps, pool] if i >= 0]
+        constant = float(cells.fixed[lumps, pool].sum())
+    return cells.build.total(variables, constant), constant, most
+
+
+def _phi(criterion: Criterion, mass: float, scale: float) -> float:
+    if mass <= 0:
+        return 0.0
+    return (
+        -(mass**2) / scale if criterion is Criterion.GINI else -mass * float(np.log(mass / scale))
+    )

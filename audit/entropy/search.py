@@ -1,0 +1,360 @@
+"""Solves the blocks of one system, many at a time: pooled first, with all classes where symmetry must break."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import LinAlgError, cholesky, eigh
+
+from treewarden.audit.entropy.blocks import Block
+from treewarden.audit.entropy.reduce import Reduced, reduce_block, whole_records
+from treewarden.audit.entropy.solved import Solved, proved_bound
+from treewarden.audit.ipopt.backends import door
+from treewarden.audit.ipopt.program import Program
+from treewarden.audit.options import AuditOptions, Rows
+from treewarden.audit.progress import Share
+from treewarden.audit.solver.checkpoint import default_jobs, solve_all
+from treewarden.audit.solver.elastic import is_convex_at
+from treewarden.audit.solver.task import (
+    BESIDE_TRIES,
+    CONVEX_TRIES,
+    EPS,
+    SMALL_PROGRAM,
+    TRIES,
+    WARM_TRIES,
+    Answer,
+    Outcome,
+    Steps,
+    Task,
+)
+from treewarden.audit.system.system import System, closed_form, leaf_knowledge
+from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.tree.tree import Criterion
+
+# The symmetric point of pooled classes: is it a maximum among all classes, or does letting them differ help?
+
+SADDLE_EIGENVALUE = 1e-2
+"""How negative the second-order form must be, relative to the entropy's own curvature, to count."""
+SHIFT = 1.0
+
+
+def saddle(one: Solved) -> FloatArray | None:
+    """Return how pooled classes would have to differ to raise a block's entropy, or None: a second-order test.
+
+    Take mass from one pooled class and give it to another: to first order nothing changes. The second-order change is
+    a quadratic form over the lumps; a negative eigenvalue means that the symmetric point is no maximum among all
+    classes. Caps on single classes that bind there are not looked at, so a saddle is a suspicion, its absence is not.
+    """
+    form, program = one.reduced, one.reduced.program
+    pooled = np.flatnonzero(form.kappa >= 2)
+    if not one.is_symmetric or program.is_convex or not len(pooled):
+        return None
+    if is_convex_at(form.program, form.chains, one.answer.split):
+        return None
+    y, kappa = one.answer.z[pooled], form.kappa[pooled]
+    records = program.scale[pooled] / kappa
+    curvature = np.diag(kappa / y + EPS * records * (kappa / y) ** 2)
+    inside = form.members[:, pooled][program.term_variable].toarray()
+    size, u = float(kappa[0]), one.answer.z[program.term_variable]
+    is_gini = program.criterion is Criterion.GINI
+    bend = -2 * size / program.term_scale if is_gini else -size / u
+    weight = one.answer.split[program.term_row] * program.term_coefficient * bend
+    curvature += inside.T @ (weight[:, None] * inside)
+    scaled = curvature / np.sqrt(np.outer(kappa / y, kappa / y))
+    try:
+        cholesky(scaled + SADDLE_EIGENVALUE * np.eye(len(scaled)), check_finite=False)
+    except LinAlgError:
+        pass
+    else:
+        return None  # positive definite, which costs a tenth of the eigenvalue to find out
+    eigenvalues, directions = eigh(scaled, subset_by_index=(0, 0))
+    if eigenvalues[0] >= -SADDLE_EIGENVALUE:
+        return None
+    shift = np.zeros(program.size)
+    # Relative to each mass, and with a sign that does not depend on the linear algebra used.
+    shift[pooled] = directions[:, 0] / np.sqrt(y)
+    largest = int(np.argmax(np.abs(shift)))
+    return np.asarray(shift / shift[largest])
+
+
+def shifted(form: Reduced, shift: FloatArray, values: FloatArray) -> FloatArray:
+    """Return an estimate (P, m) in which two pooled classes differ along a direction of `saddle`."""
+    first, second = np.flatnonzero(form.kappa_of_class >= 2)[:2]
+    moved = values.copy()
+    number = form.cell[:, first]
+    amount = np.where(number >= 0, SHIFT * shift[number], 0.0)
+    moved[form.profiles, first] *= np.exp(amount)
+    moved[form.profiles, second] *= np.exp(-amount)
+    return moved
+
+
+PERTURBED_STARTS = 4
+"""Starts, with seeds 0, 1, ..., where the symmetric solution of pooled classes cannot satisfy the rows."""
+MANY_STARTS = 16
+"""Starts of a small block that may have several optima, as where its symmetry must break."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What was found from beside a block's answer ``of`` with all classes; nothing where that is no saddle."""
+
+    of: Answer
+    form: Reduced | None = None
+    answer: Answer | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """Every block's answer, and what was found on the side, for the rounds to come.
+
+    ``found`` are the answers of blocks that were tried from many starts ahead of time; ``beside`` is what lies beside
+    the answers.
+    """
+
+    solved: Mapping[Block, Solved]
+    found: Mapping[Block, Answer]
+    beside: Mapping[Block, Beside]
+
+
+BEGINNING = Round({}, {}, {})
+"""What is known before the first round: nothing."""
+
+
+class Search:
+    """What stays the same while one system is solved: its closed form, the door, the processes, the deadline.
+
+    Raises:
+        SolverError: the wanted solver is not there.
+    """
+
+    def __init__(self, system: System, options: AuditOptions, share: Share | None = None) -> None:
+        self.system, self.share = system, share
+        self.door, _ = door(options.solver)
+        self.jobs = default_jobs() if options.jobs is None else options.jobs
+        self.deadline = (
+            np.inf if options.time_limit is None else time.monotonic() + options.time_limit
+        )
+        case = system.case
+        self.knowledge = leaf_knowledge(system)
+        self.whole = whole_records(system) if options.rows == Rows.INTEGER else None
+        shares = np.zeros((len(case.tree.nodes), len(case.tree.classes)))
+        for node, leaf in self.knowledge.items():
+            shares[node] = closed_form(leaf)
+        self.plain = shares.take(case.population.leaf, axis=0)
+        self.closed = self.plain if self.whole is None else self._around(self.whole.shares)
+
+    @property
+    def is_out_of_time(self) -> bool:
+        """Whether the time limit has passed."""
+        return time.monotonic() >= self.deadline
+
+    def _around(self, proved: FloatArray) -> FloatArray:
+        """Return the closed form (P, m) where some profiles' shares are proved: a leaf's others share what is left."""
+        values, counts = proved.copy(), self.system.case.population.counts
+        for node, leaf in self.knowledge.items():
+            inside = self.system.case.members.stops(node)
+            rest = inside[np.isnan(proved[inside]).any(axis=1)]
+            taken = np.setdiff1d(inside, rest)
+            if len(rest):
+                left = leaf.known - (proved[taken] * counts[taken, None]).sum(axis=0)
+                values[rest] = np.maximum(left, 0.0) / counts[rest].sum()
+        return values
+
+    def reduced(
+        self, block: Block, values: FloatArray | None = None, *, pooled: bool = True
+    ) -> Reduced:
+        """Return a block's program, started at an estimate (P, m), or at the closed form."""
+        start = self.closed if values is None else values
+        return reduce_block(self.system, block, self.knowledge, start, self.whole, pooled=pooled)
+
+    def ask(self, tasks: Iterable[Task]) -> list[Answer]:
+        """Return the answer to each task, in their order."""
+        return solve_all(tasks, self.jobs, share=self.share)
+
+    def solve(self, blocks: Sequence[Block], last: Round) -> Round:
+        """Return every block's answer: the ones known already, and those of the blocks that are new.
+
+        Blocks that `searched` will try from many starts unless their rows change are tried beside the new ones.
+        """
+        before = last.solved
+        new = [block for block in blocks if block not in before]
+        open_ones = [block for block in blocks if block in before and before[block].is_open]
+        ahead = [block for block in open_ones if block not in last.found]
+        solved, found = self._pooled(new, self.placed(before), ahead)
+        failed = {
+            block: one
+            for block, one in solved.items()
+            if one.answer.outcome in (Outcome.INFEASIBLE, Outcome.NOT_CONVERGED)
+        }
+        solved.update(self._with_all_classes(failed))
+        return Round(
+            {block: solved.get(block) or before[block] for block in blocks},
+            {**last.found, **found},
+            last.beside,
+        )
+
+    def searched(self, last: Round, settled: FloatArray | None) -> Round:
+        """Return the blocks again, small ones that may have a better optimum tried from many starts, each once.
+
+        Among the starts is the estimate (P, m) that was ``settled`` on before more rows joined. What `improved` asks
+        for if nothing changes is done in the meantime.
+        """
+        again = {block: one for block, one in last.solved.items() if one.is_open}
+        forms = {block: self.reduced(block) for block in again}
+        found = dict(last.found) if settled is None else {}
+        asked = [block for block in again if block not in found]
+        tasks = []
+        for block in asked:
+            held = () if settled is None else (self.reduced(block, settled).program.start,)
+            tasks.append(self._many(forms[block].program, TRIES[:1], held))
+        answers, beside = self._with_those_beside(tasks, last)
+        found.update(zip(asked, answers, strict=True))
+        bounded = {}
+        for block, one in again.items():
+            if one.is_beaten_by(answer := found[block]):
+                chains, starts = forms[block].chains, (answer.z,)
+                program = forms[block].program
+                bounded[block] = Task(program, starts, WARM_TRIES, self.door, self.deadline, chains)
+        answers = self.ask(bounded.values())
+        better = self._solved(list(bounded), [forms[block] for block in bounded], answers)
+        for block, one in again.items():
+            new = better.get(block)
+            if new is not None:
+                if new.is_beaten_by(found[block]):  # solved once more for its bound, it went back
+                    kept = replace(found[block], floor=new.answer.floor)
+                    new = replace(new, answer=kept)
+                one = one.followed_by(replace(new, bound=min(new.bound, one.bound)))
+            again[block] = replace(one.beside(forms[block], found[block]), is_searched=True)
+        return Round({**last.solved, **again}, last.found, beside)
+
+    def _many(
+        self, program: Program, tries: tuple[Steps, ...], held: tuple[FloatArray, ...] = ()
+    ) -> Task:
+        """Return the task of solving a program from what is held, from its start and from many around that."""
+        starts = (*held, program.start, program.start)
+        return Task(program, starts, tries, self.door, self.deadline, perturbed=MANY_STARTS)
+
+    def improved(self, last: Round) -> Round:
+        """Return the blocks again; those at a saddle with all classes, from a point beside it, where that is better."""
+        counts = self.system.case.population.counts
+        _, known = self._with_those_beside([], last)
+        better = dict(last.solved)
+        for block, one in last.solved.items():
+            beside = known[block]
+            if beside.form is None or beside.answer is None:
+                continue
+            other = Solved(beside.form, beside.answer, is_symmetric=False, bound=one.bound)
+            if other.answer.is_accepted and other.entropy(counts) > one.entropy(counts):
+                better[block] = one.followed_by(other)
+            else:
+                better[block] = replace(one.beside(beside.form, beside.answer), is_saddle=True)
+        return Round(better, last.found, known)
+
+    def _with_those_beside(
+        self, tasks: Sequence[Task], last: Round
+    ) -> tuple[list[Answer], dict[Block, Beside]]:
+        """Return the answers to tasks, and what lies beside each block's answer.
+
+        A block that is at a saddle is solved from beside it, unless that is done.
+        """
+        known, values = dict(last.beside), self.placed(last.solved)
+        forms: dict[Block, Reduced] = {}
+        for block, one in last.solved.items():
+            if block not in known or known[block].of is not one.answer:
+                known[block] = Beside(one.answer)
+                shift = saddle(one) if one.answer.is_accepted else None
+                if shift is not None:
+                    point = shifted(one.reduced, shift, values)
+                    forms[block] = self.reduced(block, point, pooled=False)
+        programs = [(block, form.program) for block, form in forms.items()]
+        answers = self.ask([*tasks, *(self._beside_task(*each) for each in programs)])
+        for (block, form), answer in zip(forms.items(), answers[len(tasks) :], strict=True):
+            known[block] = Beside(last.solved[block].answer, form, answer)
+        return answers[: len(tasks)], known
+
+    def _beside_task(self, block: Block, program: Program) -> Task:
+        """Return the task of solving a program from beside a saddle; a small one from around the closed form too.
+
+        What lies beside a saddle need not lead to the best of the optima in which classes differ.
+        """
+        if program.size <= SMALL_PROGRAM:
+            plain = self.reduced(block, pooled=False).program
+            return self._many(plain, BESIDE_TRIES, (program.start,))
+        return Task(program, (program.start,), BESIDE_TRIES, self.door, self.deadline)
+
+    def placed(self, solved: Mapping[Block, Solved]) -> FloatArray:
+        """Return the estimate of every profile: the closed form with the blocks' answers put in, shape (P, m)."""
+        values = self.closed.copy()
+        for one in solved.values():
+            values[one.reduced.profiles] = one.values()
+        return values
+
+    def _pooled(
+        self, blocks: Sequence[Block], values: FloatArray, ahead: Sequence[Block]
+    ) -> tuple[dict[Block, Solved], dict[Block, Answer]]:
+        """Solve blocks in their pooled form, from the estimate so far where it is not the closed form.
+
+        Those ``ahead`` are tried from many starts in the meantime; what is found of them comes second.
+        """
+        stops = self.system.case.members.stops
+        sizes = {block: sum(len(stops(leaf)) for leaf in block.leaves) for block in blocks}
+        largest_first = sorted(blocks, key=lambda block: -sizes[block])
+        forms: list[Reduced] = []
+
+        def tasks() -> Iterator[Task]:
+            for block in largest_first:
+                form, task = self._pooled_task(block, values)
+                forms.append(form)
+                yield replace(task, share=sizes[block] / sum(sizes.values()))
+            for block in ahead:
+                yield self._many(self.reduced(block).program, TRIES[:1])
+
+        answers = self.ask(tasks())
+        found = dict(zip(ahead, answers[len(forms) :], strict=True))
+        return self._solved(largest_first, forms, answers[: len(forms)]), found
+
+    def _pooled_task(self, block: Block, values: FloatArray) -> tuple[Reduced, Task]:
+        form = self.reduced(block, values)
+        is_warm = (values[form.profiles] != self.closed[form.profiles]).any()
+        tries = WARM_TRIES if is_warm else TRIES
+        if form.program.is_convex:
+            tries = CONVEX_TRIES
+        around = form.program.start
+        starts: tuple[FloatArray, ...] = (around,)
+        if is_warm and form.program.size <= SMALL_PROGRAM:
+            around = self.reduced(block).program.start
+            starts += (around,)
+        more = 0 if form.program.is_convex else PERTURBED_STARTS
+        starts += (around,) if more else ()
+        task = Task(form.program, starts, tries, self.door, self.deadline, form.chains, more)
+        return form, task
+
+    def _with_all_classes(self, before: Mapping[Block, Solved]) -> dict[Block, Solved]:
+        """Solve blocks without pooling, from perturbed starts; return those that this solves."""
+        forms = [self.reduced(block, pooled=False) for block in before]
+        tasks = []
+        for form, pooled in zip(forms, before.values(), strict=True):
+            tries = CONVEX_TRIES if form.program.is_convex else TRIES
+            # The pooled form's bound holds for all classes; a form that rows rule out has none.
+            chains = form.chains if pooled.reduced.program.is_impossible else None
+            more = MANY_STARTS if form.program.size <= SMALL_PROGRAM else PERTURBED_STARTS
+            starts = (form.program.start,)
+            tasks.append(Task(form.program, starts, tries, self.door, self.deadline, chains, more))
+        found = self._solved(list(before), forms, self.ask(tasks))
+        return {
+            block: replace(one, is_symmetric=False, bound=min(one.bound, before[block].bound))
+            for block, one in found.items()
+            if one.answer.is_accepted
+        }
+
+    def _solved(
+        self, blocks: Sequence[Block], forms: Sequence[Reduced], answers: Sequence[Answer]
+    ) -> dict[Block, Solved]:
+        counts = self.system.case.population.counts
+        return {
+            block: Solved(form, answer, is_symmetric=True, bound=proved_bound(form, answer, counts))
+            for block, form, answer in zip(blocks, forms, answers, strict=True)
+        }

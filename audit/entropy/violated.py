@@ -1,0 +1,115 @@
+"""Which split rows an estimate violates, node by node: what the next round adds to the problem."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from treewarden.audit.entropy.blocks import Block, Candidate
+from treewarden.audit.entropy.reduce import WholeRecords, interval_excess, sides
+from treewarden.audit.entropy.search import Search
+from treewarden.audit.entropy.solved import Solved
+from treewarden.audit.facts.impurity_rows import excesses
+from treewarden.audit.system.system import System
+from treewarden.ppdm_models.arrays import FloatArray, by_rows
+
+VIOLATION_SHARE = 1e-6
+"""A split row joins when it is violated by more than this share of its node's records; the re-check's limit too."""
+TIE_SHARE = 1e-9
+"""Candidates whose violations differ by no more join together: which is first must not depend on their order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Violated:
+    """By how much an estimate ``values`` (P, m) breaks split rows; ``over`` by the number of their family."""
+
+    system: System
+    values: FloatArray
+    over: Mapping[int, FloatArray]
+
+    def worst(self, active: Sequence[Candidate], solved: Mapping[Block, Solved]) -> list[Candidate]:
+        """Return, for each node, the candidate that the estimate violates most, unless it is active already.
+
+        Where several are violated as much, and part the node differently, it is all of them. Nodes above a part that
+        was not solved wait: its estimate proves nothing.
+        """
+        waiting, waits = np.zeros(len(self.values), dtype=bool), False
+        for one in solved.values():
+            if not one.answer.is_accepted:
+                waiting[one.reduced.profiles] = waits = True
+        taken: dict[int, list[int]] = {}
+        for candidate in active:
+            taken.setdefault(candidate.family, []).append(candidate.position)
+        found: dict[int, list[tuple[float, Candidate]]] = {}
+        for number, family in enumerate(self.system.families):
+            if waits and waiting[family.profiles].any():
+                continue
+            over = self.over[number]
+            if number in taken:
+                over = over.copy()
+                over[taken[number]] = -np.inf
+            here, most = found.setdefault(family.node, []), float(over.max())
+            if most > VIOLATION_SHARE:
+                least = max(VIOLATION_SHARE, most - TIE_SHARE)
+                here += [
+                    (float(over[i]), Candidate(number, i))
+                    for i in np.flatnonzero(over > least).tolist()
+                ]
+        return [candidate for here in found.values() for candidate in self._foremost(here)]
+
+    def _foremost(self, violated: list[tuple[float, Candidate]]) -> list[Candidate]:
+        """Return the candidates of one node that are violated most, one for each way to part its profiles."""
+        most = max((over for over, _ in violated), default=0.0)
+        tied = [candidate for over, candidate in violated if over > most - TIE_SHARE]
+        if len(tied) < 2:
+            return tied
+        kept: dict[bytes, Candidate] = {}
+        for candidate in tied:
+            kept.setdefault(_parts(self.system, candidate), candidate)
+        return list(kept.values())
+
+
+def unseen(search: Search) -> Violated:
+    """Return what is known of no estimate yet: NaN differs from every value."""
+    return Violated(search.system, np.full(search.closed.shape, np.nan), {})
+
+
+def violated(search: Search, values: FloatArray, before: Violated | None = None) -> Violated:
+    """Return by how much an estimate (P, m) breaks split rows.
+
+    A family whose profiles' estimate is as it was ``before`` is not evaluated again.
+    """
+    before = unseen(search) if before is None else before
+    system, over = search.system, dict(before.over)
+    mass = values * system.case.population.counts[:, None]
+    changed = by_rows(np.logical_or, values != before.values)
+    everywhere, anywhere = changed.all(), changed.any()
+    moved = [
+        (number, family)
+        for number, family in enumerate(system.families)
+        if everywhere or (anywhere and changed[family.profiles].any())
+    ]
+    intervals = {} if search.whole is None else search.whole.intervals
+    over.update(excesses((each for each in moved if each[0] not in intervals), mass))
+    for number, family in moved:
+        if number in intervals:
+            over[number] = interval_excess(family, intervals[number], mass)
+    return Violated(system, values, over)
+
+
+def _parts(system: System, candidate: Candidate) -> bytes:
+    """Return how a candidate parts its node's profiles, whatever its branches are called."""
+    family = system.families[candidate.family]
+    _, first, side = np.unique(sides(family, candidate), return_index=True, return_inverse=True)
+    return first[side].tobytes()
+
+
+def outside_intervals(whole: WholeRecords, system: System, mass: FloatArray) -> float:
+    """Return the largest miss of a split row as whole records say it, per record of its node."""
+    misses = (
+        float(interval_excess(system.families[number], ends, mass).max(initial=0.0))
+        for number, ends in whole.intervals.items()
+    )
+    return max(misses, default=0.0)

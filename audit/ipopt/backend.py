@@ -1,0 +1,151 @@
+"""A door to IPOPT: what is asked of it, what it answers, and whether it works."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from treewarden.audit.ipopt.model import Loaded, load_model
+from treewarden.audit.ipopt.pyomo_modules import pyo
+from treewarden.audit.ipopt.status import STATUS, STATUS_NAMES, Status
+from treewarden.ppdm_models.arrays import FloatArray
+from treewarden.ppdm_models.errors import SolverError
+
+IPOPT_OPTIONS: Mapping[str, str | int | float] = {
+    "tol": 1e-8,
+    "max_iter": 400,
+    "bound_relax_factor": 0.0,
+    "nlp_scaling_method": "none",
+    "print_level": 0,
+    "sb": "yes",
+    "mumps_pivot_order": 0,
+    "alpha_for_y": "primal-and-full",
+    "min_refinement_steps": 0,  # still refined where the residual is too large
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """A solver's answer: values of ``model.z``, multipliers of the linear rows, the split rows and the bounds."""
+
+    z: FloatArray
+    linear: FloatArray
+    split: FloatArray
+    bounds: FloatArray
+    status: Status
+    iterations: int
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Whether a door works, tried by solving a small problem; its version, or why it does not."""
+
+    works: bool
+    version: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """An answer, its row multipliers in the order of the ``.nl`` file."""
+
+    x: FloatArray
+    row_multipliers: FloatArray
+    bound_multipliers: FloatArray
+    code: int
+    iterations: int
+
+
+class Solver(ABC):
+    """Solves one loaded model, which stays as it is, from as many starts as are wanted.
+
+    What a door makes of the model, it keeps here for the next start: it goes when the solver goes.
+    """
+
+    def __init__(self, loaded: Loaded) -> None:
+        self.loaded = loaded
+
+    @abstractmethod
+    def run(
+        self, start: FloatArray, high: FloatArray, eps: float, options: Mapping[str, float | str]
+    ) -> Raw:
+        """Solve from a start, under these upper bounds of the variables."""
+
+    def solve(
+        self, z: FloatArray, eps: float, *, held: int = 0, **options: float | str
+    ) -> Solution:
+        """Solve from ``z`` with the given weight of the eps term and IPOPT options.
+
+        The last ``held`` variables stay at their lower bounds.
+
+        Raises:
+            SolverError: the door cannot be used.
+        """
+        loaded, high = self.loaded, self.loaded.held(held)
+        raw = (
+            _unsolvable(loaded, z)
+            if loaded.has_rows_to_spare(high)
+            else self.run(z, high, eps, {**IPOPT_OPTIONS, **options})
+        )
+        if raw.code not in STATUS:
+            raise SolverError("IPOPT", f"return code {raw.code} is not known; report this")
+        return Solution(
+            z=raw.x,
+            linear=raw.row_multipliers[loaded.linear_rows],
+            split=raw.row_multipliers[loaded.split_rows],
+            bounds=raw.bound_multipliers,
+            status=STATUS[raw.code],
+            iterations=raw.iterations,
+        )
+
+
+class Door(ABC):
+    """One way to an IPOPT."""
+
+    @abstractmethod
+    def version(self) -> str:
+        """Return the versions behind the door.
+
+        Raises:
+            SolverError: the door's package is not installed.
+        """
+
+    @abstractmethod
+    def opened(self, loaded: Loaded) -> Solver:
+        """Return what solves a loaded model by way of this door."""
+
+    def probe(self) -> Probe:
+        """Solve a small problem and say whether that worked."""
+        try:
+            version = self.version()
+            solver = self.opened(load_model(_small_model()))
+            solution = solver.solve(np.array([0.5, 0.3, 0.2]), 0.0)
+        except (SolverError, RuntimeError, ImportError) as error:
+            return Probe(False, "", str(error))
+        if solution.status is not Status.SOLVED or not np.allclose(solution.z, 1 / 3, atol=1e-6):
+            return Probe(False, version, f"the small problem was not solved: {solution.status}")
+        return Probe(True, version)
+
+
+def _unsolvable(loaded: Loaded, start: FloatArray) -> Raw:
+    """Return what IPOPT says where equalities outnumber variables; asked, CasADi would print a warning too."""
+    code = STATUS_NAMES["Not_Enough_Degrees_Of_Freedom"]
+    return Raw(start, np.zeros(len(loaded.row_low)), np.zeros(len(start)), code, 0)
+
+
+def _small_model() -> pyo.ConcreteModel:
+    """Return the entropy of three shares: its maximum is a third each."""
+    model = pyo.ConcreteModel()
+    model.z = pyo.Var(range(3), bounds=(1e-12, None))
+    model.eps = pyo.Var(initialize=0.0)
+    z = [model.z[i] for i in range(3)]
+    model.negative_entropy = pyo.Objective(
+        expr=sum(v * pyo.log(v) for v in z) - model.eps * sum(pyo.log(v) for v in z)
+    )
+    model.linear = pyo.ConstraintList()
+    model.linear.add(sum(z) == 1)
+    model.split = pyo.ConstraintList()
+    return model

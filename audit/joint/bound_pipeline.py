@@ -1,0 +1,409 @@
+"""All that rows over people prove, as far as the time goes: cheap proofs first, then the estimate, then the search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.special import entr
+
+from treewarden.audit.clock import Clock, OutOfTimeError
+from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
+from treewarden.audit.joint.cells import JointRows
+from treewarden.audit.joint.counts import (
+    NO_ROW,
+    Counts,
+    Open,
+    Propagated,
+    by_class,
+    by_leaves,
+    counts_of,
+    opened,
+    propagate,
+    settled,
+)
+from treewarden.audit.joint.dual import Dual, Step, TwoClasses, dual_of, scaled, square, steps
+from treewarden.audit.joint.result import Guess, How, Joint
+from treewarden.audit.joint.search import search
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import FloatArray, IntArray
+
+# Proofs by weights of the rows, in whole numbers: whatever the weights are, what they prove is true.
+#
+# Let x be a table that fits, d any whole weights of the rows, z = A'd what they add up to at each number of x, and s
+# any
+# whole number for each cell (0 for two classes). Where the numbers of a cell add up to its size n,
+#
+# d·(A x) = z·x = sum over cells of (z - s)·x + s n.
+#
+# The left side is at least the sum of ``min(d low, d high)`` over the rows. At the right, each (z - s) x is at most
+# what
+# it is at the end of its box that z - s points to. So all numbers together fall short of those ends by at most
+#
+# V = (most the right side can be) - (least the left side can be),
+#
+# and a number whose step away from its end costs |z - s| is at most V / |z - s| steps from it. If V < 0 no table
+# fits.
+
+SCALE = 10**9
+"""What the largest weight is rounded to."""
+LARGEST = 2**62
+"""Sums of whole numbers stay below this, so that machine integers do."""
+
+
+def whole(counts: Counts, weights: FloatArray) -> IntArray:
+    """Return weights (R,) as whole numbers in the same proportions, as large as the sums of a proof allow."""
+    largest = float(np.abs(weights).max(initial=0.0))
+    if not 0.0 < largest < np.inf:
+        return np.zeros(len(weights), dtype=np.int64)
+    scale = SCALE
+    while True:
+        d = np.rint(weights / largest * scale).astype(np.int64)
+        if is_small(counts, d):
+            return d
+        scale //= 10
+
+
+def is_small(counts: Counts, d: IntArray) -> bool:
+    """Whether no sum that ``tightened`` makes of whole weights can leave 64 bits.
+
+    Each |z| is at most the sum of |d| over the rows of its cell, each |z - s| at most twice that. Times the sizes and
+    summed over all cells and classes, that is at most 2 w times the sum of |d| times the row's people, all taken as
+    Python's own integers here. The rows' ends are added as they are.
+    """
+    per_row = np.abs(counts.low) + np.abs(counts.high) + counts.people + 1
+    each: int = sum(abs(a) * b for a, b in zip(d.tolist(), per_row.tolist(), strict=True))
+    return bool(4 * counts.width * each + int(counts.sizes.sum()) < LARGEST)
+
+
+def tightened(
+    counts: Counts, low: IntArray, high: IntArray, d: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Return boxes (C, w) within the given ones that hold all tables which the given ones hold; ``d`` is any, (R,).
+
+    Raises:
+        ContradictionError: no table fits.
+        OverflowError: the weights are too large for a proof in machine integers.
+    """
+    if not is_small(counts, d):
+        raise OverflowError("the weights are too large for a proof in machine integers")
+    z = (counts.across @ d).reshape(low.shape)
+    shift = np.zeros(len(low), dtype=np.int64)
+    if counts.width > 1:
+        shift = _shift(z, low, high, counts.sizes)
+    z = z - shift[:, None]
+    most = int(np.maximum(z * low, z * high).sum()) + int((shift * counts.sizes).sum())
+    least = int(np.minimum(d * counts.low, d * counts.high).sum())
+    spare = most - least
+    if spare < 0:
+        raise ContradictionError("no table fulfils all rows together")
+    # Where z is 0 nothing is proved; any divisor will do there.
+    steps = np.where(z == 0, high - low, spare // np.maximum(np.abs(z), 1))
+    new_low = np.where(z > 0, np.maximum(low, high - steps), low)
+    new_high = np.where(z < 0, np.minimum(high, low + steps), high)
+    return new_low, new_high
+
+
+def _shift(z: IntArray, low: IntArray, high: IntArray, sizes: IntArray) -> IntArray:
+    """Return the s of each cell (C,) that makes V least: the z of the class that is filled last, the best first."""
+    order = np.argsort(-z, axis=1, kind="stable")
+    room = np.take_along_axis(high - low, order, axis=1).cumsum(axis=1)
+    last = (room >= (sizes - low.sum(axis=1))[:, None]).argmax(axis=1)
+    at = np.arange(len(z))
+    return np.asarray(z[at, order[at, last]])
+
+
+# Weights of rows that move only cells near an end: those of all other cells are kept where they are.
+
+EDGES = (1e-1, 1e-3)
+"""A cell is near an end where the product of its two shares is smaller."""
+SOFT = 1e-5
+ROUNDS = 8
+
+
+def keeping_still(
+    dual: Dual, x: FloatArray, direction: FloatArray, clock: Clock
+) -> Iterator[FloatArray]:
+    """Yield the part of weights (S,) that adds up to nothing at each cell away from its ends, for two classes.
+
+    That is the projection on the null space of B', B the rows over those cells. What is outside the null space is made
+    smaller by ``SOFT / (SOFT + its eigenvalue of B B')`` each round: one factorisation, and no eigenvectors.
+
+    Raises:
+        OutOfTimeError: the budget is used up.
+    """
+    assert isinstance(dual.cells, TwoClasses)
+    share = x / dual.cells.sizes
+    for edge in EDGES:
+        total = square(scaled(dual.matrix, (share * (1 - share) > edge).astype(np.float64)), clock)
+        total[np.diag_indices(len(direction))] += SOFT
+        factor = cho_factor(total, check_finite=False)
+        kept = direction
+        for _ in range(ROUNDS):
+            kept = cho_solve(factor, kept, check_finite=False)
+            kept = kept / (np.abs(kept).max(initial=0.0) or 1.0)
+        yield np.asarray(kept)
+
+
+# The maximum-entropy estimate of all cells at once, and what its steps prove of cells that can only be at one end.
+
+GOOD_ENOUGH = 1e-3
+"""The estimate is done when no row is missed by more people than this."""
+FINEST = 1e-7
+MOST_STEPS, MOST_STEPS_AFTER = 150, 14
+"""Steps in all, and once the estimate is done: what is certain shows in those."""
+MANY = 0.1
+"""Of the numbers that were open: once so many are settled, all is done again without them."""
+FEW = 0.02
+"""Of them: where fewer were settled in all, steps without them would hardly prove more."""
+MOST_ROWS = 12_000
+"""The curvature is dense over the rows: beyond this it would take more memory than there may be."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimated:
+    """The boxes that hold every table that fits, as far as they were proved, and the estimate within them."""
+
+    boxes: Propagated
+    guess: Guess | Undetermined
+
+
+def estimate(counts: Counts, boxes: Propagated, clock: Clock) -> Estimated:
+    """Return the estimate within boxes, and those boxes as far as its steps narrow them.
+
+    Each step is tried as the weights of a certificate, and so is the way from where the estimate is good enough: along
+    it grow the weights of cells that can only be at one end. What they prove is propagated, and all is done again.
+
+    Raises:
+        ContradictionError: no table fits.
+    """
+    theta = np.zeros(len(counts.low))
+    guess: Guess | Undetermined = Undetermined("no estimate: the budget was used up")
+    proves = True
+    while True:
+        walk = _Walk(counts, boxes, theta)
+        found = walk.run(clock, proves=proves)
+        if isinstance(found, Guess) or isinstance(guess, Undetermined):
+            guess = found
+        if walk.is_stuck:
+            return Estimated(boxes, guess)
+        boxes = propagate(counts, walk.boxes, clock)
+        theta = walk.theta
+        settled = walk.open - int((boxes.low < boxes.high).sum())
+        # The last time around only the estimate is brought up to date.
+        proves = settled > FEW * walk.open
+
+
+class _Walk:
+    """Newton's steps on the rows that boxes leave, and the boxes that they prove."""
+
+    def __init__(self, counts: Counts, boxes: Propagated, theta: FloatArray) -> None:
+        self.counts, self.boxes, self.start = counts, boxes, boxes
+        self.left: Open = opened(counts, boxes.low, boxes.high)
+        self.theta = theta
+        self.open = len(self.left.places)
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether nothing was proved."""
+        return self.boxes is self.start
+
+    def run(self, clock: Clock, *, proves: bool) -> Guess | Undetermined:
+        """Return the estimate, else why there is none; without ``proves`` nothing is tried beyond it."""
+        if len(self.left.rows) > MOST_ROWS:
+            found = len(self.left.rows)
+            return Undetermined(f"no estimate: {found} rows are left, of at most {MOST_ROWS}")
+        low, high = self.start.low.astype(float), self.start.high.astype(float)
+        dual = dual_of(self.counts, self.left, low, high)
+        good: Step | None = None
+        last: Step | None = None
+        after = 0
+        for number, step in enumerate(steps(dual, self._gathered(), clock)):
+            if proves and last is not None:
+                self._prove(step.theta - last.theta)
+            if proves and good is not None:
+                after += 1
+                self._prove(step.theta - good.theta)
+            elif step.is_true and step.residual <= GOOD_ENOUGH:
+                good = step
+            last = step
+            is_done = good is not None and (
+                not proves or step.residual <= FINEST or after >= MOST_STEPS_AFTER
+            )
+            if is_done or number >= MOST_STEPS or self._has_many():
+                break
+        assert last is not None
+        self.theta = self._spread(last.theta)
+        if proves and good is not None and self.is_stuck and self.counts.width == 1:
+            with suppress(OutOfTimeError):
+                for weights in keeping_still(dual, last.x, last.theta - good.theta, clock):
+                    self._prove(weights)
+        if good is None:
+            reason = "the budget was used up" if clock.is_over else "the steps did not converge"
+            return Undetermined(f"no estimate: {reason}")
+        best = last if last.residual <= GOOD_ENOUGH else good
+        return _guess(self.counts, low, self.left, dual, best)
+
+    def _prove(self, direction: FloatArray) -> None:
+        """Narrow the boxes by a certificate."""
+        d = whole(self.counts, self._spread(direction))
+        low, high = tightened(self.counts, self.boxes.low, self.boxes.high, d)
+        if (low > self.boxes.low).any() or (high < self.boxes.high).any():
+            self.boxes = Propagated(low, high, self.boxes.row)
+
+    def _has_many(self) -> bool:
+        now = int((self.boxes.low < self.boxes.high).sum())
+        return self.open - now > MANY * self.open
+
+    def _gathered(self) -> FloatArray:
+        """Return the weights to begin with: those of rows that have become equal add up."""
+        is_left = self.left.part >= 0
+        weights = np.zeros(len(self.left.rows))
+        np.add.at(weights, self.left.part[is_left], self.theta[is_left])
+        return weights
+
+    def _spread(self, theta: FloatArray) -> FloatArray:
+        """Return weights of the rows that are left as those of all rows, (R,)."""
+        weights = np.zeros(len(self.counts.low))
+        weights[self.left.rows] = theta
+        return weights
+
+
+def _guess(counts: Counts, low: FloatArray, left: Open, dual: Dual, step: Step) -> Guess:
+    numbers = low.copy()
+    numbers.reshape(-1)[left.places] = step.x
+    sizes = counts.sizes.astype(np.float64)
+    if counts.width == 1:
+        numbers = np.hstack([sizes[:, None] - numbers, numbers])
+    shares = np.full_like(numbers, 1.0 / numbers.shape[1])
+    np.divide(numbers, sizes[:, None], out=shares, where=sizes[:, None] > 0)
+    bound = dual.bound(step.theta)
+    gap = abs(bound - float((sizes[:, None] * entr(np.clip(shares, 0.0, 1.0))).sum()))
+    return Guess(shares, bound, gap, step.residual)
+
+
+Enough = Callable[[IntArray], bool]
+"""Asked of the class that each cell certainly has by now, (C,), -1 for none: whether nobody wants to know more."""
+MORE_IS_TOLD = Undetermined(
+    "no estimate: the file publishes a second sum for each leaf (of squares, or of records that weigh more), which "
+    "whoever estimates could use, and which is used for proofs only"
+)
+DECIDED = (
+    "nobody was looked for who is certain by more than the cheap proofs: what they found was enough"
+)
+
+
+def never(certain: IntArray) -> bool:
+    """Say that more is always wanted."""
+    return False
+
+
+def reason(
+    rows: JointRows,
+    *,
+    truth: IntArray | None = None,
+    until: Clock,
+    searching: float | None = None,
+    is_certain_enough: Enough = never,
+) -> Joint:
+    """Return what rows prove of each cell, what other tables were found, and the estimate.
+
+    The estimate is looked for ``until`` then; other tables, and proofs that there are none, for so many seconds more,
+    else until then as well.
+    ``truth``, (C, m) whole numbers, is the table that the owner has: it is the first table found, if it fits. Once
+    enough is certain no solver is asked.
+    """
+    began = until.now()
+    run = _Run(counts_of(rows))
+    try:
+        run.go(truth, until, searching, is_certain_enough)
+    except ContradictionError as contradiction:
+        run.problem = "; ".join(contradiction.says)
+    return run.result(until.now() - began)
+
+
+class _Run:
+    """What is known so far: boxes, by what cells were settled, and the tables found."""
+
+    def __init__(self, counts: Counts) -> None:
+        self.counts = counts
+        cells = len(counts.sizes)
+        self.boxes = Propagated(*counts.start(), np.full(cells, NO_ROW, dtype=np.intp))
+        self.reached = self.boxes.high + 1, self.boxes.low - 1
+        self.how: list[How | str] = [""] * cells
+        self.guess: Guess | Undetermined = Undetermined("no estimate: no table fits")
+        self.problem = ""
+        self.left: tuple[str, ...] = ()
+
+    def go(
+        self, truth: IntArray | None, until: Clock, searching: float | None, enough: Enough
+    ) -> None:
+        """Work through the proofs, cheap ones first.
+
+        Raises:
+            ContradictionError: no table fits.
+        """
+        counts = self.counts
+        self._settle(by_leaves(counts), How.LEAF)
+        self._settle(propagate(counts, self.boxes, until), How.PROPAGATION)
+        estimated = estimate(counts, self.boxes, until)
+        self.guess = estimated.guess
+        self._settle(estimated.boxes, How.CERTIFICATE)
+        is_over = enough(settled(counts, self.boxes))
+        # A clock that has run out leaves the search with the tables that it is given.
+        clock = until if searching is None else replace(until, end=until.now() + searching)
+        clock = clock.part(0.0) if is_over else clock
+        found = search(counts, self.boxes, self._known(truth), self._likely(), clock)
+        self.reached = found.reached_low, found.reached_high
+        self.left = (DECIDED,) if is_over and found.left else found.left
+        before, now = self.boxes, found.boxes
+        self._settle(now, How.SOLVER)
+        if (before.low != now.low).any() or (before.high != now.high).any():
+            estimated = estimate(counts, now, until)
+            self._settle(estimated.boxes, How.SOLVER)
+            if isinstance(estimated.guess, Guess):
+                self.guess = estimated.guess
+
+    def _settle(self, boxes: Propagated, by: How) -> None:
+        """Take narrower boxes, and write down by what cells were settled that nothing settled before."""
+        self.boxes = boxes
+        for cell in np.flatnonzero(settled(self.counts, boxes) >= 0).tolist():
+            self.how[cell] = self.how[cell] or by
+
+    def _known(self, truth: IntArray | None) -> IntArray | None:
+        if truth is None or self.counts.width > 1:
+            return truth
+        return truth[:, 1:]
+
+    def _likely(self) -> IntArray:
+        """Return whole numbers (C, w) near the estimate, for a search to begin with."""
+        if isinstance(self.guess, Undetermined):
+            return self.boxes.low
+        shares = self.guess.shares[:, -self.counts.width :]
+        near = np.rint(shares * self.counts.sizes[:, None]).astype(np.int64)
+        return np.clip(near, self.boxes.low, self.boxes.high)
+
+    def _told(self) -> Guess | Undetermined:
+        """Return the estimate; none where the file tells more of people who are not certain than it was made from."""
+        is_whole = self.counts.scaled is None or (settled(self.counts, self.boxes) >= 0).all()
+        return self.guess if is_whole else MORE_IS_TOLD
+
+    def result(self, seconds: float) -> Joint:
+        """Return all of it, by class."""
+        low, high = by_class(self.counts, self.boxes.low, self.boxes.high)
+        reached_low, reached_high = by_class(self.counts, *self.reached)
+        return Joint(
+            low,
+            high,
+            reached_low,
+            reached_high,
+            tuple(self.how),
+            self.boxes.row,
+            self._told(),
+            self.problem,
+            self.left,
+            seconds,
+        )

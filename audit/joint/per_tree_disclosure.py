@@ -1,0 +1,104 @@
+"""What the first trees of a model would prove without the rest: for the picture over the number of trees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from treewarden.audit.clock import Clock
+from treewarden.audit.joint.bound_pipeline import reason
+from treewarden.audit.joint.cells import (
+    Cells,
+    JointRows,
+    Release,
+    cells_of,
+    class_by_leaf,
+    first_trees,
+    rows_of,
+)
+from treewarden.audit.joint.draws import Units
+from treewarden.audit.joint.result import Joint, Prefix
+from treewarden.audit.population.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.ppdm_models.tree.growth import Growth
+
+STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
+"""Of so many trees, as far as there are."""
+
+
+PART_SECONDS = 4.0
+
+
+def prefixes(
+    release: Release,
+    units: Units,
+    population: Population,
+    growth: Growth | None,
+    classes: int,
+    until: Clock,
+) -> Iterator[Prefix]:
+    """Yield what the first trees tell, from few to all but the last step, while there is time.
+
+    ``release`` holds the trees that are joined: of more than these nothing is told.
+    """
+    total = len(release.stops)
+    per_round = len(growth.rounds[0]) if growth is not None else 1
+    for step in STEPS:
+        trees = step * per_round
+        if trees >= total or until.is_over:
+            return
+        stops = release.stops[:trees]
+        draws = None if release.draws is None else release.draws[:trees]
+        cells = cells_of(stops, units.people, draws)
+        first = Release(stops, first_trees(release.sums, trees), draws=draws)
+        rows = rows_of([first], cells, classes)
+        if isinstance(rows, Undetermined):
+            return
+        found = _told(rows, cells, units, population, until)
+        yield replace(
+            found,
+            guessed=found.guessed if release.sums.is_complete else None,
+            trees=trees,
+            predicted=predicted(growth, units, stops),
+        )
+
+
+def _told(
+    rows: JointRows, cells: Cells, units: Units, population: Population, until: Clock
+) -> Prefix:
+    known = None if units.truth is None else cells.summed(units.truth)
+    joint = reason(rows, truth=known, until=until.part(PART_SECONDS), searching=0.0)
+    by_leaf = units.agreed(class_by_leaf(rows, cells)) >= 0
+    return told(joint, cells, units, population, by_leaf)
+
+
+def told(
+    joint: Joint, cells: Cells, units: Units, population: Population, by_leaf: BoolArray
+) -> Prefix:
+    """Return how many people are certain, by one leaf (P,) and by all, and how many are guessed right."""
+    is_all = joint.low == cells.sizes[:, None]
+    classes = np.where(is_all.any(axis=1), is_all.argmax(axis=1), -1)
+    sure = units.agreed(classes[cells.of]) >= 0
+    guessed, truth, people = None, population.truth, population.counts
+    if not isinstance(truth, Undetermined) and not isinstance(joint.guess, Undetermined):
+        best = units.mean(joint.guess.shares[cells.of]).argmax(axis=1)
+        guessed = float(truth[np.arange(len(best)), best].sum())
+    return Prefix(0, float(people[by_leaf].sum()), float(people[sure].sum()), guessed, None)
+
+
+def predicted(growth: Growth | None, units: Units, stops: IndexArray) -> float | None:
+    """Return how many people the trees that ``stops`` (T, U) are of predict right; None where that is not known."""
+    truth = units.truth
+    if growth is None or growth.start is None or truth is None:
+        return None
+    scores: FloatArray = np.tile(np.array(growth.start), (stops.shape[1], 1))
+    for tree, stopped in zip(growth.trees, stops, strict=False):
+        if tree.values.ndim > 1:
+            scores += tree.values[stopped]
+        else:
+            scores[:, tree.output] += tree.values[stopped]
+    said = scores.argmax(axis=1) if growth.outputs > 1 else (scores[:, 0] > 0).astype(np.intp)
+    return float(truth[np.arange(len(said)), said].sum())

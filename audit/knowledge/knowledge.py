@@ -1,0 +1,417 @@
+"""What the adversary is assumed to know beside the quasi-identifiers: a level, or a TOML file that says it all."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Collection, Mapping, Sequence
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import (
+    BeforeValidator,
+    Field,
+    FiniteFloat,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+)
+
+from treewarden.audit.knowledge.declared import MOST, Declared, SecretColumn, Section
+from treewarden.audit.knowledge.toml_words import in_words
+from treewarden.ppdm_models.errors import KnowledgeError
+from treewarden.ppdm_models.tables.table import near_text
+from treewarden.ppdm_models.tree.tree import Criterion, Node, Task, Tool, Tree
+
+# What is wrong in a knowledge file, said as it is written there: in which table, which key, and which there are.
+
+FIELDS = {"fact": "facts", "adversary": "adversaries"}
+"""The tables of a file of which there can be several, and what holds them all."""
+KEYS: Mapping[str, Sequence[str]] = {
+    "facts": ("says", "record", "class"),
+    "adversaries": tuple(Declared.model_fields),
+    "secret": tuple(SecretColumn.model_fields),
+}
+"""What can stand in each table, by what holds it."""
+STATEMENT = '"P(flu | sex = F, age < 30) = 0.2"'
+RECORD = '{ age = 44, sex = "M" }'
+KINDS_OF_FACTS = (
+    f"a fact is one statement (says = {STATEMENT}), or somebody whose class is known (record = "
+    f"{RECORD} and class)"
+)
+LENGTHS = ("too_long", "too_short")
+UNKNOWN = "extra_forbidden"
+Location = tuple[int | str, ...]
+
+
+def slip(error: ValidationError, said: Mapping[str, Any], fields: Collection[str]) -> str:
+    """Return the first thing that is wrong in what was ``said``, which may hold these fields.
+
+    A key that is not known explains one that is missing, and comes first.
+    """
+    found = error.errors(include_url=False)
+    first = found[0]
+    table = first["loc"][0]
+    unknown = (each for each in found if each["type"] == UNKNOWN and each["loc"][0] == table)
+    first = next(unknown, first)
+    location = tuple(each for each in first["loc"] if not _is_of_schema(each))
+    is_inside = table in KEYS and len(location) > 1
+    keys = list(KEYS[str(table)]) if is_inside else keys_of(fields)
+    if first["type"] in LENGTHS:  # the key is right, so that others help nobody
+        return f"{_place(location, said)}: {in_words(first)}"
+    problem = in_words(first).lower()
+    if first["type"] == UNKNOWN:
+        key = str(location[-1])
+        problem += near_text(key, keys)
+        problem += "; say it above all tables" if is_inside and key in keys_of(fields) else ""
+    return f"{_place(location, said)}: {problem}; have {', '.join(keys)}"
+
+
+def fact_slip(table: Mapping[str, Any]) -> str:
+    """Return what is wrong in a ``[[fact]]`` table, with the key that is wrong; "" where nothing is.
+
+    There are two kinds of facts, and what makes one of a slip in the other is for people to say.
+    """
+    keys = KEYS["facts"]
+    for key in table:
+        if key not in keys:
+            return f"{key}: unknown key{near_text(key, keys)}; {KINDS_OF_FACTS}"
+    if "says" in table:
+        others = [key for key in keys[1:] if key in table]
+        if others:
+            return f"{others[0]}: cannot stand beside 'says'; {KINDS_OF_FACTS}"
+        if not isinstance(table["says"], str):
+            return f"says: a statement in quotes is needed, such as {STATEMENT}"
+        return ""
+    for key in keys[1:]:
+        if key not in table:
+            return f"{key}: is not there; {KINDS_OF_FACTS}"
+    return _slip_in_record(table["record"]) or _slip_in_class(table["class"])
+
+
+def _slip_in_record(record: object) -> str:
+    if not isinstance(record, Mapping):
+        return f"record: the columns and values of somebody are needed, such as {RECORD}"
+    if not record:
+        return f"record: names no column; say whom it is about, such as {RECORD}"
+    for name, value in record.items():
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            return f"record: {name}: text or a number is needed"
+        if isinstance(value, float) and not math.isfinite(value):
+            return f"record: {name}: a finite number is needed"
+    return ""
+
+
+def _slip_in_class(value: object) -> str:
+    if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
+        return ""
+    return "class: the name of a class is needed, in quotes"
+
+
+def keys_of(fields: Collection[str]) -> list[str]:
+    """Return fields as they are called in a file."""
+    names = {field: key for key, field in FIELDS.items()}
+    return [names.get(field, field) for field in fields]
+
+
+def _is_of_schema(part: int | str) -> bool:
+    """Return whether part of a place is no key, but which of several types was tried."""
+    return isinstance(part, str) and (
+        "[" in part or part in ("Statement", "KnownRecord", "constrained-str")
+    )
+
+
+def _place(location: Location, said: Mapping[str, Any]) -> str:
+    """Return where in a file something stands: of several tables with one name, which of them, by its name too."""
+    names = {field: key for key, field in FIELDS.items()}
+    if len(location) > 1 and location[0] in names and isinstance(location[1], int):
+        field, number = str(location[0]), location[1]
+        table = f"[[{names[field]}]] number {number + 1}{_called(said[field][number])}"
+        return ": ".join([table, *(".".join(map(str, rest)) for rest in [location[2:]] if rest)])
+    return ".".join(names.get(str(part), str(part)) for part in location)
+
+
+def _called(table: object) -> str:
+    name = table.get("name") if isinstance(table, Mapping) else None
+    return f" ({name!r})" if name and isinstance(name, str) else ""
+
+
+MOST_SEEDS = 1000
+Value = StrictStr | StrictInt | Annotated[FiniteFloat, Field(strict=True)]
+"""What a record holds in a column, as a file says it: text or a number."""
+Seed = Annotated[StrictInt, Field(ge=0, lt=2**32)]
+
+
+class LeafLevel(StrEnum):
+    """What the adversary knows of each leaf."""
+
+    LABELS = "labels"
+    RATES = "rates"
+    COUNTS = "counts"
+    AS_PUBLISHED = "as-published"
+
+
+class SplitLevel(StrEnum):
+    """Which criterion the adversary knows the splits were chosen by."""
+
+    NONE = "none"
+    GINI = "gini"
+    ENTROPY = "entropy"
+    GAIN_RATIO = "gain-ratio"
+    AS_PUBLISHED = "as-published"
+
+
+class RowOrder(StrEnum):
+    """Whether the adversary knows in which order the records of the table stood in training."""
+
+    KNOWN = "known"
+    UNKNOWN = "unknown"
+
+
+FACT = "background"
+"""The constraint that facts from elsewhere are."""
+
+
+def _class_name(value: object) -> object:
+    """Return the class that a whole number names; anything else is left to be refused."""
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return str(value) if is_number else value
+
+
+class Statement(Section):
+    """A share among some records: ``P(flu | sex = F, age < 30) = 0.2`` (with =, <= or >=)."""
+
+    says: str
+
+    @property
+    def words(self) -> str:
+        """The fact as messages name it."""
+        return self.says
+
+
+class KnownRecord(Section):
+    """One record with these quasi-identifier values is known to have this class."""
+
+    record: Annotated[dict[str, Value], Field(min_length=1)]
+    value: Annotated[str, BeforeValidator(_class_name), Field(alias="class")]
+
+    @property
+    def words(self) -> str:
+        """The fact as messages name it."""
+        values = ", ".join(f"{name} = {value}" for name, value in self.record.items())
+        return f"the record with {values} has class {self.value}"
+
+
+class Knowledge(Section):
+    """Everything the adversary is assumed to know.
+
+    ``min_leaf`` is the learner's smallest allowed leaf (records); ``learner`` the program that grew the tree, where the
+    file does not say it; ``training`` settings of a boosted model's training that leaf values depend on, by the names
+    that its library gives them, where the file withholds them. Who knows the order of the records can repeat what was
+    drawn from a seed; ``seeds`` are those to be tried beside what the file says. ``adversaries`` are those who know
+    some columns only, beside the one of whom all this is said; ``secret`` is what they are after, where that is not
+    the tree's target.
+    """
+
+    leaf: LeafLevel = LeafLevel.AS_PUBLISHED
+    split: SplitLevel = SplitLevel.AS_PUBLISHED
+    marginal: StrictBool = False
+    accuracy: StrictBool = False
+    row_order: RowOrder = RowOrder.KNOWN
+    strict_labels: StrictBool = False
+    min_leaf: Annotated[StrictInt, Field(ge=1)] | None = None
+    learner: Tool | None = None
+    training: dict[str, Annotated[FiniteFloat, Field(ge=0, strict=True)]] = {}
+    seeds: Annotated[tuple[Seed, ...], Field(max_length=MOST_SEEDS)] = ()
+    facts: tuple[Statement | KnownRecord, ...] = ()
+    adversaries: Annotated[tuple[Declared, ...], Field(max_length=MOST)] = ()
+    secret: SecretColumn | None = None
+
+
+def read_knowledge(data: bytes, where: str) -> Knowledge:
+    """Read a TOML file that says what the adversary knows.
+
+    Raises:
+        KnowledgeError: the bytes are not TOML, or say something that is not understood.
+    """
+    return knowledge_of(toml_of(data, where), where)
+
+
+def toml_of(data: bytes, where: str) -> dict[str, Any]:
+    """Return what a TOML file holds.
+
+    Raises:
+        KnowledgeError: the bytes are not TOML.
+    """
+    try:
+        return tomllib.loads(data.decode("utf-8-sig"))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise KnowledgeError(
+            where, f"not TOML ({error}); docs/adversary.md has an example"
+        ) from error
+
+
+def knowledge_of(said: Mapping[str, Any], where: str) -> Knowledge:
+    """Return the knowledge that a file says, as TOML reads it.
+
+    Raises:
+        KnowledgeError: it says something that is not understood.
+    """
+    for key, field in FIELDS.items():
+        if field in said:
+            problem = f"{field}: unknown key (nearest: {key!r}); write [[{key}]] above each"
+            raise KnowledgeError(where, problem)
+    told = {FIELDS.get(key, key): value for key, value in said.items()}
+    for number, fact in enumerate(_list(told.get("facts")), start=1):
+        problem = fact_slip(fact) if isinstance(fact, Mapping) else ""
+        if problem:
+            raise KnowledgeError(where, f"[[fact]] number {number}: {problem}")
+    try:
+        if isinstance(told.get("secret"), str):
+            told["secret"] = {"column": told["secret"]}
+        if not isinstance(told.get("secret", {}), dict):
+            problem = 'secret: names a column: secret = "...", or [secret] with column and bins'
+            raise KnowledgeError(where, problem)
+        for key, field in FIELDS.items():
+            if isinstance(told.get(field), dict):
+                problem = f"{key}: there can be several; write [[{key}]] above each"
+                raise KnowledgeError(where, problem)
+        return Knowledge.model_validate(told)
+    except ValidationError as error:
+        raise KnowledgeError(where, slip(error, told, Knowledge.model_fields)) from error
+
+
+def _list(value: object) -> list[object]:
+    return list(value) if isinstance(value, list | tuple) else []
+
+
+def resolved(knowledge: Knowledge, tree: Tree) -> tuple[Knowledge, tuple[str, ...]]:
+    """Return the knowledge with the split criterion as the file gives it, and warnings about what that leaves out.
+
+    The leaf level "as published" stays: files publish more of one leaf and less of another.
+    """
+    split, warnings = knowledge.split, []
+    more = understated(knowledge, tree)
+    if more:
+        warnings.append(
+            f"{tree.source} publishes {more}, but the adversary is assumed not to use that: "
+            "a pass would hold only for a file without it"
+        )
+    if split is SplitLevel.AS_PUBLISHED:
+        split, said = _published_split(tree)
+        warnings += [said] if said else []
+    return knowledge.model_copy(update={"split": split}), tuple(warnings)
+
+
+def understated(knowledge: Knowledge, tree: Tree) -> str:
+    """Return what a file publishes beyond what the adversary is said to know, in words; "" where nothing."""
+    more = []
+    numbers = [leaf.class_counts or leaf.class_shares or leaf.bands or () for leaf in tree.leaves]
+    known = [sum(number is not None for number in each) for each in numbers]
+    if knowledge.leaf is LeafLevel.LABELS and any(known):
+        more.append("class numbers of its leaves")
+    elif knowledge.leaf is LeafLevel.RATES and max(known) > 1 and len(tree.classes) > 2:
+        more.append("more of its leaves than error rates")
+    left_out = knowledge.leaf is LeafLevel.LABELS or (
+        knowledge.leaf is LeafLevel.RATES and len(tree.classes) > 2
+    )
+    if left_out and not more and any(map(_is_counted, tree.nodes)):
+        more.append("class numbers of its inner nodes")
+    if left_out and any(not node.is_leaf and node.score in tree.classes for node in tree.nodes):
+        more.append("labels of its inner nodes")
+    if left_out and any(node.impurity is not None for node in tree.nodes):
+        more.append("impurities of its nodes")
+    by = published_criterion(tree)
+    if knowledge.split is SplitLevel.NONE and by is not None and tree.learner.all_features:
+        more.append(f"that its splits were chosen by {by.value}")
+    return " and ".join(more)
+
+
+def _is_counted(node: Node) -> bool:
+    return not node.is_leaf and bool(node.class_counts or node.class_shares)
+
+
+def published_criterion(tree: Tree) -> Criterion | None:
+    """Return the criterion by which a file says that its splits were chosen; None where it does not say it.
+
+    A learner prints at nodes the impurity that it compared: ``gini = 0.42``.
+    """
+    if tree.learner.criterion is not None or tree.task is Task.REGRESSION:
+        return tree.learner.criterion
+    printed = {node.impurity.criterion for node in tree.nodes if node.impurity is not None}
+    return printed.pop() if len(printed) == 1 else None
+
+
+def _published_split(tree: Tree) -> tuple[SplitLevel, str]:
+    """Return the criterion of a file's splits, or none and why it is not used."""
+    criterion = published_criterion(tree)
+    if tree.task is Task.REGRESSION:
+        return SplitLevel.NONE, ""
+    if criterion is None:
+        return SplitLevel.NONE, (
+            f"{tree.source} does not say how its splits were chosen, so their choice is not used; "
+            "if an adversary can guess it, audit with --split gini or --split entropy too"
+        )
+    if not tree.learner.all_features:
+        said = f"{tree.source} was grown on random parts of its features, so that the choice of its splits is not used"
+        return SplitLevel.NONE, said
+    return SplitLevel(criterion.value), ""
+
+
+# Adversaries in a file of their own, to be asked of beside whatever else the adversary is taken to know.
+
+TOGETHER = {"adversary", "secret"}
+
+
+def read_adversaries(data: bytes, where: str) -> Knowledge:
+    """Read a TOML file that declares adversaries, and perhaps the secret: ``[[adversary]]`` tables, or one by itself.
+
+    One by itself has its ``name`` and what it ``knows`` at the top of the file, and the name of the file where it
+    gives none.
+
+    Raises:
+        KnowledgeError: the bytes are not TOML, declare nobody, or say something that is not understood.
+    """
+    said = toml_of(data, where)
+    if "adversary" not in said and "knows" in said:
+        _check_of_one(said, where)
+        one = {key: value for key, value in said.items() if key != "secret"}
+        one = {"name": where.rpartition("/")[2].removesuffix(".toml"), **one}
+        said = {"adversary": [one], **{key: said[key] for key in ("secret",) if key in said}}
+    if not said.get("adversary"):
+        problem = "declares no adversary; say what he knows: knows = [...], or [[adversary]] tables"
+        raise KnowledgeError(where, problem)
+    _check_no_more(said.keys() - TOGETHER, where)
+    for one in said["adversary"] if isinstance(said["adversary"], list) else ():
+        _check_of_one(one, where)
+    return knowledge_of(said, where)
+
+
+def _check_of_one(said: object, where: str) -> None:
+    """Check that nothing is said with an adversary that is about everybody."""
+    if isinstance(said, dict):
+        of_all = set(keys_of(Knowledge.model_fields)) - {*TOGETHER, *Declared.model_fields}
+        _check_no_more(said.keys() & of_all, where)
+
+
+def _check_no_more(keys: Collection[str], where: str) -> None:
+    if keys:
+        problem = f"{min(keys)!r} is about everybody; say it in the file of --knowledge, here only who knows what"
+        raise KnowledgeError(where, problem)
+
+
+def with_adversaries_of(knowledge: Knowledge, files: Sequence[tuple[Knowledge, str]]) -> Knowledge:
+    """Return knowledge with the adversaries of further files, each with its name.
+
+    Raises:
+        KnowledgeError: two of them name different secrets.
+    """
+    everyone, secret = list(knowledge.adversaries), knowledge.secret
+    for more, where in files:
+        if more.secret and secret and more.secret != secret:
+            problem = f"the secret is {more.secret.column!r} here and {secret.column!r} elsewhere; keep one of them"
+            raise KnowledgeError(where, problem)
+        everyone += more.adversaries
+        secret = secret if more.secret is None else more.secret
+    return knowledge.model_copy(update={"adversaries": tuple(everyone), "secret": secret})

@@ -1,0 +1,112 @@
+"""What a model's leaves and its file tell without any estimate: in a moment, and the same as a full audit reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from treewarden.audit.entropy.posterior import SolverReport
+from treewarden.audit.evidence import NOT_READ, Evidence
+from treewarden.audit.knowledge.knowledge import Knowledge, resolved
+from treewarden.audit.labels import label_contradictions
+from treewarden.audit.locations import MOST_SPOTS
+from treewarden.audit.measures import (
+    LeafMeasure,
+    MeasureCall,
+    Source,
+    call,
+    measured,
+    measures,
+    of_models,
+)
+from treewarden.audit.population.file_only_population import NO_TABLE, Said, said_of
+from treewarden.audit.population.forest import forest_of
+from treewarden.audit.population.population import Population
+from treewarden.audit.population.unobserved_values import with_unheld
+from treewarden.audit.reading import Interval, Measurement, Spot, Undetermined
+from treewarden.audit.result import KNOWS_ALL, Audit, Exposure
+from treewarden.ppdm_models.tree.ensemble import Model
+from treewarden.ppdm_models.tree.side_channels import Leak
+from treewarden.ppdm_models.tree.tree import Tree
+
+NOT_LOOKED_AT = Undetermined("only the leaves and the file were looked at")
+
+
+def glance(
+    model: Model,
+    population: Population,
+    knowledge: Knowledge,
+    calls: Sequence[MeasureCall],
+    leaks: tuple[Leak, ...] | Undetermined = NOT_READ,
+) -> Audit:
+    """Take those readings of an audit that need no estimate; all others were not measured, so none of them passes."""
+    unknown, known = NOT_LOOKED_AT, measures()
+    forest = forest_of(model, population)
+    leaks = with_unheld(leaks, model, population)
+    evidence = Evidence(
+        forest, population, knowledge, unknown, unknown, unknown, leaks, numbers=unknown
+    )
+    cheap = [
+        each for each in calls if known[each.measure].is_of_leaves or known[each.measure].is_of_file
+    ]
+    readings = {each: measured(each, evidence) for each in cheap}
+    report = SolverReport("not run", reason=unknown.reason)
+    doubts = tuple(label_contradictions(evidence))
+    return Audit((Exposure(KNOWS_ALL, evidence, report, (), doubts, tuple(cheap), readings),))
+
+
+def glance_at_file(
+    model: Model,
+    knowledge: Knowledge,
+    calls: Sequence[MeasureCall],
+    leaks: tuple[Leak, ...] | Undetermined = NOT_READ,
+    sensitive: str | None = None,
+) -> Audit:
+    """Take the readings that the file alone bears, with no table at all; all others could not be told.
+
+    A reading of leaves spans from the worst that the truth may be to what the file says. So a clause may fail, and
+    passes only where the counts of every leaf are known to be people, one each. Where they are not, the last spot is
+    the root: what is not known may break a clause anywhere below it, so that to accept the leaves that are named is not
+    to accept all.
+    """
+    said, unknown = said_of(model, sensitive), Undetermined(NO_TABLE)
+    warnings: tuple[str, ...] = ()
+    if isinstance(model, Tree):
+        knowledge, warnings = resolved(knowledge, model)
+    forest = said.forest
+    if said.doubt:  # nobody may take its leaves for all there are, or their counts for people
+        forest = replace(forest, leaves=Undetermined(said.doubt))
+    evidence = Evidence(
+        forest,
+        said.population,
+        knowledge,
+        unknown,
+        unknown,
+        unknown,
+        with_unheld(leaks, model, said.population),
+        unknown,
+        numbers=unknown,
+    )
+    readings = {
+        each: _from_file(each, said, evidence)
+        for each in dict.fromkeys([*calls, *map(call, of_models())])
+    }
+    report = SolverReport("not run", reason=unknown.reason)
+    return Audit((Exposure(KNOWS_ALL, evidence, report, (), (), tuple(calls), readings),), warnings)
+
+
+def _from_file(asked: MeasureCall, said: Said, evidence: Evidence) -> Measurement:
+    measure = measures()[asked.measure]
+    if measure.is_of_file:
+        return measured(asked, evidence)
+    if not isinstance(measure, LeafMeasure):
+        return Measurement(Undetermined(NO_TABLE))
+    leaves = said.leaves(of_classes=Source.TRUTH in measure.reads, of_shares=measure.of_shares)
+    taken = measured(asked, replace(evidence, forest=replace(said.forest, leaves=leaves)))
+    if not said.doubt or isinstance(taken.reading, Undetermined):
+        return taken
+    worst = measure.limits[0] if measure.risk == "low" else measure.limits[1]
+    reading = taken.reading
+    ends = (worst, reading.high) if measure.risk == "low" else (reading.low, worst)
+    elsewhere = Spot("leaf", 0, *measure.limits, said.doubt)
+    return Measurement(Interval(*ends), (*taken.spots[: MOST_SPOTS - 1], elsewhere))

@@ -1,0 +1,161 @@
+"""The adversaries of an audit: what was declared of each, held against the columns that there are."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+
+from treewarden.audit.knowledge.declared import Declared, words_of
+from treewarden.audit.knowledge.presets import ALL, PRESETS, USUAL
+from treewarden.ppdm_models.errors import KnowledgeError
+from treewarden.ppdm_models.tables.matching import are_alike
+from treewarden.ppdm_models.tables.table import listed, near_text
+
+WORDS = (ALL, *PRESETS)
+"""What can stand for a list of columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Adversary:
+    """Somebody who knows these columns of everybody, by the names of the table; all that are tested where None.
+
+    ``target`` says that he knows the value too that the tree predicts. ``said`` is what is remarkable about that.
+    ``declared`` are the columns that he was said to know, where ``knows`` is what follows from these.
+    """
+
+    name: str
+    knows: tuple[str, ...] | None
+    target: bool = False
+    said: tuple[str, ...] = field(default=(), compare=False)
+    declared: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """What he knows, in words."""
+        what = "every column that the tree tests" if self.knows is None else words_of(self.knows)
+        return f"{what}, and the value that it predicts" if self.target else what
+
+
+def adversary_of(
+    declared: Declared, columns: Collection[str], secret: str, target: str, where: str
+) -> Adversary:
+    """Return an adversary with the columns that he knows by the names that the table has for them.
+
+    ``secret`` and ``target`` are the columns of what he is after and of what the tree predicts, which may be one.
+
+    Raises:
+        KnowledgeError: he knows no column of the table, one that is not there, or the secret.
+    """
+    here = f"{where}: adversary {declared.name!r}"
+    if isinstance(declared.knows, str):
+        names, said = _by_word(declared, columns, here)
+        names = None if names is None else tuple(each for each in names if each != secret)
+    else:
+        if declared.columns:
+            raise KnowledgeError(here, "columns says what a preset means; leave it out")
+        words = WORDS if len(declared.knows) == 1 else ()
+        names = tuple(found_column(name, columns, here, words) for name in declared.knows)
+        said = ()
+    if names is not None:
+        names = tuple(dict.fromkeys(names))
+        if secret in names:
+            problem = f"knows {secret!r}, which is the secret; take it out of what he knows"
+            raise KnowledgeError(here, problem)
+    knows_target = declared.target or (names is not None and target in names)
+    if knows_target and secret == target:
+        problem = f"knows {target!r}, which is the secret; name another secret, or leave out target"
+        raise KnowledgeError(here, problem)
+    if names is not None:
+        names = tuple(name for name in names if name != target)
+        if not names and not knows_target:
+            problem = f"knows no column of the table; name some of {listed(columns)}"
+            raise KnowledgeError(here, problem)
+    return Adversary(declared.name, names, knows_target, said)
+
+
+def check_names(declared: Sequence[Declared], where: str) -> None:
+    """Check that no two adversaries have one name.
+
+    Raises:
+        KnowledgeError: two have.
+    """
+    seen: set[str] = set()
+    for each in declared:
+        if each.name in seen:
+            problem = f"two adversaries are called {each.name!r}; give each a name of its own"
+            raise KnowledgeError(where, problem)
+        seen.add(each.name)
+
+
+def found_column(name: str, columns: Collection[str], here: str, words: Sequence[str] = ()) -> str:
+    """Return the column that is meant by a name; ``words`` could have stood there instead.
+
+    Raises:
+        KnowledgeError: there is none, or several are spelled like it.
+    """
+    if name in columns:
+        return name
+    alike = [each for each in columns if are_alike(name, each)]
+    if len(alike) == 1:
+        return alike[0]
+    several = _several(name, columns)
+    if several:
+        raise KnowledgeError(here, f"no column {name!r}; name each by itself: {several}")
+    meant = get_close_matches(name.casefold(), words, n=1)
+    preset = f"; is the preset {meant[0]!r} meant?" if meant else ""
+    near = near_text(name, columns)
+    raise KnowledgeError(here, f"no column {name!r}{near}; the table has {listed(columns)}{preset}")
+
+
+def _several(name: str, columns: Collection[str]) -> list[str]:
+    """Return the columns that a text names with commas between them, if it does."""
+    parts = [part.strip() for part in name.split(",")]
+    is_list = all(any(are_alike(part, each) for each in columns) for part in parts)
+    return parts if is_list and len(parts) > 1 else []
+
+
+def _by_word(
+    declared: Declared, columns: Collection[str], here: str
+) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
+    """Return the columns that a word stands for, None for all, and what was taken for what."""
+    word = str(declared.knows)
+    if word == ALL:
+        return None, ()
+    if word not in PRESETS:
+        several = _several(word, columns) or [each for each in columns if are_alike(word, each)]
+        instead = f"the list {several} if columns are meant" if several else "or a list of columns"
+        problem = f"{word!r} is no preset{near_text(word, WORDS)}; have {listed(WORDS)}, {instead}"
+        raise KnowledgeError(here, problem)
+    preset = PRESETS[word]
+    strange = [name for name in declared.columns if name not in preset.attributes]
+    if strange:
+        problem = f"{word!r} says nothing of {strange[0]!r}; it knows {listed(preset.attributes)}"
+        raise KnowledgeError(here, problem)
+    found = {
+        name: tuple(_matches(name, declared.columns, columns, here)) for name in preset.attributes
+    }
+    pairs = "; ".join(f"{name}: {words_of(each)}" for name, each in found.items() if each)
+    missing = [
+        name for name, each in found.items() if not each and declared.columns.get(name) != ""
+    ]
+    said = [f"{preset.source}; taken for what is known: {pairs or 'nothing'}"]
+    if missing:
+        said.append(
+            f"no column was taken for {words_of(missing)}; where the table has one, name it under columns in a "
+            'knowledge file, and where it has none say "" there'
+        )
+    return tuple(column for each in found.values() for column in each), tuple(said)
+
+
+def _matches(
+    attribute: str, told: Mapping[str, str], columns: Collection[str], here: str
+) -> Iterator[str]:
+    """Yield the columns that an attribute of a preset is: the one that was told, or all with a usual name."""
+    if attribute in told:
+        if told[attribute]:
+            yield found_column(told[attribute], columns, here)
+        return
+    for column in columns:
+        if any(are_alike(column, usual) for usual in USUAL[attribute]):
+            yield column

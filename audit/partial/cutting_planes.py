@@ -1,0 +1,404 @@
+"""Other splits on known columns that would beat the chosen ones at an estimate, as rows that rule this out.
+
+What a candidate leaves of impurity is concave in the estimate and grows with it, so its tangents bound it from above:
+tables in which no candidate is better fulfil every tangent's row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from treewarden.audit.entropy.posterior import Posterior
+from treewarden.audit.partial.flows import MOST_PEOPLE, Network
+from treewarden.audit.partial.margins import HELD, MOST_GAP, ROUNDS, SPARE, Margins, off_by
+from treewarden.audit.partial.splits import Beside, Choice, PlacedEstimate, Slopes, besides
+from treewarden.audit.partial.work_budget import Allowance
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, alike
+from treewarden.ppdm_models.tree.nodes import Criterion
+
+
+@dataclass(frozen=True, slots=True)
+class Some:
+    """Some of the people: all of some classes. They can be where ``net`` says.
+
+    ``held`` has them, by class, as they are believed to be without what the choice says; its places are the groups of
+    ``net``. ``gap`` (S,) bounds how far that is from the optimum, as in ``Spread``.
+    """
+
+    held: PlacedEstimate
+    net: Network
+    gap: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """People of P profiles over L leaves, (L, m) of each class: in ``parts``, where everybody's class is known."""
+
+    choice: Choice
+    parts: tuple[Some, ...]
+    classes: FloatArray
+
+    @property
+    def people(self) -> FloatArray:
+        """How many people each profile has, (P,)."""
+        return np.asarray(np.sum([each.held.people for each in self.parts], axis=0))
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A row: over the people at leaves ``here`` (L,), each in a branch (P,), ``slope`` (B, m) sums to ``least``.
+
+    An estimate may lack ``spare`` of what is asked for. ``is_sure`` says that it binds in every table: each branch has
+    the people that a learner asks for.
+    """
+
+    here: BoolArray
+    branch: IndexArray
+    slope: FloatArray
+    least: float
+    spare: float
+    is_sure: bool
+
+    @property
+    def key(self) -> bytes:
+        """Which candidate it is a tangent of."""
+        return self.here.tobytes() + self.branch.tobytes()
+
+
+def broken(problem: Problem, parts: Sequence[PlacedEstimate]) -> Iterator[Cut | None]:
+    """Yield a tangent of the worst broken row of each column at each node; None where a learner may not have it.
+
+    ``parts`` are all people, by class, as they are believed to be.
+    """
+    choice = problem.choice
+    chosen = choice.left(problem.classes)
+    for beside in besides(choice, parts):
+        best = beside.left.argmin(axis=1)
+        least, size = beside.left.min(axis=1), beside.people
+        lacking = least < chosen[beside.nodes] - HELD * np.maximum(size, 1.0)
+        for number in np.flatnonzero(lacking).tolist():
+            if not (beside.is_number or choice.tree.learner.multiway):
+                yield None
+                return
+            node = int(beside.nodes[number])
+            here = np.zeros(len(choice.nodes), dtype=bool)
+            here[choice.below[[node]].indices] = True
+            branch, counts = _branches(beside, number, int(best[number]))
+            yield Cut(
+                here,
+                branch,
+                _slope(counts, choice.criterion),
+                chosen[node] - SPARE * size[number],
+                HELD * float(size[number]),
+                _is_admissible(problem, here, branch),
+            )
+
+
+def _branches(beside: Beside, number: int, cut: int) -> tuple[IndexArray, FloatArray]:
+    """Return the branch of each profile, (P,), under the best candidate at a node, and the people of each, (B, m)."""
+    table, there = beside.table[number], beside.there[number]
+    if beside.is_number:
+        counts = np.stack([table[: cut + 1].sum(axis=0), table[cut + 1 :].sum(axis=0)])
+        return np.asarray(beside.of > there[cut], dtype=np.intp), counts
+    size = int(table.any(axis=1).sum())
+    # A value that nobody there has goes with the next one: nobody of it can be there.
+    branch = np.searchsorted(there[:size], beside.of).clip(max=size - 1)
+    return np.asarray(branch, dtype=np.intp), table[:size]
+
+
+def _slope(counts: FloatArray, criterion: Criterion) -> FloatArray:
+    """Return how what is left of impurity grows with each class of each branch, (B, m)."""
+    total = counts.sum(axis=1, keepdims=True)
+    shares = np.divide(counts, total, out=np.zeros_like(counts), where=total > 0)
+    if criterion is Criterion.GINI:
+        return np.asarray(1 - 2 * shares + (shares**2).sum(axis=1, keepdims=True))
+    return np.asarray(-np.log(np.maximum(shares, 1e-12)))
+
+
+def _is_admissible(problem: Problem, here: BoolArray, branch: IndexArray) -> bool:
+    """Return whether each branch of a candidate has as many people as a learner asks for, in every table that fits."""
+    if problem.choice.least <= 1:
+        return True
+    return all(
+        sum(_fewest(part, here, branch == each) for part in problem.parts) >= problem.choice.least
+        for each in np.unique(branch)
+    )
+
+
+def _fewest(part: Some, here: BoolArray, some: BoolArray) -> float:
+    """Return a number of people of some profiles that is at some leaves in every table: those who fit nowhere else."""
+    net, classes = part.net, part.held.over.shape[1] // len(here)
+    people = np.bincount(part.held.lump[some], part.held.people[some], len(net.supply))
+    if net.supply.sum() > MOST_PEOPLE:
+        return 0.0
+    held = np.rint(people).astype(np.int32)
+    # Of a group of leaves that many people can be elsewhere than at these leaves.
+    elsewhere = part.held.over @ np.repeat(~here, classes)
+    room = np.rint(net.demand * elsewhere).astype(np.int32)
+    lumps, groups = net.movable.shape
+    arcs = net.movable.tocoo()
+    source, sink = lumps + groups, lumps + groups + 1
+    start = np.concatenate([np.full(lumps, source), arcs.row, lumps + np.arange(groups)])
+    end = np.concatenate([np.arange(lumps), lumps + arcs.col, np.full(groups, sink)])
+    most = np.concatenate([held, held[arcs.row], room])
+    graph = sparse.csr_array((most, (start, end)), shape=(sink + 1, sink + 1))
+    return float(held.sum() - csgraph.maximum_flow(graph, source, sink).flow_value)
+
+
+# People in lumps that no row of the choice of splits tells apart, where such rows speak of them at all.
+#
+# In a block of the network of which no row speaks people are as without rows. Elsewhere profiles of a lump are told
+# apart
+# by their branches, but only those that can be where the row speaks; leaves of a group by whether it speaks of them,
+# and
+# only then by class. What is told apart by nothing is shared by size in the table of greatest entropy.
+
+
+@dataclass(frozen=True, slots=True)
+class Lumps:
+    """One part of the people, where rows speak of them: R lumps over J places, ``margins``, and everybody else.
+
+    ``group`` (P,) is the lump of each profile: lumps of the network of whom no row speaks, ``others``, come after the
+    R. ``branch`` (C, R) is the branch that each is in of each cut. ``spoken`` (C, J) says which places a cut speaks of,
+    ``klass`` (J,) the class of these. ``place`` (K,) is the place of each of K leaves by class, ``at`` (K,) as the
+    columns of ``Held.over`` number them; ``demand`` (K,) are its people. ``gap`` is that of the others.
+    """
+
+    some: Some
+    group: IndexArray
+    others: IndexArray
+    branch: IndexArray
+    at: IndexArray
+    place: IndexArray
+    demand: FloatArray
+    spoken: BoolArray
+    klass: IndexArray
+    margins: Margins
+    gap: float
+
+    def held(self, table: sparse.csr_array) -> PlacedEstimate:
+        """Return the people of the part, given those of the lumps by place, (R, J)."""
+        own = self.some.held
+        rows = sparse.diags_array(1 / self.margins.supply) @ table
+        places = sparse.block_diag([rows, own.places[self.others]], format="csr")
+        share = self.demand / self.margins.demand[self.place]
+        shape = len(self.margins.demand), own.over.shape[1]
+        over = sparse.csr_array((share, (self.place, self.at)), shape=shape)
+        return replace(
+            own,
+            lump=self.group,
+            places=sparse.csr_array(places),
+            over=sparse.csr_array(sparse.vstack([over, own.over])),
+        )
+
+    def of_places(self, of_cell: FloatArray) -> FloatArray:
+        """Return multipliers of the places, (J,), given those of leaves and classes, (L * m,)."""
+        found = np.full(len(self.margins.demand), -np.inf)
+        np.logaddexp.at(found, self.place, of_cell[self.at])
+        return found
+
+    def of_cells(self, of_place: FloatArray) -> FloatArray:
+        """Return multipliers of the part's leaves and classes, (K,), given those of their places, (J,)."""
+        share = self.demand / self.margins.demand[self.place]
+        return np.asarray(of_place[self.place] + np.log(share))
+
+
+def lumps_of(problem: Problem, some: Some, cuts: Collection[Cut]) -> Lumps:
+    """Return a part of the people in lumps."""
+    net, held, classes = some.net, some.held, problem.classes.shape[1]
+    cells = held.over.tocoo()
+    kept = problem.classes.ravel()[cells.col] > 0
+    at, of_group = cells.col[kept].astype(np.intp), cells.row[kept].astype(np.intp)
+    leaf, klass = np.divmod(at, classes)
+    speaks = np.stack([cut.here for cut in cuts])[:, leaf]
+    cut, cell = np.nonzero(speaks)
+    shape = len(cuts), net.groups
+    by_group = sparse.csr_array((np.ones(len(cut)), (cut, of_group[cell])), shape=shape)
+    is_reached = (net.movable @ by_group.T).toarray() > 0
+    blocks = np.unique(net.block_of_group[of_group[cell]])
+    is_inside = np.isin(net.block_of_lump, blocks)
+    profiles = np.flatnonzero((held.people > 0) & is_inside[held.lump])
+    own = held.lump[profiles]
+    sides = [np.where(is_reached[own, i], each.branch[profiles], 0) for i, each in enumerate(cuts)]
+    first, group = alike([own, *sides])
+    others = np.flatnonzero(~is_inside)
+    number = np.zeros(len(net.supply), dtype=np.intp)
+    number[others] = len(first) + np.arange(len(others))
+    of_profile = number[held.lump]
+    of_profile[profiles] = group
+    chosen = np.flatnonzero(np.isin(net.block_of_group[of_group], blocks))
+    at, of_group, klass, speaks = at[chosen], of_group[chosen], klass[chosen], speaks[:, chosen]
+    is_spoken = speaks.any(axis=0)
+    told = np.packbits(speaks, axis=0).astype(np.intp)
+    first_place, place = alike([of_group, np.where(is_spoken, klass, -1), *told])
+    demand = problem.classes.ravel()[at]
+    lump = own[first]
+    margins = Margins(
+        sparse.csr_array(net.movable[lump][:, of_group[first_place]]),
+        np.bincount(group, held.people[profiles], len(first)).astype(np.float64),
+        np.bincount(place, demand, len(first_place)).astype(np.float64),
+        net.block_of_lump[lump],
+        net.block_of_group[of_group[first_place]],
+    )
+    # The gap of a block stands at each of its lumps.
+    _, one = np.unique(net.block_of_lump[others], return_index=True)
+    return Lumps(
+        some,
+        of_profile,
+        others,
+        np.stack([each.branch[profiles[first]] for each in cuts]),
+        at,
+        place,
+        demand,
+        speaks[:, first_place],
+        klass[first_place],
+        margins,
+        float(some.gap[others[one]].sum()),
+    )
+
+
+def together(parts: Sequence[Lumps]) -> Margins:
+    """Return the lumps of all parts over the places of all parts: nobody is at a place of another part."""
+    margins, blocks = [each.margins for each in parts], 0
+    of_lump, of_place = [], []
+    for each in margins:
+        of_lump.append(each.block + blocks)
+        of_place.append(each.place_block + blocks)
+        blocks += 1 + int(each.block.max(initial=-1))
+    return Margins(
+        sparse.csr_array(sparse.block_diag([each.can for each in margins])),
+        np.concatenate([each.supply for each in margins]),
+        np.concatenate([each.demand for each in margins]),
+        np.concatenate(of_lump),
+        np.concatenate(of_place),
+    )
+
+
+def apart(parts: Sequence[Lumps], table: sparse.csr_array) -> tuple[PlacedEstimate, ...]:
+    """Return the people of each part, given those of all lumps by place."""
+    found, lumps, places = [], 0, 0
+    for part in parts:
+        size, width = part.margins.can.shape
+        found.append(part.held(table[lumps : lumps + size, places : places + width]))
+        lumps, places = lumps + size, places + width
+    return tuple(found)
+
+
+def slopes(parts: Sequence[Lumps], cuts: Collection[Cut]) -> list[Slopes]:
+    """Return each cut as a row over the lumps and places of all parts."""
+    found = []
+    for number, cut in enumerate(cuts):
+        branch = np.concatenate([each.branch[number] for each in parts])
+        value = np.concatenate(
+            [np.where(each.spoken[number], cut.slope[:, each.klass], 0.0) for each in parts],
+            axis=1,
+        )
+        row = sparse.csr_array(value.reshape(1, -1))
+        found.append(Slopes(branch, row, np.array([cut.least]), np.zeros(1, dtype=bool)))
+    return found
+
+
+# The estimate where other splits on known columns would beat the chosen ones: with what the choice says put in.
+#
+# Rows that are broken are put in as tangents, the greatest entropy under them is found by its dual in one multiplier
+# each, and what that breaks is put in again. The dual bounds the greatest entropy of all tables that fulfil the rows,
+# and
+# so how far the result is from the optimum.
+
+SMALLEST = 1e-300
+
+
+@dataclass(frozen=True, slots=True)
+class Under:
+    """The people of each part, as somebody believes them to be spread who heeds the choice of splits.
+
+    ``gap`` bounds how far it is from the optimum, in records times nats, what rows have to spare included; ``is_sure``
+    says that all rows that were put in bind in every table.
+    """
+
+    parts: tuple[PlacedEstimate, ...]
+    gap: float
+    is_sure: bool
+
+
+def enforced(problem: Problem, without: FloatArray, allowance: Allowance) -> Posterior | None:
+    """Return the estimate with what the choice of splits says put in; None where it was not found, or is too large.
+
+    A candidate binds only if a learner could have compared it. Where a branch of one may have too few people for that
+    in some table, the ends span this estimate and that ``without`` such rows, (P, m).
+    """
+    under = spread_under(problem, allowance)
+    if under is None:
+        return None
+    found = _posterior(problem, under)
+    return found if under.is_sure else _spanning(found, without)
+
+
+def spread_under(problem: Problem, allowance: Allowance) -> Under | None:
+    """Return the people as they are spread with the rows put in; None where it was not found, or is too large."""
+    cuts: list[Cut] = []
+    spread, gap, spare = tuple(each.held for each in problem.parts), 0.0, 0.0
+    start = _Start(np.log(np.maximum(problem.classes.ravel(), SMALLEST)), np.zeros(0))
+    for _ in range(ROUNDS):
+        more = list(broken(problem, spread))
+        if not more:
+            is_sure = all(each.is_sure for each in cuts)
+            return None if gap > MOST_GAP else Under(spread, gap + spare, is_sure)
+        new = [each for each in more if each is not None]
+        if len(new) < len(more):
+            return None
+        # An older tangent of the same candidate that does not hold the table back is none that has to stay.
+        again = {each.key for each in new}
+        kept = [i for i, each in enumerate(cuts) if start.of_row[i] > 0 or each.key not in again]
+        cuts, start = [*(cuts[i] for i in kept), *new], replace(start, of_row=start.of_row[kept])
+        parts = [lumps_of(problem, each, cuts) for each in problem.parts]
+        margins = together(parts)
+        found = margins.under(slopes(parts, cuts), start.over(parts), allowance)
+        if found is None:
+            return None
+        gap = found.gap + sum(each.gap for each in parts)
+        spread = apart(parts, found.table)
+        start = start.after(parts, found.multipliers)
+        # Without what rows have to spare the greatest entropy is less, by about that.
+        spare = float(np.abs(start.of_row) @ np.array([each.spare for each in cuts]))
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """Multipliers to start from: of each leaf and class, (L * m,), and of the rows there were."""
+
+    of_cell: FloatArray
+    of_row: FloatArray
+
+    def over(self, parts: Sequence[Lumps]) -> FloatArray:
+        """Return multipliers of the places of all parts, then of the rows."""
+        return np.concatenate([*(each.of_places(self.of_cell) for each in parts), self.of_row])
+
+    def after(self, parts: Sequence[Lumps], multipliers: FloatArray) -> _Start:
+        """Return what was found, given multipliers of the places of all parts, then of the rows."""
+        of_cell, ends = self.of_cell.copy(), np.cumsum([len(each.margins.demand) for each in parts])
+        *places, rows = np.split(multipliers, ends)
+        for part, own in zip(parts, places, strict=True):
+            of_cell[part.at] = part.of_cells(own)
+        return _Start(of_cell, rows)
+
+
+def _spanning(found: Posterior, without: FloatArray) -> Posterior:
+    low, high = np.minimum(found.low, without), np.maximum(found.high, without)
+    return Posterior(found.values, found.decided, low, high)
+
+
+def _posterior(problem: Problem, under: Under) -> Posterior:
+    """Return the shares of each profile, (P, m), and between which ends those of the optimum are (Pinsker)."""
+    people = problem.people
+    held = np.sum([each.of_each_class(problem.classes.shape[1]) for each in under.parts], axis=0)
+    values = held / people[:, None]
+    off = off_by(under.gap, people)[:, None]
+    decided = np.ones(len(values), dtype=bool)
+    return Posterior(values, decided, np.maximum(values - off, 0.0), np.minimum(values + off, 1.0))

@@ -1,0 +1,315 @@
+"""Attribute inference from a forest: what the leaves of each tree prove of a column that is to stay secret.
+
+Each tree that publishes how many people its leaves hold is read as if it were published alone; what one of them proves
+holds whatever the others say. What the trees say together is left open, but for people whose value could be another in
+a table that leaves every leaf of every tree as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from treewarden.audit.clock import Clock
+from treewarden.audit.consistent_tables.result import OUT_OF_TIME, Worlds
+from treewarden.audit.knowledge.knowledge import Knowledge, SplitLevel, resolved
+from treewarden.audit.options import DEFAULT, AuditOptions
+from treewarden.audit.partial.attribute_inference import secret_seen_by
+from treewarden.audit.partial.functional_dependencies import Codes, closed
+from treewarden.audit.partial.leaf_table import Ground, are_sizes_published
+from treewarden.audit.partial.partial_view import told_apart
+from treewarden.audit.partial.reachability import Proofs, bounded
+from treewarden.audit.partial.size_inference import SizeClaim, claims_of
+from treewarden.audit.partial.target_inference import Seen
+from treewarden.audit.partial.value_rules import MISSING, Secret
+from treewarden.audit.partial.witness_exchanges import Cells, exchangeable
+from treewarden.audit.partial.work_budget import FULL, Effort
+from treewarden.audit.population.forest import Forest
+from treewarden.audit.population.merged_profiles import merged
+from treewarden.audit.population.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import BoolArray, IndexArray
+from treewarden.ppdm_models.tree.column import NumericColumn
+from treewarden.ppdm_models.tree.ensemble import Ensemble
+from treewarden.ppdm_models.tree.tree import Quality, Task, Tree
+
+# Attribute inference from node sizes alone, where trees hold no counts of classes, as boosted ones do.
+#
+# Whoever knows all tested columns but the secret one counts who can be at each node; what the value is that a tree
+# predicts has no part in that.
+
+ONLY_SIZES = (
+    "the model publishes how many people its nodes hold, and no counts of classes there: what sizes prove is told, "
+    "tree by tree, and the numbers in leaves may prove more"
+)
+ALL_BUT_THE_SECRET = (
+    "what sizes of nodes prove is worked out for who knows all other columns that the model tests"
+)
+OF_SIZES = "the size of a node leaves this value alone"
+NO_ESTIMATE = Undetermined(f"no estimate: {ONLY_SIZES}")
+
+
+def secret_seen_by_sizes(
+    forest: Forest, population: Population, secret: Secret, known: Collection[str]
+) -> Seen | None:
+    """Return what sizes of nodes prove of a secret; None where no size does, or some other tested column is unknown."""
+    tested = {each.name for tree in forest.trees for each in tree.used_features()} - {secret.name}
+    if not tested <= set(known):
+        return None
+    ends = (*secret.ends.tolist(), *secret.numbers.tolist())
+    claims, _ = claims_of(forest, population, secret.name, ends)
+    if not claims:
+        return None
+    possible = np.ones((len(population.counts), len(secret.values)), dtype=np.bool_)
+    for claim in claims:
+        possible[claim.profiles] &= _places(claim, secret)
+    people, of = merged(population, [name for name in population.qi if name in known])
+    left = np.zeros((len(people.counts), len(secret.values)), dtype=np.bool_)
+    np.logical_or.at(left, of, possible)
+    truth = np.zeros(left.shape)
+    np.add.at(truth, (of, secret.of), population.counts)
+    people = replace(people, truth=truth)
+    is_certain = left & (left.sum(axis=1, keepdims=True) == 1)
+    proved = Proofs(is_certain, ~left, np.zeros_like(left))
+    worlds = bounded(people, proved, is_exact=False)
+    sure = np.flatnonzero(worlds.certain & (worlds.counts > 0)).tolist()
+    said = (ONLY_SIZES,)
+    worlds = replace(worlds, reasons=dict.fromkeys(sure, OF_SIZES), left=said, not_decided=said)
+    return Seen(people, NO_ESTIMATE, worlds, said, 0.0)
+
+
+def _places(claim: SizeClaim, secret: Secret) -> BoolArray:
+    """Return which values of a secret, or bins of them, a claim leaves, (B,)."""
+    values = claim.values
+    is_value = np.ones(len(values), dtype=np.bool_)
+    if isinstance(values, NumericColumn) and len(secret.numbers):
+        is_value = np.isin(values.numbers, secret.numbers) | values.missing
+    if MISSING not in secret.values:
+        is_value &= ~values.missing
+    found = np.zeros(len(secret.values), dtype=np.bool_)
+    chosen = np.flatnonzero(claim.is_left & is_value)
+    found[secret.places(values.take(chosen))] = True
+    return found
+
+
+NOT_TOGETHER = "what several trees prove together of a column is not worked out: it may be more than each proves alone"
+NOT_ALL_TREES = "{:,} of {:,} trees do not publish how many people of each class their leaves hold: they may prove more"
+NEEDS_COUNTS = (
+    "a secret that the model tests needs leaf counts of people, and {} publishes {}; audit a single tree, or a forest "
+    "grown without bootstrap whose file holds how many people of each class are in each leaf"
+)
+NO_FOREST_ESTIMATE = Undetermined(
+    "no estimate: what several trees make likely of a column is not worked out"
+)
+SEVERAL_TREES = "what several trees prove of each value leaves this one alone"
+PUBLISHED = {
+    Quality.WEIGHTED: "sums of weights",
+    Quality.NORMALISED: "shares of classes",
+    Quality.HESSIAN: "sums of second derivatives",
+    Quality.ABSENT: "no counts",
+    Quality.INCONSISTENT: "numbers that contradict each other",
+}
+
+
+def secret_seen_in_forest(
+    forest: Forest,
+    population: Population,
+    knowledge: Knowledge,
+    secret: Secret,
+    known: Collection[str],
+    until: Clock,
+    options: AuditOptions = DEFAULT,
+    effort: Effort = FULL,
+    *,
+    knows_target: bool,
+) -> Seen | Undetermined:
+    """Return what an adversary makes of a secret column of a forest's people, of whom they know these columns.
+
+    Raises:
+        KnowledgeError: the level asks for numbers that neither the file publishes nor the table can give.
+    """
+    usable = [place for place in range(len(forest.trees)) if _is_usable(forest, population, place)]
+    if not usable:
+        return _without_counts(forest, population, secret, known)
+    testing = [place for place, tree in enumerate(forest.trees) if _tests(tree, secret.name)]
+    asked = [place for place in usable if place in testing]
+    places = asked if testing else usable[:1]
+    if not places:
+        return _without_counts(forest, population, secret, known)
+    table = Codes(population, told_apart(list(forest.trees), population.columns))
+    knowledge = knowledge.model_copy(update={"split": SplitLevel.NONE})
+    less = replace(effort, flows=effort.flows // len(places))
+    found: list[Seen] = []
+    for place in places:
+        if found and until.is_over:
+            break
+        tree = forest.trees[place]
+        people = replace(population, leaf=forest.stops[place])
+        ground = Ground(tree, people, resolved(knowledge, tree)[0], table)
+        about = (ground, secret, known, until, options, less)
+        own = secret_seen_by(*about, knows_target=knows_target)
+        if isinstance(own, Undetermined):
+            return own
+        found.append(own)
+    first = found[0]
+    if not testing:
+        return first
+    left = [NOT_TOGETHER]
+    if len(found) < len(places):
+        left.append(f"{OUT_OF_TIME}: {len(found):,} of {len(places):,} trees were read")
+    if len(asked) < len(testing):
+        left.append(NOT_ALL_TREES.format(len(testing) - len(asked), len(forest.trees)))
+    doubts = tuple(dict.fromkeys(each for seen in found for each in seen.doubts))
+    said = tuple(dict.fromkeys(each for seen in found for each in seen.said))
+    worlds = _combined(found, [place + 1 for place in places], (*doubts, *left))
+    # Values of leaves that rest on several trees at once, as boosted ones do, an exchange might change.
+    is_whole = len(usable) == len(forest.trees) and not _has_others(forest)
+    if isinstance(worlds, Worlds) and is_whole and not (doubts or said):
+        rows = _Rows.of(population, table, secret, known, first, knows_target=knows_target)
+        if rows is not None:
+            worlds = rows.witnessed(worlds, forest.trees, population, secret)
+    return Seen(first.population, NO_FOREST_ESTIMATE, worlds, doubts, 0.0, said, first.prior)
+
+
+def _without_counts(
+    forest: Forest, population: Population, secret: Secret, known: Collection[str]
+) -> Seen | Undetermined:
+    """Return what sizes of nodes prove where no tree that tests the secret counts classes, or what is missing."""
+    seen = secret_seen_by_sizes(forest, population, secret, known)
+    if seen is not None:
+        return seen
+    return Undetermined(NEEDS_COUNTS.format(forest.model.source, _published(forest)))
+
+
+def _has_others(forest: Forest) -> bool:
+    """Return whether the model holds something else than trees."""
+    return isinstance(forest.model, Ensemble) and any(True for _ in forest.model.others)
+
+
+def _tests(tree: Tree, name: str) -> bool:
+    return any(each.name == name for each in tree.used_features())
+
+
+def _is_usable(forest: Forest, population: Population, place: int) -> bool:
+    """Return whether the leaves of a tree hold published counts of people, in the classes of the whole model."""
+    tree, stops = forest.trees[place], forest.stops[place]
+    return (
+        not forest.draws
+        and tree.has_people
+        and tree.task is Task.CLASSIFICATION
+        and tree.classes == forest.model.classes
+        and bool((stops[population.counts > 0] >= 0).all())
+        and are_sizes_published(tree, np.unique(stops[stops >= 0]))
+    )
+
+
+def _published(forest: Forest) -> str:
+    """Return in words what a forest publishes instead of leaf counts of people."""
+    model = forest.model
+    if forest.draws or (isinstance(model, Ensemble) and model.resampled):
+        return "counts of draws of a sample"
+    worst = next((each for each in forest.trees if each.quality in PUBLISHED), None)
+    if worst is not None:
+        return PUBLISHED[worst.quality]
+    if any(each.task is not Task.CLASSIFICATION for each in forest.trees):
+        return "trees that predict numbers"
+    return "counts of some leaves only"
+
+
+def _combined(
+    found: Sequence[Seen], numbers: Sequence[int], left: tuple[str, ...]
+) -> Worlds | Undetermined:
+    """Return what the trees of these numbers prove, one by one; what else is possible is not decided."""
+    each = [seen.worlds for seen in found]
+    proofs: list[Worlds] = []
+    for worlds in each:
+        if isinstance(worlds, Undetermined):
+            return worlds
+        proofs.append(worlds)
+    first, counts = proofs[0], proofs[0].counts[:, None]
+    low, high = (
+        np.max([one.low for one in proofs], axis=0),
+        np.min([one.high for one in proofs], axis=0),
+    )
+    rest = high.sum(axis=1, keepdims=True) - high, low.sum(axis=1, keepdims=True) - low
+    low, high = np.maximum(low, counts - rest[0]), np.minimum(high, counts - rest[1])
+    reasons: dict[int, str] = {}
+    for number, one in zip(numbers, proofs, strict=False):
+        for row, why in one.reasons.items():
+            reasons.setdefault(row, f"tree {number}: {why}")
+    truth = found[0].population.truth
+    assert not isinstance(truth, Undetermined)
+    true = np.rint(truth).astype(np.int64)
+    worlds = replace(
+        first,
+        low=low,
+        high=high,
+        reached_low=true,
+        reached_high=true,
+        reasons=reasons,
+        witnesses=(),
+        left=left,
+        not_decided=left,
+    )
+    sure = np.flatnonzero(worlds.certain & (worlds.counts > 0)).tolist()
+    return replace(worlds, reasons={row: reasons.get(row, SEVERAL_TREES) for row in sure})
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The people of each profile and class, and which row of what an adversary tells apart they are, (C,) each."""
+
+    cells: Cells
+    row: IndexArray
+
+    @classmethod
+    def of(
+        cls,
+        population: Population,
+        table: Codes,
+        secret: Secret,
+        known: Collection[str],
+        seen: Seen,
+        *,
+        knows_target: bool,
+    ) -> _Rows | None:
+        """Return them in the order in which one tree's people are told apart; None where classes are not known."""
+        truth = population.truth
+        if isinstance(truth, Undetermined):
+            return None
+        told = closed(table, known, (secret.name,))
+        people, alike = merged(population, told.known)
+        profile, klass = (each.astype(np.intp) for each in np.nonzero(truth > 0))
+        part = klass if knows_target else np.zeros(len(klass), np.intp)
+        keys = part * len(people.counts) + alike[profile]
+        distinct, row = np.unique(keys, return_inverse=True)
+        row = row.reshape(-1)
+        counts = np.bincount(row, truth[profile, klass], len(distinct))
+        if not np.array_equal(counts, seen.population.counts):
+            return None
+        return cls(Cells(profile, klass), row)
+
+    def witnessed(
+        self, worlds: Worlds, trees: Sequence[Tree], population: Population, secret: Secret
+    ) -> Worlds:
+        """Return proofs with the tables in which two people, or one, have another value of the secret."""
+        other = exchangeable(trees, population, secret, self.cells)
+        if other is None:
+            return worlds
+        shape = worlds.low.shape
+        able, leaving = np.zeros(shape, np.bool_), np.zeros(shape, np.bool_)
+        np.logical_or.at(able, self.row, other)
+        own = secret.of[self.cells.profile]
+        leaves = other.any(axis=1)
+        leaving[self.row[leaves], own[leaves]] = True
+        size = worlds.counts[:, None]
+        reached_high = np.where(able, np.maximum(worlds.reached_high, 1), worlds.reached_high)
+        reached_low = np.where(
+            leaving, np.minimum(worlds.reached_low, size - 1), worlds.reached_low
+        )
+        found = replace(worlds, reached_high=reached_high, reached_low=reached_low)
+        if found.open_profiles.any() or found.open_exclusions.any():
+            return found
+        return replace(found, left=(), not_decided=())

@@ -1,0 +1,67 @@
+"""What somebody makes of a tree who knows every column that it tests: where everybody stops, as who knows all does.
+
+The choice of splits is stated over whole records of him too, so that he is not told less than who knows all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+import numpy as np
+
+from treewarden.audit.clock import Clock
+from treewarden.audit.consistent_tables.incomplete_constraints import reason_in_doubt
+from treewarden.audit.consistent_tables.result import Consistency
+from treewarden.audit.entropy.estimate import estimate
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.grower import incomplete_records
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.partial.envelope import spanning
+from treewarden.audit.partial.leaf_table import Ground
+from treewarden.audit.partial.target_inference import Seen
+from treewarden.audit.population.members import members
+from treewarden.audit.population.merged_profiles import merged
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.system.system import build_system
+
+
+def are_told(ground: Ground, known: Collection[str]) -> bool:
+    """Return whether every column that the tree tests is known, and no fact is, which may be about another one."""
+    return ground.tests.keys() <= set(known) and not ground.knowledge.facts
+
+
+def with_whole_records(
+    seen: Seen, ground: Ground, until: Clock, options: AuditOptions, *, asks_rest: bool
+) -> Seen:
+    """Return what such a person makes of it, given that with the choice of splits stated over shares.
+
+    Where columns say people's outcome the estimate spans both, and what is proved stays as it is.
+
+    Raises:
+        SolverError: the wanted solver is not there.
+    """
+    tree, everybody, knowledge = ground.tree, ground.population, ground.knowledge
+    people, of = merged(everybody, seen.population.qi)
+    leaf = np.zeros(len(people.counts), dtype=np.intp)
+    leaf[of] = everybody.leaf
+    people = replace(people, leaf=leaf)
+    # Who lacks a value that he does not know may have been left out by the learner all the same.
+    own = incomplete_records(Case(tree, everybody, members(tree, everybody.leaf), knowledge))
+    lacking = np.bincount(of, own, len(people.counts)).astype(np.float64)
+    system = build_system(Case(tree, people, members(tree, leaf), knowledge, incomplete=lacking))
+    solved, report = estimate(system, options)
+    posterior = spanning(solved, seen.posterior) if seen.said else solved
+    found = replace(seen, posterior=posterior, report=report)
+    if seen.is_outcome_said or not options.worlds:
+        return found
+    worlds = reason_in_doubt(
+        system,
+        until=until,
+        strict_ties=options.strict_ties,
+        asks_rest=asks_rest,
+        jobs=options.jobs,
+    )
+    if isinstance(worlds, Undetermined) or worlds.consistency is Consistency.INCONSISTENT:
+        return found
+    return replace(found, worlds=worlds)

@@ -1,0 +1,268 @@
+"""Who can stop where in a tree, for all that somebody knows who knows only some columns of the people in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from treewarden.audit.consistent_tables.result import Consistency, Worlds
+from treewarden.audit.partial.flows import Ends, Network
+from treewarden.audit.partial.margin_fitting import GAP, Spread
+from treewarden.audit.partial.partial_view import Knower, places
+from treewarden.audit.population.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
+
+MOST_KEPT = 4_000_000
+"""Profiles at places that are kept at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Who can stop where: profiles that can stop at the same nodes are lumped together.
+
+    ``lump_of`` (P,) is the lump of each profile. Many nodes are reached by the same people: ``crowds`` (S, C) says
+    which of S lumps are in each crowd, the last of which is nobody, and ``crowd_of`` (N,) who can stop at each node.
+    """
+
+    lump_of: IndexArray
+    crowds: sparse.csr_array
+    crowd_of: IndexArray
+
+    def over(self, nodes: IndexArray) -> sparse.csr_array:
+        """Return where each lump can stop among some nodes, shape (S, L)."""
+        return sparse.csr_array(self.crowds[:, self.crowd_of[nodes]])
+
+    def any_of(self, said: BoolArray) -> BoolArray:
+        """Return whether something is so of some node where each lump can stop, (S, m), given of which, (N, m)."""
+        of_crowd = np.zeros((self.crowds.shape[1], said.shape[1]))
+        np.maximum.at(of_crowd, self.crowd_of, said)
+        return np.asarray(self.crowds @ of_crowd) > 0
+
+
+Stops = list[tuple[IndexArray, list[int]]]
+"""Profiles that can stop at the same nodes, and these; a node may come up several times."""
+
+
+def reach(who: Knower) -> Reach:
+    """Return where each profile can stop.
+
+    Profiles are lumped by two random 64-bit sums over their places. Where there are too many places to keep, one of
+    each lump is walked again.
+    """
+    rng = np.random.default_rng(0)
+    marks = rng.integers(1 << 63, size=(2, len(who.tree.nodes)), dtype=np.int64)
+    sums, chunks = np.zeros((2, who.size), dtype=np.int64), 0
+    for stops in _stops(who):
+        rows, sizes = _profiles(stops)
+        nodes = np.concatenate([each for _, each in stops])
+        starts = np.cumsum([0, *(len(each) for _, each in stops)])[:-1]
+        for own, mark in zip(sums, marks, strict=True):
+            np.add.at(own, rows, np.repeat(np.add.reduceat(mark[nodes], starts), sizes))
+        chunks += 1
+    _, first, lump_of = np.unique(sums.T, axis=0, return_index=True, return_inverse=True)
+    lump_of = lump_of.reshape(-1)
+    if chunks == 1:
+        place = np.full(who.size, -1, dtype=np.intp)
+        place[first] = np.arange(len(first))
+    else:
+        stops = [each for chunk in _stops(who.of(first)) for each in chunk]
+        place = np.arange(len(first))
+    return Reach(lump_of, *_crowds(stops, place, len(first), len(who.tree.nodes)))
+
+
+def _stops(who: Knower) -> Iterator[Stops]:
+    """Yield who can stop where, many at a time; once at least."""
+    found: dict[int, tuple[IndexArray, list[int]]] = {}
+    number, nobody = 0, (np.zeros(0, dtype=np.intp), [0])
+    for place in places(who):
+        # Tests on hidden columns hand on the very same profiles.
+        _, nodes = found.setdefault(id(place.profiles), (place.profiles, []))
+        nodes.append(place.node)
+        number += len(place.profiles) if len(nodes) == 1 else 0
+        if number > MOST_KEPT:
+            yield [*found.values()]
+            found, number = {}, 0
+    yield [*found.values()] or [nobody]
+
+
+def _profiles(stops: Stops) -> tuple[IndexArray, list[int]]:
+    """Return the profiles of all stops, one after the other, and how many each has."""
+    return np.concatenate([rows for rows, _ in stops]), [len(rows) for rows, _ in stops]
+
+
+def _crowds(
+    stops: Stops, place: IndexArray, lumps: int, nodes: int
+) -> tuple[sparse.csr_array, IndexArray]:
+    """Return who is in which crowd, (lumps, C), and the crowd that can stop at each of so many nodes.
+
+    ``place`` is the lump of a profile that stands for it, and -1 of the others.
+    """
+    rows, sizes = _profiles(stops)
+    of = np.repeat(np.arange(len(stops)), sizes)
+    is_first = place[rows] >= 0
+    table = sparse.csr_array(
+        (np.ones(int(is_first.sum())), (place[rows[is_first]], of[is_first])),
+        shape=(lumps, len(stops)),
+    )
+    by_node: dict[int, list[int]] = {}
+    for way, (_, own) in enumerate(stops):
+        for node in own:
+            by_node.setdefault(node, []).append(way)
+    # Several ways lead to some nodes: whoever can take one of them is there.
+    crowd: dict[tuple[int, ...], int] = {}
+    crowd_of = np.full(nodes, -1, dtype=np.intp)
+    for node, ways in by_node.items():
+        crowd_of[node] = crowd.setdefault(tuple(ways), len(crowd))
+    crowd_of[crowd_of < 0] = len(crowd)
+    one = np.array([each for ways in crowd for each in ways])
+    other = np.repeat(np.arange(len(crowd)), [len(ways) for ways in crowd])
+    gather = sparse.csr_array((np.ones(len(one)), (one, other)), shape=(len(stops), len(crowd) + 1))
+    found = sparse.csr_array(table @ gather)
+    found.data[:] = 1.0
+    return found, crowd_of
+
+
+# What somebody who knows only some columns learns of people's classes: by the greatest entropy, and for certain.
+#
+# Where the sizes of leaves are published and no fact parts the people of a leaf, the maximum-entropy estimate of a
+# profile's class is the average of the leaves' own estimates over where such a person is likely to be: the entropy of
+# a
+# table is at most that of its spread over leaves and that of the leaves' classes, and the product attains it. A class
+# is
+# possible for a person exactly where some leaf that can hold such a person can hold the class: put one on the other.
+
+
+@dataclass(frozen=True, slots=True)
+class Proofs:
+    """What is proved of each lump and class, (S, m) each: ``certain`` for all people of the lump, ``excluded`` for all.
+
+    ``possible`` is what some table shows; where leaves leave nothing open, what is not excluded is possible.
+    """
+
+    certain: BoolArray
+    excluded: BoolArray
+    possible: BoolArray
+
+
+def shares(net: Network, found: Spread, leaf_shares: FloatArray, sizes: FloatArray) -> FloatArray:
+    """Return the estimate of each lump, (S, m), given that of each leaf, (L, m), and the leaves' sizes (L,), people.
+
+    Lumps whose block was not brought near enough to the optimum are not a number.
+    """
+    total = net.over_groups(sizes[:, None])
+    of_group = net.over_groups(leaf_shares * sizes[:, None]) / total
+    estimate = np.asarray(found.people @ of_group) / net.supply[:, None]
+    estimate[found.gap > GAP] = np.nan
+    return estimate
+
+
+def proofs(net: Network, most: FloatArray, reached: FloatArray) -> Proofs:
+    """Return what follows for each lump from how many people of each class a leaf can hold, (L, m) each.
+
+    ``most`` is proved of every table that fits, ``reached`` is what some table has.
+    """
+    can = net.movable > 0
+    excluded = ~_any(can, _any_of(net, most > 0))
+    possible = _any(can, _any_of(net, reached > 0))
+    # Certain are those of whom every leaf that can hold them holds this class alone, in every table.
+    others = most.sum(axis=1, keepdims=True) - most
+    certain = ~_any(can, _any_of(net, others > 0))
+    return Proofs(certain, excluded, possible)
+
+
+def _any_of(net: Network, leaves: BoolArray) -> BoolArray:
+    """Return whether something is so of some leaf of each group, (G, m)."""
+    return net.over_groups(leaves.astype(np.float64)) > 0
+
+
+def _any(can: sparse.csr_array, groups: BoolArray) -> BoolArray:
+    return np.asarray(can.astype(np.float64) @ groups.astype(np.float64)) > 0
+
+
+# Proofs of what lumps of people can be, as ends of how many of them have each value.
+
+NOT_COUNTED = Undetermined("the tables that fit are not counted for who knows only some columns")
+
+
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """How many people of each profile have each value, (P, m) each: ``low`` to ``high`` is proved of every table.
+
+    Tables that fit have as few as ``reached_low`` and as many as ``reached_high``.
+    """
+
+    low: IntArray
+    high: IntArray
+    reached_low: IntArray
+    reached_high: IntArray
+
+
+def ranges(
+    counts: IntArray, lump_of: IndexArray, supply: IntArray, outer: Ends, inner: Ends
+) -> Ranges:
+    """Return what ends of lumps of so many people, (S,), say of profiles of so many, (P,).
+
+    ``outer`` is proved, ``inner`` is what tables have. People of a lump can stand for each other: as many of a
+    profile have a value at most as of its lump, and at least as many as the others of the lump leave.
+    """
+    size = counts[:, None]
+    rest = (supply[:, None] - outer.least)[lump_of], (supply[:, None] - inner.least)[lump_of]
+    is_reached = inner.asked[lump_of][:, None]
+    return Ranges(
+        np.maximum(size - rest[0], 0),
+        np.minimum(size, outer.most[lump_of]),
+        np.where(is_reached, np.maximum(size - rest[1], 0), size),
+        np.where(is_reached, np.minimum(size, inner.most[lump_of]), 0),
+    )
+
+
+def bounded(
+    people: Population, proved: Proofs, *, is_exact: bool, more: Ranges | None = None
+) -> Worlds:
+    """Return proofs as ends of how many people of each profile have each class, with what flows say ``more``.
+
+    A table in which a value is possible has somebody with it; the others are as in truth, or anything.
+    """
+    counts = np.rint(people.counts).astype(np.int64)
+    size = counts[:, None]
+    low = np.where(proved.certain, size, 0)
+    high = np.where(proved.excluded | _others(proved.certain), 0, size)
+    if is_exact:
+        other = _others(proved.possible)
+        reached_high = np.where(proved.possible, 1, 0)
+        reached_low = np.where(other, size - 1, size)
+    else:
+        reached_low = np.broadcast_to(size, low.shape).astype(np.int64)
+        reached_high = np.zeros_like(low)
+    if more is not None:
+        low, high = np.maximum(low, more.low), np.minimum(high, more.high)
+        if is_exact:
+            reached_low = np.minimum(reached_low, more.reached_low)
+            reached_high = np.maximum(reached_high, more.reached_high)
+    if not isinstance(people.truth, Undetermined):
+        true = np.rint(people.truth).astype(np.int64)
+        reached_low, reached_high = np.minimum(reached_low, true), np.maximum(reached_high, true)
+    return Worlds(
+        counts=counts,
+        low=low,
+        high=high,
+        reached_low=reached_low,
+        reached_high=reached_high,
+        consistency=Consistency.NOT_DECIDED
+        if isinstance(people.truth, Undetermined)
+        else Consistency.CONSISTENT,
+        conflict=(),
+        reasons={},
+        witnesses=(),
+        posterior=NOT_COUNTED,
+        split_bits=NOT_COUNTED,
+    )
+
+
+def _others(classes: BoolArray) -> BoolArray:
+    """Return of each class whether another one is marked, (P, m)."""
+    return np.asarray(classes.sum(axis=1, keepdims=True) - classes > 0)

@@ -1,0 +1,220 @@
+"""Why more may be known of people than is used of what a model publishes, for who knows only some of their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from treewarden.audit.facts.case import Case
+from treewarden.audit.facts.grower import grower
+from treewarden.audit.facts.node_candidates import (
+    grouping_of_categories,
+    is_used_above,
+    left_out,
+    left_out_at,
+    of_everybody,
+)
+from treewarden.audit.facts.rows import TRUTH_TOLERANCE_SHARE, Grouping, SplitFamily
+from treewarden.audit.facts.stopped_leaves import is_known_learner, settings_in_force
+from treewarden.audit.knowledge.knowledge import Knowledge, SplitLevel
+from treewarden.audit.partial.leaf_table import LeafTable
+from treewarden.audit.partial.partial_view import Branches
+from treewarden.audit.partial.splits import Choice, PlacedEstimate, SureSplits, compared, left_of
+from treewarden.audit.population.members import members
+from treewarden.audit.population.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.ppdm_models.tree.column import Column, NumericColumn
+from treewarden.ppdm_models.tree.nodes import Criterion
+from treewarden.ppdm_models.tree.tree import Tool, Tree
+
+ONLY_CLASSES = Undetermined(
+    "what somebody learns who knows only some columns is worked out for trees that predict a class"
+)
+WEIGHED = Undetermined(
+    "the tree counts sums of sampling weights: what somebody learns of it who knows only some columns is not worked out"
+)
+NO_SIZES = Undetermined(
+    "the file does not say how many people are in each leaf: what somebody learns of it who knows only some columns is "
+    "not worked out"
+)
+SPLITS_NOT_USED = (
+    "what the choice of splits says of the known columns is not used: it may prove more, and other tables were not "
+    "held against it"
+)
+STOPS_NOT_USED = (
+    "why leaves were not split ({}) is not used: it may prove more, and other tables were not held "
+    "against it"
+)
+UNLISTED_NOT_USED = (
+    "the file does not list {}: what splits on it say is not used, though the learner may have "
+    "compared them"
+)
+DRAWN_NOT_USED = (
+    "what other cuts of tested columns say is not used, though the learner compared them where it "
+    "drew these columns"
+)
+NOT_COMPARED = f"no estimate: {SPLITS_NOT_USED}"
+FACTS_NOT_USED = "facts about people by their columns are not used: they may prove more"
+MIXED = "some tests ask about a hidden column and another one at once, so where people can be is not exact"
+NOT_WHOLE = Undetermined(
+    "some people count for parts of a person, so nothing is asked of whole records"
+)
+WITH_AND_WITHOUT = "the estimate spans what he believes who knows that and who does not"
+
+
+def doubts_of(
+    tests: Branches,
+    leaves: LeafTable,
+    knowledge: Knowledge,
+    known: Sequence[str],
+    hidden: Collection[str],
+) -> tuple[str, ...]:
+    """Return why more may be known than is used here.
+
+    Where all class counts are known, splits on hidden columns prove nothing of who has which class: any hidden values
+    that lead to a leaf can be given to any of its people.
+    """
+    found = []
+    compares_known = any(feature.name in known for feature in tests.tree.features)
+    if knowledge.split is not SplitLevel.NONE and (compares_known or not leaves.are_counted):
+        found.append(SPLITS_NOT_USED)
+    if (
+        not found
+    ):  # what splits say leaves certainty open already, and the estimate goes without the rest
+        found += _of_the_learner(leaves, knowledge, known, compares_known=compares_known)
+    if knowledge.facts:
+        found.append(FACTS_NOT_USED)
+    if tests.are_mixed(hidden):
+        found.append(MIXED)
+    return tuple(found)
+
+
+def _of_the_learner(
+    leaves: LeafTable, knowledge: Knowledge, known: Sequence[str], *, compares_known: bool
+) -> Iterator[str]:
+    """Yield what is not used of the learner's settings, and of the columns that it compared or may have compared."""
+    case = leaves.system.case
+    learner, settings = case.tree.learner, settings_in_force(case)
+    if settings and is_known_learner(case) and (compares_known or not leaves.are_counted):
+        yield STOPS_NOT_USED.format(", ".join(settings))
+    if compares_known and not learner.all_features and learner.criterion is not None:
+        yield DRAWN_NOT_USED
+    is_listed = learner.lists_columns or learner.tool is Tool.TREEWARDEN
+    if knowledge.split is SplitLevel.NONE or is_listed:
+        return
+    names = {feature.name for feature in case.tree.features}
+    unlisted = [repr(name) for name in dict.fromkeys(known) if name not in names]
+    if unlisted:
+        yield UNLISTED_NOT_USED.format(", ".join(unlisted))
+
+
+def why_broken(choice: Choice, parts: Sequence[PlacedEstimate]) -> str:
+    """Return why what the choice of splits says is not known to hold at an estimate; "" where it does."""
+    found = compared(choice, parts)
+    return NOT_COMPARED if found is None else found.why
+
+
+# Which splits on known columns a learner surely compared, so that their being no better is a fact.
+
+
+def choice_of(
+    tree: Tree,
+    population: Population,
+    people: Population,
+    leaves: LeafTable,
+    knowledge: Knowledge,
+    doubts: tuple[str, ...],
+) -> Choice | None:
+    """Return what somebody knows of how splits were chosen who tells ``people`` apart; None where it is not used.
+
+    It is where nothing else than such choices may say more, and the classes of each leaf are counted.
+    """
+    if doubts != (SPLITS_NOT_USED,) or not leaves.are_counted:
+        return None
+    case = Case(tree, replace(population, qi=people.qi), members(tree, population.leaf), knowledge)
+    columns = {name: people.columns[name] for name in people.qi}
+    criterion = Criterion(knowledge.split.value)
+    return Choice(tree, leaves.nodes, columns, criterion, grower(case).surely, sure_splits(case))
+
+
+def sure_splits(case: Case) -> SureSplits:
+    """Return the candidates that a learner surely compared, were their branches large enough, on the known columns.
+
+    These are the quasi-identifiers of ``case``. What the true table shows to be better than the chosen split is none of
+    them, as for who knows all: the learner did not compare it, or took the first of equals.
+    """
+    by, tree, criterion = grower(case), case.tree, Criterion(case.knowledge.split.value)
+    is_stopped = any(not tree.nodes[each].is_leaf for each in np.unique(case.population.leaf))
+    if tree.nodes[0].is_leaf or is_stopped or left_out(case, by) is not None:
+        return {}
+    cuts: dict[str, BoolArray] = {}
+    for family in of_everybody(case, by):
+        name, column = family.attribute, case.population.columns[family.attribute]
+        cuts[name] = cuts.get(name, np.zeros(1, dtype=bool)) | _between(family, column)
+    is_multiway = grouping_of_categories(tree) is Grouping.MULTIWAY
+    found: dict[tuple[int, str], BoolArray] = {}
+    values = {name: _values(case.population.columns[name]) for name in cuts}
+    for node in tree.nodes:
+        inside = case.members.of(node.index)
+        if node.is_leaf or not len(inside) or left_out_at(case, node, inside, by) is not None:
+            continue
+        left = _left_by_chosen(case, node.children)
+        for feature in tree.features:
+            name = feature.name
+            if name not in cuts or (is_multiway and is_used_above(tree, node, feature)):
+                continue
+            found[node.index, name] = cuts[name]
+            held = _true_counts(case, inside, *values[name])
+            if held is not None and left is not None and (feature.numeric or is_multiway):
+                better = _better(held, left, criterion, is_number=feature.numeric)
+                found[node.index, name] = cuts[name] & ~better
+    return found
+
+
+def _between(family: SplitFamily, column: Column) -> BoolArray:
+    """Return which cuts between neighbouring values, (V - 1,), or all sets, (1,), are candidates of all records."""
+    if not isinstance(column, NumericColumn):
+        return np.ones(1, dtype=bool)
+    values, of = _values(column)
+    bins = np.zeros(values, dtype=np.intp)
+    bins[of[family.profiles]] = family.bins
+    return np.asarray((np.diff(bins) > 0) & np.isin(bins[:-1], family.admissible))
+
+
+def _values(column: Column) -> tuple[int, IndexArray]:
+    """Return how many values a column has, and the place of each profile's among them."""
+    values, of = np.unique(column.keys, return_inverse=True)
+    return len(values), of.reshape(-1).astype(np.intp)
+
+
+def _true_counts(case: Case, inside: IndexArray, values: int, of: IndexArray) -> FloatArray | None:
+    """Return how many of a node's people have each value and class, (V, m); None where that is not known."""
+    truth = case.population.truth
+    if isinstance(truth, Undetermined):
+        return None
+    counts = [
+        np.bincount(of[inside], column, values).astype(np.float64) for column in truth[inside].T
+    ]
+    return np.stack(counts, axis=1)
+
+
+def _left_by_chosen(case: Case, children: tuple[int, ...]) -> float | None:
+    """Return what a chosen split leaves of impurity in the true table, times people; None where that is not known."""
+    truth = case.population.truth
+    if isinstance(truth, Undetermined):
+        return None
+    held = np.stack([truth[case.members.of(child)].sum(axis=0) for child in children])
+    return float(left_of(held, Criterion(case.knowledge.split.value)).sum())
+
+
+def _better(held: FloatArray, left: float, criterion: Criterion, *, is_number: bool) -> BoolArray:
+    """Return which cuts, (V - 1,), or whether a branch for each value, (1,), leave less than the chosen split does."""
+    most = left - TRUTH_TOLERANCE_SHARE * held.sum()
+    if not is_number:
+        return np.array([left_of(held, criterion).sum() < most])
+    one = np.cumsum(held, axis=0)[:-1]
+    other = np.maximum(held.sum(axis=0) - one, 0.0)
+    return np.asarray(left_of(one, criterion) + left_of(other, criterion) < most)

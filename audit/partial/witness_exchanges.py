@@ -1,0 +1,140 @@
+"""Witness tables of a secret column: exchanges of values that leave every published number of every tree as it is.
+
+One person gets another value and stops in the same leaves; or two people of one class take each other's value, and each
+leaf holds as many people of each class as before. Such a table fits whatever the trees publish of their leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from treewarden.audit.partial.partial_view import asked_by, domain_of, told_apart
+from treewarden.audit.partial.value_rules import Secret
+from treewarden.audit.population.population import Population
+from treewarden.ppdm_models.arrays import BoolArray, IndexArray
+from treewarden.ppdm_models.tables.routing import Router
+from treewarden.ppdm_models.tree.tree import Tree
+
+MOST_STOPS = 20_000_000
+"""Trees times profiles times values up to which it is looked where people stop with each value."""
+Sums = np.ndarray[tuple[int, int], np.dtype[np.uint64]]
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """People of one profile and one class each: which profile, and which class, (C,) each."""
+
+    profile: IndexArray
+    klass: IndexArray
+
+
+def exchangeable(
+    trees: Sequence[Tree], population: Population, secret: Secret, cells: Cells
+) -> BoolArray | None:
+    """Return which other values of a secret a person of each cell has in some table, (C, B); None: too much work."""
+    ways = _Ways.of(trees, population, secret)
+    if ways is None:
+        return None
+    own = ways.value_of_profile[cells.profile]
+    found = np.zeros((len(own), len(secret.values)), dtype=np.bool_)
+    for value, place in enumerate(ways.place_of_value.tolist()):
+        is_same = (ways.stops[:, value] == ways.true).all(axis=0)[cells.profile]
+        found[:, place] |= is_same
+        takers = np.flatnonzero(own == value)
+        for other in np.unique(own).tolist():
+            if ways.place_of_value[other] != place:
+                givers = np.flatnonzero(own == other)
+                found[ways.exchanging(givers, takers, cells, other, value), place] = True
+    found[np.arange(len(own)), secret.of[cells.profile]] = False
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Ways:
+    """Where each profile stops with each value of the secret that tests or bins tell apart, (T, D, P).
+
+    ``true`` (T, P) is where it stops with its own. ``sums`` (D, P) are of random numbers, one for each leaf.
+    """
+
+    stops: IndexArray
+    true: IndexArray
+    sums: Sums
+    value_of_profile: IndexArray
+    place_of_value: IndexArray
+
+    @classmethod
+    def of(cls, trees: Sequence[Tree], population: Population, secret: Secret) -> _Ways | None:
+        """Return them; None where that is too much work."""
+        name, size = secret.name, len(population.counts)
+        feature = next(each for tree in trees for each in tree.features if each.name == name)
+        between = secret.numbers[:-1] / 2 + secret.numbers[1:] / 2
+        domain = domain_of(
+            asked_by(trees).get(name, ()),
+            feature,
+            population.columns[name],
+            population.counts,
+            (*secret.ends.tolist(), *between.tolist()),
+        )
+        apart = told_apart(trees, {name: domain.values}).get(name, np.zeros(len(domain), np.intp))
+        keys = np.stack((apart, secret.places(domain.values)), axis=1)
+        if len(secret.numbers):  # of numbers that are values by themselves somebody has each
+            keys[domain.share == 0] = -1
+        kinds, first, kind_of = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        kind_of = kind_of.reshape(-1)
+        chosen = np.flatnonzero(kinds[:, 1] >= 0)
+        if len(trees) * size * len(chosen) > MOST_STOPS or len(chosen) ** 2 * size > MOST_STOPS:
+            return None
+        position = np.full(len(kinds), -1, np.intp)
+        position[chosen] = np.arange(len(chosen))
+        value_of_profile = position[kind_of[domain.of]]
+        stops = np.empty((len(trees), len(chosen), size), np.intp)
+        for place, value in enumerate(first[chosen].tolist()):
+            same = domain.values.take(np.full(size, value))
+            router = Router({**population.columns, name: same})
+            for number, tree in enumerate(trees):
+                stops[number, place] = router.routed(tree)[0]
+        everyone = np.arange(size)
+        sums = np.zeros((len(chosen), size), np.uint64)
+        rng = np.random.default_rng(0)
+        for number, tree in enumerate(trees):
+            signs = rng.integers(1 << 63, size=len(tree.nodes) + 2, dtype=np.uint64)
+            sums += signs[stops[number]]
+        return cls(
+            stops,
+            stops[:, value_of_profile, everyone],
+            sums,
+            value_of_profile,
+            kinds[chosen, 1].astype(np.intp),
+        )
+
+    def exchanging(
+        self, givers: IndexArray, takers: IndexArray, cells: Cells, own: int, other: int
+    ) -> IndexArray:
+        """Return the cells among ``givers``, who have one value, that can exchange it with one of ``takers``."""
+        keys = [
+            np.stack(
+                (
+                    self.sums[other, cells.profile[each]] - self.sums[own, cells.profile[each]],
+                    cells.klass[each].astype(np.uint64),
+                ),
+                axis=1,
+            )
+            for each in (givers, takers)
+        ]
+        if not len(givers) or not len(takers):
+            return givers[:0]
+        _, first, of = np.unique(
+            np.concatenate(keys[::-1]), axis=0, return_index=True, return_inverse=True
+        )
+        partner = first[of.reshape(-1)[len(takers) :]]
+        able = np.flatnonzero(partner < len(takers))
+        giver, taker = givers[able], takers[partner[able]]
+        one, two = cells.profile[giver], cells.profile[taker]
+        before = self.stops[:, own, one], self.stops[:, other, two]
+        after = self.stops[:, other, one], self.stops[:, own, two]
+        is_same = (before[0] == after[0]) & (before[1] == after[1])
+        is_crossed = (before[0] == after[1]) & (before[1] == after[0])
+        return np.asarray(giver[(is_same | is_crossed).all(axis=0)])

@@ -1,0 +1,206 @@
+"""The leaves as a model's file alone tells them, where no table is at hand: what its counts prove of people.
+
+A count in a file may be many things: people, sums of weights, draws of a sample. Three cases are told apart. Where the
+format says how many rows a node holds and what they weigh, and both agree, a count is a number of people. Where whole
+numbers add up and nothing more is known, a count may still be a sum of whole weights: then the people are that many or
+fewer, a class with a count is there, and one without is not. Anything else (weights, shares, draws) tells nothing.
+Whoever wrote the file is believed; only the table shows that its numbers are true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+
+import numpy as np
+
+from treewarden.audit.population.forest import DRAWS, Forest, joined, sample_in_words
+from treewarden.audit.population.leaves import Leaves, described
+from treewarden.audit.population.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.ppdm_models.semantics.consistency import is_whole
+from treewarden.ppdm_models.semantics.support import REASONS
+from treewarden.ppdm_models.tables.routing import NOWHERE
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, trees_of
+from treewarden.ppdm_models.tree.tree import Node, Quality, Tree, completed, count_of
+
+NO_TABLE = "no table was given, so nothing is known of the people but what the file says"
+ROWS_BESIDE_WEIGHTS = frozenset({"sklearn", "scikit-learn", "skops_file", "rpart_json"})
+"""Formats that hold the rows of each node beside the sum of their weights: their exact counts are rows, one each."""
+MAYBE_WEIGHTS = (
+    "the file does not say whether its counts are people or sums of weights; give the table"
+)
+STAY = "records may stop above the leaves, and how many they are cannot be told without the table"
+Told = tuple[int, Node]
+"""A leaf that says its size, and the number of its tree."""
+NOT_ALL = "not every leaf says how many records of each class it holds"
+NOT_KNOWN = Undetermined(NOT_ALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a file says of its leaves; ``forest`` holds those that say a size, as if their people were a table's.
+
+    ``doubt`` is "" where these are all the leaves and their counts are people; else why the truth may be worse.
+    ``with_classes`` are the leaves that also say who is of which class, ``pure`` those of one class only: of these the
+    shares of people are known even where the counts may be sums of weights (``may_weigh``).
+    """
+
+    forest: Forest
+    population: Population
+    doubt: str
+    with_classes: Leaves | Undetermined
+    pure: Leaves | Undetermined
+    may_weigh: bool
+
+    def leaves(self, *, of_classes: bool, of_shares: bool) -> Leaves | Undetermined:
+        """Return the leaves of which something is known: of their sizes, of their classes, of the classes' shares."""
+        if not of_classes:
+            return self.forest.leaves
+        return self.pure if of_shares and self.may_weigh else self.with_classes
+
+
+def said_of(model: Model, sensitive: str | None = None) -> Said:
+    """Return what the file of a model tells of its leaves."""
+    trees = tuple(trees_of(model))
+    reason = _useless(model, trees)
+    told = [] if reason else [(t, leaf) for t, tree in enumerate(trees) for leaf in _told(tree)]
+    doubt = reason or _doubt(trees, told)
+    people = _population(model, told, sensitive)
+    stops = np.full((len(trees), len(told)), NOWHERE, dtype=np.intp)
+    for position, (t, leaf) in enumerate(told):
+        stops[t, position] = leaf.index
+    sizes = _leaves(model, trees, told, people, doubt)
+    classes = [
+        (t, leaf)
+        for t, leaf in told
+        if trees[t].quality is Quality.EXACT and model.classes and _classes(leaf) is not None
+    ]  # counts that were derived may come from shares that were rounded when printed
+    pure = [each for each in classes if np.count_nonzero(_classes(each[1]) or ()) == 1]
+    shown = 0
+    if isinstance(sizes, Leaves):
+        shown = int(sizes.trees[sizes.records.argmin()])
+    forest = Forest(model, trees, stops, sizes, shown, Undetermined(NO_TABLE))
+    return Said(
+        forest,
+        people,
+        doubt,
+        _leaves(model, trees, classes, people, doubt),
+        _leaves(model, trees, pure, people, doubt),
+        not all(map(_counts_rows, trees)),
+    )
+
+
+def _useless(model: Model, trees: Sequence[Tree]) -> str:
+    """Return why no count of the file bounds a number of people; "" where they do."""
+    if not trees:
+        return "the model holds no tree"
+    if isinstance(model, Ensemble) and model.resampled is not False:
+        return sample_in_words(model) if model.resampled else f"it may be that {DRAWS}"
+    worst = next((tree for tree in trees if not tree.has_people), None)
+    if worst is not None:
+        return f"{REASONS[worst.quality]}; give the table"
+    return ""
+
+
+def _told(tree: Tree) -> list[Node]:
+    """Return the leaves that say how many records they hold; a leaf of nobody singles out nobody."""
+    counts = ((leaf, count_of(leaf)) for leaf in tree.leaves)
+    return [leaf for leaf, count in counts if count is not None and count > 0 and is_whole(count)]
+
+
+def _counts_rows(tree: Tree) -> bool:
+    return tree.quality is Quality.EXACT and tree.format in ROWS_BESIDE_WEIGHTS
+
+
+def _doubt(trees: Sequence[Tree], told: Sequence[Told]) -> str:
+    """Return why the truth may be worse than what the leaves say; "" where it cannot."""
+    known = {(t, leaf.index) for t, leaf in told}
+    for t, tree in enumerate(trees):
+        for leaf in tree.leaves:
+            counts = _classes(leaf)
+            if (t, leaf.index) not in known and count_of(leaf) != 0:
+                return NOT_ALL
+            if tree.classes and counts is None:
+                return NOT_ALL
+            if counts is not None and not all(map(is_whole, counts)):
+                return NOT_ALL
+        if not _adds_up(tree):
+            return STAY
+    return "" if all(map(_counts_rows, trees)) else MAYBE_WEIGHTS
+
+
+def _adds_up(tree: Tree) -> bool:
+    """Whether each inner node holds what its children hold, so that nobody stops above the leaves."""
+    for node in tree.nodes:
+        if node.is_leaf:
+            continue
+        own = count_of(node)
+        children = [count_of(tree.nodes[child]) for child in node.children]
+        known = [count for count in children if count is not None]
+        if own is None or len(known) != len(children) or own != sum(known):
+            return False
+    return True
+
+
+def _classes(leaf: Node) -> tuple[float, ...] | None:
+    """Return the class counts of a leaf where all are told, and sum to its records."""
+    counts = completed(leaf.class_counts or (), count_of(leaf))
+    known = tuple(count for count in counts if count is not None)
+    if not counts or len(known) != len(counts) or sum(known) != count_of(leaf):
+        return None
+    return known
+
+
+def _population(model: Model, told: Sequence[Told], sensitive: str | None) -> Population:
+    """Return one profile a leaf: whoever is in it, of whom nothing else is known."""
+    truth: FloatArray | Undetermined = Undetermined(NO_TABLE)
+    classes = [_classes(leaf) for _, leaf in told]
+    if told and None not in classes and isinstance(model, Tree) and model.classes:
+        truth = np.array(classes, dtype=np.float64)
+    stops = [leaf.index if isinstance(model, Tree) else NOWHERE for _, leaf in told]
+    return Population(
+        qi=(),
+        columns={},
+        counts=np.array([count_of(leaf) for _, leaf in told], dtype=np.float64),
+        leaf=np.array(stops, dtype=np.intp),
+        truth=truth,
+        values=Undetermined(NO_TABLE),
+        sensitive=sensitive or "",
+        is_absent=True,
+    )
+
+
+def _leaves(
+    model: Model, trees: Sequence[Tree], told: Sequence[Told], people: Population, doubt: str
+) -> Leaves | Undetermined:
+    """Return some leaves of all trees, with their classes where each of them says these."""
+    if not told:
+        return Undetermined(doubt or NOT_ALL)
+    classes = [_classes(leaf) for _, leaf in told]
+    parts = [
+        described(trees[t], people, [leaf for _, leaf in here], people.counts[:0], NOT_KNOWN)
+        for t, here in groupby(told, key=itemgetter(0))
+    ]
+    held: FloatArray | Undetermined = NOT_KNOWN
+    labels: IndexArray | Undetermined = NOT_KNOWN
+    if all(tree.classes == model.classes for tree in trees):
+        labels = joined([part.labels for part in parts])
+        if model.classes and None not in classes:
+            held = np.array(classes, dtype=np.float64)
+    trees_ = np.array([t for t, _ in told], dtype=np.intp)
+    whole: FloatArray | Undetermined = Undetermined(doubt)
+    if not doubt and not isinstance(held, Undetermined):
+        whole = held[trees_ == 0].sum(axis=0)
+    return Leaves(
+        nodes=np.array([leaf.index for _, leaf in told], dtype=np.intp),
+        records=np.array([count_of(leaf) for _, leaf in told], dtype=np.float64),
+        classes=held,
+        labels=labels,
+        published=joined([part.published for part in parts]),
+        trees=trees_,
+        whole=whole,
+    )

@@ -1,0 +1,268 @@
+"""Whether the leaves of a file hold as many as the table sends there: people, or their sampling weights."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+
+import numpy as np
+
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.ppdm_models.errors import ColumnNotCountedError, TableError
+from treewarden.ppdm_models.tables.table import Table
+from treewarden.ppdm_models.tree.node_columns import is_inner, totals_of
+from treewarden.ppdm_models.tree.tree import Node, Quality, Tree
+
+# What a column of weights says: how many people each row stands for, or how much a survey counts each person.
+
+
+class Weights(StrEnum):
+    """How the rows of the table carry weights."""
+
+    NONE = "none"
+    FREQUENCIES = "frequencies"
+    SAMPLING = "sampling"
+
+
+@dataclass(frozen=True, slots=True)
+class Weighing:
+    """What each row of the table counts for, shape (rows,).
+
+    ``people`` is how many people a row is; ``sampling`` is the survey's weight of each of them, None where every
+    person counts once.
+    """
+
+    kind: Weights
+    people: FloatArray
+    sampling: FloatArray | None = None
+    warnings: tuple[str, ...] = ()
+
+
+def weighing(table: Table, weights: str | None, sampling: str | None) -> Weighing:
+    """Return what the rows count for; ``weights`` are frequencies, ``sampling`` the weights of a survey.
+
+    A record of weight 0 is nobody. In a table that was counted, a row stands for several records.
+
+    Raises:
+        TableError: both are given, a weight is missing, negative or (a frequency) no whole number, or all are 0.
+    """
+    if weights is not None and sampling is not None:
+        raise TableError(
+            table.source,
+            f"--weights {weights} and --sampling-weights {sampling}: a row stands for so many people, or for one "
+            "whom a survey weighs; choose one",
+        )
+    records = np.ones(table.rows) if table.counts is None else table.counts
+    if sampling is not None:
+        weight = _column(table, sampling)
+        return Weighing(Weights.SAMPLING, (weight > 0) * records, weight)
+    if weights is None:
+        return Weighing(Weights.NONE, records)
+    weight = _column(table, weights)
+    fractions = np.flatnonzero(weight != np.rint(weight))
+    if len(fractions):
+        row = fractions[0]
+        raise TableError(
+            table.source,
+            f"column {weights!r}, {table.place(int(row))}: no whole number of people; "
+            f"for the weights of a survey say --sampling-weights {weights}",
+        )
+    rows, people = int(((weight > 0) * records).sum()), weight * records
+    said = (
+        f"{rows:,} {'row stands' if rows == 1 else 'rows stand'} for {people.sum():,.0f} people (--weights {weights}): "
+        "limits on people hold only if so many different people are in the table; "
+        f"for the weights of a survey say --sampling-weights {weights}"
+    )
+    return Weighing(Weights.FREQUENCIES, people, None, (said,) if rows != people.sum() else ())
+
+
+def _column(table: Table, name: str) -> FloatArray:
+    weight = table.numbers(name).numbers
+    missing = np.flatnonzero(np.isnan(weight))
+    if len(missing):
+        raise TableError(
+            table.source,
+            f"column {name!r}, {table.place(int(missing[0]))}: the weight is missing; "
+            "give one, or 0 to leave the record out",
+        )
+    bad = np.flatnonzero(weight < 0)
+    if len(bad):
+        raise TableError(
+            table.source, f"column {name!r}, {table.place(int(bad[0]))}: a weight must be 0 or more"
+        )
+    if not weight.sum():
+        raise TableError(
+            table.source, f"column {name!r}: all weights are 0, so there are no records"
+        )
+    return weight
+
+
+COUNT_TOLERANCE_SHARE = 1e-6
+OPTIONS = (
+    "say --weights COLUMN if each row stands for so many people of the table, --sampling-weights COLUMN if a survey "
+    "weighs its people"
+)
+UNNAMED_WEIGHTS = (
+    "its class numbers are sums of weights or of parts of records, and no option names the weights: what they say of "
+    f"people is not known; {OPTIONS}"
+)
+Gaps = dict[int, tuple[float, float]]
+"""The leaves that disagree, by node index: what the file says, and what the table holds."""
+
+
+def has_sums(tree: Tree) -> bool:
+    """Whether the published numbers are sums over people: one each, or the weight of each."""
+    return tree.has_people or tree.quality is Quality.WEIGHTED
+
+
+def has_unnamed_weights(tree: Tree, kind: Weights, here: FloatArray | None = None) -> bool:
+    """Whether the class numbers of a tree are sums of weights that no option of the audit names.
+
+    Weights of classes follow from what is secret, and no column holds them. ``here`` (N,) are how many people, as the
+    rows stand for so many, stop at each node: where the numbers are not theirs, the weights are others.
+    """
+    if not tree.classes or tree.quality is not Quality.WEIGHTED:
+        return False
+    if kind is Weights.NONE or tree.learner.weighs_classes:
+        return True
+    if kind is not Weights.FREQUENCIES or here is None:
+        return False
+    return bool(count_gaps(tree, here, weighed=True))
+
+
+def count_gaps(tree: Tree, here: FloatArray, *, weighed: bool = False) -> Gaps:
+    """Return the leaves that publish another number than stops there; ``here`` (N,) is what stops at each node.
+
+    It counts people, or with ``weighed`` their sampling weights.
+    """
+    if not (has_sums(tree) if weighed else tree.has_people):
+        return {}
+    rounding = printed_half(tree) * max(len(tree.classes), 1) if weighed else 0.0
+    said = _weighed_totals(tree) if weighed else totals_of(tree)
+    apart = np.maximum(COUNT_TOLERANCE_SHARE * np.maximum(1.0, said), rounding)
+    is_gap = (np.abs(said - here) > apart) & ~is_inner(tree)
+    return {
+        index: (float(said[index]), float(here[index])) for index in np.flatnonzero(is_gap).tolist()
+    }
+
+
+def _weighed_totals(tree: Tree) -> FloatArray:
+    sums = (_sum_of(node) for node in tree.nodes)
+    return np.array([math.nan if total is None else total for total in sums])
+
+
+def printed_half(tree: Tree) -> float:
+    """Return half a unit of the last decimal that the file prints of its counts; 0 where they are whole.
+
+    A file that prints two decimals says of 12.346 only 12.35; a whole number is taken as it is. Only the leaves' own
+    numbers are looked at, as readers may have added up the others.
+    """
+    numbers = [
+        number
+        for node in tree.leaves
+        for number in node.class_counts or (node.records,)
+        if number is not None and number != round(number)
+    ]
+    return half_unit(numbers)
+
+
+def half_unit(numbers: list[float]) -> float:
+    """Return half a unit of the last decimal among numbers, 0 where there is none."""
+    exponents = [Decimal(repr(float(number))).as_tuple().exponent for number in numbers]
+    last = min((exponent for exponent in exponents if isinstance(exponent, int)), default=0)
+    return 0.5 * 10.0**last if last < 0 else 0.0
+
+
+def check_counts(
+    tree: Tree,
+    people: FloatArray,
+    weighed: FloatArray | None,
+    kind: Weights,
+    source: str,
+    hint: str = "",
+) -> None:
+    """Check that each leaf holds as much as the file says, given what stops at each node, shape (N,).
+
+    ``weighed`` are the sums of sampling weights, where there are any. ``hint`` says what would match.
+
+    Raises:
+        TableError: a leaf disagrees; names the worst one, both numbers, and the likely cause.
+    """
+    gaps = count_gaps(tree, people if weighed is None else weighed, weighed=weighed is not None)
+    if not gaps:
+        return
+    worst = max(gaps, key=lambda index: (abs(gaps[index][0] - gaps[index][1]), -index))
+    published, here = gaps[worst]
+    what = (
+        f"publishes {published:g} records, but {here:g} of this table fall there"
+        if weighed is None
+        else f"publishes {published:g}, but the sampling weights of the records that fall there sum to {here:g}"
+    )
+    if weighed is not None and not count_gaps(tree, people, weighed=True):
+        cause = "the records themselves match, so the tree was grown without weights; leave out --sampling-weights"
+    else:
+        total = math.fsum(_sum_of(leaf) or 0.0 for leaf in tree.leaves)
+        cause = _cause(total, float((people if weighed is None else weighed).sum()), kind, hint)
+    raise TableError(
+        source,
+        f"{tree.where(tree.nodes[worst])} {what} ({len(gaps)} of {len(tree.leaves)} leaves disagree); {cause}",
+    )
+
+
+def fitting_column(tree: Tree, table: Table, leaf: IndexArray, besides: tuple[str, ...]) -> str:
+    """Return, in words, the first numeric column whose sums match every leaf as weights of the rows; "" where none.
+
+    ``leaf`` (rows,) is where each row stops; ``besides`` are columns that are something else.
+    """
+    if not has_sums(tree) or not any(_sum_of(node) for node in tree.leaves):
+        return ""
+    for name in table.columns:
+        if name in besides:
+            continue
+        try:
+            numbers = table.numbers(name).numbers
+        except (
+            TableError,
+            ColumnNotCountedError,
+        ):  # the hint is not worth to count the table again
+            continue
+        if not (numbers >= 0).all() or (numbers == 1).all():
+            continue
+        sums = numbers if table.counts is None else numbers * table.counts
+        here = np.bincount(leaf, sums, len(tree.nodes)).astype(np.float64)
+        if not count_gaps(tree, here, weighed=True):
+            return (
+                f"column {name!r} as weights would match: --weights {name} if each row stands for so many people, "
+                f"--sampling-weights {name} if they are the weights of a survey"
+            )
+    return ""
+
+
+def _sum_of(node: Node) -> float | None:
+    """Return the sum of a leaf's class numbers, which are weighed wherever any are; else its record count."""
+    counts = node.class_counts
+    if counts is None or any(count is None for count in counts):
+        return node.records
+    return math.fsum(count for count in counts if count is not None)
+
+
+def _cause(published: float, found: float, kind: Weights, hint: str) -> str:
+    if kind is Weights.SAMPLING:
+        return "these are not the weights that the tree was grown with, or it was grown on another table"
+    if hint:
+        return hint
+    if abs(published - found) <= COUNT_TOLERANCE_SHARE * max(published, 1.0):
+        return (
+            "the totals agree, so the tree was probably grown on a bootstrap sample or on another table, "
+            "or its thresholds were rounded; give the table it was grown on, and where its rows carry weights "
+            f"{OPTIONS}"
+        )
+    speaks = f"the file speaks of {published:g} records and the table holds {found:g}"
+    if found < published:
+        return f"{speaks}: rows were dropped, or rows carry weights; {OPTIONS}"
+    return (
+        f"{speaks}: the tree was trained on a part of it, or on another table; give the training table, and where its "
+        f"rows carry weights {OPTIONS}"
+    )

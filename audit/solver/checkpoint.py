@@ -1,0 +1,264 @@
+"""Keeps what solvers said of tasks in a folder, so that a run that was cut short can be taken up again.
+
+What is kept of a task is what a solver said of it (``treewarden.audit.solver.task``), under a digest of all that it
+depends on:
+the task's numbers, the way it is solved, and the versions of what solves it. No name and no value of a table is among
+that; the numbers are as confidential as the report. Nothing in the folder is trusted: files are no pickles, each holds
+the key that it is asked for by and a digest of itself, and what it says is re-checked like the word of a solver.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.metadata
+import json
+import os
+import platform
+from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass, fields, is_dataclass, replace
+from enum import Enum
+from functools import cache, partial
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import numpy as np
+from scipy import sparse
+
+from treewarden.audit.ipopt.backend import Solution
+from treewarden.audit.ipopt.backends import doors
+from treewarden.audit.ipopt.status import Status
+from treewarden.audit.progress import Share
+from treewarden.audit.solver.block_solver import joined, solve_task
+from treewarden.audit.solver.task import Answer, Outcome, Tape, Task, no_answer
+from treewarden.audit.workers.pool import WORKERS, Pool
+from treewarden.audit.workers.pool import default_jobs as default_jobs
+from treewarden.audit.workers.processes import Call
+from treewarden.ppdm_models.errors import TreewardenError
+from treewarden.ppdm_models.files.private import own_bytes, own_folder, write_own
+
+Result = TypeVar("Result")
+
+SCHEMA = "treewarden-kept/1"
+SUFFIX = ".kept"
+MOST_BYTES = 2**30
+WORTH_SECONDS = 0.02
+"""A task that a solver was asked less long about is as soon solved as read."""
+PACKAGES = ("treewarden", "numpy", "scipy", "pyomo")
+BESIDE = ("tape", "deadline", "share")
+"""What of a task does not change what a solver says of it."""
+LOST = (Outcome.OUT_OF_TIME, Outcome.OUT_OF_MEMORY, Outcome.LOST)
+"""Answers that may be others next time."""
+
+
+class Kept:
+    """A folder of what solvers said; ``notes`` are what was remarkable about its files.
+
+    ``taken`` counts the tasks that were read, ``put`` those that were written.
+
+    Raises:
+        OutputError: the folder cannot be made, or others can write into it.
+    """
+
+    def __init__(self, folder: Path, worth_seconds: float = WORTH_SECONDS) -> None:
+        self.folder, self.worth_seconds = folder, worth_seconds
+        self.notes: dict[str, None] = {}
+        self.taken = self.put = 0
+        own_folder(folder)
+
+    def asked(self, task: Task) -> Task:
+        """Return a task with what a solver said of it before, and a place for what it says now."""
+        path = self.folder / f"{key_of(task)}{SUFFIX}"
+        data = own_bytes(path, MOST_BYTES)
+        said = None if data is None else _read(data, path.stem)
+        if said is None and os.path.lexists(path):
+            self.notes[f"{path}: damaged, or not written here; it is not used"] = None
+        return replace(task, tape=Tape(said or ()))
+
+    def answered(self, task: Task, answer: object) -> None:
+        """Keep what a solver said of a task, unless it is known already or may be otherwise next time."""
+        tape = answer.tape if isinstance(answer, Answer) else None
+        if tape is None or not isinstance(answer, Answer):
+            return
+        if tape.is_refused:
+            self.notes[
+                f"{self.folder}: what a file there says of a part is no optimum of it; that was solved anew"
+            ] = None
+        if not tape.is_new:
+            self.taken += bool(tape.said)
+            return
+        if answer.outcome in LOST or not tape.is_sure or tape.seconds < self.worth_seconds:
+            return
+        key = key_of(task)
+        try:
+            write_own(self.folder / f"{key}{SUFFIX}", _written(tape.heard, key), is_durable=True)
+            self.put += 1
+        except OSError as error:
+            self.notes[f"{self.folder}: not all can be kept there ({error.strerror})"] = None
+
+
+KEPT: ContextVar[Kept | None] = ContextVar("kept", default=None)
+"""Where this run keeps what solvers say; nothing that is worked out depends on it."""
+
+
+@contextlib.contextmanager
+def keeping(folder: Path | None, worth_seconds: float = WORTH_SECONDS) -> Iterator[Kept | None]:
+    """Keep what solvers say in a folder meanwhile, and take it from there; with None, nowhere.
+
+    Raises:
+        OutputError: the folder cannot be made, or others can write into it.
+    """
+    kept = None if folder is None else Kept(folder, worth_seconds)
+    before = KEPT.set(kept)
+    try:
+        yield kept
+    finally:
+        KEPT.reset(before)
+
+
+@dataclass(frozen=True, slots=True)
+class Within(Generic[Result]):
+    """A job that another process can do, which keeps what solvers say in a folder there too."""
+
+    folder: Path
+    job: Callable[[], Result]
+
+    def __call__(self) -> Result:
+        """Do it."""
+        with keeping(self.folder):
+            return self.job()
+
+
+def key_of(task: Task) -> str:
+    """Return a digest of all that what a solver says of a task depends on."""
+    digest = hashlib.sha256(f"{SCHEMA} {_versions(task.door)}".encode())
+    for each in fields(task):
+        if each.name not in BESIDE:
+            _add(digest, each.name, getattr(task, each.name))
+    return digest.hexdigest()
+
+
+@cache
+def _versions(door: str) -> str:
+    own = [f"{name} {importlib.metadata.version(name)}" for name in PACKAGES]
+    return ", ".join([*own, doors()[door].version(), platform.machine(), platform.system()])
+
+
+def _add(digest: hashlib._Hash, name: str, value: object) -> None:
+    """Add a value with its name, kind and shape, so that no two tasks read the same."""
+    digest.update(f"\n{name} {type(value).__name__} ".encode())
+    if isinstance(value, np.ndarray):
+        digest.update(f"{value.dtype.str} {value.shape} ".encode())
+        digest.update(np.ascontiguousarray(value).tobytes())
+    elif sparse.issparse(value):
+        for part in ("shape", "indptr", "indices", "data"):
+            _add(digest, part, np.asarray(getattr(value, part)))
+    elif is_dataclass(value):
+        for each in fields(value):
+            _add(digest, each.name, getattr(value, each.name))
+    elif isinstance(value, tuple):
+        digest.update(f"{len(value)} ".encode())
+        for each in value:
+            _add(digest, "", each)
+    else:
+        assert value is None or isinstance(value, str | int | float | Enum)
+        digest.update(repr(value.value if isinstance(value, Enum) else value).encode())
+
+
+def _written(heard: list[Solution], key: str) -> bytes:
+    """Return what was heard as bytes: a line of JSON that says what comes, then the numbers."""
+    parts = [part for said in heard for part in (said.z, said.linear, said.split, said.bounds)]
+    numbers = b"".join(np.asarray(part, dtype="<f8").tobytes() for part in parts)
+    head = {
+        "schema": SCHEMA,
+        "key": key,
+        "solutions": [[said.status.value, said.iterations] for said in heard],
+        "lengths": [len(part) for part in parts],
+    }
+    line = json.dumps(head, sort_keys=True).encode("ascii") + b"\n"
+    return hashlib.sha256(line + numbers).hexdigest().encode("ascii") + b"\n" + line + numbers
+
+
+def _read(data: bytes, key: str) -> tuple[Solution, ...] | None:
+    """Return what a file says that was heard; None where it is damaged, or of something else."""
+    digest, _, rest = data.partition(b"\n")
+    line, _, numbers = rest.partition(b"\n")
+    if hashlib.sha256(rest).hexdigest().encode("ascii") != digest:
+        return None
+    try:
+        head = json.loads(line)
+        if (head["schema"], head["key"]) != (SCHEMA, key):
+            return None
+        values = np.frombuffer(numbers, dtype="<f8").astype(np.float64)
+        ends = np.cumsum([int(length) for length in head["lengths"]])
+        parts = np.split(values, ends)
+        said = [(Status(status), int(iterations)) for status, iterations in head["solutions"]]
+    except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
+        return None
+    if len(parts) != 4 * len(said) + 1 or len(parts[-1]):
+        return None
+    found = []
+    for place, (status, iterations) in enumerate(said):
+        z, linear, split, bounds = parts[4 * place : 4 * place + 4]
+        found.append(Solution(z, linear, split, bounds, status, iterations))
+    return tuple(found)
+
+
+# Solves many tasks over processes: the same answers for any number of them.
+#
+# The calling process works too and never waits for a worker to start.
+
+WORTH_A_WORKER = 1500
+"""Variables in all tasks together below which one process is faster than two, of which one must start."""
+WORTH_A_TASK = 300
+"""The same where a worker is ready."""
+
+
+def start_ahead(jobs: int) -> None:
+    """Start what is missing of the workers that help this process, and return at once."""
+    WORKERS.start_ahead(WORKERS.helpers(jobs))
+
+
+def solve_all(
+    tasks: Iterable[Task], jobs: int, pool: Pool = WORKERS, share: Share | None = None
+) -> list[Answer]:
+    """Return the answer to each task, in their order; workers start on the first while the others are being made.
+
+    ``share`` is told how many parts are done, once it is known how many there are.
+
+    Raises:
+        TreewardenError: what a task raises.
+    """
+    size, worth, kept = 0, WORTH_A_TASK if pool.is_ready else WORTH_A_WORKER, KEPT.get()
+    asked: list[Task] = []
+    done: list[int] = []
+
+    def heard(number: int, answer: object) -> None:
+        done.append(number)
+        if share is not None and call.line.is_closed:
+            share(len(done), len(asked), "parts")
+        if kept is not None:
+            kept.answered(asked[number], answer)
+
+    whole: list[tuple[Task, tuple[Task, ...]]] = []
+    with Call[Answer](pool, heard) as call:
+        for task in tasks:
+            whole.append((task, task.parts(jobs)))
+            for part in whole[-1][1]:
+                asked.append(part if kept is None else kept.asked(part))
+                call.add(partial(solve_task, asked[-1]), part.work)
+            size += task.work
+            while size >= worth and len(call.threads) < min(pool.helpers(jobs), len(call.jobs) - 1):
+                call.hire()
+        if share is not None:
+            share(0, len(asked), "parts")
+        call.work()
+        found = iter(call.finish())
+    return [joined(task, [_answer(part, next(found)) for part in parts]) for task, parts in whole]
+
+
+def _answer(task: Task, found: Answer | TreewardenError | None) -> Answer:
+    if isinstance(found, TreewardenError):
+        raise found
+    return no_answer(task, Outcome.LOST) if found is None else replace(found, tape=None)

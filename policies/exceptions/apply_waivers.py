@@ -1,0 +1,410 @@
+"""Holds waivers against a decision: what they accept, and what is wrong with them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+
+from treewarden.audit.locations import MOST_SPOTS, is_adversary
+from treewarden.audit.reading import Interval, Reading, Undetermined, exactly
+from treewarden.policies.clause import Waivers as Settings
+from treewarden.policies.exceptions.waivers import Waiver, Waivers
+from treewarden.policies.judging.decision import Accepted, Decision, Finding, Place
+from treewarden.policies.rules import rules
+from treewarden.policies.verdict import Severity, Verdict, worst
+from treewarden.ppdm_models.tree.fingerprint import LETTERS
+
+# What of a finding may be accepted at all, and when a finding is accepted as a whole.
+
+ABOUT_THE_EVIDENCE = (
+    "table-agrees",
+    "facts-agree",
+    "releases-linked",
+    "target-named",
+    "file-agrees",
+    "labels-believed",
+    "nothing-judged",
+)
+"""Findings that say whether anything can be believed; what they say is never accepted."""
+
+
+def is_of_pack(finding: Finding) -> bool:
+    """Return whether a finding is what came of a clause of the pack, and not about the evidence or about waivers."""
+    return bool(finding.measure)
+
+
+def groups_of(finding: Finding) -> Mapping[str, list[Place]]:
+    """Return the places of a finding by what they are in any audit; those of which nothing says that are left out."""
+    groups: dict[str, list[Place]] = {}
+    for place in finding.places:
+        key = group_of(finding, place)
+        if key:
+            groups.setdefault(key, []).append(place)
+    return groups
+
+
+def group_of(finding: Finding, place: Place) -> str:
+    """Return what a place is in any audit: its leaf, by the fingerprint; "" where nothing says that.
+
+    Who knows some columns only sees people in no leaf. There they are the same where the columns have the same values
+    and the same is said of them (so many records with that value): a digest, as this is kept where no profile stands.
+    """
+    if place.leaf or place.kind != "profile" or not is_adversary(finding.of):
+        return place.leaf
+    said = json.dumps([place.profile, place.note])
+    return f"profile {hashlib.sha256(said.encode('ascii')).hexdigest()[:LETTERS]}"
+
+
+def verdict_at(finding: Finding, place: Place) -> Verdict:
+    """Return the verdict on one place; UNDETERMINED where that is not told.
+
+    Where a clause has no rule, as several measures make it up, its places read 1 where they fail, and from 0 to 1 where
+    that is open.
+    """
+    if finding.limit is None or finding.rule not in rules():
+        return Verdict.FAIL if place.low == place.high == 1 else Verdict.UNDETERMINED
+    return rules()[finding.rule].judge(reading_at(place), finding.limit)
+
+
+def reading_at(place: Place) -> Reading:
+    """Return what was read at one place; what is no number is not told."""
+    if math.isnan(place.low) or math.isnan(place.high):
+        return Undetermined("not a number")
+    return Interval(place.low, place.high)
+
+
+def is_beyond(finding: Finding, reading: Interval, limit: float) -> bool:
+    """Return whether a reading reaches further into danger than a number; true where that cannot be told."""
+    if finding.rule not in rules():
+        return True
+    return reading.low < limit if rules()[finding.rule].risk == "low" else reading.high > limit
+
+
+def is_listed(finding: Finding) -> bool:
+    """Return whether the places that are named are all that breaks a clause, so that each can be accepted for itself.
+
+    They are not where the list was cut, where nothing says which place one is, or where the reading is worse than what
+    the places account for: as the worst of them, or as their sum.
+    """
+    if not 0 < len(finding.places) < MOST_SPOTS:
+        return False
+    if not all(group_of(finding, each) for each in finding.places):
+        return False
+    if isinstance(finding.reading, Undetermined):
+        return False
+    if finding.rule not in rules():  # then it is read how many places break it
+        return finding.reading.high == len(finding.places)
+    if rules()[finding.rule].risk == "low":
+        return finding.reading.low == min(each.low for each in finding.places)
+    highs = [each.high for each in finding.places]
+    if finding.reading.high == max(highs):
+        return True
+    return all(map(math.isfinite, highs)) and math.isclose(finding.reading.high, math.fsum(highs))
+
+
+def with_places(
+    finding: Finding, accept: Callable[[Place], Accepted | None], whole: bool
+) -> Finding:
+    """Return a finding with more of its places accepted, and accepted itself where all are and these are the ``whole``.
+
+    What is accepted stays so, for the reason it has.
+    """
+    places = tuple(
+        each if each.accepted is not None else replace(each, accepted=accept(each))
+        for each in finding.places
+    )
+    found = replace(finding, places=places)
+    reasons = [each.accepted for each in places]
+    if finding.accepted is not None or not whole or not reasons or not all(reasons):
+        return found
+    return replace(found, accepted=_joined([each for each in reasons if each is not None]))
+
+
+def verdict_of(decision: Decision) -> Verdict:
+    """Return the verdict over what counts and is not accepted; undetermined where no clause counts."""
+    counted = [each for each in decision.findings if decision.counts(each)]
+    clauses = [each.open_verdict for each in counted if is_of_pack(each)]
+    others = [each.open_verdict for each in counted if not is_of_pack(each)]
+    return max([worst(clauses), *others])
+
+
+def _joined(reasons: list[Accepted]) -> Accepted:
+    """Return one reason for several: each once; somebody's waiver is named rather than a baseline."""
+    texts = "; ".join(dict.fromkeys(each.reason for each in reasons))
+    is_waived = any(each.by == "waiver" for each in reasons)
+    return Accepted("waiver" if is_waived else "baseline", texts)
+
+
+EXPIRED = "waiver-expired"
+UNKNOWN = "waiver-unknown"
+BROAD = "waiver-over-broad"
+CONTRADICTS = "waiver-contradicts-itself"
+UNUSED = "waiver-unused"
+OUT_OF_REACH = "waiver-out-of-reach"
+OPEN = "waiver-undetermined"
+OUTGROWN = "waiver-outgrown"
+MOST_LEAVES = 20
+NOT_WAIVED = "which no waiver accepts, only a baseline (--write-baseline)"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What is wrong with a waiver: the id of the finding about it, and a sentence."""
+
+    finding: str
+    waiver: Waiver
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Uses:
+    """By number: the waivers that were needed by a model, and those that are told of with it."""
+
+    needed: frozenset[int] = frozenset()
+    told: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Waived:
+    """A decision with what was waived, and which waivers that took."""
+
+    decision: Decision
+    uses: Uses = Uses()
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """The model that a decision is about: its digest, its name, and the fingerprints of all leaves with people.
+
+    ``is_one_of_many`` says that the same waivers are held against other models too: what is wrong with a waiver that
+    may be meant for another model is then for ``unused`` to tell.
+    """
+
+    digest: str
+    name: str
+    leaves: frozenset[str]
+    is_one_of_many: bool = False
+
+
+def accepted(decision: Decision, waivers: Waivers, model: Model, today: date) -> Waived:
+    """Return a decision in which what is waived does not count, and the findings about the waivers themselves."""
+    settings = decision.pack.waivers
+    meant = [each for each in waivers.each if each.is_for(model.name)]
+    checked = [(each, _wrong(each, decision, model, today)) for each in meant]
+    told = [
+        found
+        for each, found in checked
+        if found is not None and (_is_here(each, model) or _is_only_for(each, model))
+    ]
+    in_order = [each for each, found in checked if found is None and _is_here(each, model)]
+    applying = _Applying(decision, waivers.source, model, settings)
+    findings = [applying.to(finding, in_order) for finding in decision.findings]
+    told += applying.told
+    needless = [each for each in in_order if each.number not in applying.needed]
+    told += [each for each in map(applying.out_of_reach, needless) if each is not None]
+    known = {each.waiver.number for each in told} | applying.needed
+    if not model.is_one_of_many:
+        told += [_unused(each) for each in meant if each.number not in known]
+    uses = Uses(frozenset(applying.needed), frozenset(each.waiver.number for each in told))
+    about = findings_about(waivers.source, told, settings)
+    result = replace(decision, findings=(*about, *findings))
+    return Waived(replace(result, verdict=verdict_of(result)), uses)
+
+
+def unused(waivers: Waivers, uses: Iterable[Uses], today: date) -> tuple[Told, ...]:
+    """Return what is wrong with the waivers that none of many models needed, and that was not told with one of them."""
+    known: set[int] = set()
+    for each in uses:
+        known |= each.needed | each.told
+    left = [each for each in waivers.each if each.number not in known]
+    return tuple(next(_by_itself(each, today), _unused(each)) for each in left)
+
+
+def findings_about(source: str, told: Iterable[Told], settings: Settings) -> tuple[Finding, ...]:
+    """Return one finding for each kind of thing that is wrong with waivers."""
+    kinds: dict[str, list[Told]] = {}
+    for each in told:
+        kinds.setdefault(each.finding, []).append(each)
+    return tuple(_finding(source, kind, kinds[kind], settings) for kind in sorted(kinds))
+
+
+def _finding(source: str, kind: str, told: list[Told], settings: Settings) -> Finding:
+    severity: Severity = "error"
+    if kind in (UNUSED, OUT_OF_REACH, OPEN):
+        severity = "warning" if kind == OPEN else settings.unused
+    message = " ".join(f"{source}: waiver {each.waiver.number}: {each.problem}." for each in told)
+    count = exactly(len({each.waiver.number for each in told}))
+    return Finding(kind, "", (), "", None, "waivers", severity, count, Verdict.FAIL, message)
+
+
+def _is_here(waiver: Waiver, model: Model) -> bool:
+    """Return whether the model has what a waiver is for."""
+    return waiver.leaf in model.leaves or waiver.digest == f"sha256:{model.digest}"
+
+
+def _is_only_for(waiver: Waiver, model: Model) -> bool:
+    """Return whether a waiver that may be for a model can be for no other."""
+    return not model.is_one_of_many or waiver.model is not None
+
+
+def _wrong(waiver: Waiver, decision: Decision, model: Model, today: date) -> Told | None:
+    """Return why a waiver is not applied to a model, the first reason only."""
+    found = next(_by_itself(waiver, today), None)
+    if found is not None:
+        return found
+    ids = [clause.id for clause in decision.pack.clauses]
+    if waiver.clause in ABOUT_THE_EVIDENCE and waiver.clause not in ids:
+        problem = (
+            f"{waiver.clause!r} says that the evidence cannot be believed, which nobody can waive"
+        )
+        return Told(UNKNOWN, waiver, problem)
+    if waiver.clause not in ids:
+        have = ", ".join(ids)
+        problem = f"the policy {decision.pack.name!r} has no clause {waiver.clause!r}; have {have}"
+        return Told(UNKNOWN, waiver, problem)
+    if waiver.leaf and waiver.leaf not in model.leaves:
+        problem = f"no leaf of {model.name} has the fingerprint {waiver.leaf}; the model was changed, or is another"
+        return Told(UNKNOWN, waiver, problem)
+    return None
+
+
+def _by_itself(waiver: Waiver, today: date) -> Iterator[Told]:
+    """Yield what is wrong with a waiver whatever model it is for."""
+    if waiver.leaf and waiver.digest:
+        problem = "it is for a leaf and for a whole model file at once; leave out one of them"
+        yield Told(CONTRADICTS, waiver, problem)
+    if waiver.granted is not None and waiver.granted > waiver.expires:
+        problem = f"it was granted on {waiver.granted}, after it expires on {waiver.expires}"
+        yield Told(CONTRADICTS, waiver, problem)
+    if waiver.granted is not None and waiver.granted > today:
+        problem = f"it says that it was granted on {waiver.granted}, and today is {today}"
+        yield Told(CONTRADICTS, waiver, problem)
+    if waiver.expires < today:
+        problem = (
+            f"it expired on {waiver.expires}: {waiver.clause!r} in {waiver.where} counts again; {waiver.owner} answers "
+            f"for it ({waiver.ticket})"
+        )
+        yield Told(EXPIRED, waiver, problem)
+
+
+def _unused(waiver: Waiver) -> Told:
+    problem = f"nothing breaks {waiver.clause!r} in {waiver.where} any more, or it is of another model; take it out"
+    return Told(UNUSED, waiver, problem)
+
+
+class _Applying:
+    """Holds the waivers that are in order against finding after finding."""
+
+    def __init__(self, decision: Decision, source: str, model: Model, settings: Settings) -> None:
+        self._decision, self._source = decision, source
+        self._model, self._settings = model, settings
+        self.needed: set[int] = set()
+        self.told: list[Told] = []
+
+    def to(self, finding: Finding, waivers: Collection[Waiver]) -> Finding:
+        """Return a finding with what is accepted of it.
+
+        Waivers are of what everybody can tell of the model: of another release or an adversary nothing is accepted.
+        """
+        if finding.verdict is Verdict.PASS or not is_of_pack(finding):
+            return finding
+        mine = [each for each in waivers if each.clause == finding.clause]
+        if finding.of:
+            if not mine or not is_adversary(finding.of):
+                return finding
+            why = f"This is what an adversary learns, {NOT_WAIVED}."
+            return replace(finding, message=f"{finding.message} {why}")
+        digest = f"sha256:{self._model.digest}"
+        whole = next((each for each in mine if each.digest == digest), None)
+        if whole is not None and self._may(whole, finding):
+            said = self._said(whole)
+            places = tuple(replace(each, accepted=said) for each in finding.places)
+            return replace(finding, places=places, accepted=said)
+        by_leaf = {each.leaf: each for each in mine if each.leaf}
+        return with_places(
+            finding, lambda place: self._at(finding, place, by_leaf), is_listed(finding)
+        )
+
+    def out_of_reach(self, waiver: Waiver) -> Told | None:
+        """Return that a waiver which nothing needs is of a clause that adversaries do not pass; None where all do."""
+        who = [
+            finding.of
+            for finding in self._decision.findings
+            if finding.clause == waiver.clause and finding.verdict is not Verdict.PASS
+            if is_adversary(finding.of)
+        ]
+        if not who:
+            return None
+        more = f" and {len(who) - 1} more" if who[1:] else ""
+        problem = (
+            f"it accepts nothing here: {waiver.clause!r} is not met by what {who[0]}{more} can learn, {NOT_WAIVED}; "
+            "take it out"
+        )
+        return Told(OUT_OF_REACH, waiver, problem)
+
+    def _may(self, waiver: Waiver, finding: Finding) -> bool:
+        """Return whether a clause may be waived in the whole model."""
+        self.needed.add(waiver.number)
+        broken = {each.leaf for each in finding.places}
+        if is_listed(finding) and broken != self._model.leaves:
+            named = sorted(broken)
+            more = f" and {len(named) - MOST_LEAVES} more" if named[MOST_LEAVES:] else ""
+            problem = (
+                f"it waives {finding.clause!r} in the whole model, of whose {len(self._model.leaves)} leaves "
+                f"{len(named)} break it; waive these: {', '.join(named[:MOST_LEAVES])}{more}"
+            )
+            self.told.append(Told(BROAD, waiver, problem))
+            return False
+        if self._is_outgrown(waiver, finding, finding.reading):
+            return False
+        verdicts = [finding.verdict, *(verdict_at(finding, each) for each in finding.places)]
+        return self._is_decided(waiver, finding, Verdict.UNDETERMINED not in verdicts)
+
+    def _at(self, finding: Finding, place: Place, by_leaf: dict[str, Waiver]) -> Accepted | None:
+        waiver = by_leaf.get(place.leaf)
+        if waiver is None:
+            return None
+        self.needed.add(waiver.number)
+        if self._is_outgrown(waiver, finding, reading_at(place)):
+            return None
+        is_decided = verdict_at(finding, place) is not Verdict.UNDETERMINED
+        return self._said(waiver) if self._is_decided(waiver, finding, is_decided) else None
+
+    def _is_outgrown(self, waiver: Waiver, finding: Finding, reading: Reading) -> bool:
+        """Return whether it is worse by now than what was waived; say so where it is."""
+        if waiver.worst is None:
+            return False
+        if isinstance(reading, Interval) and not is_beyond(finding, reading, waiver.worst):
+            return False
+        problem = (
+            f"{finding.clause!r} is worse in {waiver.where} than what was waived; "
+            f"{waiver.owner} answers for it ({waiver.ticket})"
+        )
+        self._tell(Told(OUTGROWN, waiver, problem))
+        return True
+
+    def _is_decided(self, waiver: Waiver, finding: Finding, is_decided: bool) -> bool:
+        """Return whether it is known what is waived, or the pack lets the unknown be waived; say so where not."""
+        if is_decided or self._settings.undetermined:
+            return True
+        problem = (
+            f"what {finding.clause!r} comes to in {waiver.where} could not all be told, and the policy lets only what "
+            "is known be waived"
+        )
+        self._tell(Told(OPEN, waiver, problem))
+        return False
+
+    def _tell(self, told: Told) -> None:
+        if told not in self.told:
+            self.told.append(told)
+
+    def _said(self, waiver: Waiver) -> Accepted:
+        return Accepted(
+            "waiver",
+            f"{waiver.reason} ({waiver.owner}, {waiver.ticket}; until {waiver.expires}; waiver {waiver.number} of "
+            f"{self._source})",
+        )

@@ -1,0 +1,372 @@
+"""Baselines: what broke a policy on the day a gate was set up, so that only what is new or worse counts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Literal, Self
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+    model_validator,
+)
+
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.locations import MOST_SPOTS
+from treewarden.audit.reading import Interval, Reading, Undetermined, exactly
+from treewarden.policies.exceptions.apply_waivers import (
+    group_of,
+    groups_of,
+    is_listed,
+    is_of_pack,
+    reading_at,
+    verdict_at,
+    verdict_of,
+    with_places,
+)
+from treewarden.policies.judging.decision import Accepted, Decision, Finding, Place
+from treewarden.policies.rules import rules
+from treewarden.policies.verdict import Severity, Verdict
+from treewarden.ppdm_models.errors import BaselineError
+
+SCHEMA = "treewarden-baseline/1"
+CONFIDENTIAL = (
+    "Confidential: the readings of single leaves tell of few people. Keep this file where only those can read it "
+    "who may see the table."
+)
+End = Annotated[float, Field(strict=True, allow_inf_nan=False)] | Literal["inf", "-inf"] | None
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Known(_Part):
+    """How a clause read in a leaf, or ("") in the model as a whole, and how many places of the leaf did not pass.
+
+    Of who knows some columns only, ``leaf`` is a digest of the people he cannot tell apart, who are in no leaf for him.
+    Ends are null where nothing could be told. ``notes`` are what each measure reads, where several make up the clause:
+    such a reading must stay as it is, as which change would be for the worse is not known.
+    """
+
+    clause: StrictStr
+    leaf: StrictStr
+    verdict: Literal["fail", "undetermined"]
+    low: End
+    high: End
+    places: Annotated[StrictInt, Field(ge=0)]
+    notes: tuple[StrictStr, ...] = ()
+
+    @model_validator(mode="after")
+    def _both_or_none(self) -> Self:
+        if (self.low is None) != (self.high is None):
+            raise ValueError("a reading has both ends or none")
+        if self.low is not None and self.high is not None and float(self.low) > float(self.high):
+            raise ValueError("the ends of a reading are the wrong way round")
+        return self
+
+    @property
+    def reading(self) -> Interval | None:
+        """The reading; None where nothing could be told."""
+        if self.low is None or self.high is None:
+            return None
+        return Interval(float(self.low), float(self.high))
+
+
+class Circumstances(_Part):
+    """What must be the same for readings to be compared: the target, the policy, and what the adversary knows.
+
+    Of facts about single records nothing is kept but their number.
+    """
+
+    target: StrictStr
+    policy: StrictStr
+    version: StrictStr
+    policy_sha256: Annotated[StrictStr, Field(pattern="^[0-9a-f]{64}$")]
+    quasi_identifiers: tuple[StrictStr, ...]
+    knowledge: dict[StrictStr, StrictStr]
+
+
+class ModelBaseline(_Part):
+    """All that did not pass of one model, except what was waived: a baseline outlives no waiver."""
+
+    circumstances: Circumstances
+    findings: tuple[Known, ...]
+
+    @model_validator(mode="after")
+    def _each_once(self) -> Self:
+        if len({(each.clause, each.leaf) for each in self.findings}) < len(self.findings):
+            raise ValueError("a clause stands twice for one leaf")
+        return self
+
+
+class Baseline(_Part):
+    """The baselines of several models, by name; ``sha256`` is of all the rest, and shows a slip of an editor."""
+
+    format: Annotated[Literal["treewarden-baseline/1"], Field(alias="schema")] = (
+        "treewarden-baseline/1"
+    )
+    confidential: StrictStr = CONFIDENTIAL
+    models: dict[StrictStr, ModelBaseline]
+    sha256: StrictStr = ""
+
+    @property
+    def digest(self) -> str:
+        """The digest of what the models' baselines say."""
+        said = self.model_dump(mode="json")["models"]
+        text = json.dumps(said, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def circumstances(
+    decision: Decision, target: str, qi: tuple[str, ...], knowledge: Knowledge
+) -> Circumstances:
+    """Return under what an audit was judged."""
+    levels = {
+        name: str(len(value) if name == "facts" else value)
+        for name, value in ((each, getattr(knowledge, each)) for each in Knowledge.model_fields)
+    }
+    pack = decision.pack
+    return Circumstances(
+        target=sayable(target),
+        policy=pack.name,
+        version=pack.version,
+        policy_sha256=pack.digest,
+        quasi_identifiers=tuple(sorted(map(sayable, qi))),
+        knowledge=levels,
+    )
+
+
+def sayable(text: str) -> str:
+    r"""Return a text that UTF-8 can say: half a surrogate pair, as files can smuggle in, becomes ``\udc80``."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def model_baseline(decision: Decision, under: Circumstances) -> ModelBaseline:
+    """Return what breaks the policy now, except what is waived, and what no baseline accepts.
+
+    That is what is broken at places of which nothing says which they are: they could not be told from others later.
+    """
+    found: list[Known] = []
+    for finding in decision.findings:
+        is_waived = finding.accepted is not None and finding.accepted.by == "waiver"
+        if finding.verdict is Verdict.PASS or is_waived or not is_of_pack(finding):
+            continue
+        if all(group_of(finding, each) for each in finding.places):
+            found.append(_known(finding.key, "", finding.verdict, finding.reading))
+        for leaf, places in groups_of(finding).items():
+            if any(each.accepted is None or each.accepted.by != "waiver" for each in places):
+                notes = notes_of(finding, places)
+                read = at_worst(finding, places)
+                found.append(_known(finding.key, leaf, *read, len(places), notes))
+    times = Counter((each.clause, each.leaf) for each in found)
+    once = (each for each in found if times[each.clause, each.leaf] == 1)
+    return ModelBaseline(circumstances=under, findings=tuple(once))
+
+
+def notes_of(finding: Finding, places: list[Place]) -> tuple[str, ...]:
+    """Return what measures read at places where several make up a clause; nothing where one has a limit."""
+    if finding.rule in rules():
+        return ()
+    return tuple(sorted(sayable(each.note) for each in places))
+
+
+def at_worst(finding: Finding, places: list[Place]) -> tuple[Verdict, Reading]:
+    """Return the worst verdict and the worst ends of some places."""
+    verdict = max(verdict_at(finding, each) for each in places)
+    readings = [reading_at(each) for each in places]
+    known = [each for each in readings if isinstance(each, Interval)]
+    if len(known) < len(readings):
+        return verdict, Undetermined("not told")
+    is_low = finding.rule in rules() and rules()[finding.rule].risk == "low"
+    pick = min if is_low else max
+    return verdict, Interval(pick(each.low for each in known), pick(each.high for each in known))
+
+
+def write_baseline(models: Mapping[str, ModelBaseline]) -> bytes:
+    """Return a baseline as the bytes of a file: the same for the same models."""
+    baseline = Baseline(models={sayable(name): models[name] for name in sorted(models)})
+    said = {**baseline.model_dump(mode="json", by_alias=True), "sha256": baseline.digest}
+    return (json.dumps(said, indent=1) + "\n").encode("ascii")
+
+
+def read_baseline(data: bytes, where: str) -> Baseline:
+    """Read a baseline.
+
+    Raises:
+        BaselineError: the bytes are none, or were changed by hand.
+    """
+    try:
+        said = json.loads(
+            data.decode("utf-8"), parse_constant=_no_number, object_pairs_hook=_each_key_once
+        )
+    except (ValueError, RecursionError) as error:
+        problem = f"not a baseline ({error}); write one with 'treewarden audit --write-baseline'"
+        raise BaselineError(where, problem) from error
+    if not isinstance(said, dict) or said.get("schema") != SCHEMA:
+        problem = f"not a baseline of the schema {SCHEMA}; write one with 'treewarden audit --write-baseline'"
+        raise BaselineError(where, problem)
+    try:
+        baseline = Baseline.model_validate(said)
+    except (ValidationError, OverflowError) as error:
+        raise BaselineError(where, f"{_first(error)}; write it again") from error
+    if baseline.sha256 != baseline.digest:
+        problem = (
+            "was changed after it was written: its sha256 is of something else; write it again"
+        )
+        raise BaselineError(where, problem)
+    return baseline
+
+
+def _known(
+    clause: str,
+    leaf: str,
+    verdict: Verdict,
+    reading: Reading,
+    places: int = 0,
+    notes: tuple[str, ...] = (),
+) -> Known:
+    ends = (None, None) if isinstance(reading, Undetermined) else (reading.low, reading.high)
+    low, high = (None if end is None else _end(end) for end in ends)
+    word: Literal["fail", "undetermined"] = "fail" if verdict is Verdict.FAIL else "undetermined"
+    return Known(
+        clause=clause, leaf=leaf, verdict=word, low=low, high=high, places=places, notes=notes
+    )
+
+
+def _end(value: float) -> float | Literal["inf", "-inf"]:
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    return float(value)
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _each_key_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {twice!r} stands twice in one object")
+    return found
+
+
+def _first(error: ValidationError | OverflowError) -> str:
+    if isinstance(error, OverflowError):
+        return "a number is too large"
+    first = error.errors(include_url=False)[0]
+    place = ".".join(str(part) for part in first["loc"]) or "the file"
+    said = first["msg"][:1].lower() + first["msg"][1:]
+    return f"{place}: {said}"
+
+
+# Holds a baseline against a decision: what was known and is no worse does not count.
+
+OTHER_MODEL = "baseline-other-model"
+OTHER_AUDIT = "baseline-other-audit"
+KNOWN = Accepted("baseline", "known to the baseline, and no worse")
+
+
+def held_against(
+    decision: Decision, baseline: Baseline, name: str, under: Circumstances
+) -> Decision:
+    """Return a decision in which what a baseline knows of this model, and is no worse now, does not count.
+
+    Where the baseline has no such model, or was written under other circumstances, nothing is hidden, and a finding
+    says why.
+    """
+    old = baseline.models.get(sayable(name))
+    if old is None:
+        have = ", ".join(sorted(baseline.models)) or "none"
+        problem = (
+            f"The baseline has no model {name!r}, so that all its findings count; it has {have}."
+        )
+        return _noted(decision, OTHER_MODEL, problem, "note")
+    other = _differing(old.circumstances, under)
+    if other:
+        problem = (
+            f"The baseline of {name!r} was written with another {other}, so that it hides nothing; "
+            "write a new one if these findings are to be known from now on."
+        )
+        return _noted(decision, OTHER_AUDIT, problem, "warning")
+    findings = tuple(_hidden(each, old) for each in decision.findings)
+    result = replace(decision, findings=findings)
+    return replace(result, verdict=verdict_of(result))
+
+
+def _differing(old: Circumstances, new: Circumstances) -> str:
+    """Return in words what is not the same; "" where everything is."""
+    words = {
+        "target": "target",
+        "policy_sha256": "policy",
+        "policy": "policy",
+        "version": "policy",
+        "quasi_identifiers": "set of quasi-identifiers",
+        "knowledge": "knowledge of the adversary",
+    }
+    return next((said for key, said in words.items() if getattr(old, key) != getattr(new, key)), "")
+
+
+def _noted(decision: Decision, name: str, problem: str, severity: Severity) -> Decision:
+    count = exactly(1)
+    found = Finding(name, "", (), "", None, "", severity, count, Verdict.FAIL, problem)
+    result = replace(decision, findings=(found, *decision.findings))
+    return replace(result, verdict=verdict_of(result))
+
+
+def _hidden(finding: Finding, old: ModelBaseline) -> Finding:
+    """Return a finding with those of its leaves accepted that are known and no worse, all their places together.
+
+    So it is with profiles of who knows some columns only, each by itself.
+    """
+    if finding.verdict is Verdict.PASS or not is_of_pack(finding):
+        return finding
+    known = {each.leaf: each for each in old.findings if each.clause == finding.key}
+    before = known.get("")
+    is_known = before is not None and not _is_worse(
+        finding, finding.verdict, finding.reading, before
+    )
+    fine = {
+        leaf
+        for leaf, places in groups_of(finding).items()
+        if leaf in known and _is_as_before(finding, places, known[leaf])
+    }
+    if not finding.places:
+        return replace(finding, accepted=finding.accepted or (KNOWN if is_known else None))
+    whole = len(finding.places) < MOST_SPOTS and (is_known or is_listed(finding))
+    return with_places(
+        finding, lambda place: KNOWN if group_of(finding, place) in fine else None, whole
+    )
+
+
+def _is_as_before(finding: Finding, places: list[Place], known: Known) -> bool:
+    verdict, reading = at_worst(finding, places)
+    is_same = notes_of(finding, places) == known.notes
+    return (
+        is_same and len(places) <= known.places and not _is_worse(finding, verdict, reading, known)
+    )
+
+
+def _is_worse(finding: Finding, verdict: Verdict, reading: Reading, known: Known) -> bool:
+    """Return whether a verdict or either end of a reading moved toward danger, or what is open was not open before."""
+    if verdict.word != known.verdict:
+        return True
+    before = known.reading
+    if not isinstance(reading, Interval) or before is None:
+        return isinstance(reading, Interval) or before is not None
+    if finding.rule not in rules():
+        return not known.leaf or reading != before
+    if rules()[finding.rule].risk == "low":
+        return reading.low < before.low or reading.high < before.high
+    return reading.low > before.low or reading.high > before.high

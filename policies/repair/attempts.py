@@ -1,0 +1,327 @@
+"""What a search for a repair comes to: the changes that were tried, which of them are best, and what is advised."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+
+from treewarden.audit.population.forest import accuracy_of, said_by
+from treewarden.audit.population.population import Population
+from treewarden.audit.population.target import label_of
+from treewarden.audit.reading import Reading, Undetermined, exactly
+from treewarden.audit.result import Audit
+from treewarden.policies.judging.decision import Decision, Finding
+from treewarden.policies.remedies import NoProposal, Proposal
+from treewarden.policies.repair.holdout import Holdout
+from treewarden.policies.rules import rules
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.arrays import BoolArray, IndexArray
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, trees_of
+from treewarden.ppdm_models.tree.tree import Node, Task, Tree, completed, count_of
+
+# Privacy against utility: how far a decision meets its policy, and which of several trees no other one beats.
+
+MOST = 2.0
+"""Met twice over: more is not told apart."""
+
+
+def privacy(decision: Decision) -> float | None:
+    """Return how far the worst clause that counts is shown to be met, at most ``MOST``; None if it is not told.
+
+    ``Rule.margin`` says how far that is: 1 at the limit, 0.5 half way. A combination has no one limit: it is met, 1, or
+    not at all.
+    """
+    met = [
+        _met(finding)
+        for finding in decision.findings
+        if decision.counts(finding) and not finding.is_about_evidence
+    ]
+    told = [each for each in met if each is not None]
+    return min(told) if told and len(told) == len(met) else None
+
+
+def _met(finding: Finding) -> float | None:
+    if finding.limit is None:
+        return {Verdict.PASS: 1.0, Verdict.FAIL: 0.0}.get(finding.verdict)
+    margin = rules()[finding.rule].margin(finding.reading, finding.limit)
+    return None if margin is None else min(margin, MOST)
+
+
+def unbeaten(points: Sequence[Sequence[float]]) -> list[bool]:
+    """Return for each point whether it is on the Pareto front: none is as good in every number and better in one."""
+    if not points:
+        return []
+    each = np.array(points, dtype=np.float64)
+    as_good = (each[:, None] >= each[None, :]).all(axis=2)
+    better = (each[:, None] > each[None, :]).any(axis=2)
+    beats: BoolArray = np.logical_and(as_good, better)
+    return [not bool(beats[:, point].any()) for point in range(len(points))]
+
+
+# What a change to a model costs: leaves, predictions, training accuracy.
+
+Said = list[str | float | None]
+ROUNDED = 12
+"""Decimals by which costs are told apart: sums of the same weights in another order are the same cost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a change costs. ``predictions_changed`` is the share of the table's records that get another prediction.
+
+    Of several trees that is the one they make together, and so it is for the accuracies and losses.
+
+    The accuracies are shares of the table's records, so they are training accuracies. ``numbers_withheld`` is the share
+    of the class numbers that an average leaf no longer gives; a number given as a band counts half. ``sizes_withheld``
+    is the share of the record counts that are gone. The losses are those expected on records held out (see
+    ``Holdout``), None where there are none.
+    """
+
+    leaves_before: int
+    leaves_after: int
+    predictions_changed: float | Undetermined
+    accuracy_before: Reading
+    accuracy_after: Reading
+    withheld: tuple[str, ...]
+    numbers_withheld: float
+    sizes_withheld: float
+    loss_before: Reading | None = None
+    loss_after: Reading | None = None
+
+    @property
+    def accuracy_lost(self) -> float:
+        """The share of the records that are no longer predicted right; 0 where that is not known, or none is lost."""
+        before, after = self.accuracy_before, self.accuracy_after
+        if isinstance(before, Undetermined) or isinstance(after, Undetermined):
+            return 0.0
+        return max(0.0, round(before.low - after.low, ROUNDED))
+
+    @property
+    def leaves_lost(self) -> int:
+        """How many leaves are gone."""
+        return self.leaves_before - self.leaves_after
+
+    @property
+    def rank(self) -> tuple[float, float, int, float, float]:
+        """The order of costs: accuracy weighs more than other predictions, then lost leaves, then withheld numbers.
+
+        Class numbers come before record counts, so that what withholds these as well always costs more. Where it
+        cannot be told which predictions change, all may.
+        """
+        told = self.predictions_changed
+        changed = 1.0 if isinstance(told, Undetermined) else round(told, ROUNDED)
+        withheld = round(self.numbers_withheld, ROUNDED)
+        sizes = round(self.sizes_withheld, ROUNDED)
+        return (self.accuracy_lost, changed, self.leaves_lost, withheld, sizes)
+
+
+def cost_of(
+    model: Model, people: Population, proposal: Proposal, holdout: Holdout | None = None
+) -> Cost:
+    """Return what a proposal costs the people's model; ``people`` are those of the model as it is."""
+    old, new = model, proposal.model
+    before, said_before = _predictions(old, people.leaf, people)
+    moved = np.array(proposal.node_map)[people.leaf] if isinstance(new, Tree) else people.leaf
+    after, said_after = _predictions(new, moved, people)
+    leaves_before, leaves_after = _leaves(old), _leaves(new)
+    return Cost(
+        len(leaves_before),
+        len(leaves_after),
+        _changed(said_before, said_after, people),
+        before,
+        after,
+        proposal.withheld,
+        _withheld(_told(leaves_before), _told(leaves_after)),
+        _withheld(_sized(leaves_before), _sized(leaves_after)),
+        None if holdout is None else holdout.loss(old),
+        None if holdout is None else holdout.loss(new),
+    )
+
+
+def _leaves(model: Model) -> list[Node]:
+    return [leaf for tree in trees_of(model) for leaf in tree.leaves]
+
+
+def _changed(
+    before: Said | Undetermined, after: Said | Undetermined, people: Population
+) -> float | Undetermined:
+    if isinstance(before, Undetermined):
+        return before
+    if isinstance(after, Undetermined):
+        return after
+    changed = np.array([old != new for old, new in zip(before, after, strict=True)])
+    return float(people.counts[changed].sum() / people.records) if people.records else 0.0
+
+
+def _withheld(before: float, after: float) -> float:
+    return 1 - min(after / before, 1.0) if before else 0.0
+
+
+def _told(leaves: Sequence[Node]) -> float:
+    """Return how many class numbers an average leaf gives, those that simple subtraction reveals among them."""
+    counts = [completed(leaf.class_counts or (), count_of(leaf)) for leaf in leaves]
+    exact = sum(number is not None for numbers in counts for number in numbers)
+    shares = sum(len(leaf.class_shares or ()) for leaf in leaves if not leaf.class_counts)
+    bands = sum(band is not None for leaf in leaves for band in leaf.bands or ())
+    return (exact + shares + bands / 2) / len(leaves)
+
+
+def _sized(leaves: Sequence[Node]) -> float:
+    """Return the share of the leaves that say how many records they hold."""
+    return sum(count_of(leaf) is not None for leaf in leaves) / len(leaves)
+
+
+def _predictions(
+    tree: Model, leaf: IndexArray, people: Population
+) -> tuple[Reading, Said | Undetermined]:
+    """Return the share of records predicted right, and what is predicted for each profile, shape (P,)."""
+    if isinstance(tree, Ensemble):
+        all_say = said_by(tree, people.columns)
+        return accuracy_of(tree, people, all_say), all_say
+    if tree.task is Task.REGRESSION:
+        said = [tree.nodes[index].score for index in leaf]
+        return Undetermined("the tree predicts a number, not a class"), said
+    labels = {int(index): label_of(tree, tree.nodes[index]) for index in np.unique(leaf)}
+    codes = [labels[int(index)] for index in leaf]
+    names = [None if code is None else tree.classes[code] for code in codes]
+    if isinstance(people.truth, Undetermined):
+        return people.truth, list(names)
+    right = sum(people.truth[row, code] for row, code in enumerate(codes) if code is not None)
+    return exactly(right / people.truth.sum()), list(names)
+
+
+NOT_TRIED = "the time was up"
+INTERRUPTED = "the search was interrupted"
+
+
+class Ended(StrEnum):
+    """How a search ended: with everything tried that was worth it, or before."""
+
+    DONE = "done"
+    OUT_OF_TIME = "out of time"
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One proposal by its ``name``, its audit and what came of it. ``problem`` says what could not be audited, if any.
+
+    ``not_audited`` is why no full audit was made of it, if none was: it then never passes. Where its leaves alone broke
+    a clause, ``audit`` and ``decision`` hold these; else there are none. ``is_unbeaten`` says that it is on the Pareto
+    front: no other attempt is as good in privacy and in every cost, and better in one.
+    """
+
+    name: str
+    proposal: Proposal
+    cost: Cost
+    audit: Audit | None
+    decision: Decision | None
+    problem: str = ""
+    is_unbeaten: bool = False
+    not_audited: str = ""
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict on the changed model; never a pass where something could not be audited, or was not."""
+        if self.decision is None:
+            return Verdict.UNDETERMINED
+        least = Verdict.UNDETERMINED if self.problem or self.not_audited else Verdict.PASS
+        return max(self.decision.verdict, least)
+
+    @property
+    def privacy(self) -> float | None:
+        """How far the worst clause is shown to be met (see ``privacy``); None where it is not told."""
+        return None if self.decision is None or self.not_audited else privacy(self.decision)
+
+    @property
+    def failing(self) -> tuple[Finding, ...]:
+        """What keeps it from passing, as far as that was looked at, worst first."""
+        if self.decision is None:
+            return ()
+        failing = self.decision.failing
+        return tuple(f for f in failing if f.verdict is Verdict.FAIL or not self.not_audited)
+
+    @property
+    def is_tried(self) -> bool:
+        """Whether anything was found out about it."""
+        return self.decision is not None or not self.not_audited
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """Everything that was tried. ``recommended`` is the cheapest attempt that passes; never one that is undetermined.
+
+    It is None where the original passes already, or nothing passes; ``nearest`` is then the attempt that lacks least.
+    ``advice`` is how to grow the model again, where it is a boosted one.
+    ``applied`` is the recommended attempt, or the passing one that was chosen instead. ``ended`` says whether the
+    search got to its end.
+    """
+
+    audit: Audit
+    decision: Decision
+    attempts: tuple[Attempt, ...]
+    refusals: tuple[NoProposal, ...]
+    recommended: Attempt | None
+    nearest: Attempt | None
+    message: str
+    applied: Attempt | None
+    ended: Ended = Ended.DONE
+    advice: tuple[str, ...] = ()
+
+    def exchanging(self, old: Attempt, new: Attempt) -> Repair:
+        """Return the same with another record of one attempt, wherever that stands."""
+
+        def now(each: Attempt | None) -> Attempt | None:
+            return new if each is old else each
+
+        return replace(
+            self,
+            attempts=tuple(new if each is old else each for each in self.attempts),
+            recommended=now(self.recommended),
+            nearest=now(self.nearest),
+            applied=now(self.applied),
+        )
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether the original does not pass."""
+        return self.decision.verdict is not Verdict.PASS
+
+
+def order(attempt: Attempt) -> tuple[float, ...]:
+    """Return the order of attempts, best first: those that pass by price, then by nearness to a pass.
+
+    Nearest is what breaks fewest clauses, then what leaves fewest undecided, then what costs least.
+    """
+    if attempt.verdict is Verdict.PASS:
+        return (0.0, 0.0, *_price(attempt))
+    if attempt.decision is None:
+        return (math.inf, float(bool(attempt.not_audited)), *_price(attempt))
+    verdicts = [finding.verdict for finding in attempt.decision.failing]
+    failed = verdicts.count(Verdict.FAIL)
+    undecided = len(verdicts) - failed + bool(attempt.problem)
+    return (failed, undecided, *_price(attempt))
+
+
+def marked(attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
+    """Return the attempts, those on the Pareto front marked: passing, privacy and every cost count.
+
+    What was not audited is neither on the front nor keeps anything from it.
+    """
+    audited = [attempt for attempt in attempts if not attempt.not_audited]
+    front = iter(unbeaten([_point(attempt) for attempt in audited]))
+    return tuple(a if a.not_audited else replace(a, is_unbeaten=next(front)) for a in attempts)
+
+
+def _point(attempt: Attempt) -> tuple[float, ...]:
+    shown = -1.0 if attempt.privacy is None else attempt.privacy
+    return (-float(attempt.verdict), shown, *(-each for each in attempt.cost.rank))
+
+
+def _price(attempt: Attempt) -> tuple[float, ...]:
+    """Return the order of recommendation: the cheapest, and of equally cheap ones the most private."""
+    return (*attempt.cost.rank, -(attempt.privacy or 0.0))

@@ -1,0 +1,302 @@
+"""Looks for a change that lets a model pass: each proposal is audited and judged like the original before it counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from treewarden.audit.consistent_tables.result import Worlds
+from treewarden.audit.population.population import Population
+from treewarden.audit.progress import Step, silent
+from treewarden.audit.result import Audit
+from treewarden.policies.judging.decision import Decision
+from treewarden.policies.judging.figures import capital
+from treewarden.policies.judging.judge import judge, out_of_reach
+from treewarden.policies.pack import Pack
+from treewarden.policies.remedies import NoProposal, Proposal
+from treewarden.policies.repair.attempts import Attempt, Ended, Repair, order
+from treewarden.policies.repair.holdout import NO_LIMIT, Deadline, Given
+from treewarden.policies.repair.search import (
+    AuditAll,
+    Found,
+    Glance,
+    Search,
+    Tell,
+    Trial,
+    to_nobody,
+)
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.errors import TreewardenError
+from treewarden.ppdm_models.tables.taxonomy import fitting
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
+from treewarden.ppdm_models.tree.tree import Tree
+
+# What came of a search for a repair, in words.
+
+
+def doubts(decision: Decision) -> bool:
+    """Return whether the evidence itself is in doubt, so that no change of the tree can lead to a pass."""
+    return any(finding.is_about_evidence for finding in decision.findings)
+
+
+def message(
+    whole: str,
+    decision: Decision,
+    attempts: Sequence[Attempt],
+    recommended: Attempt | None,
+    nearest: Attempt | None,
+    refusals: Sequence[NoProposal],
+    ended: Ended,
+) -> str:
+    """Return what came of the search; ``whole`` is what the model is called."""
+    if decision.verdict is Verdict.PASS:
+        return f"The {whole} passes as it is; nothing needs to change."
+    if doubts(decision):
+        doubt = next(finding for finding in decision.findings if finding.is_about_evidence)
+        return f"No change to the {whole} can help. {doubt.message}"
+    if recommended is not None:
+        return " ".join([f"This passes: {recommended.proposal.title}.", *_early(attempts, ended)])
+    if nearest is None and ended is not Ended.DONE:
+        said = ["Nothing was found that passes.", *_early(attempts, ended)]
+    elif nearest is None:
+        said = [f"No remedy has anything to propose for this {whole}. What is not met:"]
+        said += [finding.message for finding in decision.failing]
+    else:
+        said = ["Nothing that was tried passes.", *_early(attempts, ended)]
+        said.append(f"Nearest: {nearest.proposal.title}. What it does not meet:")
+        lacks = [finding.message for finding in nearest.failing]
+        said += lacks or [f"It could not be audited in full: {nearest.problem}."]
+    reasons = dict.fromkeys(each.reason for each in refusals)
+    said += [f"{capital(reason)}." for reason in reasons]
+    return " ".join(said)
+
+
+def _early(attempts: Sequence[Attempt], ended: Ended) -> list[str]:
+    """Return why the search is not complete, if so, and how many changes were left."""
+    if ended is Ended.DONE:
+        return []
+    left = sum(not attempt.is_tried for attempt in attempts)
+    changes = f"{left} {'change was' if left == 1 else 'changes were'} not tried"
+    why = "was interrupted" if ended is Ended.INTERRUPTED else "ran out of time"
+    more = "" if ended is Ended.INTERRUPTED else "; a larger --time-limit may find more"
+    return [f"The search {why}: {changes}{more}."]
+
+
+# How to grow a boosted model again, where no change of the file suffices or beside one: settings, with figures.
+#
+# Figures of this model are those that the search measured: how many people the first rounds alone settle. All others
+# are
+# of the study (docs/studies/ensembles.md) and say so; where nothing was measured, no figure is given.
+
+DROPPED = "drop_trees"
+STUDY = (
+    "in the study of published ensembles (German credit, 700 people, XGBoost, depth 3, 50 rounds)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What a library calls the number of rounds, what makes leaves larger, the size of trees, and row sampling."""
+
+    rounds: str
+    leaves: str
+    depth: str
+    sampling: str
+
+
+NAMES: Mapping[str, Names] = {
+    "xgboost": Names("num_boost_round", "min_child_weight", "max_depth", "subsample"),
+    "lightgbm": Names("num_iterations", "min_data_in_leaf", "num_leaves", "bagging_fraction"),
+    "catboost": Names("iterations", "min_data_in_leaf", "depth", ""),
+    "sklearn_boosting": Names("n_estimators", "min_samples_leaf", "max_depth", "subsample"),
+    "sklearn_hist": Names("max_iter", "min_samples_leaf", "max_depth", ""),
+    "spark": Names("maxIter", "minInstancesPerNode", "maxDepth", ""),
+}
+"""By the name of the library in its growth. CatBoost has larger leaves in other trees than symmetric ones only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a lever of the study came to: the share of people certain, and the row of its table."""
+
+    lever: str
+    certain: str
+
+
+WHOLE = Measured("depth 3, 50 rounds", "1.000")
+LEAVES = (Measured("min_child_weight 5", "1.000"), Measured("min_child_weight 20", "0.003"))
+DEPTH = Measured("depth 2", "0.113")
+SAMPLED = (("heart, LightGBM, bagging 0.8", "1.000", "0.000"),)
+"""A row of the study's samples: certain where seed and order are known, and where the order is not."""
+
+
+def advice(
+    model: Model, audit: Audit, decision: Decision, attempts: Sequence[Attempt]
+) -> tuple[str, ...]:
+    """Return what to grow a boosted model with instead, one sentence or two each; nothing where it passes as it is."""
+    growth = model.growth if isinstance(model, Ensemble) else None
+    if growth is None or growth.library not in NAMES or decision.verdict is Verdict.PASS:
+        return ()
+    names = NAMES[growth.library]
+    found = [*_rounds(names, audit, len(growth.rounds), attempts)]
+    if model.classes:
+        found += _studied(names)
+    return tuple(found)
+
+
+def certain_in(audit: Audit | None) -> tuple[float, bool] | None:
+    """Return how many people an audit proves the value of, and whether it left others open; None where it is silent."""
+    worlds = None if audit is None else audit.full.evidence.worlds
+    if not isinstance(worlds, Worlds):
+        return None
+    return float(worlds.counts[worlds.certain].sum()), bool(worlds.open_profiles.any())
+
+
+def _rounds(names: Names, audit: Audit, rounds: int, attempts: Sequence[Attempt]) -> Iterator[str]:
+    """Yield what fewer rounds would leave, as far as models without the last ones were audited."""
+    told = []
+    for each in attempts:
+        is_alone = each.proposal.remedies == (DROPPED,) and not each.not_audited
+        found = certain_in(each.audit) if is_alone else None
+        if found is not None and each.proposal.kept:
+            told.append((each.proposal.kept, *found))
+    if not told:
+        return
+    whole = certain_in(audit)
+    if whole == (0.0, False):
+        return
+    all_of = "" if whole is None else f", by all {rounds:,} that of {_people(whole[0])}"
+    safe = max((kept for kept, certain, is_open in told if not certain and not is_open), default=0)
+    if safe:
+        said = f"{_first(safe)} of this model nobody's value is proved{all_of}"
+    else:
+        kept, certain, is_open = min(told)
+        said = f"{_first(kept)} of this model the value of {_people(certain)} is proved"
+        said += f", and others are open{all_of}" if is_open else all_of
+    yield f"Grow fewer rounds ({names.rounds}): {said}, as audited here."
+
+
+def _first(rounds: int) -> str:
+    return f"by the first {rounds:,} rounds" if rounds > 1 else "by the first round"
+
+
+def _people(number: float) -> str:
+    return f"{number:,.0f} {'person' if number == 1 else 'people'}"
+
+
+def _studied(names: Names) -> Iterator[str]:
+    few, many = LEAVES
+    yield (
+        f"Grow larger leaves ({names.leaves}): {STUDY} {_share(WHOLE)} of the people were certain, with {few.lever} "
+        f"still {_share(few)}, with {many.lever} {_share(many)}. Of this model that was not measured."
+    )
+    yield (
+        f"Grow shallower trees ({names.depth}): with {DEPTH.lever} {_share(DEPTH)} were certain in the same study. Of "
+        "this model that was not measured."
+    )
+    if names.sampling:
+        row, known, unknown = SAMPLED[0]
+        known, unknown = (f"{100 * float(each):.0f} %" for each in (known, unknown))
+        yield (
+            f"Let each round see a sample ({names.sampling}) drawn with a random seed that nobody publishes: in the "
+            f"study ({row}) {known} of the people were certain where the draws could be repeated, and "
+            f"{unknown} by bounds alone where not. Nothing passes by bounds, so the audit of such a model "
+            "stays UNDETERMINED."
+        )
+
+
+def _share(found: Measured) -> str:
+    return f"{100 * float(found.certain):.3g} %"
+
+
+__all__ = ["Attempt", "AuditAll", "Ended", "Given", "Repair", "order", "repair"]
+
+Auditor = Callable[[Model], Audit]
+
+
+def repair(
+    model: Model,
+    population: Population,
+    audit: Auditor,
+    pack: Pack,
+    given: Given | None = None,
+    audit_all: AuditAll | None = None,
+    step: Step = silent,
+    *,
+    glance: Glance | None = None,
+    deadline: Deadline = NO_LIMIT,
+    every: bool = True,
+    wanted: str = "",
+    tell: Tell = to_nobody,
+) -> Repair:
+    """Try each remedy, and each after the one before it, until all that is worth it was audited and judged.
+
+    ``population`` is that of the original; ``audit`` audits any model over the same people, under the same knowledge,
+    with the pack's measures taken; ``audit_all`` does so for several proposals, each as it would be published. What
+    fails at a ``glance`` is not audited. Without ``every``, what costs more than a change that passes is not audited
+    either, but for the one that is ``wanted`` by its name.
+
+    ``step`` is told of each stage, and ``tell`` in words of each change. At the ``deadline``, and at a keyboard
+    interrupt, the search ends, and what it found so far is returned; what else they raise ends the run.
+
+    Raises:
+        TaxonomyError: a hierarchy speaks of what the model does not know, or lacks a value.
+        TreewardenError: the original cannot be audited.
+    """
+    given = given or Given()
+    fitting(given.taxonomies, model.features)
+    result = audit(model)
+    decision = judge(result, pack)
+    trial = Trial(
+        model,
+        population,
+        audit_all or _one_by_one(audit),
+        pack,
+        given,
+        step,
+        glance,
+        deadline,
+        every,
+        wanted,
+        tell,
+    )
+    search = Search(trial)
+    if decision.verdict is not Verdict.PASS and not doubts(decision):
+        search.run(result, decision)
+    attempts, refusals = tuple(search.attempts), tuple(search.refusals)
+    best = min((each for each in attempts if each.is_tried), key=order, default=None)
+    recommended = best if best is not None and best.verdict is Verdict.PASS else None
+    nearest = None if recommended else best
+    whole = "tree" if isinstance(model, Tree) else "model"
+    said = message(whole, decision, attempts, recommended, nearest, refusals, search.ended)
+    if decision.verdict is not Verdict.PASS and recommended is None:
+        said = " ".join(filter(None, (out_of_reach(result, decision), said)))
+    return Repair(
+        result,
+        decision,
+        attempts,
+        refusals,
+        recommended,
+        nearest,
+        said,
+        recommended,
+        search.ended,
+        advice(model, result, decision, attempts),
+    )
+
+
+def _one_by_one(audit: Auditor) -> AuditAll:
+    def audit_all(
+        proposals: Iterator[Proposal], most: int
+    ) -> Generator[tuple[int, Found], None, None]:
+        for number, proposal in enumerate(proposals):
+            yield number, _audited(audit, proposal.model)
+
+    return audit_all
+
+
+def _audited(audit: Auditor, model: Model) -> Found:
+    try:
+        return audit(model)
+    except TreewardenError as error:
+        return error

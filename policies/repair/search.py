@@ -1,0 +1,261 @@
+"""Looks through changes round by round, the cheapest first: what cannot pass, or is not worth it, is not audited."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+
+from treewarden.audit.population.population import Population
+from treewarden.audit.progress import Step, silent
+from treewarden.audit.result import Audit
+from treewarden.policies.judging.applicability import applying
+from treewarden.policies.judging.clause_evaluation import Clauses
+from treewarden.policies.judging.decision import Decision
+from treewarden.policies.judging.judge import judge
+from treewarden.policies.pack import Pack
+from treewarden.policies.remedies import NoProposal, Proposal, remedies
+from treewarden.policies.remedies._records import TableProposal
+from treewarden.policies.repair.attempts import (
+    INTERRUPTED,
+    NOT_TRIED,
+    Attempt,
+    Cost,
+    Ended,
+    cost_of,
+    marked,
+)
+from treewarden.policies.repair.holdout import NO_LIMIT, Deadline, Given
+from treewarden.policies.repair.proposals import REDACT_FILE, Base, Named, Proposing
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.errors import TreewardenError
+from treewarden.ppdm_models.tree.ensemble import Model
+from treewarden.ppdm_models.tree.tree import Tree
+
+Found = Audit | TreewardenError
+AuditAll = Callable[[Iterator[Proposal], int], Generator[tuple[int, Found], None, None]]
+"""Audits proposals as they would be published, of which at most so many will come: takes the next whenever it is ready
+for one, and yields each by its number in that order with its audit, in any order. It may end before all are done."""
+Glance = Callable[[Proposal], Found]
+"""Reads what the leaves of a proposal and its file tell: see ``treewarden.audit.leaf_only_audit``."""
+Tell = Callable[[str], None]
+
+
+def to_nobody(words: str) -> None:
+    """Tell nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What stays the same from one attempt to the next.
+
+    ``glance`` prunes (None: nothing is pruned by it). ``every`` says that what costs more than a change that passes is
+    audited as well, ``wanted`` that this one is. ``tell`` hears what is tried and what came of it.
+    """
+
+    model: Model
+    population: Population
+    audit_all: AuditAll
+    pack: Pack
+    given: Given
+    step: Step = silent
+    glance: Glance | None = None
+    deadline: Deadline = NO_LIMIT
+    every: bool = True
+    wanted: str = ""
+    tell: Tell = to_nobody
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A proposal that is to be tried, and its cost."""
+
+    name: str
+    proposal: Proposal
+    cost: Cost
+
+    def is_as(self, other: Candidate) -> bool:
+        """Return whether the same would be published."""
+        one, two = self.proposal, other.proposal
+        is_alone = not isinstance(one, TableProposal) and not isinstance(two, TableProposal)
+        return is_alone and one.is_bare == two.is_bare and one.model == two.model
+
+
+class Search:
+    """Tries single remedies first, then, on what did not pass, two of them, and so on.
+
+    Where the file fails for what stands beside its trees, that goes first: no change of the trees passes with it. What
+    costs more than an attempt that passed is not combined with anything: that would only cost more. What changes the
+    trees of an ensemble is not combined either, as there is nothing to follow.
+    """
+
+    def __init__(self, trial: Trial) -> None:
+        self.trial = trial
+        self.proposing = Proposing(trial.population, trial.pack, trial.given)
+        self.attempts: list[Attempt] = []
+        self.refusals: list[NoProposal] = []
+        self.ended = Ended.DONE
+        self._open: list[Candidate] = []
+        self._found: dict[str, Attempt] = {}
+        self._asked: list[tuple[Candidate, list[Candidate]]] = []
+
+    def run(self, audit: Audit, decision: Decision) -> None:
+        """Try all that is worth it on a model that was audited and judged; an interrupt or the deadline ends it."""
+        try:
+            found = self.proposing.first(self.trial.model, decision, audit.full.evidence)
+            while found:
+                self.refusals += [each for each in found if isinstance(each, NoProposal)]
+                bases = self._round([each for each in found if not isinstance(each, NoProposal)])
+                if self.ended is not Ended.DONE:
+                    break
+                found = [each for base in bases for each in self.proposing.on(base)]
+        except KeyboardInterrupt:
+            self.ended = Ended.INTERRUPTED
+            self._close()
+        self.attempts = list(marked(self.attempts))
+
+    def _round(self, named: Sequence[Named]) -> list[Base]:
+        """Try proposals; return what others may start from."""
+        trial = self.trial
+        self._open = [
+            Candidate(
+                name,
+                proposal,
+                cost_of(trial.model, trial.population, proposal, trial.given.holdout),
+            )
+            for name, proposal in named
+        ]
+        if self._open:
+            self._audit(sorted(self._open, key=lambda each: each.cost.rank))
+        tried = self._close()
+        return [
+            Base(a.name, a.proposal, a.decision, a.audit.full.evidence)
+            for a in tried
+            if a.audit and a.decision and a.verdict is not Verdict.PASS
+            if isinstance(a.proposal.model, Tree) or a.name == REDACT_FILE
+            if not isinstance(a.proposal, TableProposal)
+            if not self._cheaper(a.cost, or_as_cheap=True)
+        ]
+
+    def _audit(self, ordered: Sequence[Candidate]) -> None:
+        changes = f"{len(ordered)} change{'s' if len(ordered) > 1 else ''}"
+        with (
+            self.trial.step(f"auditing {changes} like the original"),
+            closing(self.trial.audit_all(self._worth(ordered), len(ordered))) as answers,
+        ):
+            for number, answer in answers:
+                candidate, twins = self._asked[number]
+                for each in (candidate, *twins):
+                    self._enter(self._attempt(each, answer))
+
+    def _worth(self, ordered: Sequence[Candidate]) -> Iterator[Proposal]:
+        """Yield the proposals that are still worth an audit when the next one is asked for."""
+        self._asked = []
+        for each in ordered:
+            if self.trial.deadline.is_over:
+                return
+            if self._is_dominated(each) or self._fails_at_a_glance(each) or self._is_twin(each):
+                continue
+            self._asked.append((each, []))
+            self.trial.tell(f"trying {each.name} ({each.proposal.title})")
+            yield each.proposal
+
+    def _fails_at_a_glance(self, candidate: Candidate) -> bool:
+        """Return whether its leaves or its file alone break a clause, which no estimate mends; then it is an attempt.
+
+        Withholding leaves the leaves as they were, so they are not looked at again.
+        """
+        known = remedies().get(candidate.proposal.remedies[-1])
+        if self.trial.glance is None or (known is not None and not known.mends_leaves):
+            return False
+        found = self.trial.glance(candidate.proposal)
+        if isinstance(found, TreewardenError):
+            return False
+        decision = judge(found, self.trial.pack)
+        if decision.verdict is not Verdict.FAIL:
+            return False
+        why = "its leaves, or its file, break a clause already"
+        name, proposal, cost = candidate.name, candidate.proposal, candidate.cost
+        self._enter(Attempt(name, proposal, cost, found, decision, not_audited=why))
+        return True
+
+    def _is_twin(self, candidate: Candidate) -> bool:
+        """Return whether the same is audited already under another name; then that audit counts for both."""
+        for other, twins in self._asked:
+            if candidate.is_as(other):
+                done = self._found.get(other.name)
+                if done is None:
+                    twins.append(candidate)
+                else:
+                    name, proposal, cost = candidate.name, candidate.proposal, candidate.cost
+                    self._enter(replace(done, name=name, proposal=proposal, cost=cost))
+                return True
+        return False
+
+    def _is_dominated(self, candidate: Candidate) -> bool:
+        """Return whether it costs more than what passes, and nobody wants to know about it."""
+        is_wanted = self.trial.every or candidate.name == self.trial.wanted
+        return not is_wanted and bool(self._cheaper(candidate.cost))
+
+    def _cheaper(self, cost: Cost, *, or_as_cheap: bool = False) -> str:
+        """Return the name of the cheapest attempt that passes, if it is cheaper; else ""."""
+        passing = [a for a in (*self.attempts, *self._found.values()) if a.verdict is Verdict.PASS]
+        best = min(passing, key=lambda a: a.cost.rank, default=None)
+        if best is None or best.cost.rank > cost.rank:
+            return ""
+        return best.name if or_as_cheap or best.cost.rank < cost.rank else ""
+
+    def _attempt(self, candidate: Candidate, result: Found) -> Attempt:
+        name, proposal, cost = candidate.name, candidate.proposal, candidate.cost
+        if isinstance(result, TreewardenError):
+            return Attempt(name, proposal, cost, None, None, str(result))
+        pack = self.trial.pack
+        decision, problem = judge(result, pack), _open(proposal, pack)
+        why = result.stopped
+        return Attempt(name, proposal, cost, result, decision, problem, not_audited=why)
+
+    def _enter(self, attempt: Attempt) -> None:
+        """Note what came of a candidate, and tell of it."""
+        is_first = not any(
+            a.verdict is Verdict.PASS for a in (*self.attempts, *self._found.values())
+        )
+        self._found[attempt.name] = attempt
+        left = len(self._open) - len(self._found)
+        self.trial.tell(f"{attempt.name}: {attempt.verdict.name}{_lacks(attempt)}; {left} left")
+        if attempt.verdict is Verdict.PASS and is_first:
+            more = "; looking for a cheaper one" if left else ""
+            self.trial.tell(f"passes: {attempt.name} ({attempt.proposal.title}){more}")
+
+    def _close(self) -> list[Attempt]:
+        """End a round: return its attempts in the order of the proposals, with why the others were not audited.
+
+        How many were asked for before one passed depends on the number of processes: what costs more is left out, so
+        that results do not.
+        """
+        tried = []
+        for each in self._open:
+            attempt = self._found.get(each.name)
+            cheaper = self._cheaper(each.cost) if self._is_dominated(each) else ""
+            why = f"it costs more than {cheaper}, which passes" if cheaper else ""
+            if attempt is None and not why:
+                self.ended = Ended.OUT_OF_TIME if self.ended is Ended.DONE else self.ended
+                why = INTERRUPTED if self.ended is Ended.INTERRUPTED else NOT_TRIED
+            if why:
+                attempt = Attempt(each.name, each.proposal, each.cost, None, None, not_audited=why)
+            assert attempt is not None
+            tried.append(attempt)
+        self._open, self._found = [], {}
+        self.attempts += tried
+        return tried
+
+
+def _lacks(attempt: Attempt) -> str:
+    clauses = ", ".join(finding.clause for finding in attempt.failing)
+    return f" ({clauses})" if clauses else ""
+
+
+def _open(proposal: Proposal, pack: Pack) -> str:
+    """Return what the audit of the tree does not tell: what a table published beside it gives away."""
+    asked = applying(pack, proposal.model)
+    left = Clauses(asked).not_judged if isinstance(proposal, TableProposal) else ()
+    return f"the table beside the tree is not held against {', '.join(left)}" if left else ""

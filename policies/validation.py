@@ -1,0 +1,242 @@
+"""Puts a pack's clauses over those of the pack it extends: field by field, and never looser without a reason."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from treewarden.audit.measures import Measure, Parameter, measures
+from treewarden.policies.clause import (
+    ATOMIC,
+    COMBINING,
+    Clause,
+    Dropped,
+    Pack,
+    Part,
+    Waivers,
+    atomic_parts,
+    said_of,
+)
+from treewarden.policies.comparing import Strictness, added, changed, stricter_waivers
+from treewarden.policies.rules import rules
+from treewarden.ppdm_models.errors import PolicyError
+from treewarden.ppdm_models.files.load import formats
+
+AS_STRICT = (Strictness.EQUAL, Strictness.STRICTER)
+SOURCES = ("source", "guidance")
+REASON = 'say why: loosen = "reason"'
+
+
+def merged(base: Clause, said: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what an override says, with what it leaves out as it was; a combination replaces an atom, and back.
+
+    The reason for a former loosening is not one for this, nor is where a former limit comes from, or the guidance that
+    it serves.
+    """
+    kept = said_of(base)
+    if any(key in said for key in COMBINING):
+        gone: tuple[str, ...] = (*ATOMIC, *COMBINING)
+    elif any(key in said for key in ATOMIC):
+        gone = COMBINING
+        if "measure" in said and said["measure"] != base.measure:
+            gone = (*COMBINING, "parameters")
+    else:
+        gone = ()
+    if gone:
+        gone = (*gone, *SOURCES)
+    kept = {key: value for key, value in kept.items() if key not in gone}
+    return {**kept, **said}
+
+
+def refuse_looser(base: Pack, clause: Clause, said: Mapping[str, Any], place: str) -> None:
+    """Refuse an override that is not shown to ask for as much as what it overrides, unless it says why.
+
+    Raises:
+        PolicyError: it may ask for less, and does not say why.
+    """
+    if "loosen" in said:
+        return
+    old = next((each for each in base.clauses if each.id == clause.id), None)
+    if old is None:
+        if added(base, clause) not in AS_STRICT:
+            raise PolicyError(place, f"measure: {_doubt(base)}; {REASON}")
+        return
+    how = changed(base, clause)
+    if how in AS_STRICT:
+        return
+    key = _first_looser(base, old, clause, said)
+    raise PolicyError(place, f"{key}: {_looser(base, old, clause, key, how)}, or {REASON}")
+
+
+def refuse_looser_waivers(
+    base: Pack, waivers: Waivers, said: Mapping[str, Any], where: str
+) -> None:
+    """Refuse settings of waivers that allow more than those that are extended, unless they say why.
+
+    Raises:
+        PolicyError: they allow more, and do not say why.
+    """
+    if "loosen" in said or stricter_waivers(base.waivers, waivers) in AS_STRICT:
+        return
+    for key in said:
+        alone = base.waivers.model_copy(update={key: getattr(waivers, key)})
+        if stricter_waivers(base.waivers, alone) not in AS_STRICT:
+            was = getattr(base.waivers, key)
+            problem = f"{key}: {getattr(waivers, key)} allows more than the {was} of {base.name!r}"
+            raise PolicyError(f"{where}: [waivers]", f"{problem}; keep that, or {REASON}")
+
+
+def dropped(base: Pack, said: Mapping[str, Any], place: str) -> Dropped:
+    """Return which clause is left out, and why.
+
+    Raises:
+        PolicyError: there is none of that name, no reason is given, or something else is said of it.
+    """
+    ids = [each.id for each in base.clauses]
+    if said["id"] not in ids:
+        problem = f"drop: {base.name!r} has no such clause; have {', '.join(ids)}"
+        raise PolicyError(place, problem)
+    if said["drop"] is not True:
+        raise PolicyError(place, f"drop: {said['drop']!r} is not true; leave it out to keep it")
+    others = [key for key in said if key not in ("id", "drop", "loosen")]
+    if others:
+        raise PolicyError(place, f"{others[0]}: the clause is dropped; leave this or drop out")
+    reason = said.get("loosen")
+    if not isinstance(reason, str) or not reason:
+        raise PolicyError(place, f"drop: a clause is dropped only for a reason; {REASON}")
+    return Dropped(id=said["id"], reason=reason)
+
+
+def _first_looser(base: Pack, old: Clause, clause: Clause, said: Mapping[str, Any]) -> str:
+    """Return the first key that alone would make it looser; else all that were said."""
+    for key in said:
+        fields = {"all": "every", "any": "some", "not": "negated"}
+        if key == "id" or old.is_combined != clause.is_combined:
+            continue
+        name = fields.get(key, key)
+        alone = old.model_copy(update={name: getattr(clause, name)})
+        if changed(base, alone) not in AS_STRICT:
+            return key
+    return ", ".join(key for key in said if key != "id")
+
+
+def _looser(base: Pack, old: Clause, clause: Clause, key: str, how: Strictness) -> str:
+    name = repr(base.name)
+    if key == "limit" and old.limit is not None and clause.limit is not None:
+        way = "more" if rules()[old.rule].risk == "low" else "less"
+        said = f"{clause.limit:g} is looser than the {old.limit:g} of {name}"
+        return f"{said}; give {old.limit:g} or {way}"
+    if how is Strictness.LOOSER:
+        return f"this asks for less than {name} does; leave it out"
+    return f"this is not shown to ask for as much as {name} does; leave it out, give the clause another id"
+
+
+def _doubt(base: Pack) -> str:
+    return (
+        f"{base.name!r} limits certainty and says nothing of who believes the labels, which its verdicts doubt; "
+        "a clause that ends this doubt may let more pass"
+    )
+
+
+# Holds what a clause asks for against the measures, rules and formats there are.
+
+TAKEN = (
+    "table-agrees",
+    "facts-agree",
+    "releases-linked",
+    "target-named",
+    "file-agrees",
+    "labels-believed",
+    "nothing-judged",
+    "no-audit",
+    "not-judged",
+)
+TAKEN_BEGINNINGS = ("waiver-", "baseline-")
+"""What findings are called that no clause of a pack stands for."""
+
+
+def check(clause: Clause, place: str) -> None:
+    """Refuse a clause that asks for what does not exist, or cannot be.
+
+    Raises:
+        PolicyError: there is no such measure, rule, parameter or format, the limit or the scope does not fit, or the id
+            is taken.
+    """
+    if clause.id in TAKEN or clause.id.startswith(TAKEN_BEGINNINGS):
+        problem = "id: findings that are about no clause are called so; give the clause another id"
+        raise PolicyError(place, problem)
+    for part in atomic_parts(clause):
+        _check_atom(part, place)
+        _check_scope(part, clause, place)
+    known = formats()
+    for name in () if clause.when is None else clause.when.format:
+        if name not in known:
+            raise PolicyError(place, f"when: no format {name!r}; have {', '.join(known)}")
+
+
+def _check_atom(clause: Part, place: str) -> None:
+    known_measures, known_rules = measures(), rules()
+    if clause.measure not in known_measures:
+        raise PolicyError(place, f"no measure {clause.measure!r}; have {', '.join(known_measures)}")
+    measure = known_measures[clause.measure]
+    if clause.rule not in known_rules:
+        raise PolicyError(place, f"no rule {clause.rule!r}; have {', '.join(known_rules)}")
+    fitting = [
+        name
+        for name, rule in known_rules.items()
+        if rule.risk == measure.risk and (rule.is_strict or not measure.is_open)
+    ]
+    if clause.rule not in fitting:
+        raise PolicyError(
+            place,
+            f"rule {clause.rule!r} does not guard {clause.measure!r}, {_danger(measure)}; use {' or '.join(fitting)}",
+        )
+    low, high = measure.limits
+    assert clause.limit is not None
+    if not low <= clause.limit <= high:
+        upto = "or more" if high == math.inf else f"to {high:g}"
+        raise PolicyError(
+            place,
+            f"the limit {clause.limit:g} is out of range; {clause.measure} has {low:g} {upto}",
+        )
+    for name, value in clause.parameters.items():
+        _check_parameter(measure, name, value, place)
+
+
+def _check_scope(part: Part, clause: Clause, place: str) -> None:
+    scope = clause.scope
+    if scope is None or scope == "model" or measures()[part.measure].places is not None:
+        return
+    have = ", ".join(name for name, each in measures().items() if each.places is not None)
+    problem = f"scope {scope!r}: measure {part.measure!r} has no value per {scope}; have {have}"
+    raise PolicyError(place, f"{problem}, or scope 'model'")
+
+
+def _danger(measure: Measure) -> str:
+    if measure.is_open:
+        return "which does not hold at its reading, only beyond it"
+    return f"whose danger is in {'small' if measure.risk == 'low' else 'large'} readings"
+
+
+def _check_parameter(measure: Measure, name: str, value: float | str, place: str) -> None:
+    if name not in measure.parameters:
+        have = ", ".join(measure.parameters) or "none"
+        raise PolicyError(place, f"no parameter {name!r}; have {have}")
+    parameter = measure.parameters[name]
+    if not _fits(parameter, value):
+        raise PolicyError(
+            place, f"parameter {name!r} is {value!r}; it must be {_wanted(parameter)}"
+        )
+
+
+def _fits(parameter: Parameter, value: float | str) -> bool:
+    if isinstance(parameter.default, str) or isinstance(value, str):
+        return isinstance(parameter.default, str) and value in parameter.choices
+    return value >= parameter.low and (not parameter.whole or value == int(value))
+
+
+def _wanted(parameter: Parameter) -> str:
+    if parameter.choices:
+        return " or ".join(repr(choice) for choice in parameter.choices)
+    return f"a {'whole ' if parameter.whole else ''}number of {parameter.low:g} or more"

@@ -1,1 +1,0 @@
-"""What XGBoost and LightGBM share."""

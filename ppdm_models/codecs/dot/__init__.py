@@ -1,1 +1,0 @@
-"""Graphviz drawings of trees."""

@@ -1,1 +1,0 @@
-"""H2O: MOJO archives and tree JSON."""

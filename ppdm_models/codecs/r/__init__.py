@@ -1,1 +1,0 @@
-"""R: what rpart and party print."""

@@ -1,0 +1,177 @@
+"""What small texts in model files look like as programs write them: a moment, a maker, a program, a sign for no value.
+
+Any other text in such a place may be a sentence about anybody, and nobody could judge it.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Context, Decimal
+
+from treewarden.ppdm_models.tree.side_channels import LeakKind
+
+_DAY = r"(?:\d{4}(?:-\d\d?(?:-\d\d?)?)?|\d{4}/\d\d?/\d\d?|\d\d?[./]\d\d?[./]\d{2,4}|\d{8})"
+_MONTH = (
+    r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|Oct(?:ober)?"
+    r"|Nov(?:ember)?|Dec(?:ember)?)\.?"
+)
+_WEEKDAY = r"(?:(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs)?|Fri|Sat(?:ur)?|Sun)(?:day)?,? )?"
+_ZONE = r"(?: ?(?:Z|UTC|GMT|[ECMP][SD]T|CES?T|WES?T|EES?T|[JI]ST|BST|MSK))?(?: ?[-+]\d\d:?\d\d)?"
+_TIME = rf"\d\d?:\d\d(?::\d\d(?:[.,]\d{{1,9}})?)?(?: ?[AaPp]\.?[Mm]\.?)?{_ZONE}"
+_SHAPES = (
+    rf"{_DAY}(?:(?:T|,? ){_TIME}|{_ZONE})",
+    rf"{_WEEKDAY}{_MONTH} \d\d?,? \d{{4}}(?:,? (?:at )?{_TIME})?",
+    rf"{_WEEKDAY}\d\d?[ -]{_MONTH},?[ -]\d{{4}}(?:,? {_TIME})?",
+    rf"{_WEEKDAY}{_MONTH} +\d\d? {_TIME} \d{{4}}",
+    r"\d{8}T?\d{4,6}Z?",
+    r"\d{10}(?:\.\d{1,9})?|\d{13}",
+)
+MOMENT = re.compile("|".join(f"(?:{shape})" for shape in _SHAPES))
+"""A date, with or without a time: as ISO 8601 writes it, RFC 2822, Java and C, in numbers, or in seconds."""
+_YEARS = r"(?:,? ?\d{4}(?: ?[-,] ?\d{4})?,? ?)?"
+_VENDORS = (
+    r"TIBCO Software Inc\.|Software AG|Rapid-I GmbH|RapidMiner GmbH|KNIME(?:\.com)? (?:AG|GmbH)|IBM Corp\.?|SPSS Inc\."
+    r"|SAS Institute Inc\.(?:, Cary, NC, USA\.)?|Integral Solutions Ltd\.|StatSoft,? Inc\.|Data Mining Group|DMG\.org"
+)
+_NAME = r"(?=[\w.@-]{1,40}(?:\s|\Z))[^\W\d_]\w*(?:[.@-]\w+){0,3}"
+MAKER = re.compile(
+    rf"(?:TIBCO Statistica, )?(?:Copyright ?)?(?:\([cC]\)|©)? ?(?:Copyright )?{_YEARS}"
+    rf"(?:(?:{_VENDORS}){_YEARS}(?:\.? ?All [rR]ights [rR]eserved\.)?|(?:{_NAME}(?: {_NAME})?)?)"
+)
+"""Who made a file: a year, one name or two, or a vendor of data-mining programs."""
+PROGRAMS = re.compile(
+    r"SkLearn2PMML package|Sk[lL]earn2PMML|(?:JPMML|PyPMML|Drools|Nyoka|sklearn|Augustus|Zementis)[\w-]{0,24}"
+    r"|Rattle/PMML|R PMML Generator - Package pmml|R-PMML|SAS(?:\(r\))?|SAS Enterprise Miner"
+    r"|IBM SPSS (?:Modeler|Statistics)(?: Common)?|PASW (?:Modeler|Statistics)|SPSS Clementine|RapidMiner(?: Studio)?"
+    r"|TIBCO Statistica|STATISTICA Data Miner|Apache Spark MLlib|Spark MLlib|Oracle Data Mining"
+    r"|Microsoft (?:SQL Server|Analysis Services)|Test Model"
+)
+VERSION = re.compile(
+    r"[vV]?\d{1,8}(?:[._-]\d{1,8}){0,5}(?:[-+._ ]?(?:SNAPSHOT|RELEASE|FINAL|Final|GA|alpha|beta|dev|post|pre"
+    r"|rc|RC|M|a|b)[._-]?\d{0,8}){0,2}"
+)
+IDENTIFIER = re.compile(r"(?=.{1,40}\Z)[A-Za-z][A-Za-z0-9]*(?:[_.-][A-Za-z0-9]+){0,2}")
+"""One word, or up to three joined as programs join them: no sentence."""
+ALGORITHMS = re.compile(
+    r"(?:sklearn|imblearn|xgboost|lightgbm|catboost|pyspark)(?:\.[A-Za-z_]{1,40}){1,6}|XGBoost \(GB(?:Tree|Linear)\)"
+    r"|C&R Tree|C5\.0|Random Forest|Decision Tree|Gradient Boosting"
+)
+
+NUMBER = re.compile(
+    r"[-+]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][-+]?\d{1,4})?|[-+]?(?:INF|Infinity|NaN)"
+)
+MARKER = re.compile(
+    r"[?*.#-]{0,4}|(?i:NA|N/A|NaN|NULL|NIL|None|missing|unknown|undefined|empty|other|invalid|blank|true|false)|"
+    rf"{NUMBER.pattern}|\$null\$"
+)
+"""What stands for a missing or invalid value, a number or a truth value."""
+_PART = r"[\w.@+-]{1,80}"
+PLACE = re.compile(
+    rf"(?:(?:[a-z][a-z0-9+]{{1,9}}:)?/{{0,3}}|~/|[A-Za-z]:[\\/]|\\\\)(?:{_PART}[\\/]+){{1,30}}(?:{_PART})?"
+    rf"|[\w-]{{1,40}}\.\w{{1,8}}|(?:[\w.-]{{1,80}}:\d{{1,5}},?){{1,100}}"
+)
+"""Where a file lies: with folders, or with what tells its kind; or machines as they are listed."""
+MOST_WORDS, LONGEST_LABEL = 3, 40
+MOST_SIGNS = 10
+"""So many numbers of a column may stand for a missing or invalid value (-1, -999); more are a list of values."""
+DOUBLE_DIGITS = 17
+"""Digits that tell any double from all others."""
+_DECIMALS = Context(prec=1_200)
+"""Digits enough for each double as it is."""
+
+
+def is_moment(text: str) -> bool:
+    """Return whether a text is a date or a moment, or nothing."""
+    return not text.strip() or MOMENT.fullmatch(text.strip()) is not None
+
+
+def is_maker(text: str) -> bool:
+    """Return whether a text names who made a file, and nothing more."""
+    return MAKER.fullmatch(text.strip()) is not None
+
+
+def is_name(text: str) -> bool:
+    """Return whether a text is one word, or up to three that are joined."""
+    return IDENTIFIER.fullmatch(text) is not None
+
+
+def is_program(text: str) -> bool:
+    """Return whether a text is the name of a program."""
+    return (IDENTIFIER.fullmatch(text) or PROGRAMS.fullmatch(text)) is not None
+
+
+def is_algorithm(text: str) -> bool:
+    """Return whether a text is the name of a learner."""
+    return (IDENTIFIER.fullmatch(text) or ALGORITHMS.fullmatch(text)) is not None
+
+
+def is_number(text: str) -> bool:
+    """Return whether a text is a number as files write it."""
+    return NUMBER.fullmatch(text.strip()) is not None
+
+
+def has_digits_of_double(text: str) -> bool:
+    """Return whether a number has no more digits than a double tells: up to 17, or those that the double itself has.
+
+    A digit beyond these is no part of any value that a program computes with, and may say anything.
+    """
+    mantissa = re.split("[eE]", text.strip())[0].lstrip("+-")
+    digits = mantissa.replace(".", "").strip("0")
+    if len(digits) <= DOUBLE_DIGITS or not digits.isdigit():
+        return True
+    told, held = Decimal(text.strip()), Decimal(float(text))
+    if not held.is_finite():
+        return False
+    last = told.normalize(_DECIMALS).as_tuple().exponent
+    assert isinstance(last, int)
+    unit = Decimal((0, (1,), last))
+    roundings = (ROUND_DOWN, ROUND_HALF_EVEN)
+    return any(held.quantize(unit, rounding, _DECIMALS) == told for rounding in roundings)
+
+
+def is_marker(text: str) -> bool:
+    """Return whether a text is a number, a truth value, or a sign for no value."""
+    return MARKER.fullmatch(text.strip()) is not None
+
+
+def is_place(text: str) -> bool:
+    """Return whether a text is a path, the name of a file, or machines with their ports, and nothing more."""
+    return PLACE.fullmatch(text) is not None
+
+
+def is_origin(text: str) -> bool:
+    """Return whether a text is of any of these shapes."""
+    return is_moment(text) or is_maker(text) or is_place(text)
+
+
+def is_class_name(text: str) -> bool:
+    """Return whether a class that nobody has is called by a few words, as a level of a factor is."""
+    return len(text) <= LONGEST_LABEL and len(re.findall(r"\w+", text)) <= MOST_WORDS
+
+
+# Text in model files that tells of people, places on a disk, or moments.
+
+PATH = re.compile(
+    r"(?:^|[\s\"'=:,(\[])"
+    r"(?:~?/[\w.@+-]+/[\w.@+/-]+|[A-Za-z]:[\\/][\w.]|\\\\\w+\\|(?:s3|gs|hdfs|file|https?)://\w)"
+)
+PERSON = re.compile(r"[\w.+-]+@[\w-]+\.[\w.]+")
+TIMESTAMP = re.compile(r"(?:19|20)\d\d-[01]\d-[0-3]\d(?:[T ][0-2]\d:[0-5]\d|$)")
+AUTHOR_NAMES = ("user", "username", "author", "owner", "created_by", "creator", "email")
+
+
+def telling(text: str, name: str = "") -> LeakKind | None:
+    """Return what kind of thing a text gives away, if any; ``name`` is what it is called in the file.
+
+    Somebody who is named, and not as the file's maker, may be in the table.
+    """
+    if name.lower() in AUTHOR_NAMES and text:
+        return LeakKind.AUTHOR
+    for kind, pattern in (
+        (LeakKind.PERSON, PERSON),
+        (LeakKind.PATH, PATH),
+        (LeakKind.TIMESTAMP, TIMESTAMP),
+    ):
+        if pattern.search(text):
+            return kind
+    return None

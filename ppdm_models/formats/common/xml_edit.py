@@ -1,0 +1,186 @@
+"""Where the elements of an XML file stand, byte by byte, so that a part can be changed and all else stays as it was."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from xml.parsers import expat
+from xml.sax.saxutils import escape
+
+from treewarden.ppdm_models.formats.common.xml import local_name, run
+
+ATTRIBUTE = r"""\s+{name}\s*=\s*("[^"]*"|'[^']*')"""
+START_TAG = re.compile(rb"""<[^\s/>]+(?:\s+[^\s=]+\s*=\s*(?:"[^"]*"|'[^']*'))*\s*/?>""")
+TELLING = ("Partition", "InlineTable")
+"""What inside nodes tells of records."""
+BLANKS_BEFORE = re.compile(rb"\r?\n?[ \t]*\Z")
+
+
+@dataclass(slots=True, eq=False)
+class Span:
+    """One element (or comment) with the bytes it takes: from ``start`` up to ``end``."""
+
+    name: str
+    attributes: dict[str, str]
+    line: int
+    start: int
+    end: int = 0
+    inner_end: int = 0
+    children: list[Span] = field(default_factory=list)
+    text: str = ""
+
+    def within(self, *names: str) -> Iterator[Span]:
+        """Yield the element and all inside it that has one of these names (any, without names), in document order."""
+        stack = [self]
+        while stack:
+            span = stack.pop()
+            if not names or span.name in names:
+                yield span
+            stack.extend(reversed(span.children))
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Bytes that replace those from ``start`` up to ``end``."""
+
+    start: int
+    end: int
+    new: bytes = b""
+
+
+class Document:
+    """The bytes of an XML file, in an encoding that has ASCII in it, with its elements.
+
+    ``whole`` keeps what is inside nodes; else only surrogate predicates, statistics and tables are kept of it, as
+    children of the root.
+    """
+
+    def __init__(self, data: bytes, source: str, whole: bool) -> None:
+        self._wide = next(
+            (
+                code
+                for mark, code in (
+                    (codecs.BOM_UTF16_LE, "utf-16-le"),
+                    (codecs.BOM_UTF16_BE, "utf-16-be"),
+                    (b"<\0", "utf-16-le"),
+                    (b"\0<", "utf-16-be"),
+                )
+                if data.startswith(mark)
+            ),
+            None,
+        )
+        self.data = data if self._wide is None else data.decode(self._wide).encode("utf-8")
+        self.encoding = "utf-8"
+        finder = _Finder(self.data, "utf-8" if self._wide else None, whole)
+        run(finder.parser, self.data, source)
+        if self._wide is None and finder.encoding is not None:
+            self.encoding = finder.encoding
+        self.root = finder.top.children[0]
+        self.comments = finder.comments
+
+    @property
+    def is_recoded(self) -> bool:
+        """Whether ``data`` is UTF-8 though the file is not."""
+        return self._wide is not None
+
+    def edited(self, edits: Sequence[Edit]) -> bytes:
+        """Return the file with some edits made; of two that overlap the outer one is, and what takes all away."""
+        pieces: list[bytes] = []
+        at = 0
+        order = sorted(
+            edits, key=lambda one: (one.start, one.end > one.start, -one.end, bool(one.new))
+        )
+        for edit in order:
+            if edit.start < at:
+                continue
+            pieces += [self.data[at : edit.start], edit.new]
+            at = edit.end
+        changed = b"".join([*pieces, self.data[at:]])
+        return changed if self._wide is None else changed.decode("utf-8").encode(self._wide)
+
+    def removal(self, span: Span) -> Edit:
+        """Return the edit that takes an element out, with the line it stands on alone."""
+        before = BLANKS_BEFORE.search(self.data, max(0, span.start - 1000), span.start)
+        return Edit(span.start if before is None else before.start(), span.end)
+
+    def attribute(self, span: Span, name: str, value: str | None) -> Edit | None:
+        """Return the edit that sets an attribute, or (None) takes it off; None where nothing changes."""
+        if span.attributes.get(name) == value:
+            return None
+        tag = START_TAG.match(self.data, span.start)
+        assert tag is not None
+        new = b"" if value is None else b" " + self.encoded(f'{name}="{self._quoted(value)}"')
+        pattern = re.compile(ATTRIBUTE.format(name=re.escape(name)).encode())
+        found = pattern.search(self.data, span.start, tag.end())
+        if found is not None:
+            return Edit(found.start(), found.end(), new)
+        close = tag.end() - (2 if self.data[tag.end() - 2 : tag.end()] == b"/>" else 1)
+        return Edit(close, close, new)
+
+    def encoded(self, text: str) -> bytes:
+        """Return text as the file's encoding has it; what it cannot hold as a character reference."""
+        return text.encode(self.encoding, "xmlcharrefreplace")
+
+    @staticmethod
+    def _quoted(value: str) -> str:
+        return escape(value, {'"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
+
+
+class _Finder:
+    """Notes where elements start and end."""
+
+    def __init__(self, data: bytes, encoding: str | None, whole: bool) -> None:
+        self.data = data
+        self.whole = whole
+        self.encoding: str | None = None
+        self.top = Span("", {}, 0, 0)
+        self.around = [self.top]
+        self.comments: list[Span] = []
+        self.inside_nodes = 0
+        self.parser = expat.ParserCreate(encoding, namespace_separator=" ")
+        self.parser.buffer_text = True
+        self.parser.StartElementHandler = self.start
+        self.parser.EndElementHandler = self.end
+        self.parser.CommentHandler = self.comment
+        self.parser.CharacterDataHandler = self.words
+        self.parser.XmlDeclHandler = self.declared
+
+    def declared(self, _version: str, encoding: str | None, _standalone: int) -> None:
+        self.encoding = encoding
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        parser = self.parser
+        span = Span(local_name(name), attributes, parser.CurrentLineNumber, parser.CurrentByteIndex)
+        if self.whole or not self.inside_nodes:
+            self.around[-1].children.append(span)
+        elif attributes.get("booleanOperator") == "surrogate" or span.name in TELLING:
+            self.around[1].children.append(span)
+        self.around.append(span)
+        self.inside_nodes += span.name == "Node"
+
+    def words(self, text: str) -> None:
+        if len(self.around[-1].text) < 1_000_000:
+            self.around[-1].text += text
+
+    def end(self, _name: str) -> None:
+        span = self.around.pop()
+        at = self.parser.CurrentByteIndex
+        span.inner_end = span.end = at
+        if self.data[at : at + 2] == b"</" and at > span.start and not self._is_empty(span, at):
+            span.end = self.data.index(b">", at) + 1
+        self.inside_nodes -= span.name == "Node"
+
+    def _is_empty(self, span: Span, at: int) -> bool:
+        """Return whether an element is one tag that ends here: then the closing tag behind it is its parent's."""
+        if self.data[at - 2 : at] != b"/>":
+            return False
+        tag = START_TAG.match(self.data, span.start)
+        return tag is not None and tag.end() == at
+
+    def comment(self, text: str) -> None:
+        at = self.parser.CurrentByteIndex
+        span = Span("comment", {}, self.parser.CurrentLineNumber, at, text=text)
+        span.end = self.data.index(b"-->", at + 4) + 3
+        self.comments.append(span)

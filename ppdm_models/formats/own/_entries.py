@@ -1,0 +1,154 @@
+"""Between the tests of a tree and their entries in our own JSON. Tests nest at most ``limits.TEST_DEPTH`` deep."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import assert_never
+
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.formats.common.origin import is_marker
+from treewarden.ppdm_models.formats.own import _document
+from treewarden.ppdm_models.formats.own._document import FeatureEntry, TreatmentEntry
+from treewarden.ppdm_models.tree.column import Treatment
+from treewarden.ppdm_models.tree.predicate import (
+    AllOf,
+    Always,
+    AnyOf,
+    CategoryTest,
+    MissingTest,
+    Never,
+    NumericTest,
+    Predicate,
+    text,
+)
+from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
+from treewarden.ppdm_models.tree.tree import Tree
+
+
+def test_of(entry: _document.Test) -> Predicate:
+    """Return the test that an entry says.
+
+    Raises:
+        ValueError: an interval is empty.
+    """
+    if isinstance(entry, _document.AlwaysTest):
+        return Always()
+    if isinstance(entry, _document.NeverTest):
+        return Never()
+    if isinstance(entry, _document.IntervalTest):
+        low = -math.inf if entry.low is None else entry.low
+        high = math.inf if entry.high is None else entry.high
+        return NumericTest(entry.feature, low, high, entry.low_closed, entry.high_closed)
+    if isinstance(entry, _document.CategoryTest):
+        return CategoryTest(entry.feature, entry.values, entry.negated)
+    if isinstance(entry, _document.MissingTest):
+        return MissingTest(entry.feature, entry.negated)
+    if isinstance(entry, _document.AllTest):
+        return AllOf(tuple(test_of(part) for part in entry.parts))
+    if isinstance(entry, _document.AnyTest):
+        return AnyOf(tuple(test_of(part) for part in entry.parts))
+    assert_never(entry)
+
+
+def test_entry(test: Predicate) -> dict[str, object]:
+    """Return the entry of a test."""
+    if isinstance(test, Always | Never):
+        return {"kind": "always" if isinstance(test, Always) else "never"}
+    if isinstance(test, NumericTest):
+        return {
+            "kind": "interval",
+            "feature": test.feature,
+            "low": None if test.low == -math.inf else test.low,
+            "high": None if test.high == math.inf else test.high,
+            "low_closed": test.low_closed,
+            "high_closed": test.high_closed,
+        }
+    if isinstance(test, CategoryTest):
+        return {
+            "kind": "category",
+            "feature": test.feature,
+            "values": test.values,
+            "negated": test.negated,
+        }
+    if isinstance(test, MissingTest):
+        return {"kind": "missing", "feature": test.feature, "negated": test.negated}
+    if not isinstance(test, AllOf | AnyOf):
+        raise ValueError(f"no test of JSON says {text(test)[:200]!r}")
+    kind = "all" if isinstance(test, AllOf) else "any"
+    return {"kind": kind, "parts": tuple(test_entry(part) for part in test.parts)}
+
+
+# What becomes of a feature's values before the tests see them, in our own JSON.
+
+
+def treatment_of(entry: TreatmentEntry, feature: FeatureEntry, source: str) -> Treatment:
+    """Return a treatment.
+
+    Raises:
+        TreeFormatError: a number is treated as a category, or the other way round.
+    """
+    kind = float if feature.type == "numeric" else str
+    replaced = () if entry.replacement is None else (entry.replacement,)
+    known = (*entry.values, *entry.invalid, *entry.missing, *replaced)
+    if not all(isinstance(value, kind) for value in known):
+        raise TreeFormatError(
+            source, f"a treatment of {feature.name!r} holds values that are not {feature.type}"
+        )
+    intervals = tuple(
+        (_or(item.low, -math.inf), item.low_closed, _or(item.high, math.inf), item.high_closed)
+        for item in entry.intervals
+    )
+    return Treatment(
+        intervals,
+        entry.values,
+        entry.invalid,
+        entry.missing,
+        entry.when_invalid,
+        entry.replacement,
+        entry.outliers,
+        _or(entry.low, -math.inf),
+        _or(entry.high, math.inf),
+        entry.needs_value,
+    )
+
+
+def odd_treatments(tree: Tree) -> tuple[Leak, ...]:
+    """Return that treatments name values which no feature declares and that are no sign for no value."""
+    odd = [
+        feature.name
+        for feature in tree.features
+        for treatment in feature.treatments
+        for value in (
+            *(*treatment.values, *treatment.invalid, *treatment.missing),
+            *([] if treatment.replacement is None else [treatment.replacement]),
+        )
+        if isinstance(value, str) and value not in feature.values and not is_marker(value)
+    ]
+    if not odd:
+        return ()
+    what = f"{len(odd)} values in treatments that no feature declares: read them"
+    return (Leak(LeakKind.UNKNOWN, "/features", what),)
+
+
+def treatment_entry(treatment: Treatment) -> dict[str, object]:
+    """Return a treatment as it stands in the document: infinite ends are left out."""
+    intervals = tuple(
+        {
+            "low": _finite(low),
+            "low_closed": low_closed,
+            "high": _finite(high),
+            "high_closed": high_closed,
+        }
+        for low, low_closed, high, high_closed in treatment.intervals
+    )
+    ends = {"low": _finite(treatment.low), "high": _finite(treatment.high)}
+    return {**asdict(treatment), "intervals": intervals, **ends}
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _or(value: float | None, infinite: float) -> float:
+    return infinite if value is None else value

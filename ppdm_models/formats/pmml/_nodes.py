@@ -1,0 +1,393 @@
+"""Reads the nodes of a PMML tree model: their tests, scores and raw numbers, without recursion."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.formats.common.xml import Element, Recorded, is_model
+from treewarden.ppdm_models.formats.pmml._columns import plain_nodes
+from treewarden.ppdm_models.formats.pmml._fields import Fields
+from treewarden.ppdm_models.formats.pmml._node_numbers import Stated, are_of_one, extra_kinds
+from treewarden.ppdm_models.formats.pmml._predicates import PREDICATES, read_predicate
+from treewarden.ppdm_models.formats.pmml._values import Failure, Vocabulary, number
+from treewarden.ppdm_models.formats.pmml._write import BAND, IMPURITY
+from treewarden.ppdm_models.tree.nodes import Impurity
+from treewarden.ppdm_models.tree.predicate import Always, Predicate
+from treewarden.ppdm_models.tree.tree import Band, Criterion, Node, Task, completed
+
+
+@dataclass(slots=True)
+class Outline:
+    """One Node element, its place in the tree, and its children by kind."""
+
+    element: Element
+    parent: int | None
+    below: list[int]
+    predicates: list[Element]
+    distribution: list[Element]
+    bands: list[Element]
+    extensions: list[Element]
+    name: str = ""
+
+
+def read_nodes(
+    root: Element, fields: Fields, task: Task, source: str, is_own: bool
+) -> tuple[Sequence[Node], tuple[str, ...]]:
+    """Return the nodes with raw numbers, and the classes: those declared, or those found, in document order.
+
+    ``is_own`` says that the file is our own writer's, so that what it leaves out is left out.
+
+    Raises:
+        TreeFormatError: the nodes are not a tree that is understood; names the line and the node.
+    """
+    if isinstance(root, Recorded) and root.tape is not None:
+        found = plain_nodes(root.tape, fields, task, is_own)
+        if found is not None:
+            return found, fields.classes if task is Task.CLASSIFICATION else ()
+    outline = _outline(root, source, fields)
+    _name(outline, source)
+    labels = _classes(outline, fields) if task is Task.CLASSIFICATION else ()
+    with_numbers = sum(bool(item.distribution or item.bands) for item in outline)
+    if len(labels) > limits.CLASSES or with_numbers * len(labels) > limits.CLASS_NUMBERS:
+        raise Failure(source)(
+            root, f"{len(labels):,} classes at {with_numbers:,} nodes are too many"
+        )
+    reader = _Reader(fields, task, labels, is_own)
+    nodes = tuple(reader.node(index, outline) for index in range(len(outline)))
+    if labels:
+        fields.unused += extra_kinds((part for item in outline for part in item.extensions), nodes)
+    return nodes, labels
+
+
+def _outline(root: Element, source: str, fields: Fields) -> list[Outline]:
+    """Return the Node elements in document order, each with the position of its parent."""
+    found: list[Outline] = []
+    pending: list[tuple[Element, int | None, int]] = [(root, None, 0)]
+    while pending:
+        element, parent, depth = pending.pop()
+        here = len(found)
+        if here >= limits.NODES:
+            raise TreeFormatError(source, f"more than {limits.NODES:,} nodes in one tree")
+        if depth > limits.DEPTH:
+            raise TreeFormatError(
+                f"{source}:{element.line}", f"nodes nest more than {limits.DEPTH} deep"
+            )
+        item = Outline(element, parent, [], [], [], [], [])
+        found.append(item)
+        if parent is not None:
+            found[parent].below.append(here)
+        inner: list[tuple[Element, int | None, int]] = []
+        for child in element.children:
+            name = child.name
+            if name == "Node":
+                inner.append((child, here, depth + 1))
+            elif name == "ScoreDistribution":
+                item.distribution.append(child)
+            elif name in PREDICATES:
+                item.predicates.append(child)
+            elif name == "Extension":
+                kept = item.bands if child.get("name") == BAND else item.extensions
+                kept.append(child)
+            elif is_model(name):
+                fields.notes.append(
+                    f"{source}:{child.line}: a node holds a {name}, which is not evaluated"
+                )
+        inner.reverse()
+        pending += inner
+    return found
+
+
+def _named(extensions: Sequence[Element], name: str) -> Iterator[Element]:
+    return (part for part in extensions if part.get("name") == name)
+
+
+def _name(outline: list[Outline], source: str) -> None:
+    taken: dict[str, Element] = {}
+    without = []
+    for index, item in enumerate(outline):
+        name = item.element.attributes.get("id")
+        if name is None:
+            without.append((index, item))
+            continue
+        if name in taken:
+            raise TreeFormatError(
+                f"{source}:{item.element.line}: node {name!r}",
+                f"the id is taken by line {taken[name].line}",
+            )
+        taken[name] = item.element
+        item.name = name
+    for index, item in without:
+        item.name = f"n{index}"
+        while item.name in taken:
+            item.name += "_"
+        taken[item.name] = item.element
+
+
+def _classes(outline: list[Outline], fields: Fields) -> tuple[str, ...]:
+    known = Vocabulary(fields.classes)
+    said = dict.fromkeys(label for item in outline for label in _labels(item))
+    found = dict.fromkeys(fields.labels.get(label, label) for label in said)
+    strange = [label for label in found if label.strip() and known.find(label) is None]
+    if fields.classes and strange:
+        fields.notes.append(
+            f"{fields.fail.source}:{outline[0].element.line}: the nodes name classes that the target does not "
+            f"declare: {', '.join(repr(label[:80]) for label in strange[:12])}"
+        )
+    return (*fields.classes, *strange)
+
+
+def _labels(item: Outline) -> Iterator[str]:
+    score = item.element.get("score")
+    if score is not None:
+        yield score
+    for part in item.distribution:
+        yield part.get("value") or ""
+
+
+class _Reader:
+    """Reads one node after another."""
+
+    def __init__(self, fields: Fields, task: Task, labels: tuple[str, ...], is_own: bool) -> None:
+        self.fields = fields
+        self.task = task
+        self.labels = labels
+        self.classes = Vocabulary(labels)
+        self.positions = self.classes.position
+        self.is_own = is_own
+        self.fail = Failure(fields.fail.source)
+
+    def node(self, index: int, outline: list[Outline]) -> Node:
+        """Return one node.
+
+        Raises:
+            TreeFormatError: it is not understood.
+        """
+        item = outline[index]
+        element = item.element
+        self.fail.inside = f": node {item.name!r}"
+        counts, shares = self._distribution(item.distribution)
+        attributes = element.attributes
+        if any(
+            "probability" in part.attributes or "confidence" in part.attributes
+            for part in item.distribution
+        ):
+            self._note_shares(item, counts, shares)
+        score = self._score(element)
+        if score is None and not item.below and not self.is_own:
+            score = self._likeliest(counts or shares or ())
+        records = attributes.get("recordCount")
+        default = attributes.get("defaultChild")
+        return Node(
+            index,
+            item.name,
+            item.parent,
+            tuple(item.below),
+            self._test(item),
+            score,
+            None if records is None else self._amount(element, "recordCount", records),
+            counts,
+            shares,
+            None,
+            None if default is None else self._default_child(element, default, item, outline),
+            element.line,
+            self._bands(item) if item.bands else None,
+            next(map(self._impurity, _named(item.extensions, IMPURITY)), None),
+        )
+
+    def _test(self, item: Outline) -> Predicate:
+        if item.parent is None and not item.predicates:
+            self.fields.notes.append(
+                f"{self.fail.source}:{item.element.line}: the root has no predicate; it takes every record"
+            )
+            return Always()
+        if len(item.predicates) != 1:
+            count = len(item.predicates)
+            raise self.fail(
+                item.element,
+                f"has {count} predicates; one is expected" if count else "has no predicate",
+            )
+        return read_predicate(item.predicates[0], self.fields, self.fail)
+
+    def _score(self, element: Element) -> str | float | None:
+        text = element.attributes.get("score")
+        if text is None:
+            return None
+        if self.task is Task.CLASSIFICATION:
+            if text in self.positions and not self.fields.labels:
+                return text
+            return self._class(element, text, "the score")
+        value = number(text)
+        if value is None:
+            raise self.fail(element, f"the score {text[:80]!r} is not a finite number")
+        return value
+
+    def _likeliest(self, numbers: tuple[float | None, ...]) -> str | None:
+        """Return the class that most records of a leaf without a score have (PMML 4.4, Node, score)."""
+        known = [number or 0.0 for number in numbers]
+        return self.labels[known.index(max(known))] if any(known) else None
+
+    def _class(self, element: Element, text: str, what: str) -> str:
+        found = self.classes.find(self.fields.labels.get(text, text))
+        if found is None:
+            known = ", ".join(repr(label) for label in self.labels[:12])
+            raise self.fail(
+                element, f"{what} names the unknown class {text[:80]!r}; the classes are {known}"
+            )
+        return found
+
+    def _amount(self, element: Element, attribute: str, text: str) -> float:
+        value = number(text)
+        if value is None or value < 0:
+            raise self.fail(
+                element, f"{attribute} is {text[:80]!r}; it must be a finite number, 0 or more"
+            )
+        return value
+
+    def _distribution(
+        self, items: list[Element]
+    ) -> tuple[tuple[float | None, ...] | None, tuple[float, ...] | None]:
+        """Return the counts and the shares of the classes as the file has them; None where a class is not listed."""
+        if not items or not self.labels:
+            return None, None
+        plain = self._whole_counts(items)
+        if plain is not None:
+            return plain, None
+        counts: list[float | None] = [None] * len(self.labels)
+        shares: list[float | None] = [None] * len(self.labels)
+        seen: set[str] = set()
+        with_counts = with_shares = False
+        for item in items:
+            attributes = item.attributes
+            text = attributes.get("value")
+            if text is None:
+                raise self.fail(item, "a ScoreDistribution has no value")
+            label = self._class(item, text, "ScoreDistribution")
+            if label in seen:
+                raise self.fail(item, f"two ScoreDistributions are about {label!r}")
+            seen.add(label)
+            position = self.positions[label]
+            records = attributes.get("recordCount")
+            if records is not None:
+                with_counts = True
+                counts[position] = self._amount(item, "recordCount", records)
+            share = None if len(attributes) == 2 and records is not None else self._share(item)
+            if share is not None:
+                with_shares = True
+                shares[position] = share
+            elif records is None:
+                raise self.fail(item, f"the ScoreDistribution of {label!r} has no recordCount")
+        return (
+            tuple(counts) if with_counts else None,
+            self._complete(shares, seen) if with_shares else None,
+        )
+
+    def _note_shares(
+        self,
+        item: Outline,
+        counts: tuple[float | None, ...] | None,
+        shares: tuple[float, ...] | None,
+    ) -> None:
+        """Note the probabilities beside counts, as whether they are those of the counts shows over the whole tree.
+
+        Probabilities of a node without counts that are not read as its shares are numbers that no audit uses.
+        """
+        total = number(item.element.get("recordCount"))
+        known = () if counts is None else completed(counts, total)
+        for stated in self.fields.shares:
+            texts = self._texts(item, stated.attribute)
+            listed = [text for text in texts if text is not None]
+            where = f"{self.fail.source}:{item.element.line}{self.fail.inside}"
+            if listed and known and None not in known:
+                whole = tuple(count or 0.0 for count in known)
+                stated.nodes.append(Stated(where, whole, tuple(texts), total))
+            elif listed and shares is None:
+                self.fields.unused.append(f"the {stated.attribute} of classes at its nodes")
+                if len(listed) == len(item.distribution) and not are_of_one(listed):
+                    stated.problems.append(f"{where}: its {stated.attribute} does not sum to 1")
+
+    def _texts(self, item: Outline, attribute: str) -> list[str | None]:
+        """Return what a node states of each class in one attribute."""
+        texts: list[str | None] = [None] * len(self.labels)
+        for part in item.distribution:
+            text = part.get(attribute)
+            if text is not None and self.labels:
+                label = self._class(part, part.get("value") or "", "ScoreDistribution")
+                texts[self.positions[label]] = text
+        return texts
+
+    def _whole_counts(self, items: list[Element]) -> tuple[float, ...] | None:
+        """Return the counts in the common case, fast: each class in its order with a whole count and no more."""
+        if len(items) != len(self.labels) or self.fields.labels:
+            return None
+        counts = []
+        for item, label in zip(items, self.labels, strict=True):
+            attributes = item.attributes
+            text = attributes.get("recordCount", "")
+            is_whole = text.isdigit() and text.isascii() and len(text) < 16
+            if len(attributes) != 2 or not is_whole or attributes.get("value") != label:
+                return None
+            counts.append(float(text))
+        return tuple(counts)
+
+    def _share(self, item: Element) -> float | None:
+        """Return the probability, or else the confidence, which most producers use for the same number."""
+        for attribute in ("probability", "confidence"):
+            text = item.get(attribute)
+            if text is not None:
+                share = self._amount(item, attribute, text)
+                if share <= 1.0 + 1e-6:
+                    return share
+                if attribute == "probability":
+                    raise self.fail(item, f"a share of {share:g} is more than 1")
+        return None
+
+    def _bands(self, item: Outline) -> tuple[Band | None, ...]:
+        """Return the bands that stand in a leaf in place of its counts: our own extension."""
+        bands: list[Band | None] = [None] * len(self.labels)
+        for part in item.bands:
+            said = part.get("value") or ""
+            low_text, _, rest = said.partition(" ")
+            high_text, _, label = rest.partition(" ")
+            low, high = number(low_text), number(high_text)
+            if low is None or high is None or not 0 <= low <= high:
+                raise self.fail(part, f"a band is {said[:80]!r}; it must be low high class")
+            position = self.positions[self._class(part, label, "a band")]
+            if bands[position] is not None:
+                raise self.fail(part, f"two bands are about {label!r}")
+            bands[position] = (low, high)
+        if item.below or item.distribution:
+            raise self.fail(
+                item.element, "bands stand only in a leaf, in place of its class numbers"
+            )
+        return tuple(bands)
+
+    def _impurity(self, part: Element) -> Impurity:
+        """Return the impurity that stands at a node: our own extension."""
+        said = part.get("value") or ""
+        criterion, *ends = said.split(" ")
+        low, high = (number(end) for end in ends) if len(ends) == 2 else (None, None)
+        is_known = criterion in (Criterion.GINI, Criterion.ENTROPY)
+        if not is_known or low is None or high is None or not 0 <= low <= high:
+            raise self.fail(
+                part, f"an impurity is {said[:80]!r}; it must be gini or entropy, low, high"
+            )
+        return Impurity(Criterion(criterion), low, high)
+
+    def _complete(self, shares: list[float | None], seen: set[str]) -> tuple[float, ...] | None:
+        """Return all shares where the listed classes have one and they sum to 1, so that the others have none."""
+        known = [share for share in shares if share is not None]
+        if len(known) < len(seen) or abs(math.fsum(known) - 1.0) > 1e-3:
+            return None
+        return tuple(share or 0.0 for share in shares)
+
+    def _default_child(
+        self, element: Element, name: str, item: Outline, outline: list[Outline]
+    ) -> int:
+        for child in item.below:
+            if outline[child].name == name:
+                return child
+        raise self.fail(element, f"the defaultChild {name!r} is none of its children")

@@ -1,0 +1,203 @@
+"""The nodes of one treelite tree: numbered, with tests on numbers or on lists of category numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.formats.common.json import Part
+from treewarden.ppdm_models.formats.common.node_order import Branch, Draft, belongs, compared, grown
+from treewarden.ppdm_models.tree.ensemble import Link
+from treewarden.ppdm_models.tree.predicate import Predicate
+from treewarden.ppdm_models.tree.tree import Node
+
+# What stands above the trees of a treelite file, in the words of versions 3 and 4: outputs, scores, classes.
+
+LINKS = {
+    "identity": Link.IDENTITY,
+    "identity_multiclass": Link.IDENTITY,
+    "sigmoid": Link.LOGISTIC,
+    "multiclass_ova": Link.LOGISTIC,
+    "exponential": Link.EXP,
+    "softmax": Link.SOFTMAX,
+}
+SCALED = ("sigmoid", "multiclass_ova")
+EVERY = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The model around the trees.
+
+    ``width`` numbers come out; ``outputs`` says which of them a tree adds to (None: its leaves hold all of them).
+    ``factor`` multiplies the summed score before the link.
+    """
+
+    width: int
+    classes: tuple[str, ...]
+    outputs: tuple[int | None, ...]
+    average: bool
+    link: Link
+    factor: float
+    base: tuple[float, ...]
+    single: bool
+    features: int
+
+
+def read_header(document: Part, trees: int) -> Header:
+    """Return the header of a file with so many trees.
+
+    Raises:
+        TreeFormatError: it is malformed, or the model has several targets with several classes each.
+    """
+    old = document.get("task_param")
+    width, classifies = _old_width(old) if old is not None else _width(document)
+    settings = document.get("model_param") or document
+    name = _postprocessor(settings)
+    alpha = settings.get("sigmoid_alpha")
+    factor = alpha.number() if alpha is not None and name in SCALED else 1.0
+    task = document["task_type"].text()
+    classifies = classifies or task == "kBinaryClf" or name == "sigmoid"
+    threshold = document.get("threshold_type")
+    return Header(
+        width=width,
+        classes=tuple(str(index) for index in range(max(2, width))) if classifies else (),
+        outputs=_old_outputs(old, trees, width)
+        if old is not None
+        else _outputs(document, trees, width),
+        average=document["average_tree_output"].flag(),
+        link=LINKS.get(name, Link.UNKNOWN),
+        factor=factor,
+        base=tuple(factor * number for number in _base(settings, width)),
+        single=threshold is None or threshold.text() == "float32",
+        features=document["num_feature"].whole(high=limits.FEATURES),
+    )
+
+
+def _postprocessor(settings: Part) -> str:
+    for key in ("postprocessor", "pred_transform"):
+        said = settings.get(key)
+        if said is not None:
+            return said.text()
+    raise settings.refused("no postprocessor; without it the scores mean nothing")
+
+
+def _width(document: Part) -> tuple[int, bool]:
+    """Return the number of outputs, and whether they are classes."""
+    targets = document["num_target"].whole(low=1, high=limits.CLASSES)
+    classes = [item.whole(low=1, high=limits.CLASSES) for item in document["num_class"]]
+    if len(classes) != targets:
+        raise document["num_class"].refused(f"{len(classes)} numbers for {targets} targets")
+    if targets > 1 and max(classes) > 1:
+        raise document.refused("several targets with several classes each; give one target")
+    return (targets, False) if targets > 1 else (classes[0], classes[0] > 1)
+
+
+def _old_width(task: Part) -> tuple[int, bool]:
+    width = task["num_class"].whole(low=1, high=limits.CLASSES)
+    return width, width > 1
+
+
+def _outputs(document: Part, trees: int, width: int) -> tuple[int | None, ...]:
+    several = document["num_target"].whole() > 1
+    ids = [item.whole(low=EVERY) for item in document["target_id" if several else "class_id"]]
+    if len(ids) != trees or max(ids, default=0) >= width:
+        raise document.refused(f"target_id or class_id do not fit {trees} trees of {width} outputs")
+    return tuple(None if number == EVERY else number for number in ids)
+
+
+def _old_outputs(task: Part, trees: int, width: int) -> tuple[int | None, ...]:
+    """Version 3: trees take turns at the classes, or each tells all of them."""
+    size = task["leaf_vector_size"].whole(low=1, high=limits.CLASSES)
+    if size > 1:
+        if size != width:
+            raise task.refused(f"leaves of {size} values for {width} classes")
+        return (None,) * trees
+    if width > 1 and not task["grove_per_class"].flag():
+        raise task.refused("several classes, but neither a tree nor a value for each")
+    return tuple(index % width for index in range(trees))
+
+
+def _base(settings: Part, width: int) -> tuple[float, ...]:
+    for key in ("base_scores", "global_bias"):
+        said = settings.get(key)
+        if said is not None:
+            base = said.numbers()
+            if len(base) not in (1, width):
+                raise said.refused(f"{len(base)} numbers for {width} outputs")
+            return base if len(base) == width else base * width
+    return (0.0,) * width
+
+
+OPERATORS = ("<", "<=", ">", ">=", "==")
+LISTS = ("category_list", "categories_list", "matching_categories")
+LISTS_ARE_RIGHT = ("category_list_right_child", "categories_list_right_child")
+LARGEST_CATEGORY = 2**32 - 1
+
+
+def nodes_of(part: Part, width: int, header: Header) -> tuple[Node, ...]:
+    """Return the nodes of a tree whose leaves hold ``width`` values each.
+
+    Raises:
+        TreeFormatError: a node is malformed, or the nodes form no tree.
+    """
+    by_id: dict[int, Part] = {}
+    for node in part["nodes"]:
+        if by_id.setdefault(node["node_id"].whole(), node) is not node:
+            raise node.refused("its node_id is that of another node")
+    if not by_id:
+        raise part.refused("no nodes")
+
+    def draft_of(number: int) -> Draft:
+        if number not in by_id:
+            raise part.refused(f"no node {number}")
+        return _draft(by_id[number], width, header)
+
+    return grown(next(iter(by_id)), draft_of, part.where)
+
+
+def bootstrapped(part: Part) -> bool:
+    """Whether the file's own numbers say that records were drawn several times or had weights."""
+    for node in part["nodes"]:
+        counted, weighed = node.get("data_count"), node.get("sum_hess")
+        if counted is not None and weighed is not None and counted.amount() != weighed.amount():
+            return True
+    return False
+
+
+def _draft(node: Part, width: int, header: Header) -> Draft:
+    name = str(node["node_id"].whole())
+    counted = node.get("data_count")
+    records = None if counted is None else counted.amount()
+    value = node.get("leaf_value") or node.get("leaf_vector")
+    if value is None:
+        return Draft(name=name, branches=_branches(node, header.single), records=records)
+    values = value.numbers()
+    if len(values) != width:
+        raise value.refused(f"{len(values)} values, where {width} are expected")
+    if value.is_list and width > 1:
+        return Draft(name=name, outputs=values, records=records)
+    return Draft(name=name, score=values[0], records=records)
+
+
+def _branches(node: Part, single: bool) -> tuple[Branch, Branch]:
+    left, right = node["left_child"].whole(), node["right_child"].whole()
+    feature = f"f{node['split_feature_id'].whole()}"
+    to_left = node["default_left"].flag()
+    yes, no = _tests(node, feature, single)
+    return Branch(left, yes, to_left), Branch(right, no, not to_left)
+
+
+def _tests(node: Part, feature: str, single: bool) -> tuple[Predicate, Predicate]:
+    """Return the test of the left side, and of the right one."""
+    listed = next((found for key in LISTS if (found := node.get(key)) is not None), None)
+    if listed is None:
+        operator, threshold = node["comparison_op"].text(), node["threshold"]
+        if operator not in OPERATORS:
+            raise node.refused(f"unknown comparison_op {operator!r}; have {', '.join(OPERATORS)}")
+        return compared(feature, operator, threshold.single() if single else threshold.number())
+    inside, outside = belongs(feature, (str(item.whole(high=LARGEST_CATEGORY)) for item in listed))
+    on_right = next(
+        (found for key in LISTS_ARE_RIGHT if (found := node.get(key)) is not None), None
+    )
+    return (outside, inside) if on_right is not None and on_right.flag() else (inside, outside)

@@ -1,0 +1,245 @@
+"""R's gbm as JSON: every tree as pretty.gbm.tree shows it, and what the model says of its variables and its start."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.formats import Format, Opened
+from treewarden.ppdm_models.formats.common.json import Part, opens_json, read_part
+from treewarden.ppdm_models.formats.common.node_order import (
+    Branch,
+    Draft,
+    belongs,
+    bounded,
+    compared,
+    features_named,
+    grown,
+    unique,
+)
+from treewarden.ppdm_models.formats.rare._r_forest_levels import cut_between
+from treewarden.ppdm_models.semantics.support import with_support
+from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member
+from treewarden.ppdm_models.tree.predicate import AnyOf, MissingTest, Predicate
+from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
+from treewarden.ppdm_models.tree.tree import Missing, Node, Task, Tree
+
+LEFT, RIGHT, ABSENT = -1, 1, 0
+"""Where a level goes at a split; one that no record had there goes where missing values go."""
+
+LINKS = {
+    "gaussian": Link.IDENTITY,
+    "laplace": Link.IDENTITY,
+    "tdist": Link.IDENTITY,
+    "quantile": Link.IDENTITY,
+    "poisson": Link.EXP,
+    "bernoulli": Link.LOGISTIC,
+    "adaboost": Link.LOGISTIC,
+    "multinomial": Link.SOFTMAX,
+}
+OF_TWO = ("bernoulli", "adaboost", "huberized")
+"""Losses of a target that R has as the numbers 0 and 1."""
+
+
+class GbmJson(Format):
+    """One model per file; the weight of a node counts the records of its sample, where they weigh one."""
+
+    def sniff(self, data: bytes) -> bool:
+        marks = (b'"SplitVar"', b'"SplitCodePred"', b'"MissingNode"')
+        return opens_json(data) in (b"{", b"[") and all(mark in data for mark in marks)
+
+    def open(self, data: bytes, source: str) -> Opened:
+        root = read_part(data, source)
+        if not root.is_object:
+            raise TreeFormatError(
+                source,
+                "trees alone, whose variables have numbers and no names; write trees, var.names, var.type, var.levels, "
+                "c.splits, initF and distribution of the model in one object",
+            )
+        return Opened(_model(root), _leaks(root))
+
+
+@dataclass(frozen=True, slots=True)
+class _Variable:
+    name: str
+    levels: tuple[str, ...]
+    is_cut: bool
+
+
+def _leaks(root: Part) -> Iterator[Leak]:
+    levels = root.get("var.levels")
+    if levels is not None:
+        numbers = [part for part in levels if part.is_list and len(part) and _is_number(part.at(0))]
+        if numbers:
+            what = f"quantiles of {len(numbers)} variables, the least and the greatest value among them"
+            yield Leak(LeakKind.EXTREMES, levels.pointer, what, records=1)
+    for key in ("data", "fit"):
+        part = root.get(key)
+        if part is not None and part.value:
+            yield Leak(LeakKind.RAW_RECORDS, part.pointer, "a value of every training record")
+
+
+def _is_number(part: Part) -> bool:
+    return isinstance(part.value, int | float) and not isinstance(part.value, bool)
+
+
+def _model(root: Part) -> Ensemble:
+    parts = root["trees"]
+    if not 0 < len(parts) <= limits.TREES:
+        raise parts.refused(f"{len(parts):,} trees; 1 to {limits.TREES:,} are read")
+    variables = list(_variables(root))
+    splits = root.get("c.splits")
+    forest = bounded(
+        (_nodes(list(tree), variables, splits, root.source) for tree in parts), root.source
+    )
+    values = {each.name: each.levels for each in variables if each.levels}
+    names = [each.name for each in variables]
+    features = features_named(
+        names, (node for nodes in forest for node in nodes), root.source, values=values
+    )
+    trees = [
+        with_support(
+            Tree(
+                nodes=nodes,
+                features=features,
+                target="",
+                task=Task.REGRESSION,
+                missing=Missing.NONE,
+                source=root.source,
+            )
+        )
+        for nodes in forest
+    ]
+    return _ensemble(root, trees)
+
+
+def _variables(root: Part) -> Iterator[_Variable]:
+    names = [part.text() for part in root["var.names"]]
+    unique(names, "variables", root.source, limits.FEATURES)
+    kinds, levels = root["var.type"], root.get("var.levels")
+    for place, name in enumerate(names):
+        size = kinds.at(place).whole(high=10_000)
+        listed = None if levels is None else levels.at(place)
+        texts: tuple[str, ...] = ()
+        if listed is not None and listed.is_list and len(listed) and not _is_number(listed.at(0)):
+            texts = unique((part.text() for part in listed), "levels", root.source, 10_000)
+        if size and len(texts) != size:
+            raise kinds.at(place).refused(
+                f"the {size} levels of {name[:60]!r} are not in var.levels"
+            )
+        yield _Variable(name, texts, not size)
+
+
+def _nodes(
+    rows: Sequence[Part], variables: Sequence[_Variable], splits: Part | None, source: str
+) -> tuple[Node, ...]:
+    if not rows:
+        raise TreeFormatError(source, "a tree without nodes")
+    empty = {row["MissingNode"].whole() for row in rows if _repeats(row, rows)}
+    return grown(0, lambda number: _draft(number, rows, variables, splits, empty), source)
+
+
+def _repeats(row: Part, rows: Sequence[Part]) -> bool:
+    """Whether nobody's value was missing at a split: then its missing child has the weight of the split once more."""
+    if row["SplitVar"].whole(low=-1) < 0:
+        return False
+    children = [row[side].whole(low=-1) for side in ("LeftNode", "RightNode")]
+    total = sum(rows[place]["Weight"].amount() for place in children if 0 <= place < len(rows))
+    return math.isclose(total, row["Weight"].amount(), rel_tol=1e-9)
+
+
+def _draft(
+    number: int,
+    rows: Sequence[Part],
+    variables: Sequence[_Variable],
+    splits: Part | None,
+    empty: set[int],
+) -> Draft:
+    row = rows[number]
+    place = row["SplitVar"].whole(low=-1, high=len(variables) - 1)
+    records = 0.0 if number in empty else row["Weight"].amount()
+    if place < 0:
+        return Draft(str(number), score=row["Prediction"].number(), records=records)
+    ways = [
+        row[side].whole(low=1, high=len(rows) - 1)
+        for side in ("LeftNode", "RightNode", "MissingNode")
+    ]
+    tests = _tests(variables[place], row["SplitCodePred"], splits)
+    return Draft(str(number), tuple(map(Branch, ways, tests)), records=records)
+
+
+def _tests(
+    variable: _Variable, value: Part, splits: Part | None
+) -> tuple[Predicate, Predicate, Predicate]:
+    """Return the tests of the left, the right and the missing child."""
+    name, missing = variable.name, MissingTest(variable.name)
+    if variable.is_cut and not variable.levels:
+        return *compared(name, "<", value.number()), missing
+    if variable.is_cut:  # an ordered factor, whose levels count from 0
+        end = value.number()
+        return *cut_between(
+            name, variable.levels, end + 0.5 if end == int(end) else end + 1
+        ), missing
+    if splits is None:
+        raise value.refused("a split by levels, but no c.splits in the file")
+    row = splits.at(value.whole())
+    codes = [part.whole(low=LEFT, high=RIGHT) for part in row]
+    if len(codes) != len(variable.levels):
+        raise row.refused(f"{len(codes)} levels, where {name[:60]!r} has {len(variable.levels)}")
+    left, right, absent = (
+        [level for level, code in zip(variable.levels, codes, strict=True) if code == side]
+        for side in (LEFT, RIGHT, ABSENT)
+    )
+    nowhere: Predicate = AnyOf((missing, belongs(name, absent)[0])) if absent else missing
+    return belongs(name, left)[0], belongs(name, right)[0], nowhere
+
+
+def _ensemble(root: Part, trees: Sequence[Tree]) -> Ensemble:
+    loss = _loss(root["distribution"])
+    sizes = root.get("num.classes")
+    size = 1 if sizes is None else _single(sizes).whole(low=1, high=limits.CLASSES)
+    classes = ("0", "1") if loss in OF_TWO else _classes(root) if loss == "multinomial" else ()
+    if (size != len(classes) if loss == "multinomial" else size != 1) or len(trees) % size:
+        raise root.refused(f"{len(trees)} trees for {size} outputs and {len(classes)} classes")
+    start = _single(root["initF"]).number()
+    doubled = 2.0 if loss == "adaboost" else 1.0  # its link is that of twice the score
+    share = root.get("bag.fraction")
+    drawn = None if share is None else _single(share).number() != 1.0
+    target = root.get("response.name")
+    return Ensemble(
+        members=tuple(
+            Member(tree, weight=doubled, output=place % size if size > 1 else None, name=str(place))
+            for place, tree in enumerate(trees)
+        ),
+        combination=Combination.WEIGHTED_SUM,
+        features=trees[0].features,
+        target="" if target is None else _single(target).text(),
+        classes=classes,
+        task=Task.CLASSIFICATION if classes else Task.REGRESSION,
+        base=(start * doubled,) if start else (),
+        link=LINKS.get(loss, Link.UNKNOWN),
+        resampled=drawn,
+        source=root.source,
+    )
+
+
+def _loss(part: Part) -> str:
+    """Return the name of the distribution, which stands in an object, in a list of one, or alone."""
+    return _single(part["name"] if part.is_object else part).text()
+
+
+def _single(part: Part) -> Part:
+    """Return what jsonlite writes as a list of one unless it is told otherwise."""
+    return part.at(0) if part.is_list else part
+
+
+def _classes(root: Part) -> tuple[str, ...]:
+    return unique(
+        (part.label() for part in root["classes"]), "classes", root.source, limits.CLASSES
+    )
+
+
+FORMAT = GbmJson()

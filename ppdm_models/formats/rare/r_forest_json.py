@@ -1,0 +1,265 @@
+"""Forests of R as JSON: one tree or a list of them, each the rows of randomForest's getTree or of ranger's treeInfo."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.formats import Format, Opened
+from treewarden.ppdm_models.formats.common.json import Part, opens_json, read_part
+from treewarden.ppdm_models.formats.common.node_order import (
+    Branch,
+    Draft,
+    compared,
+    features_named,
+    grown,
+    unique,
+)
+from treewarden.ppdm_models.formats.common.printed_trees import as_float, decimals_of
+from treewarden.ppdm_models.formats.rare._r_forest_levels import (
+    Levels,
+    cut_between,
+    levels_of,
+    listed_right,
+    masked_left,
+)
+from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member
+from treewarden.ppdm_models.tree.predicate import Predicate, features_of
+from treewarden.ppdm_models.tree.tree import Feature, Learner, Node, Quality, Task, Tree
+
+LEVELS = re.compile(r"\d{1,6}(?:,\d{1,6})*")
+SHARE = "pred."
+
+
+class RForestJson(Format):
+    """One list per file, or an object of ``trees`` and ``levels``; both tools resample, and publish no counts."""
+
+    def sniff(self, data: bytes) -> bool:
+        if opens_json(data) not in (b"[", b"{"):
+            return False
+        return b'"left daughter"' in data or (b'"leftChild"' in data and b'"splitvarName"' in data)
+
+    def open(self, data: bytes, source: str) -> Opened:
+        return Opened(_read(data, source))
+
+
+def _read(data: bytes, source: str) -> Ensemble:
+    document = read_part(data, source)
+    root = document["trees"] if document.is_object else document
+    trees = [root] if len(root) and root.at(0).is_object else list(root)
+    if not 0 < len(trees) <= limits.TREES:
+        raise root.refused(f"{len(trees):,} trees; 1 to {limits.TREES:,} are read")
+    is_ranger = any(name == "nodeID" for name, _ in trees[0].at(0).entries())
+    rows = [list(tree) for tree in trees]
+    levels = levels_of(document) if document.is_object else {}
+    ordered = document.get("ordered") if document.is_object else None
+    factors = _factors(rows) if is_ranger else {}
+    if is_ranger and ordered is not None:  # else a lone "2" may be a level or a number
+        names = {part.text() for part in ordered}
+        factors = dict.fromkeys(_variables(rows), False) | {
+            name: name not in names for name in levels
+        }
+    grown_trees = [_nodes(own, is_ranger, factors, levels, root.source) for own in rows]
+    return _ensemble(grown_trees, rows, is_ranger, levels, root)
+
+
+def _variables(rows: Sequence[Sequence[Part]]) -> list[str]:
+    said = (row.get("splitvarName") for own in rows for row in own)
+    return list(dict.fromkeys(name.text() for name in said if name is not None))
+
+
+def _factors(rows: Sequence[Sequence[Part]]) -> dict[str, bool]:
+    """Return, for each variable with values written as text, whether it is a factor, where a comma or a point tells.
+
+    ranger writes all values as text once one variable is an unordered factor: "2" alone may be a level or a number.
+    """
+    found: dict[str, bool] = {}
+    for row in (row for own in rows for row in own):
+        name, value = row.get("splitvarName"), row.get("splitval")
+        if name is None or value is None or not isinstance(value.value, str):
+            continue
+        has_comma = "," in value.text()
+        if value.text().isdigit():
+            continue
+        if found.setdefault(name.text(), has_comma) != has_comma:
+            raise value.refused("a variable that is both a number and a factor")
+    return found
+
+
+def _nodes(
+    rows: Sequence[Part], is_ranger: bool, factors: Mapping[str, bool], levels: Levels, source: str
+) -> tuple[Node, ...]:
+    if is_ranger:
+        return grown(0, lambda number: _ranger_draft(number, rows, factors, levels), source)
+    return grown(1, lambda number: _forest_draft(number, rows, levels), source)
+
+
+def _forest_draft(number: int, rows: Sequence[Part], levels: Levels) -> Draft:
+    """randomForest: rows count from 1, ``<=`` goes left, status -1 is a leaf."""
+    row = rows[number - 1]
+    if row["status"].number() == -1:
+        return Draft(str(number))
+    children = tuple(
+        row[side].whole(low=2, high=len(rows)) for side in ("left daughter", "right daughter")
+    )
+    name, value = row["split var"].text(), row["split point"]
+    is_factor = name in levels
+    pair = (
+        masked_left(name, levels[name], value)
+        if is_factor
+        else compared(name, "<=", value.number())
+    )
+    return Draft(str(number), tuple(map(Branch, children, pair)))
+
+
+def _ranger_draft(
+    number: int, rows: Sequence[Part], factors: Mapping[str, bool], levels: Levels
+) -> Draft:
+    """Ranger: rows count from 0, ``<=`` goes left, listed levels of an unordered factor go right."""
+    row = rows[number]
+    if row["nodeID"].whole() != number:
+        raise row.refused(f"nodeID is not {number}")
+    if row["terminal"].flag():
+        return Draft(str(number))
+    children = tuple(
+        row[side].whole(low=1, high=len(rows) - 1) for side in ("leftChild", "rightChild")
+    )
+    name, value = row["splitvarName"].text(), row["splitval"]
+    return Draft(
+        str(number), tuple(map(Branch, children, _ranger_tests(name, value, factors, levels)))
+    )
+
+
+def _ranger_tests(
+    name: str, value: Part, factors: Mapping[str, bool], levels: Levels
+) -> tuple[Predicate, Predicate]:
+    if not isinstance(value.value, str):
+        if name in levels:
+            return cut_between(name, levels[name], value.number())
+        return compared(name, "<=", value.number())
+    if name not in factors:
+        raise value.refused(f"it is not said whether {name[:60]!r} is a factor or a number")
+    if factors[name]:
+        if not LEVELS.fullmatch(value.text()):
+            raise value.refused("no list of level numbers")
+        return listed_right(name, value.text().split(","), levels, value)
+    threshold = as_float(value.text())
+    if threshold is None:
+        raise value.refused("no number")
+    if name in levels:
+        return cut_between(name, levels[name], threshold)
+    return compared(name, "<=", threshold)
+
+
+def _ensemble(
+    trees: Sequence[tuple[Node, ...]],
+    rows: Sequence[Sequence[Part]],
+    is_ranger: bool,
+    levels: Levels,
+    root: Part,
+) -> Ensemble:
+    offset = 0 if is_ranger else 1
+    leaves = [
+        [own[int(node.name) - offset] if node.is_leaf else None for node in nodes]
+        for nodes, own in zip(trees, rows, strict=True)
+    ]
+    # jsonlite leaves out what is NA, so inner nodes need not have them
+    said_of = (
+        (name for own in rows for row in own for name, _ in row.entries()) if is_ranger else ()
+    )
+    columns = list(dict.fromkeys(name for name in said_of if name.startswith(SHARE)))
+    shares = [name.removeprefix(SHARE) for name in columns]
+    said = (
+        [leaf["prediction"].value for own in leaves for leaf in own if leaf is not None]
+        if not columns
+        else []
+    )
+    is_class = bool(columns) or any(isinstance(value, str) for value in said)
+    labels = shares or (sorted({str(value) for value in said}) if is_class else [])
+    classes = unique(labels, "classes", root.source, limits.CLASSES)
+    names = list(
+        dict.fromkeys(n for nodes in trees for node in nodes for n in features_of(node.test))
+    )
+    features = features_named(
+        names, [node for nodes in trees for node in nodes], root.source, values=levels
+    )
+    rounding = _rounding(leaves, columns)
+    members = []
+    for nodes, own in zip(trees, leaves, strict=True):
+        filled = [
+            node if leaf is None else _filled(node, leaf, columns, classes, rounding)
+            for node, leaf in zip(nodes, own, strict=True)
+        ]
+        members.append(Member(_tree(filled, features, classes, root.source, bool(columns))))
+    votes = is_class and not columns
+    return Ensemble(
+        members=tuple(members),
+        combination=Combination.MAJORITY_VOTE if votes else Combination.AVERAGE,
+        features=features,
+        target="",
+        classes=classes,
+        task=Task.CLASSIFICATION if is_class else Task.REGRESSION,
+        resampled=True,
+        source=root.source,
+        notes=() if levels else _notes(root.source, features, is_ranger),
+    )
+
+
+def _rounding(leaves: Sequence[Sequence[Part | None]], columns: Sequence[str]) -> float:
+    """Return by how much the shares of a leaf may miss 1: jsonlite prints four decimals unless told otherwise."""
+    printed = (
+        decimals_of(repr(leaf[name].number()))
+        for own in leaves
+        for leaf in own
+        if leaf is not None
+        for name in columns
+    )
+    return 1e-6 + 0.5 * len(columns) * 10.0 ** -max(printed, default=0)
+
+
+def _filled(
+    node: Node, leaf: Part, columns: Sequence[str], classes: tuple[str, ...], rounding: float
+) -> Node:
+    if columns:
+        shares = tuple(leaf[name].amount() for name in columns)
+        if not abs(sum(shares) - 1.0) <= min(rounding, 0.01):
+            raise leaf.refused("class shares that do not add up to 1")
+        return replace(node, score=classes[shares.index(max(shares))], class_shares=shares)
+    value = leaf["prediction"]
+    return replace(node, score=value.label() if classes else value.number())
+
+
+def _tree(
+    nodes: Sequence[Node],
+    features: tuple[Feature, ...],
+    classes: tuple[str, ...],
+    source: str,
+    has_shares: bool,
+) -> Tree:
+    return Tree(
+        nodes=tuple(nodes),
+        features=features,
+        target="",
+        classes=classes,
+        task=Task.CLASSIFICATION if classes else Task.REGRESSION,
+        learner=Learner(all_features=False),
+        quality=Quality.NORMALISED if has_shares else Quality.ABSENT,
+        source=source,
+    )
+
+
+def _notes(source: str, features: Sequence[Feature], is_ranger: bool) -> tuple[str, ...]:
+    if not is_ranger:
+        said = (
+            "split points are read as numbers; for a factor they would be bit masks of its levels"
+        )
+    elif any(not feature.numeric for feature in features):
+        said = "categories are numbers of levels; their names are not in the file"
+    else:
+        return ()
+    return (f"{source}: {said}",)
+
+
+FORMAT = RForestJson()

@@ -1,0 +1,345 @@
+"""The trees of a HistGradientBoosting estimator: numbers of 64 bits, sets of categories, leaves that are added up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.formats.sklearn._arrays import TreeArrays, threshold_tests
+from treewarden.ppdm_models.formats.skops._estimator import Fitted
+from treewarden.ppdm_models.formats.skops._parts import Array, Part
+from treewarden.ppdm_models.formats.skops._pipeline_columns import followed, places_in
+from treewarden.ppdm_models.formats.skops._table_tests import Derived, Table, told
+from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member
+from treewarden.ppdm_models.tree.growth import Fact, GrownTree, Growth, known
+from treewarden.ppdm_models.tree.predicate import Always, CategoryTest, MissingTest, Predicate
+from treewarden.ppdm_models.tree.tree import (
+    Feature,
+    Learner,
+    Missing,
+    Node,
+    Task,
+    Tree,
+    rebuilt,
+)
+
+# What a boosted estimator of scikit-learn tells of how its leaves were made.
+
+STOPPED = "some of the records were kept aside to know when to stop (validation_fraction)"
+WEIGHED = "its records were given weights"
+CLASS_WEIGHT = "its classes were given weights (class_weight)"
+CONSTRAINED = "constraints that predictions rise or fall with a column cut its leaf values"
+OTHER_IMPURITY = "its nodes hold impurities that are no variances (criterion), which are not used"
+VARIANCES = ("friedman_mse", "squared_error", "mse", "deprecated")
+"""What criterion says where the impurity of a node is the variance of its residuals, since 1.9 nothing."""
+
+Grown = Sequence[tuple[Tree, TreeArrays]]
+
+
+def of_binned(fitted: Fitted, grown: Grown, start: tuple[float, ...]) -> Growth:
+    """Return what tells how the leaves of a HistGradientBoosting estimator were made."""
+    refused = ""
+    if _is_set(fitted, "monotonic_cst"):
+        refused = CONSTRAINED
+    elif _is_set(fitted, "class_weight"):
+        refused = CLASS_WEIGHT
+    elif keeps_aside(fitted, "do_early_stopping_", default=True):
+        refused = STOPPED
+    growth = _growth(
+        "sklearn_hist", fitted, grown, start, ("learning_rate", "l2_regularization"), refused
+    )
+    return replace(growth, scored=bool(fitted.plain("do_early_stopping_", default=False)))
+
+
+def keeps_aside(fitted: Fitted, setting: str, default: object = None) -> bool:
+    """Return whether training kept records aside to know when to stop, as a setting says: drawn once, for all trees.
+
+    Where the share to keep aside (``validation_fraction``) is said to be none, it looked at the records of the trees.
+    """
+    is_asked = fitted.plain(setting, default) not in (None, False)
+    return is_asked and fitted.plain("validation_fraction", 0.1) is not None
+
+
+def of_boosted(fitted: Fitted, grown: Grown, start: tuple[float, ...]) -> Growth:
+    """Return what tells how the leaves of a GradientBoosting estimator were made; their values are not shrunk."""
+    refused = ""
+    if keeps_aside(fitted, "n_iter_no_change"):
+        refused = STOPPED
+    elif not all(arrays.is_unweighted for _, arrays in grown):
+        refused = WEIGHED
+    elif fitted.plain("criterion", VARIANCES[0]) not in VARIANCES:
+        refused = OTHER_IMPURITY
+    is_sampled = fitted.plain("subsample", 1.0) != 1.0
+    names = ("learning_rate", *(("subsample",) if is_sampled else ()))
+    return _growth("sklearn_boosting", fitted, grown, start, names, refused)
+
+
+def _growth(
+    library: str,
+    fitted: Fitted,
+    grown: Grown,
+    start: tuple[float, ...],
+    names: Sequence[str],
+    refused: str,
+) -> Growth:
+    outputs = len(start)
+    return Growth(
+        library,
+        str(fitted.plain("loss", ""))[:60],
+        outputs,
+        tuple(tuple(range(first, first + outputs)) for first in range(0, len(grown), outputs)),
+        tuple(_tree(tree, arrays, place % outputs) for place, (tree, arrays) in enumerate(grown)),
+        start,
+        facts=_facts(fitted, names),
+        refused=refused,
+    )
+
+
+def _tree(tree: Tree, arrays: TreeArrays, output: int) -> GrownTree:
+    rows = np.array([int(node.name) for node in tree.nodes], dtype=np.intp)
+    values = np.where(arrays.children_left < 0, arrays.value[:, 0], np.nan)
+    return GrownTree(
+        values[rows],
+        output,
+        counts=arrays.samples[rows].astype(np.float64),
+        second=None if arrays.impurity is None else arrays.impurity[rows],
+    )
+
+
+def _facts(fitted: Fitted, names: Sequence[str]) -> dict[str, Fact]:
+    said = {name: fitted.plain(name) for name in names}
+    return {
+        name: known(value)
+        for name, value in said.items()
+        if isinstance(value, int | float) and np.isfinite(value)
+    }
+
+
+def _is_set(fitted: Fitted, name: str) -> bool:
+    """Whether a setting is there and something: a number, a text, a list or a dictionary."""
+    part = fitted.known.get(name)
+    return part is not None and (part.loader != "JsonNode" or part.plain() is not None)
+
+
+FIELDS = (
+    *("value", "count", "feature_idx", "num_threshold", "missing_go_to_left"),
+    *("left", "right", "is_leaf", "is_categorical", "bitset_idx"),
+)
+LINKS = {
+    "squared_error": Link.IDENTITY,
+    "absolute_error": Link.IDENTITY,
+    "quantile": Link.IDENTITY,
+    "poisson": Link.EXP,
+    "gamma": Link.EXP,
+}
+"""What becomes of the sum of a regression's trees, by its loss."""
+WORD_BITS = 32
+
+
+def binned(fitted: Fitted) -> Ensemble:
+    """Return the ensemble of a fitted HistGradientBoosting estimator.
+
+    Raises:
+        TreeFormatError: it is not fitted, of a scikit-learn that encodes categories otherwise, or contradicts itself.
+    """
+    outputs = len(fitted.classes) if len(fitted.classes) > 2 else 1
+    table = _table(fitted)
+    held_out = keeps_aside(fitted, "do_early_stopping_", default=True)
+    least = fitted.plain("min_samples_leaf", 1)
+    least = least if isinstance(least, int) and least > 0 else 1
+    grown = _trees(fitted, outputs, table, least)
+    trees = [tree for tree, _ in grown]
+    base = _base(fitted, outputs)
+    return Ensemble(
+        members=tuple(Member(tree, output=place % outputs) for place, tree in enumerate(trees)),
+        combination=Combination.SUM,
+        features=trees[0].features,
+        target="",
+        classes=fitted.classes,
+        task=Task.CLASSIFICATION if fitted.classes else Task.REGRESSION,
+        base=base,
+        link=_link(fitted),
+        resampled=held_out,
+        held_out=held_out,
+        growth=of_binned(fitted, grown, base),
+        source=fitted.part.source,
+        notes=fitted.notes,
+    )
+
+
+def _trees(
+    fitted: Fitted, outputs: int, table: Table | None, least: int
+) -> list[tuple[Tree, TreeArrays]]:
+    if "_predictors" not in fitted.known:
+        raise fitted.part.refused(f"this {fitted.part.kind} is not fitted; call fit first")
+    rounds = [part.items() for part in fitted.known["_predictors"].items()]
+    parts = [part for each in rounds for part in each]
+    if not 0 < len(parts) <= limits.TREES or any(len(each) != outputs for each in rounds):
+        raise fitted.part.refused(f"{len(parts):,} trees for {outputs} outputs")
+    trees: list[tuple[Tree, TreeArrays]] = []
+    total = 0
+    for part in parts:
+        tree, arrays = _tree_of_bins(part, fitted, table, least)
+        trees.append((tree if table is None else told(tree, table), arrays))
+        total += len(tree.nodes)
+        if total > limits.FILE_NODES:
+            raise part.refused(f"more than {limits.FILE_NODES:,} nodes in all trees")
+    return trees
+
+
+def _table(fitted: Fitted) -> Table | None:
+    """Return what the trees' columns were made of: the estimator codes categories itself, and puts them first."""
+    preparing = fitted.known.get("_preprocessor")
+    is_none = preparing is None or (preparing.loader == "JsonNode" and preparing.plain() is None)
+    categorical = fitted.known.get("is_categorical_")
+    if preparing is None or is_none:
+        if (
+            categorical is not None
+            and categorical.loader == "NdArrayNode"
+            and categorical.array().any()
+        ):
+            raise fitted.part.refused(
+                "its categories are not in it; fit it again with scikit-learn 1.4 or newer"
+            )
+        return None if fitted.columns is None else Table(fitted.columns, fitted.names, single=False)
+    columns: Sequence[Derived] = (
+        [Derived(place) for place in range(fitted.width)]
+        if fitted.columns is None
+        else fitted.columns
+    )
+    known = preparing.attributes()
+    places = known["_transformer_to_input_indices"].attributes()
+    seen: list[Derived] = []
+    for entry in known["transformers_"].items():
+        name, step, *_ = entry.items()
+        indices = places_in(places[str(name.plain())], len(columns))
+        taken = [columns[index] for index in indices]
+        if step.kind == "OrdinalEncoder":
+            seen.extend(followed(step, taken))
+        elif step.kind == "FunctionTransformer":  # checks that they are numbers
+            seen.extend(taken)
+    if len(seen) != fitted.width:
+        raise preparing.refused(f"makes {len(seen)} columns of {fitted.width}")
+    return Table(seen, fitted.names, single=False)
+
+
+def _tree_of_bins(
+    part: Part, fitted: Fitted, table: Table | None, least: int
+) -> tuple[Tree, TreeArrays]:
+    known = part.attributes()
+    if "nodes" not in known or known["nodes"].loader != "NdArrayNode":
+        raise part.refused("holds no nodes")
+    table_of_nodes = known["nodes"].array()
+    absent = [name for name in FIELDS if name not in (table_of_nodes.dtype.names or ())]
+    if absent or table_of_nodes.ndim != 1:
+        raise part.refused(f"its nodes have no {(absent or ['order'])[0]}")
+    column: dict[str, Array] = {
+        name: table_of_nodes[name]  # type: ignore[call-overload]  # it has named fields
+        for name in FIELDS
+    }
+    if any(each.dtype.kind not in "biuf" for each in column.values()):
+        raise part.refused("a node holds something that is no number")
+    arrays = _arrays(column)
+    arrays.check(part.source, fitted.width)
+    names = fitted.names if table is None else tuple(map(str, range(fitted.width)))
+    sets = known["raw_left_cat_bitsets"].array() if "raw_left_cat_bitsets" in known else None
+    coded = () if table is None else tuple(each.codes is not None for each in table.columns)
+    nodes = []
+    tests: dict[int, Predicate] = {}
+    parents: dict[int, int] = {}
+    for index in range(len(arrays.children_left)):
+        left, right = int(arrays.children_left[index]), int(arrays.children_right[index])
+        children = () if left < 0 else (left, right)
+        if children:
+            place = int(arrays.feature[index])
+            parents |= dict.fromkeys(children, index)
+            if column["is_categorical"][index]:
+                if sets is None or not (coded and coded[place]):
+                    raise part.refused(f"node {index} splits categories that are not in it")
+                codes = _codes(part, sets, int(column["bitset_idx"][index]))
+                tests[left], tests[right] = _set_tests(names[place], codes)
+            else:
+                end = float(arrays.threshold[index])
+                tests[left], tests[right] = threshold_tests(names[place], end)
+        assert arrays.missing_left is not None
+        nodes.append(
+            Node(
+                index=index,
+                name=str(index),
+                parent=parents.get(index),
+                children=children,
+                test=tests.get(index, Always()),
+                score=None if children else float(arrays.value[index, 0]),
+                records=float(arrays.samples[index]),
+                default_child=(left if arrays.missing_left[index] else right) if children else None,
+            )
+        )
+    tree = Tree(
+        nodes=tuple(nodes),
+        features=tuple(Feature(name, numeric=True) for name in names),
+        target="",
+        task=Task.REGRESSION,
+        learner=Learner(min_leaf_records=least, multiway=False),
+        missing=Missing.DEFAULT_CHILD,
+        source=part.source,
+    )
+    return rebuilt(tree, tree.nodes), arrays
+
+
+def _arrays(column: dict[str, Array]) -> TreeArrays:
+    is_leaf = column["is_leaf"].astype(bool)
+    counts = column["count"].astype(np.int64)
+    return TreeArrays(
+        children_left=np.where(is_leaf, -1, column["left"].astype(np.int64)),
+        children_right=np.where(is_leaf, -1, column["right"].astype(np.int64)),
+        feature=column["feature_idx"].astype(np.int64),
+        threshold=column["num_threshold"].astype(np.float64),
+        samples=counts,
+        weighted=counts.astype(np.float64),
+        value=column["value"].astype(np.float64)[:, None],
+        missing_left=column["missing_go_to_left"].astype(bool),
+    )
+
+
+def _codes(part: Part, sets: Array, row: int) -> tuple[str, ...]:
+    """Return the codes in one set of bits, the lowest bit of the first word first."""
+    if sets.ndim != 2 or not 0 <= row < len(sets) or sets.dtype.kind != "u":
+        raise part.refused(f"names a set of categories {row} that is not there")
+    words = [int(word) for word in sets[row].tolist()]
+    bits = range(len(words) * WORD_BITS)
+    codes = [bit for bit in bits if words[bit // WORD_BITS] >> (bit % WORD_BITS) & 1]
+    return tuple(map(str, codes))
+
+
+def _set_tests(name: str, codes: tuple[str, ...]) -> tuple[Predicate, Predicate]:
+    if not codes:  # missing values alone go left
+        return MissingTest(name), MissingTest(name, negated=True)
+    return CategoryTest(name, codes), CategoryTest(name, codes, negated=True)
+
+
+def _base(fitted: Fitted, outputs: int) -> tuple[float, ...]:
+    part = fitted.known.get("_baseline_prediction")
+    if part is None or part.loader != "NdArrayNode":
+        raise fitted.part.refused("has no starting score; call fit first")
+    found = part.array()
+    if (
+        found.size != outputs
+        or found.dtype.kind != "f"
+        or not np.isfinite(found.astype(np.float64)).all()
+    ):
+        raise part.refused(f"not one number for each of {outputs} outputs")
+    return tuple(float(number) for number in found.astype(np.float64).reshape(-1).tolist())
+
+
+def _link(fitted: Fitted) -> Link:
+    loss = fitted.plain("loss")
+    if fitted.classes:
+        if loss != "log_loss":
+            raise fitted.part.refused(f"the loss {str(loss)[:40]!r}; log_loss is read")
+        return Link.LOGISTIC if len(fitted.classes) == 2 else Link.SOFTMAX
+    if loss not in LINKS:
+        raise fitted.part.refused(f"the loss {str(loss)[:40]!r}; {', '.join(LINKS)} are read")
+    return LINKS[str(loss)]

@@ -1,0 +1,198 @@
+"""The estimator of a skops file: behind the pipelines around it, with its names, classes and scalers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.errors import TreeFormatError
+from treewarden.ppdm_models.formats.sklearn._arrays import class_label
+from treewarden.ppdm_models.formats.skops._parts import Part
+from treewarden.ppdm_models.formats.skops._pipeline_columns import (
+    all_followed,
+    is_identity,
+    steps_of,
+)
+from treewarden.ppdm_models.formats.skops._table_tests import Derived, Table
+
+TREES = ("DecisionTree", "ExtraTree")
+FORESTS = ("RandomForest", "ExtraTrees")
+BOOSTED = ("GradientBoosting",)
+BINNED = ("HistGradientBoosting",)
+KINDS = tuple(
+    f"{name}{task}"
+    for name in (*TREES, *FORESTS, *BOOSTED, *BINNED)
+    for task in ("Classifier", "Regressor")
+)
+PRIVATE = "diffprivlib"
+"""The library whose estimators claim differential privacy; their classes are called as those of scikit-learn."""
+READ = "DecisionTree, ExtraTree, RandomForest, ExtraTrees, GradientBoosting and HistGradientBoosting are read"
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A fitted estimator, with what the pipeline before it does.
+
+    ``names`` are those of the columns that go into the pipeline, and ``columns`` what the estimator sees of them; None
+    where nobody can say, so that names and thresholds are the estimator's own.
+    """
+
+    part: Part
+    known: Mapping[str, Part]
+    names: tuple[str, ...]
+    classes: tuple[str, ...]
+    columns: Sequence[Derived] | None = None
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def width(self) -> int:
+        """The number of columns that the estimator sees."""
+        return len(self.names if self.columns is None else self.columns)
+
+    def table(self, *, single: bool = True) -> Table | None:
+        """Return what the estimator's columns were made of; None where they are the table's own."""
+        return None if self.columns is None else Table(self.columns, self.names, single)
+
+    def plain(self, name: str, default: object = None) -> object:
+        """Return one of its settings."""
+        return self.known[name].plain() if name in self.known else default
+
+
+def fitted_of(root: Part, names: Sequence[str] = (), *, strict: bool = False) -> Fitted:
+    """Return the estimator at the end of the pipelines around it, if any.
+
+    ``names`` are those of the table's columns where the estimator saw none. A step that cannot be followed back to the
+    table is noted, or refused where ``strict``.
+
+    Raises:
+        TreeFormatError: it is no estimator that is read, not fitted, or something contradicts itself.
+    """
+    part, steps = root, list[tuple[str, Part]]()
+    while part.kind == "Pipeline":
+        named = steps_of(part)
+        steps.extend(named[:-1])
+        part = named[-1][1]
+    if part.kind not in KINDS:
+        raise part.refused(f"{part.kind[:60]} is not read here; {READ}{_alone(part.kind)}")
+    known = part.attributes()
+    features = _feature_count(part, known)
+    working = [(name, step) for name, step in steps if not is_identity(step)]
+    columns, said, width, places = None, tuple[str, ...](), features, [known]
+    if working:
+        first = working[0][1].attributes()
+        columns, said = _columns(part, working, first, features, strict=strict)
+        if columns is not None:
+            width, places = _feature_count(working[0][1], first), [first]
+        elif _keeps_names(working):
+            places.append(first)
+    found = _names(part, places, width) or _given(part, names, width)
+    is_classifier = part.kind.endswith("Classifier")
+    classes, noted = _classes(part, known) if is_classifier else ((), ())
+    return Fitted(part, known, found, classes, columns, (*said, *noted, *_private(part, known)))
+
+
+def claims_privacy(part: Part) -> bool:
+    """Return whether an estimator is of a library whose trees claim differential privacy."""
+    return part.module.partition(".")[0] == PRIVATE
+
+
+def _private(part: Part, known: Mapping[str, Part]) -> tuple[str, ...]:
+    """Return a note that names the claim of a tree to differential privacy, which no audit judges."""
+    if not claims_privacy(part):
+        return ()
+    epsilon = known["epsilon"].plain() if "epsilon" in known else None
+    is_number = isinstance(epsilon, int | float) and not isinstance(epsilon, bool)
+    said = f", epsilon = {epsilon:g}" if is_number else ""
+    note = (
+        f"{part.source}: {PRIVATE} {part.kind[:60]}{said}: counts are not told; the claim of differential privacy "
+        "is not judged"
+    )
+    return (note,)
+
+
+def _alone(kind: str) -> str:
+    if not kind.startswith(("XGB", "LGBM", "CatBoost")):
+        return ""
+    return f"; give the {kind[:60]} alone, and the table as the steps before it make it"
+
+
+def _columns(
+    part: Part,
+    working: list[tuple[str, Part]],
+    seen: Mapping[str, Part],
+    features: int,
+    *,
+    strict: bool,
+) -> tuple[Sequence[Derived] | None, tuple[str, ...]]:
+    """Return what the steps before the estimator make of the table, where that can be told, and a note on them."""
+    said = ", ".join(f"{name!r} ({step.kind[:60]})" for name, step in working)
+    try:
+        columns = all_followed(working, _feature_count(working[0][1], seen))
+    except TreeFormatError:
+        if strict:
+            raise
+        note = "comes before the tree, so its features and thresholds are not the raw ones"
+        return None, (f"{part.source}: {said} {note}",)
+    if len(columns) != features:
+        raise part.refused(f"sees {features} features, and the steps before it make {len(columns)}")
+    note = "comes before the tree; thresholds are given on raw values"
+    return columns, (f"{part.source}: {said} {note}",)
+
+
+def _keeps_names(steps: list[tuple[str, Part]]) -> bool:
+    return all(step.kind in ("StandardScaler", "MinMaxScaler") for _, step in steps)
+
+
+def _feature_count(part: Part, known: Mapping[str, Part]) -> int:
+    count = next(
+        (known[name].plain() for name in ("n_features_in_", "n_features_") if name in known), None
+    )
+    if not isinstance(count, int) or isinstance(count, bool):
+        raise part.refused(f"this {part.kind[:60]} is not fitted; call fit first")
+    if not 0 < count <= limits.FEATURES:
+        raise part.refused(f"{count} features; 1 to {limits.FEATURES:,} are read")
+    return count
+
+
+def _names(part: Part, places: Sequence[Mapping[str, Part]], features: int) -> tuple[str, ...]:
+    """Return the names that were seen by the first of some objects that saw any; none where none did."""
+    for place in places:
+        if "feature_names_in_" in place:
+            found = tuple(str(name) for name in place["feature_names_in_"].array().reshape(-1))
+            if len(found) != features or len(set(found)) < features:
+                raise part.refused(
+                    f"{len(found)} feature names for {features} features, or one twice"
+                )
+            return found
+    return ()
+
+
+def _given(part: Part, names: Sequence[str], features: int) -> tuple[str, ...]:
+    """Return the names that were given, or the places of the features."""
+    if not names:
+        return tuple(f"x{place}" for place in range(features))
+    if len(names) != features or len(set(names)) < features:
+        raise part.refused(
+            f"{len(names)} column names for {features} features, or one twice; give those that it was fitted on"
+        )
+    return tuple(names)
+
+
+def _classes(part: Part, known: Mapping[str, Part]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the labels, and a note where the file does not have them."""
+    if "classes_" in known:
+        if known["classes_"].loader == "ListNode":
+            raise known["classes_"].refused(
+                "it predicts several outputs; fit one estimator for each"
+            )
+        found = known["classes_"].array()
+        labels = tuple(class_label(label) for label in found.tolist()) if found.ndim == 1 else ()
+        if not 0 < len(labels) <= limits.CLASSES or len(set(labels)) < len(labels):
+            raise known["classes_"].refused("no list of different classes")
+        return labels, ()
+    count = known["n_classes_"].plain() if "n_classes_" in known else None
+    if not isinstance(count, int) or not 0 < count <= limits.CLASSES:
+        raise part.refused("says neither its classes nor how many there are")
+    note = f"{part.source}: the labels of the classes are not in the file; they are numbered"
+    return tuple(map(str, range(count))), (note,)

@@ -1,0 +1,349 @@
+"""The trees of a skops file's estimator: one, those of a forest, or boosted ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from treewarden.ppdm_models import limits
+from treewarden.ppdm_models.formats.common.json import pointer
+from treewarden.ppdm_models.formats.sklearn._arrays import UNMODELLED, TreeArrays, tree_from_arrays
+from treewarden.ppdm_models.formats.sklearn._fitted import (
+    arrays_of,
+    seed_leak,
+    size_leak,
+    spread_leak,
+)
+from treewarden.ppdm_models.formats.skops._boosted import binned, keeps_aside, of_boosted
+from treewarden.ppdm_models.formats.skops._estimator import (
+    BINNED,
+    BOOSTED,
+    FORESTS,
+    TREES,
+    Fitted,
+    claims_privacy,
+)
+from treewarden.ppdm_models.formats.skops._parts import Array, Part
+from treewarden.ppdm_models.formats.skops._pipeline_columns import is_identity
+from treewarden.ppdm_models.formats.skops._table_tests import told
+from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
+from treewarden.ppdm_models.tree.nodes import NodeTable
+from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
+from treewarden.ppdm_models.tree.tree import Feature, Missing, Task, Tree
+
+SMALLEST_SHARE = float(np.finfo(np.float64).eps)
+
+
+def model_of(fitted: Fitted) -> Model:
+    """Return the tree or ensemble of a fitted estimator.
+
+    Raises:
+        TreeFormatError: it is another estimator, not fitted, or damaged.
+    """
+    kind = fitted.part.kind
+    if kind.startswith(FORESTS):
+        return _forest(fitted)
+    if kind.startswith(BINNED):
+        return binned(fitted)
+    if kind.startswith(BOOSTED):
+        return _boosted(fitted)
+    tree = _tree(fitted, fitted.part, fitted.classes)
+    return replace(tree, notes=(*fitted.notes, *tree.notes))
+
+
+def arrays_in(part: Part, features: int) -> TreeArrays:
+    """Return the checked arrays of one fitted tree."""
+    known = part.attributes()
+    if "tree_" not in known:
+        raise part.refused(f"this {part.kind} is not fitted")
+    state = known["tree_"].attributes()
+    if "nodes" not in state or "values" not in state:
+        raise known["tree_"].refused("no nodes and values")
+    nodes, values = state["nodes"].array(), state["values"].array()
+    if nodes.dtype.names is None or nodes.ndim != 1:
+        raise state["nodes"].refused("its nodes have no named fields")
+    columns: dict[str, Array] = {
+        name: nodes[name]  # type: ignore[call-overload]  # it has named fields
+        for name in nodes.dtype.names
+    }
+    return arrays_of(columns, values, str(known["tree_"].refused("").where), features)
+
+
+def parts_of(fitted: Fitted) -> Sequence[Part]:
+    """Return the fitted trees of a forest or of a boosted model, by round and then by output."""
+    if "estimators_" not in fitted.known:
+        raise fitted.part.refused(f"this {fitted.part.kind} is not fitted")
+    parts = fitted.known["estimators_"].items()
+    if not 0 < len(parts) <= limits.TREES:
+        raise fitted.part.refused(f"{len(parts):,} trees; 1 to {limits.TREES:,} are read")
+    if any(not part.kind.startswith(TREES) for part in parts):
+        raise fitted.known["estimators_"].refused("holds something that is no tree")
+    return parts
+
+
+def _tree(fitted: Fitted, part: Part, classes: tuple[str, ...], boosted: bool = False) -> Tree:
+    return _told(fitted, part, arrays_in(part, fitted.width), classes, boosted)
+
+
+def _told(
+    fitted: Fitted, part: Part, arrays: TreeArrays, classes: tuple[str, ...], boosted: bool
+) -> Tree:
+    width = arrays.value.shape[1]
+    if width != (len(classes) or 1):
+        raise part.refused(f"{width} numbers per node for {len(classes)} classes")
+    known = part.attributes()
+    settings = {name: item.plain() for name, item in known.items() if item.loader == "JsonNode"}
+    if "max_features_" in known:
+        settings["max_features_"] = known["max_features_"].plain()
+    # What is not plain, an array or a dictionary of numbers, is set.
+    settings |= {name: "set" for name in UNMODELLED if name in known and name not in settings}
+    table = fitted.table()
+    names = fitted.names if table is None else tuple(map(str, range(fitted.width)))
+    tree = tree_from_arrays(
+        arrays,
+        names,
+        classes,
+        settings=settings,
+        target="",
+        source=fitted.part.source,
+        tells_counts=arrays.tells_counts and not claims_privacy(part),
+    )
+    if boosted:  # gradient boosting refuses missing values
+        assert isinstance(tree.nodes, NodeTable)
+        bare = replace(tree.nodes, default_children=None)
+        tree = replace(tree, nodes=bare, missing=Missing.NULL_PREDICTION)
+    return tree if table is None else told(tree, table)
+
+
+def _trees(
+    fitted: Fitted, classes: tuple[str, ...], boosted: bool = False
+) -> list[tuple[Tree, TreeArrays]]:
+    """Return the trees and their arrays; many may name one and the same file, so nodes are counted as they come."""
+    trees: list[tuple[Tree, TreeArrays]] = []
+    total = 0
+    for part in parts_of(fitted):
+        arrays = arrays_in(part, fitted.width)
+        trees.append((_told(fitted, part, arrays, classes, boosted), arrays))
+        total += len(trees[-1][0].nodes)
+        if total > limits.FILE_NODES:
+            raise part.refused(f"more than {limits.FILE_NODES:,} nodes in all trees")
+    return trees
+
+
+def _forest(fitted: Fitted) -> Ensemble:
+    trees = _trees(fitted, fitted.classes)
+    default = fitted.part.kind.startswith("RandomForest")
+    resampled = fitted.plain("bootstrap", default) is not False
+    ensemble = _ensemble(
+        fitted,
+        tuple(Member(tree) for tree, _ in trees),
+        Combination.AVERAGE,
+        resampled=resampled,
+    )
+    notes = (*ensemble.notes, *dict.fromkeys(note for tree, _ in trees for note in tree.notes))
+    ensemble = replace(ensemble, notes=notes)
+    return replace(ensemble, seeds=_seeds(fitted)) if resampled else ensemble
+
+
+def _seeds(fitted: Fitted) -> tuple[int, ...]:
+    """Return what the bootstrap of each tree was drawn from; nothing where one of them does not say it."""
+    said = [part.attributes().get("random_state") for part in parts_of(fitted)]
+    seeds = [None if part is None else part.plain() for part in said]
+    found = [seed for seed in seeds if type(seed) is int and 0 <= seed < 2**32]
+    return tuple(found) if len(found) == len(seeds) else ()
+
+
+def _boosted(fitted: Fitted) -> Ensemble:
+    rate = fitted.plain("learning_rate")
+    rate = float(rate) if isinstance(rate, int | float) else float("nan")
+    outputs = len(fitted.classes) if len(fitted.classes) > 2 else 1
+    trees = _trees(fitted, (), boosted=True)
+    if not 0 < rate < float("inf") or len(trees) % outputs:
+        raise fitted.part.refused("its learning rate or number of trees cannot be")
+    factor = 2.0 if fitted.plain("loss") == "exponential" else 1.0
+    members = tuple(
+        Member(tree, weight=factor * rate, output=place % outputs)
+        for place, (tree, _) in enumerate(trees)
+    )
+    link = {0: Link.IDENTITY, 2: Link.LOGISTIC}.get(len(fitted.classes), Link.SOFTMAX)
+    base = _base(fitted, outputs)
+    held_out = keeps_aside(fitted, "n_iter_no_change")
+    resampled = held_out or fitted.plain("subsample", 1.0) != 1.0
+    ensemble = _ensemble(fitted, members, Combination.WEIGHTED_SUM, resampled=resampled)
+    growth = of_boosted(fitted, trees, base)
+    return replace(ensemble, base=base, link=link, held_out=held_out, growth=growth)
+
+
+def _base(fitted: Fitted, outputs: int) -> tuple[float, ...]:
+    """Return what is predicted before the first tree, on the scale of the scores."""
+    if "init_" not in fitted.known:
+        raise fitted.part.refused(f"this {fitted.part.kind} is not fitted")
+    init = fitted.known["init_"]
+    if init.plain() == "zero":
+        return (0.0,) * outputs
+    known = init.attributes() if init.kind.startswith("Dummy") else {}
+    name = "class_prior_" if fitted.classes else "constant_"
+    if name not in known or (fitted.classes and _strategy(known) != "prior"):
+        raise init.refused(f"starts from a {init.kind[:60]}, which is no constant")
+    numbers = known[name].array()
+    if numbers.size != (len(fitted.classes) or 1) or numbers.dtype.kind not in "iuf":
+        raise known[name].refused("not one number for each output")
+    start = numbers.astype(np.float64).reshape(-1)
+    if not np.isfinite(start).all() or (fitted.classes and ((start < 0) | (start > 1)).any()):
+        raise known[name].refused("not a share of each class")
+    if not fitted.classes:
+        return (float(start[0]),)
+    logs = np.log(np.clip(start, SMALLEST_SHARE, 1 - SMALLEST_SHARE))
+    if outputs == 1:
+        share = float(np.clip(start[1], SMALLEST_SHARE, 1 - SMALLEST_SHARE))
+        return (float(np.log(share / (1 - share))),)
+    return tuple((logs - logs.mean()).tolist())
+
+
+def _strategy(known: Mapping[str, Part]) -> object:
+    return known["strategy"].plain() if "strategy" in known else "prior"
+
+
+def _ensemble(
+    fitted: Fitted, members: tuple[Member, ...], combination: Combination, *, resampled: bool
+) -> Ensemble:
+    return Ensemble(
+        members=members,
+        combination=combination,
+        features=_features(fitted),
+        target="",
+        classes=fitted.classes,
+        task=Task.CLASSIFICATION if fitted.classes else Task.REGRESSION,
+        resampled=resampled,
+        source=fitted.part.source,
+        notes=fitted.notes,
+    )
+
+
+def _features(fitted: Fitted) -> tuple[Feature, ...]:
+    table = fitted.table()
+    if table is not None:
+        return table.features()
+    return tuple(Feature(name, numeric=True, single=True) for name in fitted.names)
+
+
+# What a skops file gives away beside its trees: the fitted steps before them, and numbers for single records.
+
+OF_STEPS = {
+    ("MinMaxScaler", "data_min_"): (
+        LeakKind.EXTREMES,
+        "the least and the largest training value of each feature",
+    ),
+    ("MaxAbsScaler", "max_abs_"): (
+        LeakKind.EXTREMES,
+        "the training value of each feature that is farthest from 0",
+    ),
+    ("StandardScaler", "mean_"): (
+        LeakKind.AVERAGES,
+        "the mean and the variance of each feature over all training records",
+    ),
+    ("RobustScaler", "center_"): (
+        LeakKind.MEDIANS,
+        "the median and the quartiles of each feature over all training records",
+    ),
+    ("QuantileTransformer", "quantiles_"): (
+        LeakKind.MEDIANS,
+        "many quantiles of each feature: values of training records",
+    ),
+    ("KBinsDiscretizer", "bin_edges_"): (
+        LeakKind.MEDIANS,
+        "the ends of bins, which are extremes and often quantiles of the training records",
+    ),
+    ("SimpleImputer", "statistics_"): (
+        LeakKind.MEDIANS,
+        "the median, the mean or the commonest training value of each feature",
+    ),
+    ("KNNImputer", "_fit_X"): (LeakKind.RAW_RECORDS, "the whole training table, to impute from"),
+    ("OneHotEncoder", "categories_"): (
+        LeakKind.CATEGORIES,
+        "all values of each column, those of one record too",
+    ),
+    ("OrdinalEncoder", "categories_"): (
+        LeakKind.CATEGORIES,
+        "all values of each column, those of one record too",
+    ),
+    ("TargetEncoder", "encodings_"): (
+        LeakKind.TARGET_STATISTICS,
+        "the mean of the target for each value of each column",
+    ),
+}
+"""What fitted steps hold of the training records, by their class and one of their attributes."""
+UNDERSTOOD = {kind for kind, _ in OF_STEPS} | {"Pipeline", "ColumnTransformer", "Normalizer"}
+OF_RECORDS = ("oob_decision_function_", "oob_prediction_")
+
+
+def of_steps(root: Part, last: Part) -> Iterator[Leak]:
+    """Yield what the steps before the estimator at the end (``last``) publish of the training table."""
+    pending = [root]
+    while pending:
+        part = pending.pop()
+        known = part.attributes() if part.loader == "ObjectNode" else {}
+        if part.kind == "Pipeline" and "steps" in known:
+            pending.extend(step.items()[-1] for step in reversed(known["steps"].items()))
+        if part.kind == "ColumnTransformer" and "transformers_" in known:
+            pending.extend(entry.items()[1] for entry in reversed(known["transformers_"].items()))
+        for (kind, name), (leak, what) in OF_STEPS.items():
+            if part.kind == kind and name in known:
+                yield Leak(leak, part.place_of(name), what)
+        is_working = part.loader == "ObjectNode" and part.place != last.place
+        if is_working and part.kind not in UNDERSTOOD and not is_identity(part):
+            what = (
+                f"a fitted {part.kind[:60]}: nobody looked at what it keeps of the training records"
+            )
+            yield Leak(LeakKind.UNKNOWN, pointer(part.place), what)
+
+
+def of_records(fitted: Fitted) -> Iterator[Leak]:
+    """Yield the numbers that a forest keeps for each training record."""
+    for name in OF_RECORDS:
+        if name in fitted.known and fitted.known[name].loader == "NdArrayNode":
+            size = len(fitted.known[name].array())
+            what = "what the other trees say of each training record, in the order of the table"
+            yield Leak(LeakKind.PER_RECORD, fitted.part.place_of(name), what, records=size)
+
+
+# What a fitted estimator gives away beside its trees, in a file or in memory.
+
+
+def leaks_of(root: Part, fitted: Fitted) -> Iterator[Leak]:
+    """Yield the leaks: of the steps before the estimator, of its settings, of its tree where it has one."""
+    yield from of_steps(root, fitted.part)
+    yield from _of_settings(fitted)
+    yield from of_records(fitted)
+    yield from _of_bins(fitted)
+    if "tree_" in fitted.known:
+        yield from _of_tree(fitted)
+
+
+def _of_settings(fitted: Fitted) -> Iterator[Leak]:
+    yield from seed_leak(fitted.plain("random_state"), fitted.part.place_of("random_state"))
+    if "init_" in fitted.known and fitted.known["init_"].kind.startswith("Dummy"):
+        yield Leak(
+            LeakKind.TARGET_STATISTICS,
+            fitted.part.place_of("init_"),
+            "the mean of the target, or the shares of its classes, over all training records",
+        )
+
+
+def _of_bins(fitted: Fitted) -> Iterator[Leak]:
+    bins, coder = fitted.known.get("_bin_mapper"), fitted.known.get("_preprocessor")
+    if bins is not None:
+        what = "the ends of the bins of each feature, which lie between values of training records"
+        yield Leak(LeakKind.MEDIANS, bins.place_of("bin_thresholds_"), what)
+    if coder is not None and coder.loader == "ObjectNode":
+        what = "all values of each column of categories, those of one record too"
+        yield Leak(LeakKind.CATEGORIES, coder.place_of("transformers_"), what)
+
+
+def _of_tree(fitted: Fitted) -> Iterator[Leak]:
+    arrays = arrays_in(fitted.part, fitted.width)
+    where = fitted.part.place_of("tree_")
+    yield from size_leak(arrays, where)
+    yield from spread_leak(arrays, not fitted.classes, where)

@@ -1,0 +1,1 @@
+"""The papers' methods on tables: sanitisation, generalisation, synthesis, noise, and trees grown by several parties."""

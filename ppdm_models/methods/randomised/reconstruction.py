@@ -1,0 +1,330 @@
+"""Distributions from noisy values: Bayes' rule over intervals, again and again, until it changes little.
+
+The iteration is that of Agrawal & Srikant (2000, section 3). With the exact kernel it is the EM algorithm of Agrawal &
+Aggarwal (2001) for values in bins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import chi2
+
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.methods.randomised.cells import Cells
+from treewarden.ppdm_models.methods.randomised.domains import Domain
+from treewarden.ppdm_models.methods.randomised.intervals import FEWEST_RECORDS, Intervals, intervals
+from treewarden.ppdm_models.methods.randomised.manifest import Hidden
+from treewarden.ppdm_models.methods.randomised.noise import Classes, Hiding, Noise
+from treewarden.ppdm_models.tables.batches import Batches
+
+Numbers = NDArray[np.float64]
+STOP = 0.01
+MOST_STEPS = 5_000
+TINY = 1e-300
+
+
+class Kernel(StrEnum):
+    """How likely a noisy value is in one interval where the true one is in another: at the middles, or exactly."""
+
+    MIDPOINT = "midpoint"
+    EXACT = "exact"
+
+
+@dataclass(frozen=True, slots=True)
+class Reconstructed:
+    """Shares (count,) of intervals that add up to 1; whether the iteration settled, and after how many steps."""
+
+    intervals: Intervals
+    shares: Numbers
+    steps: int
+    is_settled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where noisy values can fall, and the chance of each place for values of each interval: (places, intervals).
+
+    ``edges`` are where places begin and end, shape (places + 1,).
+    """
+
+    hiding: Hiding
+    own: Intervals
+    chances: Numbers
+    edges: Numbers
+
+    def numbers(self, values: Numbers) -> NDArray[np.int64]:
+        """Return the place of each value; none of them is missing."""
+        if isinstance(self.hiding, Classes):
+            return self.hiding.numbers(values)
+        # At the middles, noise may seem not to reach the outermost intervals: what is there goes to the next ones.
+        reached = np.flatnonzero(self.chances.sum(axis=1) > 0)
+        return np.clip(self.own.widened(self.hiding.reach).numbers(values), reached[0], reached[-1])
+
+
+def kernel(
+    noise: Noise, own: Intervals, wide: Intervals, kind: Kernel = Kernel.MIDPOINT
+) -> Numbers:
+    """Return for each wide interval and each of the domain the chance of a noisy value there; shape (wide, own).
+
+    With the midpoint kernel they are chances up to a factor, which the iteration does not see.
+    """
+    distance = wide.middles[:, None] - own.middles[None, :]
+    if kind is Kernel.MIDPOINT:
+        return noise.density(distance) * own.width
+    step = own.width
+    upper, here, lower = (noise.second_integral(distance + by) for by in (step, 0.0, -step))
+    return np.maximum(upper - 2 * here + lower, 0.0) / step
+
+
+def membership(classes: Classes, own: Intervals) -> Numbers:
+    """Return the chance of each class for values of each interval, spread evenly in it; shape (classes, own)."""
+    edges = classes.edges
+    edges[0], edges[-1] = -np.inf, np.inf  # intervals of whole numbers reach beyond the domain
+    low = np.maximum(edges[:-1, None], own.edges[None, :-1])
+    high = np.minimum(edges[1:, None], own.edges[None, 1:])
+    inside = np.maximum(high - low, 0.0)
+    found: Numbers = inside / inside.sum(axis=0)
+    return found
+
+
+def reconstruct(
+    values: Numbers,
+    hiding: Hiding,
+    own: Intervals,
+    kind: Kernel = Kernel.MIDPOINT,
+    *,
+    stop: float = STOP,
+    most_steps: int = MOST_STEPS,
+) -> Reconstructed:
+    """Return the distribution of the true values over intervals of their domain, from noisy values.
+
+    Of classes it tells no more than how often each occurs. It begins uniform, and ends where a step changes less than
+    ``stop`` times the 95 % point of chi-square. That is the regulariser: run on, uniform noise is fitted too closely.
+    Missing values (NaN) do not count.
+
+    Raises:
+        ValueError: no value is there, or one lies where this noise cannot have put it; its row is named, from 1.
+    """
+    rows = np.flatnonzero(~np.isnan(values))
+    if not len(rows):
+        raise ValueError("no value is there; give at least one")
+    there = values[rows]
+    check_reach(there, hiding, own, rows)
+    places = places_of(hiding, own, kind)
+    counts = np.bincount(places.numbers(there), minlength=len(places.chances))
+    return settled(places.chances, counts, own, stop=stop, most_steps=most_steps)
+
+
+def check_reach(values: Numbers, hiding: Hiding, own: Intervals, rows: NDArray[np.int64]) -> None:
+    """Check that values lie where noise can have put them; their ``rows`` are numbered from 0.
+
+    Raises:
+        ValueError: one does not; its row is named, from 1.
+    """
+    limit = 0.0 if isinstance(hiding, Classes) else hiding.limit
+    beyond = np.flatnonzero((values < own.low - limit) | (values > own.edges[-1] + limit))
+    if len(beyond):
+        raise ValueError(
+            f"row {rows[beyond[0]] + 1}: the value lies further from the domain than this noise reaches; "
+            "is it the right domain, and the right noise?"
+        )
+
+
+def places_of(hiding: Hiding, own: Intervals, kind: Kernel = Kernel.MIDPOINT) -> Places:
+    """Return where noisy values can fall: in classes, or in intervals of the domain and of what noise makes of it."""
+    if isinstance(hiding, Classes):
+        return Places(hiding, own, membership(hiding, own), hiding.edges)
+    wide = own.widened(hiding.reach)
+    return Places(hiding, own, kernel(hiding, own, wide, kind), wide.edges)
+
+
+def ranked(values: Numbers, shares: Numbers) -> NDArray[np.int64]:
+    """Return an interval for each noisy value: the lowest values go to the first, as many as its share says, and so on.
+
+    That is no estimate of anybody's value (the paper's third footnote); it keeps the distribution, for trees to grow
+    on. Values that are equal stay in the order of their rows.
+    """
+    order = np.argsort(values, kind="stable")
+    places = np.empty(len(values), np.int64)
+    places[order] = np.arange(len(values))
+    return dealt(places, shares)
+
+
+def dealt(places: NDArray[np.int64], shares: Numbers) -> NDArray[np.int64]:
+    """Return an interval for each of some values by its place among them, from 0: as ``ranked`` does."""
+    ends = np.rint(np.cumsum(shares) * len(places)).astype(np.int64)
+    ends[-1] = len(places)
+    found: NDArray[np.int64] = np.repeat(np.arange(len(shares)), np.diff(ends, prepend=0))[places]
+    return found
+
+
+def settled(
+    chances: Numbers,
+    counts: NDArray[np.int64],
+    own: Intervals,
+    *,
+    stop: float = STOP,
+    most_steps: int = MOST_STEPS,
+) -> Reconstructed:
+    """Return the distribution behind counts of noisy values by place, shape (places,): ``reconstruct`` says how."""
+    seen = np.flatnonzero(counts)
+    chances, observed = chances[seen], counts[seen].astype(np.float64)
+    back, total = np.ascontiguousarray(chances.T), observed.sum()
+    limit = stop * _typical_change(own.count)
+    shares = np.full(own.count, 1 / own.count)
+    for step in range(1, most_steps + 1):
+        following = shares * (back @ (observed / (chances @ shares + TINY))) / total
+        following /= following.sum()
+        moved = following - shares
+        change = total * float((moved * moved / (shares + TINY)).sum())  # what is 0 stays 0
+        shares = following
+        if change < limit:
+            return Reconstructed(own, shares, step, is_settled=True)
+    return Reconstructed(own, shares, most_steps, is_settled=False)
+
+
+@cache
+def _typical_change(count: int) -> float:
+    """Return what chi-square of so many intervals exceeds once in twenty times."""
+    return float(chi2.ppf(0.95, max(count - 1, 1)))
+
+
+# How the values of a hidden column are distributed, as far as noisy ones tell; beside the true values, where given.
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """One hidden column. Shares add up to 1: ``shares`` and ``true`` over the intervals ``own``.
+
+    ``noisy`` are over the intervals that end at ``noisy_edges``. ``true`` is None where the true values are not given.
+    ``is_settled`` says whether the iteration ended by itself, after ``steps``.
+    """
+
+    said: Hidden
+    own: Intervals
+    shares: Numbers
+    noisy_edges: Numbers
+    noisy: Numbers
+    values: int
+    missing: int
+    steps: int
+    is_settled: bool
+    true: Numbers | None = None
+
+    @property
+    def error(self) -> float | None:
+        """The share of records that lie elsewhere than reconstructed: half the sum of all differences."""
+        if self.true is None:
+            return None
+        return float(np.abs(self.shares - self.true).sum() / 2)
+
+
+class _Tally:
+    """Counts the noisy values of one column by where they fall."""
+
+    def __init__(self, said: Hidden, records: int, kind: Kernel) -> None:
+        self.said, self.hiding = said, said.hiding
+        self.own = intervals(said.low, said.high, records, is_whole=said.is_whole)
+        self.places = places_of(self.hiding, self.own, kind)
+        self.counts = np.zeros(len(self.places.chances), np.int64)
+        self.missing = 0
+
+    def add(self, cells: Cells) -> None:
+        values = cells.numbers()
+        rows = np.flatnonzero(~np.isnan(values))
+        self.missing += len(values) - len(rows)
+        there = values[rows]
+        try:
+            check_reach(there, self.hiding, self.own, rows + cells.first - 1)
+        except ValueError as error:
+            raise TableError(cells.source, f"column {cells.name!r}, {error}") from error
+        self.counts += np.bincount(self.places.numbers(there), minlength=len(self.counts))
+
+    def found(self, source: str, stop: float) -> Distribution:
+        total = int(self.counts.sum())
+        if total < FEWEST_RECORDS:
+            problem = (
+                f"column {self.said.name!r} has {total:,} values, too few to tell a distribution"
+            )
+            raise TableError(source, f"{problem}; {FEWEST_RECORDS:,} are needed")
+        made = settled(self.places.chances, self.counts, self.own, stop=stop)
+        return Distribution(
+            self.said,
+            self.own,
+            made.shares,
+            self.places.edges,
+            self.counts / total,
+            total,
+            self.missing,
+            made.steps,
+            made.is_settled,
+        )
+
+
+def distributions_of(
+    table: Batches,
+    columns: tuple[Hidden, ...],
+    records: int,
+    kind: Kernel = Kernel.MIDPOINT,
+    stop: float = STOP,
+) -> tuple[Distribution, ...]:
+    """Return how the values of some hidden columns are distributed; the table passes by once.
+
+    Raises:
+        TableError: it cannot be read, a cell is no number or lies further off than noise reaches, or there are too few.
+    """
+    tallies = [_Tally(each, records, kind) for each in columns]
+    met = 0
+    for cells in _cells(table, columns):
+        for tally, own in zip(tallies, cells, strict=True):
+            tally.add(own)
+        met += len(cells[0].values)
+    if met != records:
+        problem = f"has {met:,} records, and its manifest says {records:,}"
+        raise TableError(table.source, f"{problem}; give the manifest that was written with it")
+    return tuple(each.found(table.source, stop) for each in tallies)
+
+
+def beside_true(
+    table: Batches, distributions: tuple[Distribution, ...]
+) -> tuple[Distribution, ...]:
+    """Return the same beside how the true values are distributed; the table of these passes by once.
+
+    Raises:
+        TableError: it cannot be read, or a cell is no number.
+        DomainError: a value lies outside its domain.
+    """
+    columns = tuple(each.said for each in distributions)
+    counts = [np.zeros(each.own.count, np.int64) for each in distributions]
+    for cells in _cells(table, columns):
+        for each, own, found in zip(distributions, cells, counts, strict=True):
+            values = own.within(domain_of(each.said))
+            there = values[~np.isnan(values)]
+            found += np.bincount(each.own.numbers(there), minlength=each.own.count)
+    return tuple(with_true(each, found) for each, found in zip(distributions, counts, strict=True))
+
+
+def with_true(of: Distribution, counts: NDArray[np.int64]) -> Distribution:
+    """Return a distribution beside that of counts of true values, one for each of its intervals."""
+    return replace(of, true=counts / max(int(counts.sum()), 1))
+
+
+def domain_of(said: Hidden) -> Domain:
+    """Return the domain that a manifest names."""
+    return Domain(said.name, said.low, said.high, said.is_whole, said.values, said.domain)
+
+
+def _cells(table: Batches, columns: tuple[Hidden, ...]) -> Iterator[list[Cells]]:
+    names, first = [each.name for each in columns], 1
+    for batch in table.read(names):
+        yield [
+            Cells(table.source, name, first, batch.column(place))
+            for place, name in enumerate(names)
+        ]
+        first += batch.num_rows

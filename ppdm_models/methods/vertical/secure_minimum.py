@@ -1,0 +1,257 @@
+"""Whose key is the smallest: keys are shared among sides, compared as shares, and one index is opened to the miner.
+
+Three parties or more compute among themselves, as many of them as the threshold asks for; two have the miner help. What
+they say goes over the session's channel like all else: one message to each of the others for each step.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+
+from treewarden.ppdm_models.methods.vertical import sharing
+from treewarden.ppdm_models.methods.vertical.messages import (
+    MINER,
+    Channel,
+    Kind,
+    ProtocolError,
+    Reason,
+)
+from treewarden.ppdm_models.methods.vertical.roles import Comparison
+from treewarden.ppdm_models.methods.vertical.session import Session
+from treewarden.ppdm_models.methods.vertical.sharing import Planes, Sharing
+
+# Which of several shared keys is the smallest, so that shares are all that anybody sees: one side's steps.
+#
+# Each key comes in eight digits, and each digit as zeros and a one at its place, all of it shared by its owner. Of
+# two
+# digits the smaller one is then found by adding up products, in one step for all digits of all pairs of keys; three
+# more
+# steps put digits together. A key that is smaller than each other one is the product of what was found.
+
+DIGITS = 8
+PLACES = (0, 4, 2, 6, 1, 5, 3, 7)
+"""Where digits stand, the lowest first: those that are put together first are half of all apart, and so each time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Products:
+    """Products of shares, on the way to being shared anew; there are so many ``lanes`` of them."""
+
+    values: Planes
+    lanes: int
+
+
+Steps = Generator[Products, Planes, Planes]
+"""Yields products, is sent shares of them, and returns the shares of what is opened."""
+
+
+class Smallest:
+    """The steps for so many ``keys`` of so many bits, whose shares have ``planes``."""
+
+    def __init__(self, keys: int, key_bits: int, share_bits: int) -> None:
+        self.keys, self._bits = keys, share_bits
+        self._digit_bits = -(-key_bits // DIGITS)
+        self.lanes = DIGITS << self._digit_bits
+        """How many elements a key is shared as."""
+        self._pairs = list(itertools.combinations(range(keys), 2))
+        self._spread = [self._spread_out(each) for each in range(1 << DIGITS)]
+        order, self._earlier = self._opponents()
+        self._opponent_of = itemgetter(*order)
+
+    def written(self, key: int) -> Planes:
+        """Return a key as its owner shares it: a one in the lane of each digit's value."""
+        mask = (1 << self._digit_bits) - 1
+        found = 0
+        for number, place in enumerate(PLACES):
+            digit = key >> number * self._digit_bits & mask
+            found |= 1 << digit * DIGITS + place
+        return [found] + [0] * (self._bits - 1)
+
+    @property
+    def most_lanes(self) -> int:
+        """How many elements a message holds at most."""
+        return max(self.lanes, 2 * DIGITS * len(self._pairs), self.keys * (self.keys // 2))
+
+    def steps(self, shares: Sequence[Planes]) -> Steps:
+        """Take shares of all keys; return shares of a one for the smallest, the first of equal ones, else of zeros."""
+        pairs = len(self._pairs)
+        lanes = DIGITS * pairs
+        found = yield Products(self._digits(shares), 2 * lanes)
+        less, same = sharing.cut(found, 0, lanes), sharing.cut(found, lanes, lanes)
+        while lanes > pairs:
+            lanes //= 2
+            over, low = sharing.cut(same, lanes, lanes), sharing.cut(less, 0, lanes)
+            high = sharing.cut(less, lanes, lanes)
+            if lanes == pairs:
+                less = sharing.plus(high, (yield Products(sharing.times(over, low), lanes)))
+                break
+            both = sharing.joined(low, lanes, sharing.cut(same, 0, lanes))
+            twice = sharing.joined(over, lanes, over)
+            found = yield Products(sharing.times(twice, both), 2 * lanes)
+            less, same = (
+                sharing.plus(high, sharing.cut(found, 0, lanes)),
+                sharing.cut(found, lanes, lanes),
+            )
+        return (yield from self._beating_all(less))
+
+    def _digits(self, shares: Sequence[Planes]) -> Planes:
+        """Return for each pair and digit whether the later key's is less, then whether they are the same."""
+        above = [self._above(each) for each in shares]
+        less, same = [0] * self._bits, [0] * self._bits
+        for number, (early, late) in enumerate(self._pairs):
+            for into, other in ((less, above[early]), (same, shares[early])):
+                for place, each in enumerate(sharing.times(other, shares[late])):
+                    into[place] |= self._spread[self._added_up(each)] << number
+        return sharing.joined(less, DIGITS * len(self._pairs), same)
+
+    def _above(self, share: Sequence[int]) -> Planes:
+        """Return in each lane whether the digit is larger than the lane's value: the sum of all lanes above."""
+        found = []
+        for plane in share:
+            step = DIGITS
+            while step < self.lanes:
+                plane ^= plane >> step  # noqa: PLW2901
+                step *= 2
+            found.append(plane >> DIGITS)
+        return found
+
+    def _added_up(self, plane: int) -> int:
+        """Return the sum over all values, one bit for each digit."""
+        lanes = self.lanes
+        while lanes > DIGITS:
+            lanes //= 2
+            plane = plane >> lanes ^ plane & (1 << lanes) - 1
+        return plane
+
+    def _beating_all(self, less: Sequence[int]) -> Steps:
+        """Return which key beats all others: the product of what it is to each of them."""
+        count, keys = self.keys - 1, self.keys
+        factors = []
+        for plane in less:
+            bits = f"{plane:0{len(self._pairs)}b}"
+            factors.append(int("".join(self._opponent_of(bits)), 2))
+        factors[0] ^= self._earlier
+        while count > 1:
+            half = count // 2
+            lanes = half * keys
+            first, second = sharing.cut(factors, 0, lanes), sharing.cut(factors, lanes, lanes)
+            rest = sharing.cut(factors, 2 * lanes, count % 2 * keys)
+            found = yield Products(sharing.times(first, second), lanes)
+            factors, count = sharing.joined(found, lanes, rest), count - half
+        return factors
+
+    def _spread_out(self, digits: int) -> int:
+        """Return one bit for each digit so far apart that those of all pairs have room."""
+        pairs = len(self._pairs)
+        return sum(1 << place * pairs for place in range(DIGITS) if digits >> place & 1)
+
+    def _opponents(self) -> tuple[list[int], int]:
+        """Return for each key and each other one where its pair stands, highest lane first; and who is the earlier.
+
+        Positions count from the highest pair, as numbers are written.
+        """
+        order, earlier = [], 0
+        at = {pair: number for number, pair in enumerate(self._pairs)}
+        for turn in range(1, self.keys):
+            for own in range(self.keys):
+                other = (own + turn) % self.keys
+                order.append(len(self._pairs) - 1 - at[min(own, other), max(own, other)])
+                earlier |= (own < other) << len(order) - 1
+        return order[::-1], earlier
+
+
+def threshold(parties: int) -> int:
+    """Return how many sides together learn nothing from their shares."""
+    return max(1, (parties - 1) // 2)
+
+
+class Plan:
+    """Who computes, and how: what a session has in public decides."""
+
+    def __init__(self, session: Session) -> None:
+        parties = len(session.parties)
+        self.sharing = Sharing(threshold(parties))
+        self.smallest = Smallest(parties, session.nothing.bit_length(), self.sharing.bits)
+        self.computing: tuple[int, ...] = (*range(parties), MINER)[: self.sharing.sides]
+        self.opening = self.computing[: self.sharing.threshold + 1]
+        """Those who send the miner their shares of who is the smallest."""
+
+    @property
+    def most_bytes(self) -> int:
+        """How long a message is at most."""
+        return sharing.size_of(self.sharing.bits, self.smallest.most_lanes)
+
+
+class SecureComparison(Comparison):
+    """One side's part."""
+
+    def __init__(self, session: Session, channel: Channel) -> None:
+        self._session, self._channel, self._plan = session, channel, Plan(session)
+        self._sharing, self._smallest = self._plan.sharing, self._plan.smallest
+
+    async def give(self, node: int, key: int) -> None:
+        if not 0 <= key <= self._session.nothing:
+            raise ValueError("a key that can be none of this session")
+        lanes = self._smallest.lanes
+        dealt = self._sharing.dealt(self._smallest.written(key), lanes)
+        own = self._tell(node, dealt, lanes)
+        if own is None:
+            return
+        found = await self._computed(node, own)
+        if self._channel.own in self._plan.opening:
+            body = sharing.bytes_of(found, self._smallest.keys)
+            self._channel.post(MINER, Kind.COMPARING, node, body)
+
+    async def winner(self, node: int) -> int:
+        if MINER in self._plan.computing:
+            await self._computed(node, None)
+        lanes = self._smallest.keys
+        shares = [await self._heard(each, node, lanes) for each in self._plan.opening]
+        ones, *rest = self._sharing.opened(shares)
+        if ones.bit_count() != 1 or any(rest):
+            problem = "could not compare keys: some party sends what are no shares of keys"
+            raise ProtocolError(MINER, problem, Reason.TROUBLE)
+        return ones.bit_length() - 1
+
+    async def _computed(self, node: int, own: Planes | None) -> Planes:
+        """Return the own shares of who is the smallest; ``own`` is that of the own key, where there is one."""
+        side = self._plan.computing.index(self._channel.own)
+        keys = range(self._smallest.keys)
+        shares = {} if own is None else {self._channel.own: own}
+        for each in keys:
+            if each != self._channel.own:
+                shares[each] = await self._heard(each, node, self._smallest.lanes)
+        steps = self._smallest.steps([shares[each] for each in keys])
+        products = next(steps)
+        while True:
+            lanes = products.lanes
+            dealt = self._sharing.dealt_anew(side, products.values, lanes)
+            found = self._tell(node, dealt, lanes) or []
+            for other in self._plan.computing:
+                if other != self._channel.own:
+                    found = sharing.plus(found, await self._heard(other, node, lanes))
+            try:
+                products = steps.send(found)
+            except StopIteration as done:
+                return done.value  # type: ignore[no-any-return]  # what steps return
+
+    def _tell(self, node: int, dealt: Sequence[Planes], lanes: int) -> Planes | None:
+        """Give each side that computes its shares; return the own ones."""
+        own = None
+        for each, shares in zip(self._plan.computing, dealt, strict=True):
+            if each == self._channel.own:
+                own = shares
+            else:
+                body = sharing.bytes_of(shares, lanes)
+                self._channel.post(each, Kind.COMPARING, node, body)
+        return own
+
+    async def _heard(self, of: int, node: int, lanes: int) -> Planes:
+        bits = self._sharing.bits
+        body = await self._channel.receive(of, Kind.COMPARING, node)
+        if len(body) != sharing.size_of(bits, lanes):
+            raise ProtocolError(of, "sent what is no share of a key", Reason.GARBAGE)
+        return sharing.of_bytes(body, bits, lanes)

@@ -1,0 +1,308 @@
+"""Addresses of tables in databases: ``postgresql://user@host/database#schema.table``, and what of them may be shown."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
+
+import pyarrow as pa
+import pyarrow.parquet as pa_parquet
+
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.tables.dialect import dialect_of, sheet_of
+
+SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+)://?")
+SECRET = re.compile(r"pass|pwd|secret|token|key|credential", re.IGNORECASE)
+"""What settings of drivers are called that are nobody else's business."""
+POSTGRESQL = frozenset({"postgresql", "postgres"})
+HOW = "give it as postgresql://USER@HOST/DATABASE#SCHEMA.TABLE"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Address:
+    """A table of a database. ``url`` opens it and may hold a password: it is for the driver alone, and never shown."""
+
+    url: str
+    table: str
+
+    @property
+    def scheme(self) -> str:
+        """What kind of database it is."""
+        return self._parts.scheme.lower()
+
+    @property
+    def name(self) -> str:
+        """What it is called in messages and reports: no user, no password, no settings, no folder."""
+        host = _host(self._parts)
+        at = f" at {host}" if host else ""
+        where = self._parts.path.rpartition("/")[2]
+        return f"{self.table} in {where or 'a database'} ({self.scheme}{at})".replace(
+            "\\", "_"
+        ).replace("/", "_")
+
+    @property
+    def has_password(self) -> bool:
+        """Whether it has a password, or a setting that is called like one."""
+        settings = parse_qs(self._parts.query, keep_blank_values=True)
+        return bool(self._parts.password) or any(map(SECRET.search, settings))
+
+    def __str__(self) -> str:
+        """As it may be typed again: its user, but no password and no settings, as these may hold one."""
+        user = self._parts.netloc.rpartition("@")[0].partition(":")[0]
+        at = f"{user}@" if user else ""
+        return f"{self.scheme}://{at}{_host(self._parts)}{self._parts.path}#{self.table}"
+
+    def __repr__(self) -> str:
+        return f"Address({str(self)!r})"
+
+    @property
+    def _parts(self) -> SplitResult:
+        return urlsplit(self.url)
+
+
+def is_address(text: str) -> bool:
+    """Return whether a text is an address of a database, not a path."""
+    return "://" in text and SCHEME.match(text) is not None
+
+
+def address_of(text: str) -> Address:
+    """Return the address that a text is.
+
+    Raises:
+        TableError: it names no table, or is no address.
+    """
+    url, sign, table = text.rpartition("#")
+    if not sign or not table:
+        scheme = text.partition("://")[0]
+        raise TableError(f"{scheme}://", f"the address names no table; {HOW}")
+    try:
+        found = Address(url, table)
+        found.name.encode("utf-8")
+    except (ValueError, UnicodeEncodeError) as error:
+        raise TableError("data", f"not an address of a table; {HOW}") from error
+    return found
+
+
+def _host(parts: SplitResult) -> str:
+    return parts.netloc.rpartition("@")[2]
+
+
+# Which files a table is made of: one, those in a folder, or those that a pattern matches; what their folders say.
+
+WILD = frozenset("*?[")
+NOTHING = "__HIVE_DEFAULT_PARTITION__"
+"""What the folder of those is called whose value is missing."""
+Stamp = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A file of a table; ``name`` is what messages call it, ``said`` what its folders say: ``year=2024/``."""
+
+    path: Path
+    name: str
+    said: Mapping[str, str | None] = field(default_factory=dict)
+
+    def stamp(self) -> Stamp:
+        """Return what changes when the file does.
+
+        Raises:
+            TableError: it is gone.
+        """
+        try:
+            found = self.path.stat()
+        except OSError as error:
+            raise TableError(self.name, f"{error.strerror}; the table must not change") from error
+        return found.st_size, found.st_mtime_ns, found.st_ino
+
+
+def is_pattern(path: Path) -> bool:
+    """Return whether a path stands for those that it matches."""
+    return bool(WILD & set(str(path))) and not os.path.lexists(path)
+
+
+def parts_of(path: Path) -> tuple[Part, ...]:
+    """Return the files of a table, in the order of their names; what starts with ``.``, ``_`` or ``~$`` is none of its.
+
+    Raises:
+        TableError: there are none, or their folders do not say the same columns.
+    """
+    name = path.name or str(path)
+    if is_pattern(path):
+        root = _fixed(path)
+        matched = sorted(map(Path, glob.glob(str(path), recursive=True)))
+        found = [
+            file
+            for each in matched
+            for file in (_inside(each) if each.is_dir() else [each])
+            if each.is_dir() or not _is_hidden(each.name)
+        ]
+        found = sorted(dict.fromkeys(found))
+        if not found:
+            raise TableError(name, "no file matches; give a pattern that matches some, in quotes")
+    elif path.is_dir():
+        root, found = path, sorted(_inside(path))
+        if not found:
+            raise TableError(name, "the folder holds no file; give one that holds CSV or Parquet")
+    else:
+        return (Part(path, name),)
+    parts = tuple(
+        Part(each, each.relative_to(root).as_posix(), _said(each.relative_to(root)))
+        for each in found
+    )
+    for each in parts:
+        if list(each.said) != list(parts[0].said):
+            problem = (
+                f"the folders of {parts[0].name!r} and {each.name!r} do not say the same columns"
+            )
+            raise TableError(name, f"{problem}; give one of both")
+        if not each.path.is_file():
+            raise TableError(name, f"{each.name!r} is no file that can be read twice; leave it out")
+    return parts
+
+
+def digest_of(parts: Sequence[Part]) -> str:
+    """Return the digest of a file's bytes; of several, that of their names and digests.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    if len(parts) == 1 and not parts[0].said:
+        return _digest(parts[0].path)
+    known: dict[tuple[int, int], str] = {}
+    whole = hashlib.sha256()
+    for each in parts:
+        found = each.path.stat()
+        key = found.st_dev, found.st_ino  # one file may be listed several times
+        if key not in known:
+            known[key] = _digest(each.path)
+        whole.update(f"{known[key]}  {each.name}\n".encode("utf-8", "surrogateescape"))
+    return whole.hexdigest()
+
+
+def check_unchanged(source: str, parts: Sequence[Part], before: Sequence[Stamp]) -> None:
+    """Check that no file changed while it was read.
+
+    Raises:
+        TableError: one did.
+    """
+    for part, stamp in zip(parts, before, strict=True):
+        if part.stamp() != stamp:
+            problem = (
+                f"{part.name!r} changed while it was read; audit a table that nobody writes to"
+            )
+            raise TableError(source, problem)
+
+
+def _fixed(path: Path) -> Path:
+    """Return the folder that all files lie in which a pattern can match."""
+    fixed: list[str] = []
+    for each in path.parts[:-1]:
+        if WILD & set(each):
+            break
+        fixed.append(each)
+    return Path(*fixed) if fixed else Path()
+
+
+def _inside(folder: Path) -> Iterator[Path]:
+    for root, folders, files in os.walk(folder):
+        folders[:] = sorted(each for each in folders if not _is_hidden(each))
+        yield from (Path(root, each) for each in sorted(files) if not _is_hidden(each))
+
+
+def _is_hidden(name: str) -> bool:
+    # the last is what Excel leaves while somebody has a file open
+    return name.startswith((".", "_", "~$"))
+
+
+def _said(path: Path) -> dict[str, str | None]:
+    pairs = (each.partition("=") for each in path.parts[:-1] if "=" in each)
+    return {unquote(key): None if value == NOTHING else unquote(value) for key, _, value in pairs}
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+# Which tables are counted and which are read, as far as a path says; nothing heavy is loaded for that.
+
+MAGIC, MAGIC_AT = b"DUCK", 8
+
+
+def has_no_records(path: Path) -> bool:
+    """Return whether a table can only be counted: a folder, a pattern, a database."""
+    file, _ = parted(path)
+    return file.is_dir() or is_pattern(file) or is_duckdb(file)
+
+
+def is_duckdb(path: Path) -> bool:
+    """Return whether a file starts as a DuckDB database."""
+    try:
+        with path.open("rb") as file:
+            return file.read(MAGIC_AT + len(MAGIC))[MAGIC_AT:] == MAGIC
+    except OSError:
+        return False
+
+
+def digest_at(path: Path) -> str:
+    """Return the digest of a file's bytes; of a table of many files, that of their names and digests.
+
+    Raises:
+        OSError: a file cannot be read.
+        TableError: there are none.
+    """
+    return digest_of(parts_of(parted(path)[0]))
+
+
+def parted(path: Path) -> tuple[Path, str]:
+    """Return a database and the table in it that is named, ``people.duckdb#visits``, or a workbook and its sheet.
+
+    The second is "" where none is named. What the path says of how the table is written is left out.
+    """
+    path, _ = dialect_of(path)
+    file, sign, table = str(path).rpartition("#")
+    if sign and not path.exists() and is_duckdb(Path(file)):
+        return Path(file), table
+    return sheet_of(path)
+
+
+# Which single files hold so much that they are counted, whatever their bytes.
+
+LARGE_BYTES = 64 * 2**20
+"""From so many bytes on a file is counted, where nothing needs its single records."""
+PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"ARROW1", b"PK\x03\x04", b"$FL")
+PACKED_TIMES = 8
+"""How files start that are packed, or may be, and how many times as large what is in them is taken to be."""
+PARQUET, LARGE_RECORDS = b"PAR1", 250_000
+"""A Parquet file says how many records it has, and may have millions in a few bytes."""
+
+
+def is_large(path: Path) -> bool:
+    """Return whether a file holds so much that it is counted where that will do."""
+    path, _ = dialect_of(path)
+    if not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            start = file.read(8)
+    except OSError:
+        return False
+    if start.startswith(PARQUET):
+        return _records_of_parquet(path) >= LARGE_RECORDS
+    times = PACKED_TIMES if start.startswith(PACKED) else 1
+    return path.stat().st_size * times >= LARGE_BYTES
+
+
+def _records_of_parquet(path: Path) -> int:
+    """Return how many records a Parquet file says that it has; none, where that cannot be read: reading tells why."""
+    try:
+        return int(pa_parquet.read_metadata(path).num_rows)
+    except (OSError, pa.ArrowException):
+        return 0

@@ -1,0 +1,182 @@
+"""Workbooks as Excel has written them since 2007 (.xlsx, .xlsm), read by openpyxl; no macro or formula is run."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import IO, Any
+
+from lxml import etree
+
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.tables.memory import MORE_ROOM, room_bytes
+from treewarden.ppdm_models.tables.readers import Whole, library, stream
+from treewarden.ppdm_models.tables.readers.workbook import (
+    Book,
+    Marks,
+    Range,
+    Row,
+    Sheet,
+    check_size,
+    open_sheet,
+    read_safely,
+)
+from treewarden.ppdm_models.unsupported_files import Foreign
+
+BINARY = "xl/workbook.bin"
+SHEETS = "xl/worksheets/"
+CELLS = re.compile(r"[A-Z]{1,7}[0-9]{1,15}(:[A-Z]{1,7}[0-9]{1,15})?", re.ASCII)
+IS_SEALED = 1
+"""The flag of a file in an archive that a password protects."""
+
+
+@dataclass(frozen=True, slots=True)
+class Xlsx(Book):
+    """A workbook that is open, and the archive that it is."""
+
+    name: str
+    book: Any
+    archive: zipfile.ZipFile
+
+    def sheets(self) -> tuple[str, ...]:
+        return tuple(each.title for each in self.book.worksheets)
+
+    def rows(self, sheet: str) -> Iterator[Row]:
+        found = self.book[sheet]
+        found.reset_dimensions()  # what a file says of its size is often wrong
+        yield from found.iter_rows(values_only=True)
+
+    def marks(self, sheet: str) -> Marks:
+        part = self.book[sheet]._worksheet_path  # no other name is offered for it
+        with self.archive.open(part) as file:
+            return marks_of(file, self.name)
+
+
+def open_table(whole: Whole, name: str, sheet: str) -> Sheet:
+    """Return a sheet of a workbook.
+
+    Raises:
+        TableError: openpyxl is not installed, or the workbook or its sheet cannot be read.
+    """
+    library("openpyxl", Foreign.EXCEL, "excel", name)
+    with read_safely(name), stream(whole) as file, zipfile.ZipFile(file) as archive:
+        _check(archive, name)
+        _check_sizes(archive, name)
+    return open_sheet(name, partial(_opened, whole, name), sheet)
+
+
+def marks_of(part: IO[bytes], name: str) -> Marks:
+    """Return what the XML of a sheet says beside the values of its cells.
+
+    Raises:
+        TableError: it has more rows or columns than a sheet of Excel, whatever it says of its size.
+        etree.XMLSyntaxError: it is no XML, or larger in some way than a sheet is.
+    """
+    merged: list[Range] = []
+    formulas: list[Any] = []
+    unsaved, number = "", 0
+    tags = ("{*}f", "{*}row", "{*}mergeCell")
+    for _, element in etree.iterparse(part, tag=tags, resolve_entities=False, no_network=True):
+        kind = etree.QName(element).localname
+        if kind == "f":  # whose cell is not read to its end yet
+            formulas.append(element.getparent())
+            continue
+        if kind == "mergeCell":
+            merged.append(_range(element.get("ref", "")))
+        else:
+            number = max(number + 1, row_number(element))
+            check_size(name, number, len(element))
+        unsaved = unsaved or next(filter(None, map(_unsaved, formulas)), "")
+        formulas.clear()
+        _forget(element)
+    return Marks(tuple(merged), unsaved)
+
+
+def row_number(row: Any) -> int:  # noqa: ANN401  # an element of lxml
+    """Return the number that a row says it has, 0 where it says none: openpyxl fills all rows up to it."""
+    said = row.get("r", "")
+    return int(said) if said.isdecimal() and said.isascii() else 0
+
+
+def _unsaved(cell: Any) -> str:  # noqa: ANN401  # an element of lxml
+    """Return where a cell with a formula is that has no result; a result may be a text without letters."""
+    has_result = bool(cell.findtext("{*}v")) or cell.get("t") == "str"
+    return "" if has_result else str(cell.get("r") or "?")
+
+
+def _range(ref: str) -> Range:
+    from_ref, _, to_ref = ref.partition(":")
+    (left, top), (right, bottom) = _cell(from_ref), _cell(to_ref or from_ref)
+    return Range(top, bottom, left, right)
+
+
+def _cell(ref: str) -> tuple[int, int]:
+    name = ref.rstrip("0123456789")
+    place = 0
+    for letter in name.upper():
+        place = place * 26 + ord(letter) - ord("A") + 1
+    return place, int(ref[len(name) :])
+
+
+@contextmanager
+def _opened(whole: Whole, name: str) -> Iterator[Book]:
+    openpyxl = library("openpyxl", Foreign.EXCEL, "excel", name)
+    with stream(whole) as file, zipfile.ZipFile(file) as archive:
+        book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
+        try:
+            yield Xlsx(name, book, archive)
+        finally:
+            book.close()
+
+
+def _check_sizes(archive: zipfile.ZipFile, name: str) -> None:
+    """Check what sheets say of their size, where they stand first; of one that says nothing, its rows are counted.
+
+    openpyxl reads such a sheet to its end when it opens the workbook, and keeps it.
+    """
+    for part in archive.namelist():
+        if part.startswith(SHEETS) and part.endswith(".xml"):
+            with archive.open(part) as file:
+                _check_size(file, name)
+
+
+def _check_size(part: IO[bytes], name: str) -> None:
+    number = 0
+    tags = ("{*}dimension", "{*}row")
+    for _, element in etree.iterparse(part, tag=tags, resolve_entities=False, no_network=True):
+        if etree.QName(element).localname == "dimension":
+            if CELLS.fullmatch(element.get("ref", "")):
+                said = _range(element.get("ref"))
+                check_size(name, said.bottom, said.right)
+                return
+            continue
+        number = max(number + 1, row_number(element))
+        check_size(name, number, len(element))
+        _forget(element)
+
+
+def _forget(element: Any) -> None:  # noqa: ANN401  # an element of lxml
+    """Drop an element that was read, and those before it."""
+    element.clear()
+    while element.getprevious() is not None:
+        del element.getparent()[0]
+
+
+def _check(archive: zipfile.ZipFile, name: str) -> None:
+    """Check that a workbook is one that is read, and unpacks to no more than there is room for.
+
+    An archive says how large its files are, and no more of them than that is ever unpacked.
+    """
+    if BINARY in archive.namelist():
+        raise TableError(name, "a binary workbook (.xlsb); save it as .xlsx, or the table as CSV")
+    files = archive.infolist()
+    if any(each.flag_bits & IS_SEALED for each in files):
+        raise TableError(name, "protected by a password; save it without one")
+    size, room = sum(each.file_size for each in files), room_bytes()
+    if size > room:
+        problem = f"the workbook unpacks to {size:,} bytes, and there is room for {room:,}"
+        raise TableError(name, f"{problem}; save the table as CSV or Parquet, or {MORE_ROOM}")

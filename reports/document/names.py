@@ -1,0 +1,60 @@
+"""What findings are called: the same in every report, and told from each other by what they are about."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from treewarden.reports.document.parts import AssumedKnown, Finding
+
+RELEASES_LINKED = "releases-linked"
+"""The finding that nothing says who is who in the tables of several releases; it names neither files nor people."""
+OF_WAIVERS = ("waiver-", "baseline-")
+"""How findings about waivers and baselines begin."""
+
+
+def finding_id(clause: str, leaf: str = "") -> str:
+    """Return the name of what breaks a clause in a leaf, or in the model as a whole: the same in every output."""
+    return hashlib.sha256(f"{clause}\n{leaf}".encode("utf-8", "backslashreplace")).hexdigest()[:16]
+
+
+def is_about_waivers(clause: str, measure: str) -> bool:
+    """Return whether a finding is about a waiver or a baseline, and so about nobody in the table."""
+    return not measure and clause.startswith(OF_WAIVERS)
+
+
+def its_own_words(found: Finding) -> str | None:
+    """Return the message of a finding that is about nobody in the table, as it may be read by anybody; else None."""
+    is_of_nobody = is_about_waivers(found.clause, found.measure) or (
+        not found.measure and found.clause == RELEASES_LINKED
+    )
+    return found.message if is_of_nobody else None
+
+
+# One line that says which columns were assumed known and not judged: names first, the rest of many counted.
+
+NONE_TESTED = "nothing: the model tests no column"
+MOST_IN_A_LINE = 5
+LONGEST_NAME = 60
+
+
+def one_line(names: Sequence[str], proved: Sequence[str] = ()) -> str:
+    """Return in one line which columns were assumed known, and of which sizes prove something; the first of many."""
+    said = f"assumed known, not judged: {_some(names) if names else NONE_TESTED}"
+    return f"{said}; follows from the sizes of leaves: {_some(proved)}" if proved else said
+
+
+def without_counts(found: AssumedKnown | None) -> str:
+    """Return the same line without a count of people."""
+    if found is None:
+        return ""
+    return one_line(found.columns, list(dict.fromkeys(each.column for each in found.proved)))
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = [
+        each if len(each) <= LONGEST_NAME else f"{each[: LONGEST_NAME - 1]}…"
+        for each in names[:MOST_IN_A_LINE]
+    ]
+    more = len(names) - len(shown)
+    return ", ".join(shown) + (f" and {more:,} more" if more else "")

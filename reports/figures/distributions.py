@@ -1,0 +1,72 @@
+"""A hidden column of a table of noisy records in lines, for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from treewarden.reports.document.randomised import Column, Series
+from treewarden.reports.document.words import count
+from treewarden.reports.figures.plots import BLUE, FAINT, ORANGE, new_figure, svg
+
+
+def column_lines(column: Column) -> Iterator[str]:
+    """Yield what a report says of a column in words."""
+    yield (
+        f"{column.name}: {column.hidden_by}, a level of {100 * float(column.level):g} %; domain "
+        f"{float(column.low):g} to {float(column.high):g}, {column.domain}"
+    )
+    if column.left is not None:
+        left = column.left
+        yield (
+            f"{column.name}: left of the domain {left.mean_width.text} on average, {left.worst_width.text} to the 1 % "
+            f"hidden least; 2^h(X|W) {left.equivalent_width.text}, given away {left.loss.text}"
+        )
+    for each in column.recovered:
+        yield f"{column.name}: the {each.attack} leaves {each.width.text}"
+    if column.missing:
+        yield f"{column.name}: {count(column.missing)} records have no value"
+    if column.distribution is not None:
+        yield f"{column.name}: {column.distribution.summary}"
+
+
+# A hidden column of a table of noisy records as a picture: how its values are distributed.
+
+
+def histogram(column: Column, number: int) -> Markup:
+    """Draw how a column's values are distributed: noisy, reconstructed, and true where that is given."""
+    found = column.distribution
+    if found is None:
+        raise ValueError("there is no distribution to draw")
+    with new_figure() as made:
+        axes = made.add_subplot()
+        _outline(axes, found.noisy, FAINT, "noisy", fill=True)
+        if found.true is not None:
+            _outline(axes, found.true, ORANGE, "true", width=2.6)
+        _outline(axes, found.reconstructed, BLUE, "reconstructed", width=1.8)
+        axes.set_xlabel("value")
+        axes.set_ylabel("density")
+        axes.set_yticks([])
+        axes.set_ylim(bottom=0)
+        axes.xaxis.set_major_locator(MaxNLocator(6))
+        axes.grid(visible=True, axis="x")
+        made.legend(loc="outside lower center", ncols=3)
+        title = "How the values are distributed"
+        return svg(made, f"distribution-{number}", title, found.summary)
+
+
+def _outline(
+    axes: Axes, series: Series, colour: str, name: str, width: float = 1.0, *, fill: bool = False
+) -> None:
+    """Draw a distribution as a density, so that intervals of other widths can be compared."""
+    edges = series.edges
+    heights = [
+        share / (high - low)
+        for low, high, share in zip(edges, edges[1:], series.shares, strict=False)
+    ]
+    axes.stairs(
+        heights, edges, color=colour, lw=width, fill=fill, alpha=0.45 if fill else 1, label=name
+    )

@@ -1,0 +1,183 @@
+"""Findings as people read them of several releases or adversaries: one a clause, and of whom else it is the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from treewarden.audit.locations import ALONE, WITH_OTHERS, WITH_TABLE, is_adversary
+from treewarden.reports.document.document import Document
+from treewarden.reports.document.parts import Accepted, Adversary, Finding, Lack, Reading
+from treewarden.reports.document.words import Word, listed, printable, wrapped
+
+LIKEWISE = {
+    WITH_OTHERS: "The same of other releases, with all that all releases tell",
+    WITH_TABLE: "The same of releases of one table, with all that these tell",
+    ALONE: "The same by itself",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A finding, and in words where else its clause came to the same verdict for the same reason.
+
+    ``likewise`` says shortly what these are; "" where there are none.
+    """
+
+    finding: Finding
+    others: tuple[str, ...] = ()
+    likewise: str = ""
+
+
+def told_once(findings: Iterable[Finding]) -> tuple[Told, ...]:
+    """Return findings in their order, those of others (releases, adversaries) that come to the same with the first."""
+    groups: dict[tuple[str, str, str, str, Accepted | None], list[Finding]] = {}
+    for each in findings:
+        key = (each.clause, each.verdict, each.value.reason, each.under, each.accepted)
+        groups.setdefault(key, []).append(each)
+    return tuple(
+        Told(first, tuple(_others(others)), _likewise(others)) for first, *others in groups.values()
+    )
+
+
+def _likewise(others: list[Finding]) -> str:
+    found = {"adversaries" if is_adversary(each.of) else "releases" for each in others}
+    kinds = sorted(found, reverse=True)
+    return f"So it is of other {' and '.join(kinds)}." if kinds else ""
+
+
+def _others(others: list[Finding]) -> list[str]:
+    lines = []
+    for template, said in LIKEWISE.items():
+        suffix = template.removeprefix("{}")
+        values: dict[str, list[str]] = {}
+        for each in others:
+            if each.of.endswith(suffix):
+                values.setdefault(each.value.text, []).append(each.of.removesuffix(suffix))
+        if values:
+            lines.append(f"{said}: {'; '.join(map(_together, values.items()))}.")
+    alike = [f"{each.of} ({each.value.text})" for each in others if is_adversary(each.of)]
+    if alike:
+        lines.append(f"The same of {listed(alike)}.")
+    return lines
+
+
+def _together(found: tuple[str, list[str]]) -> str:
+    value, names = found
+    return f"{listed(names)} ({value})"
+
+
+# The adversaries of an audit as rows of a table: what each knows, and what each can tell.
+
+COLUMNS: Mapping[str, str] = {
+    "certain_disclosure": "People certain",
+    "confidence": "Surest guess",
+    "disclosure": "Surest true guess",
+    "guess_accuracy": "Guessed right",
+}
+"""What is told of each, by measure."""
+MOST_COLUMNS = 6
+UNTOLD = "not told"
+INDENT = " " * 16
+
+
+@dataclass(frozen=True, slots=True)
+class AdversaryRow:
+    """One adversary: the name, what they know in words, what each of ``COLUMNS`` reads, and the verdict."""
+
+    name: str
+    knows: str
+    cells: tuple[str, ...]
+    verdict: Word
+
+
+def adversary_rows(adversaries: Sequence[Adversary]) -> list[AdversaryRow]:
+    """Return a row each, in their order."""
+    return [_row(each) for each in adversaries]
+
+
+def _row(each: Adversary) -> AdversaryRow:
+    knows = list(each.knows[:MOST_COLUMNS])
+    if len(each.knows) > MOST_COLUMNS:
+        knows.append(f"and {len(each.knows) - MOST_COLUMNS} more")
+    if each.target_known:
+        knows.append("and what the tree predicts")
+    readings = (each.readings.get(measure) for measure in COLUMNS)
+    cells = (UNTOLD if found is None or found.reason else found.text for found in readings)
+    return AdversaryRow(each.name, ", ".join(knows) or "nothing", tuple(cells), each.verdict)
+
+
+@dataclass(frozen=True, slots=True)
+class LackRow:
+    """An adversary without one column: what is certain and likely then, and why where it is not told."""
+
+    column: str
+    cells: tuple[str, ...]
+    reasons: tuple[str, ...]
+
+
+def lack_rows(lacking: Sequence[Lack]) -> list[LackRow]:
+    """Return a row for each column that one adversary could lack, in their order."""
+    return [_lack_row(each) for each in lacking]
+
+
+def _lack_row(each: Lack) -> LackRow:
+    found = (each.certain, each.confidence, each.guess_accuracy)
+    cells = tuple(UNTOLD if value.reason else value.text for value in found)
+    reasons = dict.fromkeys(f"{value.reason.rstrip('.')}." for value in found if value.reason)
+    return LackRow(each.column, cells, tuple(reasons))
+
+
+def adversary_notes(document: Document) -> Iterator[str]:
+    """Yield what has to be known of the table: what a pass of one of them says, and why something is not told."""
+    if any(each.verdict == "PASS" for each in document.adversaries):
+        accepted = any(each.accepted is not None for each in document.findings)
+        but = ", but for what is accepted" if accepted else ""
+        yield (
+            f"A pass says that this adversary stays below the policy’s limits{but}; who knows more may not. What "
+            "several known columns give away of others only together is not looked for."
+        )
+    for each in document.adversaries:
+        why = dict.fromkeys(
+            found.reason
+            for measure in COLUMNS
+            if (found := each.readings.get(measure)) is not None and found.reason
+        )
+        for reason in why:
+            yield f"Not told of “{each.name}”: {reason.rstrip('.')}."
+
+
+def adversary_lines(document: Document) -> Iterator[str]:
+    """Yield the same as lines of text: the verdict and who, and below what they know and what they can tell."""
+    if not document.adversaries:
+        return
+    yield ""
+    yield "Who learns what"
+    for row in adversary_rows(document.adversaries):
+        yield from wrapped(f"{row.verdict:12}  {printable(row.name)}", "  ")
+        yield from wrapped(f"knows {row.knows}", INDENT)
+        pairs = zip(COLUMNS.values(), row.cells, strict=True)
+        yield from wrapped("; ".join(f"{name.lower()}: {cell}" for name, cell in pairs), INDENT)
+    for each in adversary_notes(document):
+        yield from wrapped(f"- {each}", "  ")
+
+
+# Readings that could not be taken, many for one reason: told together, so that those that were are seen.
+
+FEWEST = 3
+"""So many readings that one reason kept from being taken are told in one line."""
+
+
+def untold_together(readings: Mapping[str, Reading]) -> dict[str, tuple[str, ...]]:
+    """Return the names of readings that could not be taken, by the reason that they share."""
+    found: dict[str, list[str]] = {}
+    for name, reading in readings.items():
+        if reading.reason:
+            found.setdefault(reading.reason, []).append(name)
+    return {reason: tuple(names) for reason, names in found.items() if len(names) >= FEWEST}
+
+
+def told_apart(readings: Mapping[str, Reading]) -> dict[str, Reading]:
+    """Return the other readings, in their order."""
+    together = untold_together(readings)
+    return {name: each for name, each in readings.items() if each.reason not in together}

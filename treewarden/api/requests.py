@@ -1,0 +1,277 @@
+"""From the arguments of a call to the request that the command line would make of the same."""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Literal, TypedDict
+
+from treewarden.api.messages import ArgumentError
+from treewarden.audit.knowledge.knowledge import Knowledge, knowledge_of
+from treewarden.audit.options import KNOWLEDGE, AuditOptions
+from treewarden.jobs.audit_inputs import Earlier, Request
+from treewarden.jobs.inputs import ModelBytes, ModelInput, TableInput, read, table_input, table_name
+from treewarden.policies.pack import Pack, pack_of
+from treewarden.policies.verdict import SEVERITIES, Severity
+from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.files.fitted import open_fitted
+from treewarden.ppdm_models.tables.counting.addresses import Address, has_no_records
+from treewarden.ppdm_models.tables.counting.opening import open_source
+from treewarden.ppdm_models.tables.frames import column_names, table_of_frame, table_of_pair
+from treewarden.ppdm_models.tables.matching import has_column
+from treewarden.ppdm_models.tables.read_table import read_table
+from treewarden.ppdm_models.tables.table import Table
+
+AnyPath = str | os.PathLike[str]
+PolicyLike = AnyPath | Mapping[str, object] | Pack
+KnowledgeLike = AnyPath | Mapping[str, object] | Knowledge
+
+
+class Options(TypedDict, total=False):
+    """What else an audit can be asked; each is the flag of the same name of ``treewarden audit``."""
+
+    weights: str | None
+    sampling_weights: str | None
+    knows: str | Iterable[str] | None
+    adversary: AnyPath | Iterable[AnyPath] | None
+    secret: str | None
+    bins: Iterable[float] | None
+    target_known: bool
+    leaf: Literal["labels", "rates", "counts", "as-published"]
+    split: Literal["none", "gini", "entropy", "gain-ratio", "as-published"]
+    learner: str | None
+    marginal: bool
+    accuracy: bool
+    row_order: Literal["known", "unknown"]
+    time_limit: float | None
+    rows: Literal["integer", "real"]
+    worlds: bool
+    worlds_all: bool
+    strict_ties: bool
+    levels: bool
+
+
+def request_of(
+    model: object,
+    data: object,
+    sensitive: str | None,
+    qi: str | Iterable[str] | None,
+    policy: PolicyLike,
+    knowledge: KnowledgeLike | None,
+    more: Mapping[str, Any],
+    fail_on: Severity = "error",
+    *,
+    alone: bool = False,
+) -> Request:
+    """Return what the job functions are asked; ``more`` are options by name. Only ``alone`` does without data.
+
+    Clauses of the severity ``fail_on`` or a graver one have to be met.
+
+    Raises:
+        ArgumentError: an argument cannot be, is not known, or says again what the knowledge says.
+        TreewardenError: the data are no table, or the model is no fitted one.
+    """
+    table, target = (None, sensitive) if data is None and alone else _table(data, sensitive, model)
+    more = dict(more)
+    files = more.pop("adversary", None)
+    more |= _lists(more)
+    options = _options({"sensitive": target, "qi": _names(qi), **more})
+    said = [name for name in KNOWLEDGE if name in more]
+    if knowledge is not None and said:
+        raise ArgumentError("knowledge", f"says it all; leave out {', '.join(said)}")
+    if options.weights is not None and options.sampling_weights is not None:
+        problem = "a row stands for so many people (weights), or for one whom a survey weighs (sampling_weights)"
+        raise ArgumentError("weights", f"{problem}; choose one")
+    file = model_input(model, table, options)
+    if fail_on not in SEVERITIES:
+        problem = f"{fail_on!r}: one of {', '.join(reversed(SEVERITIES))} is needed"
+        raise ArgumentError("fail_on", problem)
+    return Request(
+        file,
+        table,
+        options,
+        _knowledge(knowledge),
+        _policy(policy),
+        fail_on=fail_on,
+        adversaries=_paths(files),
+    )
+
+
+def earlier_of(
+    given: Sequence[object], request: Request, sensitive: str | None, own_data: object = None
+) -> tuple[Earlier, ...]:
+    """Return the releases before the model of a request: each a model, or a pair of one and its own table.
+
+    What is handed in twice, or is ``own_data`` that the request's table was made of, is one table.
+
+    Raises:
+        ArgumentError: the request has no table.
+        TreewardenError: the data are no table, or the model is no fitted one.
+    """
+    if isinstance(given, str | bytes | os.PathLike | Mapping) or not isinstance(given, Sequence):
+        raise ArgumentError(
+            "earlier", "a list of models, or of pairs of a model and its table, is needed"
+        )
+    if request.data is None:
+        raise ArgumentError("earlier", "what several models prove together needs the table")
+    found = []
+    tables: list[tuple[object, TableInput]] = [(own_data, request.data)]
+    for each in given:
+        model, data = each if isinstance(each, tuple) and len(each) == 2 else (each, None)
+        known = (table for one, table in tables if data is None or _is_same(one, data))
+        table = next(known, None)
+        if table is None:
+            table = _table(data, sensitive, model)[0]
+            tables.append((data, table))
+        found.append(Earlier(model_input(model, table, request.options), table))
+    return tuple(found)
+
+
+def _is_same(one: object, other: object) -> bool:
+    """Return whether data are the same objects in memory: a table, or both parts of a pair (X, y)."""
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(map(operator.is_, one, other))
+    return one is other
+
+
+def holdout_table(data: object, request: Request, model: object) -> Table:
+    """Return records that a model was not grown on, given as its training table may be.
+
+    Raises:
+        TableError: they are no table.
+    """
+    return read(_table(data, request.options.sensitive, model)[0])
+
+
+def model_input(
+    model: object, table: TableInput | None = None, options: AuditOptions | None = None
+) -> ModelInput:
+    """Return the model that is meant: a path, the bytes of a file, or else a fitted estimator.
+
+    Raises:
+        TreeFormatError: the estimator is not fitted, or not one that is understood.
+    """
+    if isinstance(model, str | os.PathLike):
+        return Path(model)
+    if isinstance(model, bytes | bytearray | memoryview):
+        return ModelBytes(bytes(model))
+    options = options or AuditOptions()
+    names: tuple[str, ...] = ()
+    if isinstance(table, Path | Address):
+        names = tuple(_read_names(table)) if not _knows_names(model) else ()
+    elif table is not None:
+        names = tuple(table.columns)
+    others = (options.sensitive, options.weights, options.sampling_weights)
+    inputs = tuple(name for name in names if name not in others)
+    return open_fitted(model, target=options.sensitive or "", names=inputs)
+
+
+def _read_names(table: Path | Address) -> Iterable[str]:
+    if isinstance(table, Address) or has_no_records(table):
+        return open_source(table).names
+    return read_table(table).columns
+
+
+def _knows_names(estimator: object) -> bool:
+    return getattr(estimator, "feature_names_in_", None) is not None
+
+
+def _table(data: object, sensitive: str | None, model: object) -> tuple[TableInput, str | None]:
+    """Return the table, and the sensitive column: y where the data are a pair."""
+    if not (sensitive is None or isinstance(sensitive, str)):
+        problem = f"the name of a column is needed, not {type(sensitive).__name__}"
+        raise ArgumentError("sensitive", problem)
+    if isinstance(data, str | os.PathLike):
+        return (table_input(data) if isinstance(data, str) else Path(data)), sensitive
+    if isinstance(data, tuple):
+        names = getattr(model, "feature_names_in_", None)
+        is_named = bool(data) and bool(column_names(data[0]))
+        return table_of_pair(data, sensitive, () if names is None or is_named else tuple(names))
+    table = data if isinstance(data, Table) else table_of_frame(data)
+    if sensitive is not None and not has_column(table, sensitive):
+        raise TableError(table_name(table), table.lacks(sensitive))
+    return table, sensitive
+
+
+def _options(given: Mapping[str, Any]) -> AuditOptions:
+    known = [each.name for each in fields(AuditOptions)]
+    for name in given:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            hint = f"; is {near[0]} meant?" if near else f"; have {', '.join(known)}"
+            raise ArgumentError(name, f"is no argument{hint}")
+    try:
+        return AuditOptions(**given)
+    except ValueError as error:
+        name, _, problem = str(error).partition(": ")
+        raise ArgumentError(name, problem) from error
+
+
+def _lists(more: Mapping[str, Any]) -> dict[str, tuple[str, ...] | None]:
+    """Return those of the options that are lists as the command line has them."""
+    found: dict[str, tuple[str, ...] | None] = {}
+    if "knows" in more:
+        found["knows"] = _names(more["knows"], "knows")
+    if more.get("bins") is not None:
+        ends = more["bins"]
+        is_list = isinstance(ends, Iterable) and not isinstance(ends, str)
+        found["bins"] = tuple(map(str, ends)) if is_list else (str(ends),)
+    return found
+
+
+def _names(qi: object, argument: str = "qi") -> tuple[str, ...] | None:
+    """Return the names of columns; a single text is the name of one."""
+    if qi is None:
+        return None
+    names = (qi,) if isinstance(qi, str) else tuple(qi) if isinstance(qi, Iterable) else (qi,)
+    wrong = next((name for name in names if not isinstance(name, str)), None)
+    if wrong is not None:
+        problem = f"names of columns are needed, not {type(wrong).__name__}"
+        raise ArgumentError(argument, problem)
+    if not names:
+        raise ArgumentError(argument, "names no column; leave it out")
+    return tuple(dict.fromkeys(str(name) for name in names))
+
+
+def _policy(policy: object) -> str | Pack:
+    if isinstance(policy, Pack):
+        return policy
+    if isinstance(policy, Mapping):
+        return pack_of(policy, "policy")
+    if isinstance(policy, str | os.PathLike):
+        return os.fspath(policy)
+    problem = f"the name of a pack, a path or a mapping is needed, not {type(policy).__name__}"
+    raise ArgumentError("policy", problem)
+
+
+def _paths(files: object) -> tuple[Path, ...]:
+    """Return the files that declare adversaries.
+
+    Raises:
+        ArgumentError: what is given is no path, and no list of paths.
+    """
+    if files is None:
+        return ()
+    given = [files] if isinstance(files, str | os.PathLike) else files
+    if not isinstance(given, Iterable) or isinstance(given, Mapping):
+        given = [None]
+    paths = list(given)
+    if not all(isinstance(each, str | os.PathLike) for each in paths):
+        problem = "a path, or several, are needed; what such a file says can be in knowledge too"
+        raise ArgumentError("adversary", problem)
+    return tuple(map(Path, paths))
+
+
+def _knowledge(knowledge: object) -> Path | Knowledge | None:
+    if knowledge is None or isinstance(knowledge, Knowledge):
+        return knowledge
+    if isinstance(knowledge, Mapping):
+        return knowledge_of(knowledge, "knowledge")
+    if isinstance(knowledge, str | os.PathLike):
+        return Path(knowledge)
+    problem = f"a path or a mapping is needed, not {type(knowledge).__name__}"
+    raise ArgumentError("knowledge", problem)

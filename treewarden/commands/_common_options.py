@@ -1,0 +1,116 @@
+"""The options that commands share which load no job: files, columns, and whether to replace or to be quiet."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from functools import update_wrapper
+from pathlib import Path
+from typing import Any
+
+import click
+
+from treewarden.audit.workers.clusters.cluster import on_cluster
+from treewarden.terminal.exits import QUIETLY
+from treewarden.terminal.progress import Progress
+
+Command = Callable[..., None]
+Option = Callable[[Command], Command]
+
+FILE = click.Path(path_type=Path)
+
+K = click.option(
+    "--k", type=click.IntRange(min=1), help="Every group holds so many records or more."
+)
+L = click.option(
+    "--l",
+    "diversity",
+    type=click.FloatRange(min=1, max=1e9),
+    help="In every group the most frequent sensitive value has less than 1/l of the records.",
+)
+TAXONOMY = click.option(
+    "--taxonomy",
+    "taxonomies",
+    type=FILE,
+    multiple=True,
+    help="A hierarchy of values to merge by: TOML, or COLUMN.csv. May be repeated.",
+)
+FORCE = click.option("--force", is_flag=True, help="Replace output files that are there already.")
+
+
+def _remember(context: click.Context, option: click.Parameter, is_quiet: bool) -> bool:
+    context.meta[QUIETLY] = is_quiet
+    return is_quiet
+
+
+QUIET = click.option(
+    "-q",
+    "--quiet",
+    is_flag=True,
+    callback=_remember,
+    help="No progress and no warnings on stderr.",
+)
+
+
+def qi_option(help: str) -> Option:  # noqa: A002  # as click names it
+    """Return the option that names quasi-identifiers; its values go to ``names_of``."""
+    return click.option("--qi", metavar="COLUMN[,COLUMN...]", multiple=True, help=help)
+
+
+def output_option(help: str) -> Option:  # noqa: A002  # as click names it
+    """Return the option that names the file, or folder, to write."""
+    return click.option("-o", "--output", type=FILE, required=True, help=help)
+
+
+def names_of(values: tuple[str, ...], option: str = "--qi") -> tuple[str, ...]:
+    """Return the column names in comma lists; a name with a comma in it is quoted as in CSV (``'"a, b",c'``)."""
+    try:
+        names = [name for row in csv.reader(values, skipinitialspace=True) for name in row]
+    except csv.Error as error:
+        problem = f"not a comma list ({error})"
+        if any("\n" in value or "\r" in value for value in values):  # csv speaks of files here
+            problem = "a line break outside quotes; put a name that holds one in double quotes"
+        raise click.BadParameter(problem, param_hint=option) from error
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+# The options that say where work is done: on this machine, or on a cluster.
+
+VARIABLE = "TREEWARDEN_CLUSTER"
+CLUSTER = click.option(
+    "--cluster",
+    metavar="ADDRESS",
+    envvar=VARIABLE,
+    show_envvar=True,
+    help="Spread the work over a Dask (tcp://, tls://) or Ray (ray://) cluster; the result is the same.",
+)
+REQUIRED = click.option(
+    "--cluster-required",
+    is_flag=True,
+    help="End with 4 where the cluster is not there; else this machine takes over, with a warning.",
+)
+
+
+def on_a_cluster(command: Command) -> Command:
+    """Add both options to a command, and have its work done where they say."""
+
+    def placed(*given: Any, cluster: str | None, cluster_required: bool, **more: Any) -> None:  # noqa: ANN401  # the command's own
+        tell = Progress(bool(more.get("quiet"))).say
+        with on_cluster(cluster, tell, is_required=cluster_required):
+            command(*given, **more)
+
+    return CLUSTER(REQUIRED(update_wrapper(placed, command)))
+
+
+# The options of the two commands that take part in a session.
+
+CERTIFICATES = click.option(
+    "--certificates",
+    type=FILE,
+    default=Path("certificates"),
+    show_default=True,
+    help="The folder with ca.pem, and the own certificate and key: NAME.pem, NAME.key.",
+)
+SESSION = click.option(
+    "--session", type=FILE, required=True, help="What all sides agree on: the same TOML file."
+)

@@ -1,0 +1,460 @@
+"""What an audit was asked: model, table and settings as given, and the subject of the audit once they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+
+from treewarden.audit.adversaries import Asked, of_model_alone, with_adversaries
+from treewarden.audit.evidence import Enough
+from treewarden.audit.facts.kinds import check_facts
+from treewarden.audit.inverters import facts_of, settings_of
+from treewarden.audit.knowledge.knowledge import (
+    Knowledge,
+    read_adversaries,
+    read_knowledge,
+    with_adversaries_of,
+)
+from treewarden.audit.leaf_only_audit import glance, glance_at_file
+from treewarden.audit.measures import MeasureCall
+from treewarden.audit.options import DEFAULT, KNOWLEDGE, AuditOptions
+from treewarden.audit.population.linked_population import (
+    KEY_OPTION,
+    KeySetting,
+    Shared,
+    UnlinkedReleases,
+    link_releases,
+)
+from treewarden.audit.population.population import Population, rerouted
+from treewarden.audit.progress import Share, Step, silent
+from treewarden.audit.releases import ReleaseCase, run_releases
+from treewarden.audit.result import Audit
+from treewarden.audit.run import run, start_early
+from treewarden.jobs.counting import columns_needed, counted, source_of
+from treewarden.jobs.inputs import (
+    ModelInput,
+    TableInput,
+    called,
+    model_name,
+    opened,
+    read,
+    release_names,
+    table_name,
+)
+from treewarden.jobs.population import nobody, people_and_adversaries, people_of, with_options
+from treewarden.jobs.training_consistency import check_training
+from treewarden.policies.clause import Under
+from treewarden.policies.judging.applicability import (
+    applying,
+    assuming,
+    assumptions,
+    enough,
+    failing,
+)
+from treewarden.policies.judging.clause_evaluation import of_worlds
+from treewarden.policies.pack import Pack, calls, load_pack
+from treewarden.policies.verdict import Severity
+from treewarden.ppdm_models.errors import (
+    KnowledgeError,
+    TableError,
+    TreeFormatError,
+    TreewardenError,
+)
+from treewarden.ppdm_models.files.load import OpenedFile
+from treewarden.ppdm_models.tables.counting.addresses import parted
+from treewarden.ppdm_models.tables.table import Table
+from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, outputs_of
+from treewarden.reports.document.parts import File
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """A model that was published before, of the same people or of some of them, with its own table."""
+
+    model: ModelInput
+    data: TableInput
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The model and the table of an audit, and how it is done; each may be a file, or in memory.
+
+    ``knowledge`` says more of what the adversary knows than options can: a TOML file, or what such a file says.
+    ``adversaries`` are files that declare who knows some columns only.
+    ``policy`` is a pack that ships, by name, the path of another, or a pack. Without ``data`` only what the file of the
+    model says by itself is judged. ``waivers`` and ``baseline`` are files
+    that say what is accepted, ``name`` is the model's name in a gate, ``today`` decides which waivers have expired.
+    Clauses of the severity ``fail_on`` or a graver one have to be met; None: what the pack itself has, errors if it is
+    read from a file. ``earlier`` are the models that were published before, in that order; records of different tables
+    are one person where the column ``key`` holds the same; without one that is not known, and nothing passes.
+    ``key_setting`` is what messages call the naming of that column.
+    """
+
+    model: ModelInput
+    data: TableInput | None
+    options: AuditOptions = DEFAULT
+    knowledge: Path | Knowledge | None = None
+    policy: str | Pack = "standard"
+    waivers: Path | None = None
+    baseline: Path | None = None
+    name: str = ""
+    today: date | None = None
+    fail_on: Severity | None = None
+    earlier: tuple[Earlier, ...] = ()
+    key: str | None = None
+    key_setting: KeySetting = KEY_OPTION
+    adversaries: tuple[Path, ...] = ()
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that are read, which nothing may overwrite."""
+        policy = (Path(self.policy),) if isinstance(self.policy, str) else ()
+        given = (self.model, self.data, self.knowledge, *policy, self.waivers, self.baseline)
+        given += self.adversaries
+        given += tuple(each for one in self.earlier for each in (one.model, one.data))
+        return tuple(parted(each)[0] for each in given if isinstance(each, Path))
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Everything an audit needs, read and checked against each other.
+
+    ``earlier`` are the releases before this one, and ``shared`` is who is in which of all of them, if that is known.
+    ``asked`` are the adversaries who know only some columns, and what they are after. ``table`` is what reports tell of
+    a table that was counted.
+    """
+
+    file: OpenedFile
+    population: Population
+    knowledge: Knowledge
+    pack: Pack
+    options: AuditOptions
+    earlier: tuple[ReleaseCase, ...] = ()
+    shared: Shared | UnlinkedReleases | None = None
+    asked: Asked = Asked()
+    table: File | None = None
+
+    @property
+    def secret(self) -> str:
+        """The column that is to stay secret, where that is not the target; "" where it is."""
+        return "" if self.asked.secret is None else self.asked.secret.name
+
+    @property
+    def tree(self) -> Model:
+        """The model as it would be published."""
+        return self.file.model
+
+    def audit(
+        self,
+        file: OpenedFile,
+        step: Step = silent,
+        *,
+        grades: bool = True,
+        is_stopped_by_failing: bool = False,
+    ) -> Audit:
+        """Audit a file, its own or a repaired one, over the same people under the same knowledge and policy.
+
+        Where clauses assume other knowledge, it is audited once for each of these too; all of them share the budget for
+        whole records. ``step`` is told of each stage; for ``grades`` see ``treewarden.audit.run``. Where it
+        ``is_stopped_by_failing``, clauses about the estimate are not read of what fails by whole records.
+        """
+        if self.population.is_absent:
+            return self._alone(file)
+        pack, people = applying(self.pack, file.model, self.secret), self._people(file)
+        apart = assumptions(pack)
+        sharing = 1 + sum(any(map(of_worlds, asked.clauses)) for _, asked in apart.values())
+        options = replace(self.options, worlds_budget=self.options.worlds_budget / sharing)
+        own, knowledge = assuming(pack, ""), self._knowledge(file)
+        audit = self._run(
+            file,
+            people,
+            knowledge,
+            calls(own),
+            options,
+            step,
+            enough(own),
+            grades=grades,
+            fails=failing(own) if is_stopped_by_failing else None,
+        )
+        if audit.stopped:
+            return audit
+        exposures, warnings = list(audit.exposures), list(audit.warnings)
+        for words, (under, asked) in apart.items():
+            found = self._assuming(file, people, under, asked, options, audit, step)
+            if isinstance(found, TreewardenError):
+                warnings.append(f"no audit could be made under {words}: {found}")
+            else:
+                exposures += [replace(each, under=words) for each in found.exposures]
+                new = [each for each in found.warnings if each not in audit.warnings]
+                warnings += [f"under {words}: {each}" for each in new]
+        return replace(audit, exposures=tuple(exposures), warnings=tuple(warnings))
+
+    def _assuming(
+        self,
+        file: OpenedFile,
+        people: Population,
+        under: Under,
+        asked: Pack,
+        options: AuditOptions,
+        audit: Audit,
+        step: Step,
+    ) -> Audit | TreewardenError:
+        """Return what the adversary of some clauses can infer; why not, where the table contradicts what they know."""
+        knowledge = under.of(self._knowledge(file))
+        is_asked = any(map(of_worlds, asked.clauses))
+        taken = audit.full.readings
+        if (
+            knowledge == self._knowledge(file)
+            and not is_asked
+            and all(c in taken for c in calls(asked))
+        ):
+            return Audit(audit.exposures)
+        brief = replace(options, worlds=options.worlds and is_asked, levels=False)
+
+        def told(stage: str) -> AbstractContextManager[Share | None]:
+            return step(f"{stage}, under {under.words}")
+
+        try:
+            return self._run(
+                file,
+                people,
+                knowledge,
+                calls(asked),
+                brief,
+                told,
+                enough(asked, under.words),
+                grades=False,
+            )
+        except (KnowledgeError, TableError) as error:
+            return error
+
+    def _run(
+        self,
+        file: OpenedFile,
+        people: Population,
+        knowledge: Knowledge,
+        asked: tuple[MeasureCall, ...],
+        options: AuditOptions,
+        step: Step,
+        is_enough: Enough | None,
+        *,
+        grades: bool,
+        fails: Enough | None = None,
+    ) -> Audit:
+        """Audit a file under all adversaries; together with the releases before it, where there are some."""
+        more = (asked, options, file.leaks, step, is_enough)
+        if self.secret:
+            audit = of_model_alone(file.model, people, knowledge, self.secret, asked, file.leaks)
+        elif self.shared is None:
+            audit = run(file.model, people, knowledge, *more, grades=grades, fails=fails)
+        else:
+            cases = (*self.earlier, ReleaseCase(file.model, people, file.leaks))
+            audit = run_releases(cases, self.shared, knowledge, asked, options, step, is_enough)
+        knowing = audit.full.evidence.knowledge
+        return with_adversaries(
+            audit,
+            file.model,
+            people,
+            knowing,
+            self.asked,
+            asked,
+            options,
+            step,
+            is_of_several=self.shared is not None,
+        )
+
+    def _knowledge(self, file: OpenedFile) -> Knowledge:
+        """Return what the adversary knows: of a changed file also how the original was trained, withheld or not."""
+        people = self.population.records
+        facts = {} if file is self.file else facts_of(self.file.model, people)
+        of_library = settings_of(file.model)
+        told = {name: fact.value for name, fact in facts.items() if name in of_library}
+        known = {name: value for name, value in told.items() if value is not None}
+        return self.knowledge.model_copy(update={"training": known | self.knowledge.training})
+
+    def glance(self, file: OpenedFile) -> Audit:
+        """Take the readings of its audit that need no estimate; what is assumed to be known has no part in them."""
+        if self.population.is_absent:
+            return self._alone(file)
+        pack, people = applying(self.pack, file.model, self.secret), self._people(file)
+        seen = glance(file.model, people, self.knowledge, calls(pack), file.leaks)
+        return _for_all(replace(seen, secret=self.secret), pack)
+
+    def _alone(self, file: OpenedFile) -> Audit:
+        """Take the readings that a file bears without any table."""
+        pack, sensitive = applying(self.pack, file.model), self.options.sensitive
+        seen = glance_at_file(file.model, self.knowledge, calls(pack), file.leaks, sensitive)
+        return _for_all(seen, pack)
+
+    def _people(self, file: OpenedFile) -> Population:
+        """Return the same people, where they stop in the trees of a file."""
+        tree = file.model
+        if file is self.file or isinstance(tree, Ensemble):
+            return self.population
+        return rerouted(tree, self.population)
+
+
+def _for_all(seen: Audit, pack: Pack) -> Audit:
+    """Return readings that no knowledge changes as those under each assumption of a pack too."""
+    others = (replace(seen.full, under=words) for words in assumptions(pack))
+    return replace(seen, exposures=(*seen.exposures, *others))
+
+
+def read_subject(request: Request, step: Step = silent) -> Subject:
+    """Read the files of a request; the small ones first, so that a slip in them shows at once.
+
+    Raises:
+        TreewardenError: one of them cannot be read, or they do not fit each other.
+    """
+    pack = pack_of(request)
+    knowledge = with_options(knowledge_of(request), request.options)
+    with step(f"reading {model_name(request.model)}"):
+        file = opened(request.model)
+    names: tuple[str, ...] = ()
+    if request.earlier:
+        names = release_names([*(each.model for each in request.earlier), request.model])
+        file = called(file, names[-1])
+    tree, options = file.model, request.options
+    _check_outputs(tree)
+    if not request.earlier:
+        check_training(knowledge, _said_in(request), [tree])
+    if request.data is None:
+        if knowledge.adversaries or knowledge.secret is not None:
+            problem = "who knows some columns only needs a table; give it with --data, or leave adversaries out"
+            raise KnowledgeError(_said_in(request), problem)
+        if knowledge.facts:
+            problem = "fact: facts are of people, and need their table; give it with --data, or leave facts out"
+            raise KnowledgeError(_said_in(request), problem)
+        return Subject(file, nobody(tree, options), knowledge, pack, options)
+    start_early(tree, options)
+    with step(f"reading {table_name(request.data)}"):
+
+        def people(table: Table) -> tuple[Population, Asked]:
+            where = _said_in(request)
+            return people_and_adversaries(request.model, tree, table, options, knowledge, where)
+
+        source = source_of(request.data, tree, knowledge, is_one=not request.earlier)
+        if source is None:
+            table = read(request.data)
+            population, asked = people(table)
+        else:
+            wanted = columns_needed(source.names, tree, options, knowledge)
+            table, (population, asked) = counted(source, wanted, people)
+    check_facts(knowledge, tree.classes, population, _said_in(request))
+    told = File(name=table.source, sha256=table.digest) if table.digest else None
+    earlier, shared = _releases(request, names, tree, table, population, step)
+    if earlier:
+        check_training(knowledge, _said_in(request), [*(each.model for each in earlier), tree])
+    return Subject(file, population, knowledge, pack, options, earlier, shared, asked, told)
+
+
+def _check_outputs(model: Model) -> None:
+    """Refuse a model of several outputs: what each says of people, and all of them together, is not worked out.
+
+    Raises:
+        TreeFormatError: it predicts several.
+    """
+    outputs = outputs_of(model)
+    if outputs > 1:
+        problem = (
+            f"predicts {outputs:,} targets; treewarden audits a model of one: train one model for each, and audit them "
+            "all before any is published"
+        )
+        raise TreeFormatError(model.source, problem)
+
+
+def _releases(
+    request: Request,
+    names: tuple[str, ...],
+    last: Model,
+    table: Table,
+    people: Population,
+    step: Step,
+) -> tuple[tuple[ReleaseCase, ...], Shared | UnlinkedReleases | None]:
+    """Return the releases before the last one, and who is in which of all of them; None where there are none.
+
+    ``names`` says what all are called.
+
+    Raises:
+        TreewardenError: one of them cannot be read, or they do not fit each other.
+    """
+    if not request.earlier:
+        return (), None
+    cases, tables = [], []
+    known: dict[object, Table] = {_place_of(request.data): table}
+    for each, name in zip(request.earlier, names, strict=False):
+        with step(f"reading {name} and {table_name(each.data)}"):
+            file = called(opened(each.model), name)
+            place = _place_of(each.data)
+            own = known[place] if place in known else read(each.data)
+            known[place] = own
+            population = people_of(each.model, file.model, own, request.options)
+        _check_outputs(file.model)
+        cases.append(ReleaseCase(file.model, population, file.leaks))
+        tables.append(own)
+    models = (*(case.model for case in cases), last)
+    populations = (*(case.population for case in cases), people)
+    shared = link_releases(models, (*tables, table), populations, request.key, request.key_setting)
+    return tuple(cases), shared
+
+
+def _place_of(data: TableInput | None) -> object:
+    """Return what tells a table from others, however it is named: the file that it is in, or itself."""
+    if isinstance(data, Path):
+        return data.resolve()
+    return id(data) if isinstance(data, Table) else data
+
+
+def pack_of(request: Request) -> Pack:
+    """Return the policy of a request, with what counts in it.
+
+    Raises:
+        PolicyError: there is no such pack, or it is not understood.
+    """
+    pack = load_pack(request.policy) if isinstance(request.policy, str) else request.policy
+    if request.fail_on is None:
+        return pack
+    return pack.model_copy(update={"fail_on": request.fail_on})
+
+
+def _said_in(request: Request) -> str:
+    """Return the file that says what the adversary knows, or the options that do, as messages name it."""
+    if request.knowledge is None and request.adversaries:
+        return request.adversaries[0].name
+    if request.knowledge is None and (request.options.knows or request.options.secret):
+        return "options"
+    return request.knowledge.name if isinstance(request.knowledge, Path) else "knowledge"
+
+
+def knowledge_of(request: Request) -> Knowledge:
+    """Return what the adversary of a request is assumed to know, and who knows some columns only.
+
+    Raises:
+        KnowledgeError: a file that says it cannot be read, or is not understood; or two say what is not both so.
+    """
+    files = [(_read(each, read_adversaries), each.name) for each in request.adversaries]
+    return with_adversaries_of(_of_everybody(request), files)
+
+
+def _of_everybody(request: Request) -> Knowledge:
+    if request.knowledge is None:
+        return Knowledge(**{name: getattr(request.options, name) for name in KNOWLEDGE})
+    if isinstance(request.knowledge, Knowledge):
+        return request.knowledge
+    return _read(request.knowledge, read_knowledge)
+
+
+def _read(path: Path, read_as: Callable[[bytes, str], Knowledge]) -> Knowledge:
+    """Return what a file says of adversaries.
+
+    Raises:
+        KnowledgeError: the file cannot be read, or is not understood.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise KnowledgeError(str(path), f"{error.strerror}; give a TOML file") from error
+    return read_as(data, path.name)

@@ -1,0 +1,291 @@
+"""A first ``treewarden.toml``: what a repository holds, as a configuration that runs where the guesses are right."""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from treewarden.audit.progress import Step, silent
+from treewarden.jobs.gate.config import NAME, ConfigurationError
+from treewarden.jobs.inspecting import said_of
+from treewarden.ppdm_models.errors import OutputError, TableError, TreewardenError
+from treewarden.ppdm_models.tables.batches import open_batches
+from treewarden.ppdm_models.tables.matching import are_alike
+from treewarden.reports.document.words import counted, listed
+
+# What a repository holds that a gate is about: models, known by their content, and tables, known by their suffix.
+
+CSV = (".csv", ".tsv")
+PACKED = tuple(f"{name}{packed}" for name in CSV for packed in (".gz", ".zst"))
+OF_PROGRAMS = (".xlsx", ".xlsm", ".xls", ".sav", ".zsav", ".por", ".sas7bdat", ".xpt", ".dta")
+TABLES = (*CSV, *PACKED, ".parquet", ".pq", ".arrow", ".feather", *OF_PROGRAMS)
+ONLY_MODELS = (".pmml", ".skops", ".onnx")
+NO_MODELS = (".md", ".py", ".toml", ".yml", ".yaml", ".lock", ".cfg", ".ini", ".html", ".ipynb")
+NO_FOLDERS = ("node_modules", "__pycache__", "site-packages")
+MOST_FILES = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class FoundTable:
+    """A table, and what its columns are called."""
+
+    file: str
+    columns: tuple[str, ...]
+
+    def column(self, name: str) -> str | None:
+        """Return what a column of a model is called in this table."""
+        if name in self.columns:
+            return name
+        return next((column for column in self.columns if are_alike(name, column)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundModel:
+    """A model: its target, "" where its file names none, and the features that it tests and knows."""
+
+    file: str
+    format: str
+    target: str
+    tested: tuple[str, ...]
+    features: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """The table that a model may have been trained on, its sensitive column, and other tables that would do."""
+
+    table: str
+    sensitive: str
+    others: tuple[str, ...] = ()
+
+
+def survey(root: Path) -> tuple[tuple[FoundModel, ...], tuple[FoundTable, ...], tuple[str, ...]]:
+    """Return the models and tables in a folder, without what is hidden or was installed.
+
+    The last are files that by their names are models, and cannot be read.
+    """
+    models: list[FoundModel] = []
+    broken: list[str] = []
+    tables: list[FoundTable] = []
+    for path in _files(root):
+        file = path.relative_to(root).as_posix()
+        suffix = path.suffix.lower()
+        if path.name.lower().endswith(TABLES) and path.is_file():
+            columns = _columns(path)
+            if columns:
+                tables.append(FoundTable(file, columns))
+            continue
+        if suffix in NO_MODELS:
+            continue
+        found = _model(path, file)
+        if found is not None:
+            models.append(found)
+        elif suffix in ONLY_MODELS:
+            broken.append(file)
+    return tuple(models), tuple(tables), tuple(broken)
+
+
+def guess(model: FoundModel, tables: Sequence[FoundTable]) -> Guess | None:
+    """Return the table that has a model's target and features and little else; None where none has them."""
+    found: list[tuple[int, str, str]] = []
+    for table in tables:
+        sensitive = _sensitive(model, table)
+        has_all = all(table.column(name) is not None for name in model.tested)
+        if sensitive is not None and has_all:
+            found.append((len(table.columns), table.file, sensitive))
+    if not found:
+        return None
+    found.sort()
+    (_, file, sensitive), *others = found
+    return Guess(file, sensitive, tuple(other for _, other, _ in others))
+
+
+def _sensitive(model: FoundModel, table: FoundTable) -> str | None:
+    """Return the column that a model predicts; where its file names none, the only one that is no feature."""
+    if model.target:
+        return table.column(model.target)
+    features = {table.column(name) for name in model.features}
+    left = [column for column in table.columns if column not in features]
+    return left[0] if len(left) == 1 else None
+
+
+def _files(root: Path) -> Iterator[Path]:
+    """Yield files in name order, and folders that hold a model as Spark writes it."""
+    seen = 0
+    for folder, folders, files in os.walk(root):
+        here = Path(folder)
+        folders[:] = sorted(name for name in folders if not _is_left_out(here / name))
+        saved = [name for name in folders if (here / name / "metadata").is_dir()]
+        folders[:] = [name for name in folders if name not in saved]
+        yield from (here / name for name in saved)
+        for name in sorted(files):
+            if not name.startswith((".", "~$")):  # the last is Excel's, while a file is open
+                seen += 1
+                yield here / name
+        if seen > MOST_FILES:
+            return
+
+
+def _is_left_out(folder: Path) -> bool:
+    is_installed = folder.name in NO_FOLDERS or (folder / "pyvenv.cfg").exists()
+    return folder.name.startswith(".") or is_installed or folder.is_symlink()
+
+
+def _model(path: Path, file: str) -> FoundModel | None:
+    try:
+        said = said_of(path)
+    except (TreewardenError, OSError, MemoryError):
+        return None
+    features = said["features"]
+    return FoundModel(
+        file,
+        str(said["format"]),
+        str(said["target"] or ""),
+        tuple(str(each["name"]) for each in features if each["tested"]),
+        tuple(str(each["name"]) for each in features),
+    )
+
+
+def _columns(path: Path) -> tuple[str, ...]:
+    """Return the names of a table's columns; no record is read."""
+    try:
+        return open_batches(path).names
+    except TableError:
+        return ()
+
+
+HEAD = """\
+# Which models "treewarden gate" audits, and how. Every path starts from the folder of this file.
+# All keys: docs/gate-configuration.md
+
+policy = "standard"          # a pack that ships ("treewarden list packs"), or a file of your own
+# fail_on = "warning"        # the mildest severity that stops a model; "error" where nothing is said
+# waivers = "waivers.toml"   # "treewarden-waivers.toml" where it is there
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Models that one entry is about: the same table and column, and, where they have no table, nothing else."""
+
+    models: tuple[FoundModel, ...]
+    guess: Guess | None
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A first configuration: its text, and how many models it audits and leaves open."""
+
+    text: str
+    ready: int
+    left_open: tuple[str, ...]
+    broken: tuple[str, ...] = ()
+
+    def lines(self, file: Path) -> Iterator[str]:
+        """Yield what to do next."""
+        option = "" if file.name == NAME and not file.is_absolute() else f" --config {file}"
+        yield f"Wrote {file}: {counted(self.ready, 'model', 'models')} ready to be audited."
+        if self.left_open:
+            yield f"Left open, as it is not clear which table and column are theirs: {listed(list(self.left_open))}."
+        if self.broken:
+            yield f"Left out, as they cannot be read: {listed(list(self.broken))}. Why: treewarden inspect FILE"
+        yield "Next:"
+        yield f"  1. Read {file}. The table must be the one that the model was trained on, and sensitive the column"
+        yield "     that nobody may learn about a person; both are guesses."
+        steps = []
+        if self.left_open:
+            steps.append("Fill in the table of what is left open, and take away the # before it.")
+        if self.ready:
+            steps.append(f"treewarden gate{option}")
+        for number, step in enumerate(steps, start=2):
+            yield f"  {number}. {step}"
+
+
+def begun(root: Path, name: str = NAME, step: Step = silent) -> Begun:
+    """Return a first configuration for the models and tables in a folder.
+
+    Raises:
+        OutputError: there is a configuration already.
+        ConfigurationError: there is no model.
+    """
+    if (root / name).exists():
+        raise OutputError(
+            name,
+            "is there already, and is never overwritten; edit it, or name another with --config",
+        )
+    with step("looking for models and tables"):
+        models, tables, broken = survey(root)
+    if not models:
+        problem = "no file in it is a model that is understood; add the models first, or see: treewarden list formats"
+        raise ConfigurationError(str(root), problem)
+    groups = list(_groups(models, tables))
+    sections = [section for group in groups for section in _sections(root, group)]
+    open_models = [model.file for group in groups if group.guess is None for model in group.models]
+    ready = len(models) - len(open_models)
+    return Begun("\n".join([HEAD, *sections]), ready, tuple(open_models), broken)
+
+
+def _groups(models: Sequence[FoundModel], tables: Sequence[FoundTable]) -> Iterator[Group]:
+    """Yield models of one folder and suffix that have the same table and column."""
+    found: dict[tuple[str, str, Guess | None, str], list[FoundModel]] = {}
+    for model in models:
+        path, guessed = PurePosixPath(model.file), guess(model, tables)
+        alone = "" if guessed is not None else model.target
+        found.setdefault((str(path.parent), path.suffix, guessed, alone), []).append(model)
+    for (_, _, guessed, _), group in found.items():
+        yield Group(tuple(group), guessed)
+
+
+def _sections(root: Path, group: Group) -> Iterator[str]:
+    formats = listed(sorted({model.format for model in group.models}))
+    lines = [f"# {counted(len(group.models), 'model', 'models')} ({formats})", "[[model]]"]
+    lines.append(f"path = {_path(root, group.models)}")
+    if group.guess is not None:
+        others = group.guess.others
+        more = f"    # or {listed(list(map(json.dumps, others)))}" if others else ""
+        lines.append(f"table = {_toml(group.guess.table)}{more}")
+        lines.append(f"sensitive = {_toml(group.guess.sensitive)}")
+        lines.append(
+            '# qi = ["..."]           # what an adversary knows of people; else the model\'s own fields'
+        )
+        lines.append(
+            "# worlds_budget = 60     # seconds to reason over whole records; 20 where nothing is said"
+        )
+    else:
+        target = group.models[0].target
+        wanted = [*group.models[0].tested[:8], *([target] if target else [])]
+        lines.append(
+            f'table = "TABLE"        # a table with the columns {_comment(listed(wanted))}'
+        )
+        lines.append(f"sensitive = {_toml(target or 'COLUMN')}")
+        lines = [lines[0], *(f"# {line}" for line in lines[1:])]
+    yield "\n".join([*lines, ""])
+
+
+def _path(root: Path, models: Sequence[FoundModel]) -> str:
+    """Return a pattern where it matches these models and nothing else, else their paths."""
+    files = [model.file for model in models]
+    if len(files) == 1:
+        return _toml(files[0])
+    first = PurePosixPath(files[0])
+    folder = "" if str(first.parent) == "." else f"{first.parent}/"
+    if first.suffix and glob.escape(folder) == folder:
+        pattern = f"{folder}*{first.suffix}"
+        matched = {path.relative_to(root).as_posix() for path in root.glob(pattern)}
+        if matched == set(files):
+            return _toml(pattern)
+    return f"[{', '.join(map(_toml, files))}]"
+
+
+def _toml(text: str) -> str:
+    """Return a text as TOML says it: JSON's escapes are among its own, once a sign needs no pair of them."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _comment(text: str) -> str:
+    """Return a text that stays in its line."""
+    return json.dumps(text, ensure_ascii=False)[1:-1].replace("\x7f", "")

@@ -1,0 +1,276 @@
+"""The people of an audit, and the adversaries who know only some of their columns, from a table and what was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from treewarden.audit.adversaries import Asked
+from treewarden.audit.knowledge.declared import (
+    MOST,
+    MOST_CHARACTERS,
+    Declared,
+    SecretColumn,
+    words_of,
+)
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.presets import ALL
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.partial.adversaries import WORDS, adversary_of, check_names, found_column
+from treewarden.audit.partial.functional_dependencies import Codes, closed
+from treewarden.audit.partial.partial_view import told_apart
+from treewarden.audit.partial.value_rules import Secret, outcome_tellers, secret_of, tellers
+from treewarden.audit.population.file_only_population import said_of
+from treewarden.audit.population.population import Population, build_population
+from treewarden.audit.result import KNOWS_ALL
+from treewarden.jobs.inputs import ModelInput
+from treewarden.ppdm_models.errors import KnowledgeError, TableError
+from treewarden.ppdm_models.files.load import OpenedFile
+from treewarden.ppdm_models.tables.matching import are_alike, has_column
+from treewarden.ppdm_models.tables.table import Table
+from treewarden.ppdm_models.tree.ensemble import Model, trees_of
+from treewarden.ppdm_models.tree.tree import Task
+
+ELSE = Declared(name="who knows all else", knows=ALL, target=True)
+"""The adversary of whom every audit asks where the secret is no target: the others are held beside him."""
+
+
+def people_and_adversaries(
+    given: ModelInput,
+    model: Model,
+    table: Table,
+    options: AuditOptions,
+    knowledge: Knowledge,
+    where: str,
+) -> tuple[Population, Asked]:
+    """Return the people of a table, and whom the audit asks about beside the one who knows all.
+
+    ``where`` is what says what the adversaries know. A column that no test asks about is a quasi-identifier too where
+    it is the secret, or where an adversary knows it and it gives a tested one away.
+
+    Raises:
+        KnowledgeError: an adversary knows what is not there, or the secret; the secret is not there, has no bins, or
+            has some that part nothing.
+        TableError: the table is not the model's.
+    """
+    people = people_of(given, model, table, options)
+    declared, wanted = list(knowledge.adversaries), knowledge.secret
+    if not declared and wanted is None:
+        if options.target_known:
+            raise KnowledgeError(where, "--target-known needs another --secret than the target")
+        return people, Asked()
+    target = options.sensitive or model.target
+    columns = _columns(table, model, people, target)
+    if _is_word(options) and options.knows and options.knows[0] in columns:
+        word = options.knows[0]
+        problem = (
+            f"{word!r} is a column of the table, and a word for others; declare him in a file: "
+            f'knows = "{word}" is the word, knows = ["{word}"] the column'
+        )
+        raise KnowledgeError("knows", problem)
+    secret = target if wanted is None else found_column(wanted.column, columns, f"{where}: secret")
+    is_feature = secret != target
+    bins = wanted.bins if wanted is not None and wanted.bins else None
+    if bins is not None and not is_feature:
+        raise KnowledgeError(f"{where}: secret", _no_bins(model, secret))
+    check_names(declared, where)
+    for each in declared:
+        # Who knows every column is the one whom every audit asks about, where the secret is the target.
+        if each.name in (KNOWS_ALL, ELSE.name) and (is_feature or each.knows != ALL):
+            problem = (
+                f"{each.name!r} is what every audit calls somebody of its own; call yours otherwise"
+            )
+            raise KnowledgeError(where, f"adversary {problem}")
+    if is_feature:
+        declared = [ELSE, *declared]
+    everyone = tuple(adversary_of(each, columns, secret, target, where) for each in declared)
+    rebuilt = _Rebuilt(given, model, table, options)
+    told = [name for each in everyone for name in each.knows or ()]
+    if not is_feature:
+        people = rebuilt.with_columns(people, _adding(rebuilt, people, told, None))
+        return people, Asked(everyone)
+    more, here = _other_values(model, secret), f"{where}: secret"
+    people = rebuilt.with_columns(people, (secret,))
+    hidden = secret_of(people, secret, bins, here, more)
+    people = rebuilt.with_columns(people, _adding(rebuilt, people, told, hidden))
+    return people, Asked(everyone, secret_of(people, secret, bins, here, more))
+
+
+def _no_bins(model: Model, target: str) -> str:
+    """Return why no bins part what the model predicts."""
+    if model.task is Task.REGRESSION:
+        return f"bins part another column than {target!r}, which the model predicts; leave them out"
+    return f"bins part numbers, and {target!r} holds categories; leave them out"
+
+
+def _other_values(model: Model, name: str) -> tuple[str, ...]:
+    """Return the categories that the model names of a column, whoever has them."""
+    return next((each.values for each in model.features if each.name == name), ())
+
+
+@dataclass(frozen=True, slots=True)
+class _Rebuilt:
+    """What people are built from, to build them once more with further columns."""
+
+    given: ModelInput
+    model: Model
+    table: Table
+    options: AuditOptions
+
+    def with_columns(self, people: Population, names: Sequence[str]) -> Population:
+        """Return the people told apart by further columns too."""
+        new = tuple(name for name in dict.fromkeys(names) if name not in people.qi)
+        if not new:
+            return people
+        options = replace(self.options, qi=(*people.qi, *new))
+        return people_of(self.given, self.model, self.table, options)
+
+
+def _adding(
+    rebuilt: _Rebuilt, people: Population, told: Sequence[str], secret: Secret | None
+) -> tuple[str, ...]:
+    """Return those known columns that are no quasi-identifiers and say more than nothing.
+
+    The model has them, so that splits on them may have been compared; or they give a column away that it has, the
+    target or the secret, one-hot columns of one attribute together.
+    """
+    new = tuple(name for name in dict.fromkeys(told) if name not in people.qi)
+    if not new:
+        return ()
+    wide = rebuilt.with_columns(people, new)
+    adding = {feature.name for feature in rebuilt.model.features}
+    tested = {each.name for tree in trees_of(rebuilt.model) for each in tree.used_features()}
+    adding |= set(outcome_tellers(tested, wide, new))
+    columns = Codes(wide, told_apart(list(trees_of(rebuilt.model)), wide.columns))
+    if secret is not None:
+        adding |= set(tellers(columns, secret, new))
+    never = new if secret is None else (*new, secret.name)
+    return tuple(name for name in new if name in adding or closed(columns, [name], never).said)
+
+
+def _columns(table: Table, model: Model, people: Population, target: str) -> tuple[str, ...]:
+    """Return the columns that there are: by the names that the model has for them, where it has one.
+
+    A column spelled like one of these stands for it only where the table has none of that very name.
+    """
+    left_out = (each.name for each in model.features if has_column(table, each.name))
+    own = tuple(dict.fromkeys(name for name in (*people.qi, *left_out, target) if name))
+    elsewhere = [name for name in own if name not in table.columns]
+    others = (
+        name
+        for name in table.columns
+        if name not in own and not any(are_alike(name, each) for each in elsewhere)
+    )
+    return (*own, *others)
+
+
+def with_options(knowledge: Knowledge, options: AuditOptions) -> Knowledge:
+    """Return the knowledge with the adversary and the secret that options declare, if they do.
+
+    Raises:
+        KnowledgeError: an end of the bins is no number, bins part nothing, a name is empty, the secret is another one
+            than that of the knowledge, or there are too many adversaries.
+    """
+    everyone = (*_by_option(options), *knowledge.adversaries)
+    if len(everyone) > MOST:
+        problem = (
+            f"{len(everyone)} are declared, and {MOST} are asked about at most; leave some out"
+        )
+        raise KnowledgeError("adversaries", problem)
+    secret = _wanted(options, knowledge)
+    return knowledge.model_copy(update={"adversaries": everyone, "secret": secret})
+
+
+def _by_option(options: AuditOptions) -> list[Declared]:
+    """Return the adversary that options declare, if they do."""
+    if options.knows is None:
+        return []
+    if not options.knows or not all(options.knows):
+        raise KnowledgeError("knows", "a column without a name; name columns of the table")
+    word = options.knows[0]
+    if _is_word(options):
+        return [Declared(name=word, knows=word, target=options.target_known)]
+    name = _called(options.knows)
+    return [Declared(name=name, knows=options.knows, target=options.target_known)]
+
+
+def _is_word(options: AuditOptions) -> bool:
+    """Return whether options say with one word what somebody knows."""
+    knows = options.knows or ()
+    return len(knows) == 1 and knows[0] in WORDS
+
+
+def _called(columns: Sequence[str]) -> str:
+    """Return what somebody is called who knows some columns: all of them as far as there is room."""
+    for shown in range(len(columns), 0, -1):
+        more = len(columns) - shown
+        name = f"who knows {words_of((*columns[:shown], *([f'{more} more'] if more else [])))}"
+        if len(name) <= MOST_CHARACTERS:
+            return name
+    return f"who knows {len(columns)} columns" if len(columns) > 1 else "who knows one column"
+
+
+def _wanted(options: AuditOptions, knowledge: Knowledge) -> SecretColumn | None:
+    told = knowledge.secret
+    if options.secret is None:
+        if options.bins:
+            raise KnowledgeError("bins", "they part the numbers of the secret; name that column")
+        return told
+    if not options.secret:
+        raise KnowledgeError("secret", "a column without a name; name a column of the table")
+    if told is not None and told.column != options.secret:
+        problem = (
+            f"it is {options.secret!r} by option and {told.column!r} by file; keep one of them"
+        )
+        raise KnowledgeError("secret", problem)
+    try:
+        bins = tuple(map(float, options.bins)) if options.bins else told.bins if told else ()
+        return SecretColumn(column=options.secret, bins=bins)
+    except ValueError as error:
+        problem = "an end is no number; give the ends that part the secret's numbers"
+        raise KnowledgeError("bins", problem) from error
+
+
+def people_of(given: ModelInput, model: Model, table: Table, options: AuditOptions) -> Population:
+    """Return the people of a table as a model sees them.
+
+    Raises:
+        TableError: the table is not the model's.
+    """
+    named = options.sensitive
+    if isinstance(given, OpenedFile) and named and not has_column(table, named):
+        # No file names the target here, so that a slip in its name would go unseen.
+        raise TableError(table.source, table.lacks(named))
+    try:
+        return build_population(
+            model,
+            table,
+            sensitive=options.sensitive,
+            qi=options.qi,
+            weights=options.weights,
+            sampling_weights=options.sampling_weights,
+        )
+    except TableError as error:
+        raise _with_notes(error, model) from error
+
+
+def nobody(model: Model, options: AuditOptions) -> Population:
+    """Return the people where there is no table: the leaves, as far as the file tells.
+
+    Raises:
+        TableError: the options name columns of a table.
+    """
+    for name in ("qi", "weights", "sampling_weights", "knows", "secret"):
+        if getattr(options, name) is not None:
+            problem = f"--{name.replace('_', '-')} names columns of a table, and none is given; leave it out"
+            raise TableError(model.source, problem)
+    named = options.sensitive
+    if named is not None and model.target and named != model.target:
+        problem = f"the sensitive column {named!r} is not the tree's target {model.target!r}; name that, or none"
+        raise TableError(model.source, problem)
+    return said_of(model, named).population
+
+
+def _with_notes(error: TableError, tree: Model) -> TableError:
+    """Return the error with what was remarkable about the tree, as that may be why the table does not fit it."""
+    return TableError(error.where, error.problem, tree.notes)
