@@ -246,28 +246,34 @@ def cancel(unit: Unit, who: Principal, audit_id: str) -> Audit:
     Raises:
         NotFoundError: the organisation has no such audit.
         ForbiddenError: somebody else asked for it, and who cancels is no administrator.
-        ConflictError: it has ended already.
+        ConflictError: it has ended already, or no job does it.
     """
     row = _row(unit, who, audit_id)
     if row.created_by != who.account_id and not who.may(Permission.ADMIN):
         problem = "was asked for by somebody else; let them, or an administrator, cancel it"
         raise ForbiddenError("audit", problem)
-    erased = cancel_job(unit, _job(unit, audit_id).id)
+    found = _job(unit, audit_id)
+    if found is None:
+        raise ConflictError("audit", "has no job; there is nothing to cancel")
+    erased = cancel_job(unit, found.id)
     unit.afterwards.append(partial(erase_files, unit.site, erased))
     record(unit, who, "audit.cancel_requested", "audit", audit_id)
     return get_audit(unit, who, audit_id)
 
 
 def progress(unit: Unit, who: Principal, audit_id: str, after: int) -> tuple[Progress, ...]:
-    """Return what happened to an audit since the event of a number.
+    """Return what happened to an audit since the event of a number; nothing where no job is left of it.
 
     Raises:
         NotFoundError: the organisation has no such audit.
     """
     _check_there(unit, who, audit_id)
+    found = _job(unit, audit_id)
+    if found is None:
+        return ()
     rows = unit.connection.execute(
         select(job_event)
-        .where(job_event.c.job_id == _job(unit, audit_id).id, job_event.c.seq > after)
+        .where(job_event.c.job_id == found.id, job_event.c.seq > after)
         .order_by(job_event.c.seq)
         .limit(1000)
     )
@@ -277,10 +283,11 @@ def progress(unit: Unit, who: Principal, audit_id: str, after: int) -> tuple[Pro
     )
 
 
-def _job(unit: Unit, audit_id: str) -> Row[Any]:
+def _job(unit: Unit, audit_id: str) -> Row[Any] | None:
+    """Return the newest job of an audit; None where there is none, as after a part of a database was lost."""
     return unit.connection.execute(
         select(job).where(job.c.subject_id == audit_id).order_by(job.c.id.desc()).limit(1)
-    ).one()
+    ).first()
 
 
 def _row(unit: Unit, who: Principal, audit_id: str) -> Row[Any]:
