@@ -19,6 +19,7 @@ from treewarden.service.app import application
 from treewarden.service.cases.table_roots import check_table_roots
 from treewarden.service.database.levels import check_level, level, upgrade
 from treewarden.service.errors import SetupError
+from treewarden.service.jobs.confining import hide_from_neighbours
 from treewarden.service.operations.health import check_key
 from treewarden.service.operations.logging import log_as_json
 from treewarden.service.operations.telemetry import trace_where_asked
@@ -54,6 +55,7 @@ def serve(site: Site, prepare: Callable[[], None] = lambda: None) -> None:
     Raises:
         SetupError: another server has the data folder or the port.
     """
+    hide_from_neighbours()
     log_as_json(site.settings.log_level)
     app = application(site)
     trace_where_asked(app, site.settings)

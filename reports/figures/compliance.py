@@ -123,8 +123,8 @@ DECISION = (
 SIGN_OFF = ("Name", "Role", "Date", "Signature")
 
 
-def filing(document: Document) -> Filing:
-    """Return the report in sections, in the order in which it is filed."""
+def filing(document: Document, more: tuple[Section, ...] = ()) -> Filing:
+    """Return the report in sections, in the order in which it is filed; ``more`` stand before the signature."""
     is_public = document.redacted_below is not None
     repaired = () if document.repair is None else (repair_section(document.repair),)
     return Filing(
@@ -147,6 +147,7 @@ def filing(document: Document) -> Filing:
             Section("risk", "Remaining risk", tuple(remaining_risk(document))),
             Section("unexamined", "What was not examined", tuple(not_examined(document))),
             *repaired,
+            *more,
             Section("sign-off", "Decision and signature", _sign_off()),
         ),
     )

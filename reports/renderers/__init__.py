@@ -12,6 +12,7 @@ from treewarden.reports.building.entry import gate_of_one
 from treewarden.reports.document.document import Document
 from treewarden.reports.document.gate import Gate
 from treewarden.reports.document.randomised import RandomisedDocument
+from treewarden.reports.figures.remaining import Section
 
 
 class Renderer(ABC):
@@ -35,6 +36,17 @@ class Renderer(ABC):
     @abstractmethod
     def render(self, document: Document) -> bytes:
         """Return the document in this form; the bytes need be no text, and arrive as they are."""
+
+
+class FilingRenderer(Renderer):
+    """A form of the compliance report, in sections."""
+
+    def render(self, document: Document) -> bytes:
+        return self.render_with(document, ())
+
+    @abstractmethod
+    def render_with(self, document: Document, more: tuple[Section, ...]) -> bytes:
+        """Return the report with further sections before the signature, of what somebody else holds on record."""
 
 
 class GateRenderer(Renderer):

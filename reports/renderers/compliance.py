@@ -5,18 +5,19 @@ from __future__ import annotations
 from treewarden.reports.document.document import Document
 from treewarden.reports.figures.compliance import filing
 from treewarden.reports.figures.pages import environment
-from treewarden.reports.renderers import Renderer
+from treewarden.reports.figures.remaining import Section
+from treewarden.reports.renderers import FilingRenderer
 
 
-class ComplianceRenderer(Renderer):
+class ComplianceRenderer(FilingRenderer):
     """HTML with its style inside, like the report for reading; it prints on A4, and says what the PDF says."""
 
     media_type = "text/html; charset=utf-8"
     suffix = "compliance.html"
 
-    def render(self, document: Document) -> bytes:
+    def render_with(self, document: Document, more: tuple[Section, ...]) -> bytes:
         page = environment().get_template("compliance.html.j2")
-        return page.render(doc=document, said=filing(document)).encode("utf-8")
+        return page.render(doc=document, said=filing(document, more)).encode("utf-8")
 
 
 RENDERER = ComplianceRenderer()

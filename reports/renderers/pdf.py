@@ -12,7 +12,8 @@ from typing import Any
 from treewarden.ppdm_models.errors import OutputError
 from treewarden.reports.document.document import Document
 from treewarden.reports.figures.compliance import breakable, drawable, filing
-from treewarden.reports.renderers import Renderer
+from treewarden.reports.figures.remaining import Section
+from treewarden.reports.renderers import FilingRenderer
 
 STANDARD = "ua-1"
 TEMPLATES = Path(__file__).parent.parent / "templates"
@@ -21,7 +22,7 @@ NOT_INSTALLED = (
 )
 
 
-class PdfRenderer(Renderer):
+class PdfRenderer(FilingRenderer):
     """The same sections as the compliance page, set by Typst with the fonts that come with it.
 
     What files and tables say reaches the template as data, so that no name is ever code; no file outside
@@ -36,9 +37,9 @@ class PdfRenderer(Renderer):
     def check(self) -> None:
         _typst()
 
-    def render(self, document: Document) -> bytes:
+    def render_with(self, document: Document, more: tuple[Section, ...]) -> bytes:
         typst = _typst()
-        said = {**asdict(filing(document)), "date": _date(document.provenance.created)}
+        said = {**asdict(filing(document, more)), "date": _date(document.provenance.created)}
         try:
             made = typst.compile(
                 (TEMPLATES / "compliance.typ").read_bytes(),

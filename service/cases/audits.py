@@ -164,13 +164,17 @@ def list_audits(
 
 
 def newest_audits(unit: Unit, who: Principal, version_ids: Sequence[str]) -> dict[str, Audit]:
-    """Return the newest audit of each of some versions, by the version; ids are ordered by time."""
-    last = (
-        select(func.max(audit.c.id))
-        .where(audit.c.model_version_id.in_(version_ids))
-        .group_by(audit.c.model_version_id)
-    )
-    rows = unit.connection.execute(audits_of(who).where(audit.c.id.in_(last))).all()
+    """Return the newest audit of each of some versions, by the version; ids are ordered by time.
+
+    Which these are is asked first: asked for in one, PostgreSQL may look for the newest anew for each audit there is.
+    """
+    if not version_ids:
+        return {}
+    its = audit.c.model_version_id == model_version.c.id
+    last = select(func.max(audit.c.id)).where(its).scalar_subquery()
+    newest = unit.connection.execute(select(last).where(model_version.c.id.in_(version_ids)))
+    ids = [each for each in newest.scalars() if each is not None]
+    rows = unit.connection.execute(audits_of(who).where(audit.c.id.in_(ids))).all() if ids else []
     return {each.model_version_id: each for each in all_shown(unit, who, rows)}
 
 
@@ -242,28 +246,34 @@ def cancel(unit: Unit, who: Principal, audit_id: str) -> Audit:
     Raises:
         NotFoundError: the organisation has no such audit.
         ForbiddenError: somebody else asked for it, and who cancels is no administrator.
-        ConflictError: it has ended already.
+        ConflictError: it has ended already, or no job does it.
     """
     row = _row(unit, who, audit_id)
     if row.created_by != who.account_id and not who.may(Permission.ADMIN):
         problem = "was asked for by somebody else; let them, or an administrator, cancel it"
         raise ForbiddenError("audit", problem)
-    erased = cancel_job(unit, _job(unit, audit_id).id)
+    found = _job(unit, audit_id)
+    if found is None:
+        raise ConflictError("audit", "has no job; there is nothing to cancel")
+    erased = cancel_job(unit, found.id)
     unit.afterwards.append(partial(erase_files, unit.site, erased))
     record(unit, who, "audit.cancel_requested", "audit", audit_id)
     return get_audit(unit, who, audit_id)
 
 
 def progress(unit: Unit, who: Principal, audit_id: str, after: int) -> tuple[Progress, ...]:
-    """Return what happened to an audit since the event of a number.
+    """Return what happened to an audit since the event of a number; nothing where no job is left of it.
 
     Raises:
         NotFoundError: the organisation has no such audit.
     """
     _check_there(unit, who, audit_id)
+    found = _job(unit, audit_id)
+    if found is None:
+        return ()
     rows = unit.connection.execute(
         select(job_event)
-        .where(job_event.c.job_id == _job(unit, audit_id).id, job_event.c.seq > after)
+        .where(job_event.c.job_id == found.id, job_event.c.seq > after)
         .order_by(job_event.c.seq)
         .limit(1000)
     )
@@ -273,10 +283,11 @@ def progress(unit: Unit, who: Principal, audit_id: str, after: int) -> tuple[Pro
     )
 
 
-def _job(unit: Unit, audit_id: str) -> Row[Any]:
+def _job(unit: Unit, audit_id: str) -> Row[Any] | None:
+    """Return the newest job of an audit; None where there is none, as after a part of a database was lost."""
     return unit.connection.execute(
         select(job).where(job.c.subject_id == audit_id).order_by(job.c.id.desc()).limit(1)
-    ).one()
+    ).first()
 
 
 def _row(unit: Unit, who: Principal, audit_id: str) -> Row[Any]:

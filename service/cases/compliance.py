@@ -5,8 +5,9 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Literal
 
-from treewarden.reports.renderers import renderer
+from treewarden.reports.renderers import FilingRenderer, renderer
 from treewarden.service.cases.documents import kept_document, kinds_for
+from treewarden.service.cases.release_record import release_record
 from treewarden.service.cases.releases import get_release
 from treewarden.service.errors import NotFoundError
 from treewarden.service.people.principal import Principal
@@ -26,7 +27,8 @@ def makes_pdf() -> bool:
 def compliance_report(unit: Unit, who: Principal, release_id: str, form: Form) -> bytes:
     """Return the compliance report of a release: the full one for who may see it where it is kept.
 
-    Where the audit named no purpose, that of the release stands in it.
+    Where the audit named no purpose, that of the release stands in it; what the service holds of the release is a
+    section of its own.
 
     Raises:
         NotFoundError: the organisation has no such release, no report of its audit is kept, or no PDF can be made.
@@ -40,4 +42,6 @@ def compliance_report(unit: Unit, who: Principal, release_id: str, form: Form) -
         raise NotFoundError("report", NO_REPORT)
     if not document.purpose:
         document = document.model_copy(update={"purpose": release.purpose})
-    return renderer(RENDERERS[form]).render(document)
+    made = renderer(RENDERERS[form])
+    assert isinstance(made, FilingRenderer)
+    return made.render_with(document, (release_record(unit, who, release),))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any
 
-from sqlalchemy import Row, Select, func, insert, select
+from sqlalchemy import Row, ScalarSelect, Select, func, insert, select
 
 from treewarden.service.cases.blobs import claim_blob
 from treewarden.service.cases.paging import paged
@@ -160,28 +161,44 @@ def model_file(unit: Unit, who: Principal, version_id: str) -> tuple[Version, It
 
 
 def _models(who: Principal) -> Select[Any]:
-    return (
-        select(model, account.c.name.label("by"))
-        .join(account, account.c.id == model.c.created_by)
-        .where(model.c.organisation_id == who.organisation_id)
-    )
+    return _every_model().where(model.c.organisation_id == who.organisation_id)
 
 
 def _versions(who: Principal) -> Select[Any]:
+    return _every_version().where(model_version.c.organisation_id == who.organisation_id)
+
+
+# Statements are put together once, as that takes longer than many a query.
+
+
+@cache
+def _every_model() -> Select[Any]:
+    by = account.c.name.label("by")
+    return select(model, by).join(account, account.c.id == model.c.created_by)
+
+
+@cache
+def _every_version() -> Select[Any]:
     return (
         select(model_version, model.c.name.label("model_name"), account.c.name.label("by"))
         .join(model, model.c.id == model_version.c.model_id)
         .join(account, account.c.id == model_version.c.uploaded_by)
-        .where(model_version.c.organisation_id == who.organisation_id)
     )
+
+
+@cache
+def _newest_number() -> ScalarSelect[Any]:
+    """Return what selects the number of the newest version of a model."""
+    every = model_version.alias("every")
+    return select(func.max(every.c.n)).where(every.c.model_id == model.c.id).scalar_subquery()
 
 
 def _all_shown(unit: Unit, who: Principal, rows: Sequence[Row[Any]]) -> tuple[Model, ...]:
     """Return models as they are shown; their newest versions are looked up once."""
-    every = model_version.alias("every")
-    last = select(func.max(every.c.n)).where(every.c.model_id == model.c.id).scalar_subquery()
     newest = unit.connection.execute(
-        _versions(who).where(model.c.id.in_([row.id for row in rows]), model_version.c.n == last)
+        _versions(who).where(
+            model.c.id.in_([row.id for row in rows]), model_version.c.n == _newest_number()
+        )
     )
     latest = {row.model_id: _version(row) for row in newest}
     return tuple(_model(row, latest.get(row.id)) for row in rows)

@@ -36,8 +36,13 @@ MOST_NAMED = 20
 
 
 def parties_of(unit: Unit, release_ids: Collection[str]) -> dict[str, list[Row[Any]]]:
-    """Return everybody who has a part in each of some releases: rows of ``account_id``, ``name`` and ``part``."""
+    """Return everybody who has a part in each of some releases: rows of ``account_id``, ``name`` and ``part``.
+
+    Of no release nothing is asked: SQLite would go through all audits and waivers to find nobody.
+    """
     found: defaultdict[str, list[Row[Any]]] = defaultdict(list)
+    if not release_ids:
+        return found
     columns = release_party.c
     statement: Select[Any] = (
         select(columns.release_id, columns.account_id, account.c.name, columns.part)

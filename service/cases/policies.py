@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, Literal
 
-from sqlalchemy import Row, func, insert, select
+from sqlalchemy import Row, ScalarSelect, Select, func, insert, select
 
 from treewarden.policies.comparing import Strictness, compared
 from treewarden.policies.explain.sentences import difference_text, explained
@@ -69,10 +69,9 @@ def chosen_pack(unit: Unit, organisation_id: str, name: str) -> Chosen:
 
 def list_packs(unit: Unit, who: Principal) -> tuple[Pack, ...]:
     """Return the newest version of each pack: the organisation's own by name, then those that ship."""
-    every = pack_version.alias("every")
-    newest = select(func.max(every.c.n)).where(every.c.pack_id == pack.c.id).scalar_subquery()
+    is_newest = pack_version.c.n == _newest_number()
     rows = unit.connection.execute(
-        _versions(who.organisation_id).where(pack_version.c.n == newest).order_by(pack.c.name)
+        _versions(who.organisation_id).where(is_newest).order_by(pack.c.name)
     )
     return (*(_own(row) for row in rows), *(_listed(name) for name in _shipped_names()))
 
@@ -255,13 +254,25 @@ def _begin(unit: Unit, who: Principal, name: str) -> str:
     return made
 
 
-def _versions(organisation_id: str) -> Any:  # noqa: ANN401  # a select of columns of three tables
+def _versions(organisation_id: str) -> Select[Any]:
+    return _every().where(pack_version.c.organisation_id == organisation_id)
+
+
+@cache
+def _every() -> Select[Any]:
+    """Return what selects all versions of packs; put together once, as that takes longer than many a query."""
     return (
         select(pack_version, pack.c.name, account.c.name.label("by"))
         .join(pack, pack.c.id == pack_version.c.pack_id)
         .join(account, account.c.id == pack_version.c.created_by)
-        .where(pack_version.c.organisation_id == organisation_id)
     )
+
+
+@cache
+def _newest_number() -> ScalarSelect[Any]:
+    """Return what selects the number of the newest version of a pack."""
+    every = pack_version.alias("every")
+    return select(func.max(every.c.n)).where(every.c.pack_id == pack.c.id).scalar_subquery()
 
 
 def _version(unit: Unit, organisation_id: str, name: str) -> Row[Any]:

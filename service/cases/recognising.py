@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Row, func, select, update
+from sqlalchemy import ColumnElement, Row, Select, func, select, update
 
 from treewarden.service.database.tables import account, session, token
 from treewarden.service.errors import NotSignedInError
@@ -15,6 +16,7 @@ from treewarden.service.people.principal import Principal
 from treewarden.service.people.tokens import digest_of
 from treewarden.service.site import Site, Unit
 
+WHO = (account.c.id, account.c.organisation_id, account.c.name, account.c.role)
 NOTED_EVERY = timedelta(minutes=1)
 
 
@@ -33,9 +35,7 @@ def by_token(unit: Unit, secret: str) -> tuple[Principal, Use | None]:
         NotSignedInError: it is unknown, has expired or was revoked, or its owner is disabled.
     """
     found = unit.connection.execute(
-        select(account, token.c.id.label("token_id"), token.c.permissions, token.c.used_at)
-        .join(account, account.c.id == token.c.account_id)
-        .where(
+        _every_token().where(
             token.c.hash == digest_of(secret),
             token.c.revoked_at.is_(None),
             token.c.expires_at.is_(None) | (token.c.expires_at > unit.now),
@@ -58,9 +58,7 @@ def by_session(unit: Unit, secret: str) -> tuple[Principal, Use | None]:
         NotSignedInError: it is unknown or over, or the account is disabled.
     """
     found = unit.connection.execute(
-        select(account, session.c.id.label("session_id"), session.c.seen_at)
-        .join(account, account.c.id == session.c.account_id)
-        .where(
+        _every_session().where(
             session.c.hash == digest_of(secret),
             is_live(unit),
             account.c.disabled_at.is_(None),
@@ -71,6 +69,23 @@ def by_session(unit: Unit, secret: str) -> tuple[Principal, Use | None]:
     is_noted = found.seen_at is not None and found.seen_at > unit.now - NOTED_EVERY
     who = _principal(found, frozenset(Permission), session_id=found.session_id)
     return who, None if is_noted else Use("session", found.session_id)
+
+
+# Statements are put together once, as every request needs one of them; no more is read than a principal is made of.
+
+
+@cache
+def _every_token() -> Select[Any]:
+    return select(*WHO, token.c.id.label("token_id"), token.c.permissions, token.c.used_at).join(
+        account, account.c.id == token.c.account_id
+    )
+
+
+@cache
+def _every_session() -> Select[Any]:
+    return select(*WHO, session.c.id.label("session_id"), session.c.seen_at).join(
+        account, account.c.id == session.c.account_id
+    )
 
 
 def is_live(unit: Unit) -> ColumnElement[bool]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from datetime import date
+from functools import cache
 from typing import Any
 
 from sqlalchemy import Row, Select, select
@@ -19,6 +20,12 @@ COLUMNS = ("clause", "leaf", "digest", "model", "reason", "owner", "ticket")
 
 def waivers_from(organisation_id: str) -> Select[Any]:
     """Return what selects the waivers of an organisation, with who asked and who decided."""
+    return _every().where(waiver.c.organisation_id == organisation_id)
+
+
+@cache
+def _every() -> Select[Any]:
+    """Return what selects all waivers; put together once, as that takes longer than many a query."""
     return (
         select(
             waiver,
@@ -27,7 +34,6 @@ def waivers_from(organisation_id: str) -> Select[Any]:
         )
         .join(ASKED, ASKED.c.id == waiver.c.requested_by)
         .outerjoin(DECIDED, DECIDED.c.id == waiver.c.decided_by)
-        .where(waiver.c.organisation_id == organisation_id)
     )
 
 

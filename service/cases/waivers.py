@@ -23,6 +23,7 @@ from treewarden.service.errors import (
     ForbiddenError,
     InvalidError,
     NotFoundError,
+    ServiceError,
     as_invalid,
 )
 from treewarden.service.ids import new_id
@@ -49,6 +50,7 @@ ORDERS: Mapping[Sort, Order] = {
     "ends": Order(waiver.c.expires),
     "clause": Order(func.lower(waiver.c.clause)),
 }
+CHANGED = "was changed past the service; refuse it, and have it asked for again"
 OWN = "nobody decides about what he asked for himself; let somebody else decide"
 OWN_MODEL = "you uploaded or brought a model that it is for; let somebody else decide"
 
@@ -134,21 +136,41 @@ def approve_waiver(unit: Unit, who: Principal, waiver_id: str, body: Deciding) -
         ConflictError: it is decided already, or over.
     """
     found = _row(unit, who, waiver_id)
-    if not is_sealed(unit.site, "waiver", found._mapping):
-        problem = "was changed past the service; refuse it, and have it asked for again"
-        told = partial(tell, unit.site, who.organisation_id, "waiver", found.id, problem)
-        unit.in_any_case.append(told)
-        raise ConflictError("waiver", problem)
-    if date.fromisoformat(found.expires) < unit.now.date():
-        raise ConflictError(
-            "waiver", f"was to hold until {found.expires}, which is over; refuse it"
-        )
-    if is_own_model(unit, who, found):
-        raise ForbiddenError("waiver", OWN_MODEL)
+    refused = _refused(unit, who, found)
+    if refused is not None:
+        if refused.problem == CHANGED:
+            told = partial(tell, unit.site, who.organisation_id, "waiver", found.id, CHANGED)
+            unit.in_any_case.append(told)
+        raise refused
     approved = _decide(unit, who, found, "requested", "approved", body)
     # nobody else decides in the organisation until this is committed, so that all of them stay one file
     _check_file(_rows(unit, *_holding(unit, who.organisation_id)))
     return approved
+
+
+def why_not_approved(unit: Unit, who: Principal, waiver_id: str) -> str:
+    """Return why somebody would not be let approve a waiver, "" where nothing is known against it.
+
+    Raises:
+        NotFoundError: there is none of that id.
+    """
+    refused = _refused(unit, who, _row(unit, who, waiver_id))
+    if refused is None:
+        return ""
+    return f"it {refused.problem}" if isinstance(refused, ConflictError) else refused.problem
+
+
+def _refused(unit: Unit, who: Principal, found: Row[Any]) -> ServiceError | None:
+    """Return what an approval is refused with; None where it is not, or where it is decided already."""
+    if not is_sealed(unit.site, "waiver", found._mapping):
+        return ConflictError("waiver", CHANGED)
+    if date.fromisoformat(found.expires) < unit.now.date():
+        return ConflictError(
+            "waiver", f"was to hold until {found.expires}, which is over; refuse it"
+        )
+    if is_own_model(unit, who, found):
+        return ForbiddenError("waiver", OWN_MODEL)
+    return ForbiddenError("waiver", OWN) if found.requested_by == who.account_id else None
 
 
 def refuse_waiver(unit: Unit, who: Principal, waiver_id: str, body: Deciding) -> Waiver:

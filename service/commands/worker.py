@@ -8,6 +8,7 @@ import click
 
 from treewarden.service.cases.table_roots import check_table_roots
 from treewarden.service.database.levels import check_level
+from treewarden.service.jobs.confining import hide_from_neighbours
 from treewarden.service.jobs.following import follow, stop_at_signals
 from treewarden.service.jobs.working import work
 from treewarden.service.operations.health import check_key
@@ -38,6 +39,7 @@ def worker_command(
     Every option can be said as a variable of the environment too, TREEWARDEN_DATA_DIR for instance. A worker that is
     stopped (Ctrl-C, SIGTERM) gives back what it was doing, and another one begins it anew.
     """
+    hide_from_neighbours()
     stop = stop_at_signals()
     if parent is not None and not follow(parent):
         return

@@ -59,6 +59,12 @@ def confine(limits: Limits) -> None:
     _limit(resource.RLIMIT_CORE, 0)
 
 
+def hide_from_neighbours() -> None:
+    """Let no other process of this user read this one's memory and variables: those of jobs run as the same user."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
 def _let_go_of_the_forkserver() -> None:
     """Close the end of the pipe that keeps the parent alive, which every process that it starts is handed.
 

@@ -36,6 +36,7 @@ from treewarden.service.jobs.leases import (
 )
 from treewarden.service.jobs.ordering import order_of
 from treewarden.service.jobs.orders import READ, Answer, Order
+from treewarden.service.jobs.starting import start_forkserver, start_process
 from treewarden.service.site import Site
 
 LOG = structlog.get_logger(__name__)
@@ -125,10 +126,12 @@ class _LeaseKeeper:
 def forking() -> ForkServerContext:
     """Return what starts processes: from one that has loaded everything, so that each begins at once.
 
-    It ends with this process, whichever way that ends, and all that it started end with it.
+    It ends with this process, whichever way that ends, and all that it started end with it. It is begun here, while
+    there is one thread yet, with no secret in its environment.
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(list(PRELOADED))
+    start_forkserver()
     return context
 
 
@@ -136,7 +139,7 @@ def warm_up(context: ForkServerContext) -> None:
     """Return once processes begin at once; a lease that is taken before may run out while everything is loaded."""
     with suppress(OSError, EOFError):  # the first job will tell
         process = context.Process(target=os._exit, args=(0,), daemon=True)
-        process.start()
+        start_process(process)
         process.join()
 
 
@@ -204,7 +207,7 @@ def _done_here(
     ours, theirs = context.Pipe()
     limits = Limits(settings.child_memory, settings.child_seconds)
     process = context.Process(target=run, args=(theirs, limits), daemon=True)
-    process.start()
+    start_process(process)
     theirs.close()
     try:
         with suppress(OSError):  # a process that is gone already says so below

@@ -19,6 +19,7 @@ from treewarden.service.cases.waivers import (
     refuse_waiver,
     request_waiver,
     revoke_waiver,
+    why_not_approved,
 )
 from treewarden.service.errors import ServiceError
 from treewarden.service.pages._forms import refusal, see, status_of
@@ -197,12 +198,15 @@ def _shown(
     comment: str,
     error: ServiceError | ValidationError | None = None,
 ) -> Response:
+    found = get_waiver(unit, who, waiver_id)
+    may_decide = found.state == "requested" and who.may(Permission.REVIEW)
     return page(
         request,
         "waiver.html.j2",
         who,
         status=status_of(error) if error else 200,
-        waiver=get_waiver(unit, who, waiver_id),
+        waiver=found,
+        why_not=why_not_approved(unit, who, waiver_id) if may_decide else "",
         today=unit.now.date(),
         comment=comment,
         refused=refusal(error, WAIVER_DECISION) if error else "",

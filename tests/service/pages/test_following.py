@@ -78,6 +78,7 @@ def test_a_repair_is_one_button_where_the_table_was_kept(site, home, client, flu
     filed = viewer.get(f"{path}.html")
     assert filed.headers["content-security-policy"].startswith("sandbox")
     assert "the register" in filed.text
+    assert "Release on record" in filed.text
     if makes_pdf():
         made = viewer.get(f"{path}.pdf")
         assert made.headers["content-type"] == "application/pdf"
