@@ -9,22 +9,22 @@ from functools import cached_property
 import numpy as np
 
 from treewarden.audit.clock import clock
-from treewarden.audit.consistent_tables.result import OUT_OF_TIME, Worlds
+from treewarden.audit.consistent_tables.result import OUT_OF_TIME, ConsistentTables
 from treewarden.audit.entropy.posterior import Posterior, SolverReport, certain
 from treewarden.audit.evidence import NOT_READ, Evidence, Named
 from treewarden.audit.facts.kinds import contradicted_facts
 from treewarden.audit.knowledge.knowledge import Knowledge, resolved
 from treewarden.audit.locations import ADVERSARY
-from treewarden.audit.measures import MeasureCall, Source, measured, measures
-from treewarden.audit.options import DEFAULT, AuditOptions, Rows
+from treewarden.audit.measures import EvidenceSource, MeasureCall, measured, measures
+from treewarden.audit.options import DEFAULT, AuditOptions, RowStatement
 from treewarden.audit.partial.adversaries import Adversary
 from treewarden.audit.partial.attribute_inference import secret_seen_by
 from treewarden.audit.partial.forest_attribute_inference import secret_seen_in_forest
 from treewarden.audit.partial.full_knowledge import are_told, with_whole_records
 from treewarden.audit.partial.leaf_table import Ground
-from treewarden.audit.partial.target_inference import Seen, seen_by
+from treewarden.audit.partial.target_inference import TargetInference, seen_by
 from treewarden.audit.partial.value_rules import Secret
-from treewarden.audit.partial.work_budget import FULL, Effort
+from treewarden.audit.partial.work_budget import FULL, WorkBudget
 from treewarden.audit.population.forest import Forest, forest_of
 from treewarden.audit.population.merged_profiles import merged
 from treewarden.audit.population.population import Population
@@ -52,17 +52,17 @@ SCALED = SolverReport("optimal", bound_argument="convex", is_unique=True)
 """The spread over leaves is the only optimum, and no solver is asked for it."""
 SHARE = 0.25
 """Of the budget for whole records: what all such adversaries have together."""
-LACKING = Effort(enforcing=3e8, flows=0)
+LACKING = WorkBudget(enforcing=3e8, flows=0)
 """What may be spent on an adversary without a column: how many people can have each value is not told of him."""
 MOST_LACKING = 200_000
 """Profiles times known columns up to which it is told what an adversary would lose by each column."""
-OF_TARGET = frozenset({Source.TRUTH, Source.TOGETHER, Source.NUMBERS})
+OF_TARGET = frozenset({EvidenceSource.TRUTH, EvidenceSource.TOGETHER, EvidenceSource.NUMBERS})
 """What a measure reads that is about the values that the model predicts, whoever knows what."""
 THREE = ("certain_disclosure", "confidence", "guess_accuracy")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AdversaryRequest:
     """Who is asked about beside who knows all, and what they are after: the target, where ``secret`` is None."""
 
     everyone: tuple[Adversary, ...] = ()
@@ -81,7 +81,7 @@ def with_adversaries(
     model: Model,
     population: Population,
     knowledge: Knowledge,
-    asked: Asked,
+    asked: AdversaryRequest,
     calls: Sequence[MeasureCall],
     options: AuditOptions = DEFAULT,
     step: Step = silent,
@@ -99,14 +99,14 @@ def with_adversaries(
     if not asked.partial or audit.stopped:
         return audit
     exposures, warnings = list(audit.exposures), list(audit.warnings)
-    is_whole = audit.full.solver.split_rows == Rows.INTEGER
-    asking = _Asking(
+    is_whole = audit.full.solver.split_rows == RowStatement.INTEGER
+    asking = _AuditedModel(
         audit.full.evidence.forest, population, knowledge, asked.secret, options, is_whole
     )
     for adversary in asked.partial:
         with step(f"asking what “{adversary.name}” learns"):
             if is_of_several:
-                seen: Seen | Undetermined = NO_RELEASES
+                seen: TargetInference | Undetermined = NO_RELEASES
             else:
                 seconds = SHARE * options.worlds_budget / len(asked.partial)
                 seen = asking.seen(adversary, seconds)
@@ -160,7 +160,7 @@ def _is_small(population: Population, exposure: Exposure) -> bool:
 
 
 @dataclass(frozen=True)
-class _Asking:
+class _AuditedModel:
     """A model with its people, of whom one adversary after the other is asked; ``secret`` is None for the target.
 
     ``is_of_whole_records`` says that the choice of splits is stated over whole records of who knows all.
@@ -179,8 +179,8 @@ class _Asking:
         return Ground(self.forest.model, self.population, self.knowledge)
 
     def seen(
-        self, adversary: Adversary, seconds: float, effort: Effort = FULL
-    ) -> Seen | Undetermined:
+        self, adversary: Adversary, seconds: float, effort: WorkBudget = FULL
+    ) -> TargetInference | Undetermined:
         """Return what an adversary makes of the model, so many seconds for whole records.
 
         Raises:
@@ -208,7 +208,7 @@ class _Asking:
         return secret_seen_by(*about, *how, knows_target=adversary.target)
 
 
-def _lacking(base: Exposure, asking: _Asking, exposure: Exposure) -> tuple[Lacking, ...]:
+def _lacking(base: Exposure, asking: _AuditedModel, exposure: Exposure) -> tuple[Lacking, ...]:
     """Return what an adversary would learn who did not know one of his columns."""
     assert exposure.who is not None
     found: list[Lacking] = []
@@ -227,7 +227,7 @@ def _exposure(
     population: Population,
     adversary: Adversary,
     secret: Secret | None,
-    seen: Seen | Undetermined,
+    seen: TargetInference | Undetermined,
     calls: Sequence[MeasureCall],
 ) -> Exposure:
     """Return what an adversary can infer; of the leaves and the file itself it is what everybody can."""
@@ -284,11 +284,11 @@ def _of_base(base: Exposure, asked: MeasureCall, secret: Secret | None) -> Measu
 
 
 def _shown_by_all(
-    worlds: Worlds | Undetermined,
-    full: Worlds | Undetermined,
+    worlds: ConsistentTables | Undetermined,
+    full: ConsistentTables | Undetermined,
     population: Population,
     people: Population,
-) -> Worlds | Undetermined:
+) -> ConsistentTables | Undetermined:
     """Return proofs with the tables that were found for who knows all: each of them fits for who knows less too.
 
     In the table that shows the most of a class in one profile, the others have at least what is proved of them.
@@ -316,7 +316,7 @@ def _evidence(
     people: Population,
     prior: Posterior | Undetermined,
     posterior: Posterior | Undetermined,
-    worlds: Worlds | Undetermined,
+    worlds: ConsistentTables | Undetermined,
     named: Named | None,
 ) -> Evidence:
     forest = base.evidence.forest

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from treewarden.audit.consistent_tables.result import Worlds
+from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.entropy.posterior import Posterior, Without
-from treewarden.audit.joint.result import Together
+from treewarden.audit.joint.result import EnsembleInference
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.leaves import Leaves
@@ -18,7 +18,7 @@ from treewarden.audit.regression.result import ValueBounds
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.ppdm_models.tree.side_channels import Leak
-from treewarden.ppdm_models.tree.tree import Task, Tree
+from treewarden.ppdm_models.tree.tree import Tree, TreeTask
 
 NOT_RUN = Undetermined("exact worlds were not run")
 NOT_READ = Undetermined(
@@ -72,11 +72,11 @@ class Evidence:
     knowledge: Knowledge
     prior: Posterior | Undetermined
     posterior: Posterior | Undetermined
-    worlds: Worlds | Undetermined = field(default=NOT_RUN, compare=False)
+    worlds: ConsistentTables | Undetermined = field(default=NOT_RUN, compare=False)
     leaks: tuple[Leak, ...] | Undetermined = NOT_READ
     without: Without | Undetermined = NOT_ASKED
     randomised: Randomisation | Undetermined = NOT_RANDOMISED
-    together: Together | Undetermined = ONE_TREE
+    together: EnsembleInference | Undetermined = ONE_TREE
     numbers: ValueBounds | Undetermined = NO_NUMBER
     others: tuple[str, ...] = ()
     linkage_gap: str = ""
@@ -118,7 +118,7 @@ class Evidence:
         return self.model.source
 
     @property
-    def task(self) -> Task:
+    def task(self) -> TreeTask:
         """What the model predicts: a class or a number."""
         return self.model.task
 

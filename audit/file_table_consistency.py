@@ -9,7 +9,7 @@ import numpy as np
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.node_impurities import uses_impurities
-from treewarden.audit.facts.rows import Dropped
+from treewarden.audit.facts.rows import DroppedRow
 from treewarden.audit.knowledge.knowledge import Knowledge, LeafLevel, SplitLevel
 from treewarden.audit.labels import label_contradictions
 from treewarden.audit.population.members import members
@@ -24,7 +24,7 @@ from treewarden.ppdm_models.tree.tree import Tree, count_of
 # Settings of a learner that its own tree contradicts: who believed them would take fewer splits for compared.
 
 
-def setting_contradictions(tree: Tree, people: Population) -> Iterator[Dropped]:
+def setting_contradictions(tree: Tree, people: Population) -> Iterator[DroppedRow]:
     """Yield the settings that the file names and that the tree, or who is where in it, contradicts.
 
     A table may hold more people than the learner saw, as it left incomplete ones out, never fewer: so a leaf that is
@@ -55,14 +55,14 @@ def setting_contradictions(tree: Tree, people: Population) -> Iterator[Dropped]:
         beyond = np.flatnonzero(is_beyond)
         if len(beyond):
             said = f"{where_of(tree, int(beyond[0]))}: the file says that {limit}"
-            yield Dropped("learner", said, "this tree does not keep to it", True)
+            yield DroppedRow("learner", said, "this tree does not keep to it", True)
 
 
 PARTLY_USED = (LeafLevel.LABELS, LeafLevel.RATES)
 """The levels under which an audit's own rows leave out numbers that the file may publish."""
 
 
-def disagreements(evidence: Evidence) -> tuple[Dropped, ...]:
+def disagreements(evidence: Evidence) -> tuple[DroppedRow, ...]:
     """Return the numbers of the file that the true table breaks and that the audit's own rows may have left out."""
     tree, population = evidence.model, evidence.population
     labels = tuple(label_contradictions(evidence))
@@ -85,7 +85,7 @@ def disagreements(evidence: Evidence) -> tuple[Dropped, ...]:
     return tuple(found)
 
 
-def _empty_leaves(tree: Tree, population: Population) -> Iterator[Dropped]:
+def _empty_leaves(tree: Tree, population: Population) -> Iterator[DroppedRow]:
     """Yield the leaves in which nobody of the table falls though the file does not say so: it grew on other records.
 
     Where noise had a part in it, a leaf may well have been made for noisy records only.
@@ -99,10 +99,10 @@ def _empty_leaves(tree: Tree, population: Population) -> Iterator[Dropped]:
             problem = (
                 "nobody of the table falls there, as values are missing or the table is another"
             )
-            yield Dropped("leaves", tree.where(leaf), problem, True)
+            yield DroppedRow("leaves", tree.where(leaf), problem, True)
 
 
-def _impurities(case: Case) -> Iterator[Dropped]:
+def _impurities(case: Case) -> Iterator[DroppedRow]:
     """Yield the impurities that the true counts do not have; the rows know only the ends of what they allow."""
     tree, truth = case.tree, case.population.truth
     if isinstance(truth, Undetermined) or not uses_impurities(case):
@@ -116,4 +116,4 @@ def _impurities(case: Case) -> Iterator[Dropped]:
             found = impurity_of(node.impurity.criterion, counts)
             said = f"{node.impurity.criterion} {node.impurity.low:.4g} to {node.impurity.high:.4g}"
             problem = f"in the true table it is {found:.4g}"
-            yield Dropped("node_impurity", f"{tree.where(node)}: {said}", problem, True)
+            yield DroppedRow("node_impurity", f"{tree.where(node)}: {said}", problem, True)

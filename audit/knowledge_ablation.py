@@ -10,11 +10,11 @@ from treewarden.audit.evidence import ONE_TREE, Evidence
 from treewarden.audit.facts.case import Case
 from treewarden.audit.knowledge.knowledge import Knowledge, LeafLevel, SplitLevel
 from treewarden.audit.measures import call, measured
-from treewarden.audit.options import AuditOptions, Rows
+from treewarden.audit.options import AuditOptions, RowStatement
 from treewarden.audit.population.members import members
 from treewarden.audit.progress import Step, silent
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.result import Audit, Exposure, Level
+from treewarden.audit.result import Audit, Exposure, KnowledgeLevel
 from treewarden.audit.system.system import System, build_system
 from treewarden.ppdm_models.tree.tree import Tree
 
@@ -24,7 +24,7 @@ READ = ("guess_accuracy", "disclosure", "kl_overall")
 
 def levels(
     system: System, exposure: Exposure, options: AuditOptions, step: Step = silent
-) -> tuple[Level, ...]:
+) -> tuple[KnowledgeLevel, ...]:
     """Return the readings of each level that does not exceed what the adversary is assumed to know.
 
     ``system`` holds the rows of the highest, which ``exposure`` has solved and read: that level is
@@ -37,16 +37,16 @@ def levels(
     for name, knowledge in _below(case):
         with step(f"level: {name}") as share:
             lower = build_system(replace(case, knowledge=knowledge))
-            posterior, _ = estimate(lower, replace(options, rows=Rows.REAL), share)
+            posterior, _ = estimate(lower, replace(options, rows=RowStatement.REAL), share)
             found.append(_read(name, replace(exposure.evidence, posterior=posterior)))
     last = _full(case)
-    if exposure.solver.split_rows == Rows.INTEGER:
+    if exposure.solver.split_rows == RowStatement.INTEGER:
         with step(f"level: {last}") as share:
-            posterior, _ = estimate(system, replace(options, rows=Rows.REAL), share)
+            posterior, _ = estimate(system, replace(options, rows=RowStatement.REAL), share)
             found.append(_read(last, replace(exposure.evidence, posterior=posterior)))
         last = "+ whole records"
     own = (exposure.measured(name).reading for name in READ)
-    return (*found, Level(last, *own))
+    return (*found, KnowledgeLevel(last, *own))
 
 
 def with_levels(audit: Audit, options: AuditOptions, step: Step = silent) -> Audit:
@@ -62,7 +62,7 @@ def with_levels(audit: Audit, options: AuditOptions, step: Step = silent) -> Aud
     )
 
 
-def _of(exposure: Exposure, options: AuditOptions, step: Step) -> tuple[Level, ...]:
+def _of(exposure: Exposure, options: AuditOptions, step: Step) -> tuple[KnowledgeLevel, ...]:
     evidence = exposure.evidence
     tree, people = evidence.model, evidence.population
     is_joined = evidence.together is not ONE_TREE
@@ -104,5 +104,5 @@ def _publishes_rates(tree: Tree) -> bool:
     )
 
 
-def _read(name: str, evidence: Evidence) -> Level:
-    return Level(name, *(measured(call(each), evidence).reading for each in READ))
+def _read(name: str, evidence: Evidence) -> KnowledgeLevel:
+    return KnowledgeLevel(name, *(measured(call(each), evidence).reading for each in READ))

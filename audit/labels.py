@@ -12,20 +12,20 @@ import numpy as np
 
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.facts.impurity_rows import grouped
-from treewarden.audit.facts.rows import Dropped
+from treewarden.audit.facts.rows import DroppedRow
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.ppdm_models.tree.node_columns import codes_of, is_inner, where_of
 from treewarden.ppdm_models.tree.nodes import parents_of
-from treewarden.ppdm_models.tree.tree import Quality, Task, Tree
+from treewarden.ppdm_models.tree.tree import Quality, Tree, TreeTask
 
 PROBLEM = "another class is more frequent there in this table, and the file names no weights or costs of classes"
 TOLERANCE_SHARE = 1e-9
 
 
-def label_contradictions(evidence: Evidence) -> Iterator[Dropped]:
+def label_contradictions(evidence: Evidence) -> Iterator[DroppedRow]:
     """Yield the labels of nodes that the true table contradicts; none where a label need not be the majority.
 
     Of an ensemble the labels of each tree are held against all people, where none was grown on a sample of them.
@@ -53,12 +53,12 @@ def why_not_judged(tree: Tree, people: Population) -> str | None:
 
 
 def _saw_everybody(model: Model) -> bool:
-    if model.task is not Task.CLASSIFICATION:
+    if model.task is not TreeTask.CLASSIFICATION:
         return False
     return not isinstance(model, Ensemble) or model.resampled is False
 
 
-def _of_tree(tree: Tree, stops: IndexArray, people: Population) -> Iterator[Dropped]:
+def _of_tree(tree: Tree, stops: IndexArray, people: Population) -> Iterator[DroppedRow]:
     """Yield the contradictions of one tree, whose people stop at these nodes (negative: nowhere)."""
     labels = codes_of(tree)
     wrong = _is_beaten(tree, labels, stops, people, np.ones(len(people.counts)))
@@ -67,7 +67,7 @@ def _of_tree(tree: Tree, stops: IndexArray, people: Population) -> Iterator[Drop
     inner = is_inner(tree)
     for node in np.flatnonzero(wrong).tolist():
         said = f"{where_of(tree, node)}: the label is {tree.classes[labels[node]]!r}"
-        yield Dropped("inner_label" if inner[node] else "leaf_label", said, PROBLEM, True)
+        yield DroppedRow("inner_label" if inner[node] else "leaf_label", said, PROBLEM, True)
 
 
 def _is_beaten(

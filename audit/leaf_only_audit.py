@@ -11,15 +11,15 @@ from treewarden.audit.knowledge.knowledge import Knowledge, resolved
 from treewarden.audit.labels import label_contradictions
 from treewarden.audit.locations import MOST_SPOTS
 from treewarden.audit.measures import (
+    EvidenceSource,
     LeafMeasure,
     MeasureCall,
-    Source,
     call,
     measured,
     measures,
     of_models,
 )
-from treewarden.audit.population.file_only_population import NO_TABLE, Said, said_of
+from treewarden.audit.population.file_only_population import NO_TABLE, FileOnlyPopulation, said_of
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import Population
 from treewarden.audit.population.unobserved_values import with_unheld
@@ -95,13 +95,15 @@ def glance_at_file(
     return Audit((Exposure(KNOWS_ALL, evidence, report, (), (), tuple(calls), readings),), warnings)
 
 
-def _from_file(asked: MeasureCall, said: Said, evidence: Evidence) -> Measurement:
+def _from_file(asked: MeasureCall, said: FileOnlyPopulation, evidence: Evidence) -> Measurement:
     measure = measures()[asked.measure]
     if measure.is_of_file:
         return measured(asked, evidence)
     if not isinstance(measure, LeafMeasure):
         return Measurement(Undetermined(NO_TABLE))
-    leaves = said.leaves(of_classes=Source.TRUTH in measure.reads, of_shares=measure.of_shares)
+    leaves = said.leaves(
+        of_classes=EvidenceSource.TRUTH in measure.reads, of_shares=measure.of_shares
+    )
     taken = measured(asked, replace(evidence, forest=replace(said.forest, leaves=leaves)))
     if not said.doubt or isinstance(taken.reading, Undetermined):
         return taken

@@ -11,7 +11,7 @@ from treewarden.audit.knowledge.knowledge import LeafLevel, RowOrder, SplitLevel
 from treewarden.ppdm_models.tree.tree import Tool
 
 
-class Rows(StrEnum):
+class RowStatement(StrEnum):
     """How split rows are stated: about whole records where that is exact, or about shares as the papers do."""
 
     INTEGER = "integer"
@@ -162,10 +162,10 @@ class AuditOptions:
         is_open=True,
         metavar="SECONDS",
     )
-    rows: Rows = option(
-        Rows.INTEGER,
+    rows: RowStatement = option(
+        RowStatement.INTEGER,
         "State split choices over whole records where that is exact, or over shares as the papers do.",
-        choices=tuple(rows.value for rows in Rows),
+        choices=tuple(rows.value for rows in RowStatement),
     )
     worlds: bool = option(
         True, "Whether to reason over whole records too: what is certain, not only likely."

@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from treewarden.audit.clock import clock
-from treewarden.audit.consistent_tables.result import Worlds
+from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.evidence import NOT_RUN, SEE_NUMBERS, Enough, Evidence
 from treewarden.audit.inverters import settings_of
 from treewarden.audit.joint.profiles import posterior_of, report_of, worlds_of
-from treewarden.audit.joint.releases import AllReleases, Held, join_releases
+from treewarden.audit.joint.releases import AllReleases, ReleaseView, join_releases
 from treewarden.audit.knowledge.knowledge import Knowledge, SplitLevel
 from treewarden.audit.locations import ALONE, WITH_OTHERS, WITH_TABLE
 from treewarden.audit.measures import MeasureCall
 from treewarden.audit.options import DEFAULT, AuditOptions
 from treewarden.audit.population.forest import forest_of
-from treewarden.audit.population.linked_population import SameTable, Shared, UnlinkedReleases
+from treewarden.audit.population.linked_population import KnownGroups, SameTable, UnlinkedReleases
 from treewarden.audit.population.population import Population
 from treewarden.audit.population.unobserved_values import with_unheld
 from treewarden.audit.progress import Step, silent
@@ -37,7 +37,7 @@ from treewarden.audit.run import (
 from treewarden.ppdm_models.errors import KnowledgeError
 from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.ppdm_models.tree.side_channels import Leak
-from treewarden.ppdm_models.tree.tree import Task, Tree
+from treewarden.ppdm_models.tree.tree import Tree, TreeTask
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,7 +51,7 @@ class ReleaseCase:
 
 def run_releases(
     cases: Sequence[ReleaseCase],
-    shared: Shared | UnlinkedReleases,
+    shared: KnownGroups | UnlinkedReleases,
     knowledge: Knowledge,
     calls: Sequence[MeasureCall] = (),
     options: AuditOptions = DEFAULT,
@@ -78,7 +78,7 @@ def run_releases(
         raise KnowledgeError(shared.names[-1], problem)
     if isinstance(shared, UnlinkedReleases):
         return _of_unlinked(cases, shared, knowledge, calls, options, step, enough)
-    if cases[-1].model.task is Task.REGRESSION:
+    if cases[-1].model.task is TreeTask.REGRESSION:
         return _of_numbers(cases, shared, knowledge, calls, options, step, enough)
     knowledge = knowledge.model_copy(update={"training": {}})
     each = replace(options, worlds_budget=options.worlds_budget / (1 + len(cases)))
@@ -89,7 +89,7 @@ def run_releases(
     ]
     proved = iter(alone)
     held = [
-        Held(
+        ReleaseView(
             forest_of(case.model, case.population, jobs=options.jobs),
             case.population,
             {name: training[name] for name in settings_of(case.model) & set(training)},
@@ -146,7 +146,7 @@ def _of_unlinked(
     found = []
     for number, case in enumerate(cases):
         forest = forest_of(case.model, case.population, jobs=options.jobs)
-        is_number = case.model.task is Task.REGRESSION
+        is_number = case.model.task is TreeTask.REGRESSION
         unknown = SEE_NUMBERS if is_number else reason
         evidence = unsolved(forest, case.population, bare, unknown, case.leaks)
         others = unlinked.others(number)
@@ -193,7 +193,7 @@ def _of_part(audit: Audit, cases: Sequence[ReleaseCase], part: SameTable) -> lis
 
 def _of_numbers(
     cases: Sequence[ReleaseCase],
-    shared: Shared,
+    shared: KnownGroups,
     knowledge: Knowledge,
     calls: Sequence[MeasureCall],
     options: AuditOptions,
@@ -290,14 +290,14 @@ def _names(names: Sequence[str], sign: str) -> str:
     return f"{'each of ' if sign == ' ' else ''}{', '.join(others)} and {last}"
 
 
-def _worlds(audit: Audit) -> Worlds | None:
+def _worlds(audit: Audit) -> ConsistentTables | None:
     found = audit.full.evidence.worlds
-    return found if isinstance(found, Worlds) else None
+    return found if isinstance(found, ConsistentTables) else None
 
 
 def _exposure(
     case: ReleaseCase,
-    shared: Shared,
+    shared: KnownGroups,
     number: int,
     joined: AllReleases | Undetermined,
     knowledge: Knowledge,
@@ -314,7 +314,7 @@ def _exposure(
         bare = replace(bare, together=joined, numbers=joined, others=shared.others(number))
         return replace(exposure_of(bare, calls, not_run(joined)), of=of)
     seen = joined.seen_by(number)
-    worlds: Worlds | Undetermined = NOT_RUN
+    worlds: ConsistentTables | Undetermined = NOT_RUN
     if options.worlds:
         worlds = worlds_of(seen, people, joined.where, case.model.classes)
     evidence = Evidence(

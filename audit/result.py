@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from treewarden.audit.entropy.posterior import SolverReport
 from treewarden.audit.evidence import Evidence
-from treewarden.audit.facts.rows import Dropped
+from treewarden.audit.facts.rows import DroppedRow
 from treewarden.audit.measures import MeasureCall, Parameters, call, measures
 from treewarden.audit.partial.adversaries import Adversary
 from treewarden.audit.reading import Interval, Measurement, Reading, Undetermined
@@ -18,7 +18,7 @@ KNOWS_ALL = "knows all"
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class KnowledgeLevel:
     """What an adversary with one level of knowledge can do: readings of three measures."""
 
     name: str
@@ -55,11 +55,11 @@ class Exposure:
     adversary: str
     evidence: Evidence
     solver: SolverReport
-    dropped: tuple[Dropped, ...]
-    disagreements: tuple[Dropped, ...]
+    dropped: tuple[DroppedRow, ...]
+    disagreements: tuple[DroppedRow, ...]
     asked: tuple[MeasureCall, ...]
     readings: Mapping[MeasureCall, Measurement]
-    levels: tuple[Level, ...] = ()
+    levels: tuple[KnowledgeLevel, ...] = ()
     under: str = ""
     of: str = ""
     is_alone: bool = False
@@ -90,7 +90,7 @@ class Audit:
     secret: str = ""
 
     @property
-    def dropped(self) -> tuple[Dropped, ...]:
+    def dropped(self) -> tuple[DroppedRow, ...]:
         """What of the knowledge that the audit assumes the true table breaks, whoever was to know it, each once."""
         found = (
             each for exposure in self.exposures if not exposure.under for each in exposure.dropped

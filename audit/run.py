@@ -9,7 +9,7 @@ import numpy as np
 
 from treewarden.audit.clock import Clock, clock
 from treewarden.audit.consistent_tables.incomplete_constraints import reason_in_doubt
-from treewarden.audit.consistent_tables.result import Consistency, Worlds
+from treewarden.audit.consistent_tables.result import Consistency, ConsistentTables
 from treewarden.audit.consistent_tables.retrain import graded
 from treewarden.audit.consistent_tables.state import never
 from treewarden.audit.entropy.estimate import estimate
@@ -20,9 +20,9 @@ from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.grower import check_growth, said_of_missing
 from treewarden.audit.facts.kinds import contradicted_facts
 from treewarden.audit.facts.node_impurities import unused_warnings
-from treewarden.audit.facts.rows import Dropped
+from treewarden.audit.facts.rows import DroppedRow
 from treewarden.audit.file_table_consistency import disagreements
-from treewarden.audit.joint.ensemble_inference import Joined, joined_of
+from treewarden.audit.joint.ensemble_inference import EnsembleProblem, joined_of
 from treewarden.audit.joint.profiles import (
     in_trees,
     only_certain,
@@ -33,7 +33,14 @@ from treewarden.audit.joint.profiles import (
 from treewarden.audit.knowledge.knowledge import Knowledge, RowOrder, SplitLevel, resolved
 from treewarden.audit.knowledge_ablation import levels
 from treewarden.audit.labels import why_not_judged
-from treewarden.audit.measures import MeasureCall, Source, call, measured, measures, of_models
+from treewarden.audit.measures import (
+    EvidenceSource,
+    MeasureCall,
+    call,
+    measured,
+    measures,
+    of_models,
+)
 from treewarden.audit.options import DEFAULT, AuditOptions
 from treewarden.audit.population.forest import Forest, forest_of
 from treewarden.audit.population.members import members
@@ -52,7 +59,7 @@ from treewarden.ppdm_models.arrays import BoolArray
 from treewarden.ppdm_models.errors import KnowledgeError, TableError
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.ppdm_models.tree.side_channels import Leak
-from treewarden.ppdm_models.tree.tree import Task, Tree
+from treewarden.ppdm_models.tree.tree import Tree, TreeTask
 
 MANY_CELLS = 20_000
 """Profiles times classes from which on there is likely work for more than one process."""
@@ -111,7 +118,7 @@ def run(
     """
     forest = _forest(model, population, step, options.jobs)
     leaks = with_unheld(leaks, model, population)
-    if model.task is Task.REGRESSION:
+    if model.task is TreeTask.REGRESSION:
         return _of_numbers(forest, population, knowledge, calls, options, leaks, step)
     if isinstance(model, Ensemble):
         knowledge = knowledge.model_copy(update={"split": SplitLevel.NONE})
@@ -135,7 +142,7 @@ def run(
         _start_workers(case, options)
         system = build_system(case)
         _refuse_contradictions(system)
-        first: Worlds | Undetermined | None = None
+        first: ConsistentTables | Undetermined | None = None
         if fails is not None:
             bare = unsolved(forest, population, knowledge, NOT_ESTIMATED, leaks)
             first = _worlds(
@@ -181,7 +188,7 @@ def run(
     return Audit((exposure,), warnings)
 
 
-def _untrue(evidence: Evidence) -> tuple[Dropped, ...]:
+def _untrue(evidence: Evidence) -> tuple[DroppedRow, ...]:
     """Return the facts from elsewhere that the table contradicts, where no system of rows drops them."""
     return contradicted_facts(evidence.knowledge, evidence.model.classes, evidence.population)
 
@@ -249,7 +256,7 @@ def _of_ensemble(
         sure = only_certain(population, certain, len(forest.model.classes))
         return enough(replace(bare, worlds=sure))
 
-    joined: Joined | Undetermined = FACTS_NOT_JOINED
+    joined: EnsembleProblem | Undetermined = FACTS_NOT_JOINED
     if not knowledge.facts:
         try:
             joined = joined_of(
@@ -271,7 +278,7 @@ def _of_ensemble(
         evidence = unsolved(forest, population, knowledge, unknown, leaks)
         return replace(evidence, together=unknown), not_run(unknown)
     posterior = posterior_of(joined)
-    worlds: Worlds | Undetermined = NOT_RUN
+    worlds: ConsistentTables | Undetermined = NOT_RUN
     if options.worlds:
         worlds = worlds_of(joined, population, in_trees(forest.trees), forest.model.classes)
     prior = prior_of_all(population, knowledge, len(forest.model.classes))
@@ -320,7 +327,7 @@ def unsolved(
 def _stopped(evidence: Evidence, calls: Sequence[MeasureCall], system: System) -> Audit:
     """Return what was read without an estimate of what fails by that already; nothing else of it is a reading."""
     known = measures()
-    told = [each for each in calls if Source.ESTIMATE not in known[each.measure].reads]
+    told = [each for each in calls if EvidenceSource.ESTIMATE not in known[each.measure].reads]
     exposure = Exposure(
         KNOWS_ALL,
         evidence,
@@ -342,7 +349,7 @@ def exposure_of(
     evidence: Evidence,
     calls: Sequence[MeasureCall],
     report: SolverReport,
-    dropped: tuple[Dropped, ...] = (),
+    dropped: tuple[DroppedRow, ...] = (),
 ) -> Exposure:
     """Take every reading, once."""
     is_doubted = any(each.is_published for each in dropped)
@@ -403,7 +410,7 @@ def _worlds(
     until: Clock,
     *,
     asks_rest: bool,
-) -> Worlds | Undetermined:
+) -> ConsistentTables | Undetermined:
     """Return what whole records prove, within one budget for all that is done to find out.
 
     Raises:
@@ -412,7 +419,7 @@ def _worlds(
     if not options.worlds:
         return NOT_RUN
 
-    def is_enough(worlds: Worlds) -> bool:
+    def is_enough(worlds: ConsistentTables) -> bool:
         return enough is not None and enough(replace(evidence, worlds=worlds))
 
     found = reason_in_doubt(
@@ -423,7 +430,7 @@ def _worlds(
         enough=never if options.worlds_all else is_enough,
         jobs=options.jobs,
     )
-    if isinstance(found, Worlds) and found.consistency is Consistency.INCONSISTENT:
+    if isinstance(found, ConsistentTables) and found.consistency is Consistency.INCONSISTENT:
         said = "; ".join(found.conflict[:5]) or "its leaves and splits contradict each other"
         raise TableError(
             system.case.tree.source,

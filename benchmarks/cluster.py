@@ -28,10 +28,10 @@ from benchmarks.machine import machine
 from tests.judges.estimate.cases import sample
 from tests.kit.clusters import DaskHere, dask_here
 from treewarden.audit.entropy.blocks import blocks
-from treewarden.audit.entropy.search import BEGINNING, Search
+from treewarden.audit.entropy.search import BEGINNING, EntropySearch
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.solver.block_solver import solve_task
-from treewarden.audit.solver.task import Answer, Task
+from treewarden.audit.solver.task import SolverAnswer, SolverTask
 from treewarden.audit.system.system import build_system
 from treewarden.audit.workers.clusters.cluster import on_cluster
 from treewarden.audit.workers.pool import Pool
@@ -41,10 +41,10 @@ WORKERS = 2
 GOAL_RATIO = 1.15
 
 
-class _Noting(Search):
+class _Noting(EntropySearch):
     """Keeps the tasks that a search asks for."""
 
-    seen: tuple[Task, ...] = ()
+    seen: tuple[SolverTask, ...] = ()
 
     def ask(self, tasks):
         new = tuple(tasks)
@@ -52,7 +52,7 @@ class _Noting(Search):
         return [solve_task(task) for task in new]
 
 
-def tasks() -> Iterator[Task]:
+def tasks() -> Iterator[SolverTask]:
     """Yield the blocks of random cases."""
     for seed in count():
         search = _Noting(build_system(sample(seed).case), AuditOptions(jobs=1))
@@ -89,7 +89,7 @@ def same_bytes(number: int, rounds: int, every: float) -> Iterator[str]:
         thread.join()
     lost = sum(each is None for each in found.values())
     other = sum(
-        isinstance(each, Answer) and _bytes(each) != wanted[place % number]
+        isinstance(each, SolverAnswer) and _bytes(each) != wanted[place % number]
         for place, each in found.items()
     )
     yield (
@@ -98,7 +98,7 @@ def same_bytes(number: int, rounds: int, every: float) -> Iterator[str]:
     )
 
 
-def _bytes(answer: Answer) -> tuple[bytes, str]:
+def _bytes(answer: SolverAnswer) -> tuple[bytes, str]:
     return answer.z.tobytes(), answer.outcome.value
 
 

@@ -26,7 +26,7 @@ from treewarden.audit.clock import clock
 from treewarden.audit.joint.bound_pipeline import estimate, reason
 from treewarden.audit.joint.cells import JointRows
 from treewarden.audit.joint.counts import by_leaves, counts_of, propagate
-from treewarden.audit.joint.result import Guess
+from treewarden.audit.joint.result import CellPosterior
 
 
 @dataclass(frozen=True)
@@ -121,8 +121,8 @@ def run(task: Task, budget: float) -> dict[str, object]:
         "propagation": propagated - began,
         "estimate": done - propagated,
         "memory": megabytes,
-        "residual": guess.residual if isinstance(guess, Guess) else None,
-        "gap": guess.gap if isinstance(guess, Guess) else None,
+        "residual": guess.residual if isinstance(guess, CellPosterior) else None,
+        "gap": guess.gap if isinstance(guess, CellPosterior) else None,
         "how": Counter(str(how) for how in found.how),
         "pure": int((truth == rows.sizes[:, None]).any(axis=1).sum()),
         "undecided": int(is_open.any(axis=1).sum()),

@@ -22,7 +22,7 @@ from benchmarks.machine import machine
 from treewarden.audit.clock import clock
 from treewarden.audit.knowledge.knowledge import Knowledge, SplitLevel
 from treewarden.audit.partial.leaf_table import Ground
-from treewarden.audit.partial.target_inference import Seen, seen_by
+from treewarden.audit.partial.target_inference import TargetInference, seen_by
 from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.files.load import read_tree
@@ -48,7 +48,7 @@ def measured(folder: Path, leaves: int, who: str, split: str) -> str:
     before, began = _most_held(), time.monotonic()
     seen = seen_by(Ground(tree, population, Knowledge(split=SplitLevel(split))), known, clock(20.0))
     seconds, most = time.monotonic() - began, _most_held()
-    assert isinstance(seen, Seen)
+    assert isinstance(seen, TargetInference)
     told = "not told"
     if not isinstance(seen.posterior, Undetermined):
         sure = seen.posterior.values.max(axis=1)

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
 from benchmarks.machine import machine
-from treewarden.ppdm_models.methods.randomised.domains import Domain
+from treewarden.ppdm_models.methods.randomised.domains import ColumnDomain
 from treewarden.ppdm_models.methods.randomised.manifest import planned
 from treewarden.ppdm_models.methods.randomised.noise import KINDS
 from treewarden.ppdm_models.methods.randomised.streaming import Hider
@@ -28,10 +28,10 @@ from treewarden.ppdm_models.tables.batches import BATCH_RECORDS, BOUNDED, batch_
 COPY = "copy"
 WAYS = (COPY, *KINDS)
 DOMAINS = (
-    Domain("salary", 20_000, 150_000),
-    Domain("age", 20, 80),
-    Domain("loan", 0, 500_000),
-    Domain("level", 0, 4, is_whole=True),
+    ColumnDomain("salary", 20_000, 150_000),
+    ColumnDomain("age", 20, 80),
+    ColumnDomain("loan", 0, 500_000),
+    ColumnDomain("level", 0, 4, is_whole=True),
 )
 
 

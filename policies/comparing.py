@@ -41,7 +41,7 @@ class Strictness(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ClauseDifference:
     """A clause that two packs do not share as it is: None where one of them lacks it."""
 
     clause: str
@@ -50,7 +50,7 @@ class Difference:
     strictness: Strictness
 
 
-def compared(old: Pack, new: Pack) -> tuple[Difference, ...]:
+def compared(old: Pack, new: Pack) -> tuple[ClauseDifference, ...]:
     """Return how a new pack differs from an old one, clause by clause by their ids, in the order of the new one.
 
     A clause that was added is stricter, but for one that ends a doubt; one that is gone is looser. What a pack makes of
@@ -60,17 +60,17 @@ def compared(old: Pack, new: Pack) -> tuple[Difference, ...]:
     found = []
     for name, clause in now.items():
         if name not in before:
-            found.append(Difference(name, None, clause, added(old, clause)))
+            found.append(ClauseDifference(name, None, clause, added(old, clause)))
         elif clause != before[name]:
-            found.append(Difference(name, before[name], clause, changed(old, clause)))
+            found.append(ClauseDifference(name, before[name], clause, changed(old, clause)))
     found += [
-        Difference(name, clause, None, Strictness.LOOSER)
+        ClauseDifference(name, clause, None, Strictness.LOOSER)
         for name, clause in before.items()
         if name not in now
     ]
     if old.waivers != new.waivers:
         how = stricter_waivers(old.waivers, new.waivers)
-        found.append(Difference("[waivers]", old.waivers, new.waivers, how))
+        found.append(ClauseDifference("[waivers]", old.waivers, new.waivers, how))
     return tuple(found)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from treewarden.audit import constraints, measures
 from treewarden.audit.constraints import Constraint
-from treewarden.audit.measures import LeafMeasure, Measure, Source
+from treewarden.audit.measures import EvidenceSource, LeafMeasure, Measure
 from treewarden.audit.reading import Interval, Undetermined, exactly
 from treewarden.commands.list import FOLDERS
 from treewarden.policies import remedies, rules
@@ -78,10 +78,10 @@ def test_a_measure_declares_what_a_policy_needs(name):
     assert measure.unit
     assert measure.limits[0] < measure.limits[1]
     assert measure.risk in ("low", "high")
-    assert measure.reads <= set(Source)
-    assert measure.reads - {Source.TRUTH}
+    assert measure.reads <= set(EvidenceSource)
+    assert measure.reads - {EvidenceSource.TRUTH}
     assert measure.is_of_leaves == (
-        isinstance(measure, LeafMeasure) or measure.reads == {Source.SHAPE}
+        isinstance(measure, LeafMeasure) or measure.reads == {EvidenceSource.SHAPE}
     )
 
 

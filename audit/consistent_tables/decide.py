@@ -18,18 +18,24 @@ from treewarden.audit.consistent_tables.portions import (
     Ask,
     Cell,
     Helpers,
+    JoinedQuestions,
     News,
     OneByOne,
     Portion,
-    Together,
     World,
     done_here,
 )
 from treewarden.audit.consistent_tables.proofs import cpsat
-from treewarden.audit.consistent_tables.proofs.bounds import Bounds, ContradictionError, draw_in
+from treewarden.audit.consistent_tables.proofs.bounds import CellBounds, ContradictionError, draw_in
 from treewarden.audit.consistent_tables.proofs.relax import Ref
-from treewarden.audit.consistent_tables.queries import Asker, Effort, Question, has_rows, is_large
-from treewarden.audit.consistent_tables.state import Start, start_of
+from treewarden.audit.consistent_tables.queries import (
+    Asker,
+    CellQuestion,
+    QuestionEffort,
+    has_rows,
+    is_large,
+)
+from treewarden.audit.consistent_tables.state import FixedState, start_of
 from treewarden.audit.consistent_tables.witnesses.one_swap_search import swaps_hold
 from treewarden.audit.consistent_tables.witnesses.witness_pool import (
     WitnessPool,
@@ -50,7 +56,7 @@ from treewarden.ppdm_models.arrays import BoolArray, IntArray
 # budget
 # lasts.
 
-Wanted = Callable[[Facts, Bounds, WitnessPool], BoolArray]
+Wanted = Callable[[Facts, CellBounds, WitnessPool], BoolArray]
 MOST_TRAVELLING = 20_000_000
 """Positions in all splits together, of some eight bytes each, above which the facts stay in this process."""
 MOST_SIDE_BY_SIDE = 32
@@ -63,7 +69,7 @@ def ask_on() -> bool:
 
 
 @dataclass(eq=False)
-class Asking:
+class QuestionQueue:
     """What is proved (``bounds``) and found (``pool``), and who asks for more.
 
     ``stop`` says that no more need be asked. ``asked`` counts what the solvers were asked; ``lost`` are the cells of
@@ -72,7 +78,7 @@ class Asking:
     """
 
     facts: Facts
-    bounds: Bounds
+    bounds: CellBounds
     pool: WitnessPool
     clock: Clock
     stop: Callable[[], bool] = ask_on
@@ -81,8 +87,8 @@ class Asking:
     lost: set[Cell] = field(default_factory=set)
     lines: dict[int, dict[Ref, None]] = field(default_factory=dict)
     met: dict[int, dict[Ref, None]] = field(default_factory=dict)
-    allowed: dict[Cell, set[tuple[int, Question]]] = field(default_factory=dict)
-    start: Common[Start] | None = None
+    allowed: dict[Cell, set[tuple[int, CellQuestion]]] = field(default_factory=dict)
+    start: Common[FixedState] | None = None
 
     def open(self, wanted: Wanted) -> BoolArray:
         """Return the cells that are asked about and not decided, shape (P, m)."""
@@ -206,7 +212,7 @@ class Asking:
 # Below which nodes a cell is asked about: those with rows above it, as far as solvers take them, the lowest first.
 
 
-class Above:
+class QuestionNodes:
     """The nodes below which cells are asked about."""
 
     def __init__(self, facts: Facts) -> None:
@@ -251,12 +257,16 @@ MOST_WORK = 4.0
 """Portions that a question counts as at most: how long a hard one takes is not known beforehand."""
 TOGETHER_CELLS = 50
 """Cells that are asked about at once, both ways."""
-EFFORTS = (Effort(2, 10, 30, 0.1, 4), Effort(4, 30, 100, 0.5, 4), Effort(10_000, 60, 400, 3.0))
+EFFORTS = (
+    QuestionEffort(2, 10, 30, 0.1, 4),
+    QuestionEffort(4, 30, 100, 0.5, 4),
+    QuestionEffort(10_000, 60, 400, 3.0),
+)
 """The first passes are short, so that a hard question does not hold up easy ones. In the last one all are about the
 whole tree, and what the first finds out helps the others."""
 
 
-def decide_certain(asking: Asking) -> None:
+def decide_certain(asking: QuestionQueue) -> None:
     """Ask of every profile that may be certain whether it is: prove it, or find a world where it is not.
 
     Raises:
@@ -271,7 +281,7 @@ def decide_certain(asking: Asking) -> None:
         asking.put(asks, may_be_certain, fewest=effort.fewest)
 
 
-def decide_rest(asking: Asking, most: int | None) -> bool:
+def decide_rest(asking: QuestionQueue, most: int | None) -> bool:
     """Ask whether each value that no world has is ruled out, then how far the other cells that none moves can go.
 
     At most so many questions are put, with little effort (None: all of them); return whether some were not.
@@ -299,13 +309,13 @@ def _cells(wanted: BoolArray) -> list[Cell]:
     return [(position, klass) for position, klass in np.argwhere(wanted).tolist()]
 
 
-def _one_by_one(facts: Facts, cells: list[Cell], effort: Effort) -> Iterator[OneByOne]:
+def _one_by_one(facts: Facts, cells: list[Cell], effort: QuestionEffort) -> Iterator[OneByOne]:
     """Yield portions of neighbouring cells: one at first, as the first answer may be enough, then more.
 
     What is easy is mostly settled below the lowest node, for other cells there too: so one portion follows another
     there. Hard questions are put by themselves, and side by side wherever they are.
     """
-    above = Above(facts)
+    above = QuestionNodes(facts)
     some: list[Cell] = []
     work, full = 0.0, 0.0
     for cell in cells:
@@ -318,9 +328,9 @@ def _one_by_one(facts: Facts, cells: list[Cell], effort: Effort) -> Iterator[One
             some, work, full = [], 0.0, min(1.0, 2 * full or 0.25)
 
 
-def _together(facts: Facts, cells: list[Cell], effort: Effort) -> Iterator[Together]:
+def _together(facts: Facts, cells: list[Cell], effort: QuestionEffort) -> Iterator[JoinedQuestions]:
     """Yield portions of all these cells below each lowest node with rows."""
-    above = Above(facts)
+    above = QuestionNodes(facts)
     below: dict[int, list[Cell]] = {}
     for cell in cells:
         for node in above.nodes(cell)[:1]:
@@ -328,10 +338,12 @@ def _together(facts: Facts, cells: list[Cell], effort: Effort) -> Iterator[Toget
     for node, mine in below.items():
         for begin in range(0, len(mine), TOGETHER_CELLS):
             some = tuple(mine[begin : begin + TOGETHER_CELLS])
-            yield Together(node, some, effort, _work(above, some[0], replace(effort, levels=1)))
+            yield JoinedQuestions(
+                node, some, effort, _work(above, some[0], replace(effort, levels=1))
+            )
 
 
-def _work(above: Above, cell: Cell, effort: Effort) -> float:
+def _work(above: QuestionNodes, cell: Cell, effort: QuestionEffort) -> float:
     """Return about how much work a question is, as part of a portion."""
     full = LINEAR_SIZE if above.facts.classes == 2 else CURVED_SIZE
     work = max(effort.units / PORTION_UNITS, above.size(cell, effort.levels) / full)

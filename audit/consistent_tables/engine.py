@@ -23,7 +23,7 @@ import numpy as np
 
 from treewarden.audit.clock import Clock, OutOfTimeError, clock
 from treewarden.audit.consistent_tables.decide import (
-    Asking,
+    QuestionQueue,
     decide_certain,
     decide_rest,
     first_world,
@@ -39,19 +39,19 @@ from treewarden.audit.consistent_tables.outcome import MOST_WITNESSES, inconsist
 from treewarden.audit.consistent_tables.portions import Helpers, Single
 from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError, closed_form, spread
 from treewarden.audit.consistent_tables.proofs.propagate import propagate
-from treewarden.audit.consistent_tables.queries import Asker, Effort, Question
-from treewarden.audit.consistent_tables.result import OUT_OF_TIME, Worlds
-from treewarden.audit.consistent_tables.state import ALL_TIERS, Enough, Run, Tiers, never
+from treewarden.audit.consistent_tables.queries import Asker, CellQuestion, QuestionEffort
+from treewarden.audit.consistent_tables.result import OUT_OF_TIME, ConsistentTables
+from treewarden.audit.consistent_tables.state import ALL_TIERS, Enough, ReasoningState, Tiers, never
 from treewarden.audit.consistent_tables.witnesses.changes import change_many
 from treewarden.audit.consistent_tables.witnesses.enumerate import (
-    Limits,
-    Reasons,
+    EnumerationLimits,
+    ListedReasons,
     data_sets,
     enumerated,
     place_tables,
 )
 from treewarden.audit.consistent_tables.witnesses.exact_posterior import (
-    Counted,
+    TableNumbers,
     counted_posterior,
     drawn_posterior,
 )
@@ -86,7 +86,7 @@ DECIDED = "the policy's verdict was decided without it"
 class Watch:
     """Asks whether what is known by now is enough, whenever more is known than when it was asked last."""
 
-    run: Run
+    run: ReasoningState
     enough: Enough
     is_over: bool = False
     seen: tuple[int, int] = field(default=(-1, -1))
@@ -102,10 +102,10 @@ class Watch:
 # Draws the proved and the found ends of the most disclosed profiles together, until the worst of them is known.
 
 MOST_QUESTIONS = 60
-EFFORT = Effort(10_000, 30, 100, 1.0)
+EFFORT = QuestionEffort(10_000, 30, 100, 1.0)
 
 
-def sharpen(asking: Asking) -> None:
+def sharpen(asking: QuestionQueue) -> None:
     """Ask how small the largest share can be, until the greatest proved floor is the greatest that is left.
 
     A floor of zero or of everybody is decided before; here are the shares between. The most disclosed cell is asked
@@ -121,7 +121,7 @@ def sharpen(asking: Asking) -> None:
         asking.put([Single(question, EFFORT)], may_be_certain)
 
 
-def _next(asking: Asking, tried: set[tuple[int, int, int]]) -> Question | None:
+def _next(asking: QuestionQueue, tried: set[tuple[int, int, int]]) -> CellQuestion | None:
     """Return the next question of the cell with the greatest least share found, if its proved share is smaller."""
     size = np.maximum(asking.facts.counts, 1)[:, None]
     reached = np.where(asking.facts.counts[:, None] > 0, asking.pool.low / size, 0.0)
@@ -133,7 +133,7 @@ def _next(asking: Asking, tried: set[tuple[int, int, int]]) -> Question | None:
         most = int(asking.pool.low[position, klass])
         for target in dict.fromkeys((low + 1, (low + most + 1) // 2, most)):
             if (position, klass, target) not in tried:
-                return Question((position, klass), 1, target)
+                return CellQuestion((position, klass), 1, target)
     return None
 
 
@@ -147,7 +147,9 @@ MOST_CELLS = 4e7
 """Cells of the tables that are kept for the posterior."""
 
 
-def draw_worlds(run: Run, tiers: Tiers, truth: IntArray | None, effort: float = 1.0) -> None:
+def draw_worlds(
+    run: ReasoningState, tiers: Tiers, truth: IntArray | None, effort: float = 1.0
+) -> None:
     """Draw worlds into the pool, also from those with the true leaf counts; keep the draws from all worlds.
 
     ``effort`` is how much of the usual work is spent before the sampler gives up.
@@ -167,14 +169,14 @@ def draw_worlds(run: Run, tiers: Tiers, truth: IntArray | None, effort: float = 
         _drawn(run, Sampler(known, run.clock, tiers.seed + 1, effort), tiers.draws)
 
 
-def estimate(run: Run) -> None:
+def estimate(run: ReasoningState) -> None:
     """Read the posterior off independent draws, within what is proved by now."""
     if run.drawn:
         tables = [table for some in run.drawn for table in some]  # views: together they are large
         run.posterior = drawn_posterior(run.facts, tables, run.bounds.low, run.bounds.high)
 
 
-def _drawn(run: Run, sampler: Sampler, number: int) -> tuple[list[IntArray], str]:
+def _drawn(run: ReasoningState, sampler: Sampler, number: int) -> tuple[list[IntArray], str]:
     """Draw some worlds into the pool; where the sampler gives up, what it has drawn before stands."""
     drawn: list[IntArray] = []
     size = 0
@@ -208,7 +210,7 @@ def _check(facts: Facts, tables: IntArray, clock: Clock) -> None:
 # What follows where all tables below a node, or of the whole tree, can be listed: sharp ends, exact probabilities.
 
 
-def list_worlds(run: Run, limits: Limits) -> bool:
+def list_worlds(run: ReasoningState, limits: EnumerationLimits) -> bool:
     """List the worlds below each node where they are few; return whether they are all of them.
 
     Raises:
@@ -218,7 +220,7 @@ def list_worlds(run: Run, limits: Limits) -> bool:
     facts = run.facts
     found = enumerated(facts, run.clock, limits)
     for node, tables in found.items():
-        reasons = Reasons(facts, node, found, limits, run.clock)
+        reasons = ListedReasons(facts, node, found, limits, run.clock)
         if not len(tables):
             raise ContradictionError(*reasons.of_none())
         _note(run, node, tables, reasons)
@@ -234,7 +236,7 @@ def list_worlds(run: Run, limits: Limits) -> bool:
     return True
 
 
-def _note(run: Run, node: int, tables: IntArray, reasons: Reasons) -> None:
+def _note(run: ReasoningState, node: int, tables: IntArray, reasons: ListedReasons) -> None:
     """Note the least and greatest count of each cell over all tables of a node, and which split proves it."""
     bounds, start = run.bounds, run.facts.span(node).start
     least, most = tables.min(axis=0), tables.max(axis=0)
@@ -253,24 +255,26 @@ def _log2(number: int) -> float:
     return float(np.log2(float(number >> shift))) + shift
 
 
-def _counted(run: Run, worlds: int, total: int, limits: Limits) -> Counted:
+def _counted(
+    run: ReasoningState, worlds: int, total: int, limits: EnumerationLimits
+) -> TableNumbers:
     """Count the worlds without split rows: leaf by leaf, or one by one where rows reach across leaves."""
     facts = run.facts
     if facts.lines:
         free = enumerated(facts, run.clock, limits, splits=False).get(0)
         if free is None:
-            return Counted(worlds, total)
-        return Counted(worlds, total, len(free), sum(data_sets(facts, 0, free, run.clock)))
+            return TableNumbers(worlds, total)
+        return TableNumbers(worlds, total, len(free), sum(data_sets(facts, 0, free, run.clock)))
     number, sets = 1, 1
     for place in facts.places.values():
         tables = place_tables(facts, place, limits.kept)
         if tables is None:
-            return Counted(worlds, total)
+            return TableNumbers(worlds, total)
         number, sets = (
             number * len(tables),
             sets * sum(data_sets(facts, place.start, tables, run.clock)),
         )
-    return Counted(worlds, total, number, sets)
+    return TableNumbers(worlds, total, number, sets)
 
 
 log = logging.getLogger(__name__)
@@ -294,7 +298,7 @@ def reason(
     asks_rest: bool = True,
     enough: Enough = never,
     jobs: int | None = 1,
-) -> Worlds | Undetermined:
+) -> ConsistentTables | Undetermined:
     """Return what a tree's rows prove in whole records: every cell certain, possible otherwise, or not decided.
 
     All of it ends with the budget, or with ``until`` where that is given: what is cut off then is not decided.
@@ -312,7 +316,7 @@ def reason(
     bare = bare if truth is None else without_false_places(bare, truth)
     facts = _prepared(bare, system, truth, until)
     try:
-        run = Run(
+        run = ReasoningState(
             facts or bare, closed_form(bare), WitnessPool(bare), until.share(1 - WITNESS_SHARE)
         )
         if truth is not None:
@@ -349,7 +353,7 @@ def _truth(facts: Facts) -> IntArray | None:
 
 
 def _work_out(
-    run: Run,
+    run: ReasoningState,
     tiers: Tiers,
     truth: IntArray | None,
     enough: Enough,
@@ -376,7 +380,7 @@ def _work_out(
         run.said.append(DECIDED)
 
 
-def _in_bulk(run: Run, tiers: Tiers, truth: IntArray | None, watch: Watch) -> bool:
+def _in_bulk(run: ReasoningState, tiers: Tiers, truth: IntArray | None, watch: Watch) -> bool:
     """Prove and find what can be of many cells at a time; return whether all worlds were listed.
 
     Raises:
@@ -407,14 +411,16 @@ def _in_bulk(run: Run, tiers: Tiers, truth: IntArray | None, watch: Watch) -> bo
     return False
 
 
-def _one_by_one(run: Run, tiers: Tiers, watch: Watch, helpers: Helpers, *, asks_rest: bool) -> None:
+def _one_by_one(
+    run: ReasoningState, tiers: Tiers, watch: Watch, helpers: Helpers, *, asks_rest: bool
+) -> None:
     """Ask of single cells, those first that a verdict is likely to hang on.
 
     Raises:
         ContradictionError: no world obeys the facts.
         OutOfTimeError: the budget is used up.
     """
-    asking = Asking(run.facts, run.bounds, run.pool, run.clock, watch.is_enough, helpers)
+    asking = QuestionQueue(run.facts, run.bounds, run.pool, run.clock, watch.is_enough, helpers)
     try:
         _ask(run, tiers, watch, asking, asks_rest=asks_rest)
     finally:
@@ -422,7 +428,9 @@ def _one_by_one(run: Run, tiers: Tiers, watch: Watch, helpers: Helpers, *, asks_
             run.said.append(LOST)
 
 
-def _ask(run: Run, tiers: Tiers, watch: Watch, asking: Asking, *, asks_rest: bool) -> None:
+def _ask(
+    run: ReasoningState, tiers: Tiers, watch: Watch, asking: QuestionQueue, *, asks_rest: bool
+) -> None:
     if tiers.swaps and not watch.is_enough():
         wanted = may_be_certain(run.facts, run.bounds, run.pool)
         mend_stuck(run.facts, run.pool, wanted, run.clock)
@@ -438,7 +446,7 @@ def _ask(run: Run, tiers: Tiers, watch: Watch, asking: Asking, *, asks_rest: boo
         run.said_of_values.append(UNREAD)
 
 
-def _look_around(run: Run, wanted: BoolArray) -> None:
+def _look_around(run: ReasoningState, wanted: BoolArray) -> None:
     """Look for worlds one or two swaps away in which the wanted cells differ."""
     swap_stuck(run.facts, run.pool, wanted, run.clock)
     mend_stuck(run.facts, run.pool, wanted, run.clock)

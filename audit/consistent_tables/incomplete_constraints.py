@@ -14,7 +14,7 @@ import numpy as np
 from treewarden.audit.clock import Clock, clock
 from treewarden.audit.consistent_tables.engine import reason
 from treewarden.audit.consistent_tables.outcome import with_what_is_open
-from treewarden.audit.consistent_tables.result import Consistency, Worlds
+from treewarden.audit.consistent_tables.result import Consistency, ConsistentTables
 from treewarden.audit.consistent_tables.state import ALL_TIERS, Enough, Tiers, never
 from treewarden.audit.facts.rows import Linear, Origin
 from treewarden.audit.reading import Undetermined
@@ -37,7 +37,7 @@ def reason_in_doubt(
     asks_rest: bool = True,
     enough: Enough = never,
     jobs: int | None = 1,
-) -> Worlds | Undetermined:
+) -> ConsistentTables | Undetermined:
     """Return what a tree's rows prove, and what is possible whatever holds of that which was left out.
 
     The settings are those of ``reason``.
@@ -48,7 +48,7 @@ def reason_in_doubt(
     if not system.left_out:
         return ask(system, until=until, enough=enough)
 
-    def with_proofs_only(proved: Worlds) -> bool:
+    def with_proofs_only(proved: ConsistentTables) -> bool:
         return enough(_joined(system, proved, None))
 
     proved = ask(system, until=until.share(PROOFS_SHARE), enough=with_proofs_only)
@@ -58,14 +58,14 @@ def reason_in_doubt(
     narrow = _narrowed(system)
     if narrow is not None:
 
-        def with_tables(found: Worlds) -> bool:
+        def with_tables(found: ConsistentTables) -> bool:
             return enough(_joined(system, proved, found))
 
         # No row says what sums of weights allow; whole tables can still be held against them.
         is_weighed = any(family.weights is not None for family in narrow.families)
         tiers = TABLES_ONLY if is_weighed else ALL_TIERS
         found = ask(narrow, until=until, tiers=tiers, enough=with_tables)
-    return _joined(system, proved, found if isinstance(found, Worlds) else None)
+    return _joined(system, proved, found if isinstance(found, ConsistentTables) else None)
 
 
 def _narrowed(system: System) -> System | None:
@@ -96,7 +96,9 @@ def _pinned(truth: FloatArray, inside: IndexArray) -> list[Linear]:
     return [row for row in rows if len(row.profiles)]
 
 
-def _joined(system: System, proved: Worlds, found: Worlds | None) -> Worlds:
+def _joined(
+    system: System, proved: ConsistentTables, found: ConsistentTables | None
+) -> ConsistentTables:
     """Return what was proved, with the tables that are possible in any case."""
     truth = system.case.population.truth
     if found is not None and found.consistency is Consistency.CONSISTENT:

@@ -9,9 +9,12 @@ import numpy as np
 
 from treewarden.audit.clock import FOREVER, Clock, OutOfTimeError
 from treewarden.audit.consistent_tables.facts.facts import Facts
-from treewarden.audit.consistent_tables.result import Consistency, Witness, Worlds
-from treewarden.audit.consistent_tables.state import Run
-from treewarden.audit.consistent_tables.witnesses.exact_posterior import Counted, ExactPosterior
+from treewarden.audit.consistent_tables.result import Consistency, ConsistentTables, Witness
+from treewarden.audit.consistent_tables.state import ReasoningState
+from treewarden.audit.consistent_tables.witnesses.exact_posterior import (
+    ExactPosterior,
+    TableNumbers,
+)
 from treewarden.audit.consistent_tables.witnesses.witness_pool import WitnessPool, path_holds
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import IntArray
@@ -80,11 +83,11 @@ def _differs(facts: Facts, position: int, other: int) -> str:
 BY_LEAF = "the counts of its leaf"
 
 
-def so_far(run: Run) -> Worlds:
+def so_far(run: ReasoningState) -> ConsistentTables:
     """Return what a run has proved and found by now, without reasons and without the worlds that a report shows."""
     facts, bounds, pool = run.facts, run.bounds, run.pool
     certain = np.asarray(facts.profiles((bounds.low == facts.counts[:, None]).any(axis=1)))
-    return Worlds(
+    return ConsistentTables(
         np.asarray(facts.profiles(facts.counts)),
         np.asarray(facts.profiles(bounds.low)),
         np.asarray(facts.profiles(bounds.high)),
@@ -101,7 +104,7 @@ def so_far(run: Run) -> Worlds:
     )
 
 
-def outcome(run: Run, truth: IntArray | None, until: Clock) -> Worlds:
+def outcome(run: ReasoningState, truth: IntArray | None, until: Clock) -> ConsistentTables:
     """Return what a run proved and found; no more of the worlds that a report shows than there is time for."""
     facts, bounds, pool = run.facts, run.bounds, run.pool
     low, high = bounds.low, bounds.high
@@ -123,13 +126,13 @@ def outcome(run: Run, truth: IntArray | None, until: Clock) -> Worlds:
     return with_what_is_open(worlds, is_empty=pool.is_empty)
 
 
-def inconsistent(facts: Facts, says: tuple[str, ...], seconds: float) -> Worlds:
+def inconsistent(facts: Facts, says: tuple[str, ...], seconds: float) -> ConsistentTables:
     """Return the answer where no world obeys the facts; ``says`` names those that conflict."""
     shape = (len(facts.counts), facts.classes)
     nothing = np.zeros(shape, dtype=np.int64)
     everything = np.asarray(facts.profiles(np.broadcast_to(facts.counts[:, None], shape).copy()))
     why = Undetermined("no table with these quasi-identifiers grows this tree")
-    return Worlds(
+    return ConsistentTables(
         np.asarray(facts.profiles(facts.counts)),
         nothing,
         everything,
@@ -141,7 +144,7 @@ def inconsistent(facts: Facts, says: tuple[str, ...], seconds: float) -> Worlds:
         (),
         why,
         why,
-        Counted(0, 0),
+        TableNumbers(0, 0),
         notes=facts.notes,
         seconds=seconds,
     )
@@ -158,7 +161,7 @@ def _by_profile(
     return ExactPosterior(values, low, high, posterior.draws)
 
 
-def with_what_is_open(worlds: Worlds, *, is_empty: bool = False) -> Worlds:
+def with_what_is_open(worlds: ConsistentTables, *, is_empty: bool = False) -> ConsistentTables:
     """Return the worlds with what was not decided in words, each with why; nothing where all was."""
     number, values = int(worlds.open_profiles.sum()), int(worlds.open_exclusions.sum())
     said = []

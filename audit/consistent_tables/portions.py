@@ -16,10 +16,15 @@ import numpy as np
 
 from treewarden.audit.clock import Clock, OutOfTimeError
 from treewarden.audit.consistent_tables.facts.facts import Facts
-from treewarden.audit.consistent_tables.proofs.bounds import Bounds, ContradictionError, Proof
+from treewarden.audit.consistent_tables.proofs.bounds import CellBounds, ContradictionError, Proof
 from treewarden.audit.consistent_tables.proofs.relax import Ref
-from treewarden.audit.consistent_tables.queries import Asker, Effort, Question, open_question
-from treewarden.audit.consistent_tables.state import Found, Since, Start
+from treewarden.audit.consistent_tables.queries import (
+    Asker,
+    CellQuestion,
+    QuestionEffort,
+    open_question,
+)
+from treewarden.audit.consistent_tables.state import FixedState, RecordedPool, Since
 from treewarden.audit.consistent_tables.witnesses.witness_pool import Swap, WitnessPool
 from treewarden.audit.workers.pool import WORKERS, Common, Pool
 from treewarden.audit.workers.processes import each_done
@@ -49,7 +54,7 @@ class Ask(Protocol):
     def work(self) -> float:
         """How much of it there is, as far as counts tell: 1 is what a portion is to be."""
 
-    def is_left(self, bounds: Bounds, pool: WitnessPool) -> bool:
+    def is_left(self, bounds: CellBounds, pool: WitnessPool) -> bool:
         """Return whether anything of it is not answered."""
 
     def put(self, asker: Asker) -> None:
@@ -66,7 +71,7 @@ class OneByOne:
     """How far each of some cells goes that no world moved, one question after the other."""
 
     cells: tuple[Cell, ...]
-    effort: Effort
+    effort: QuestionEffort
     work: float
     nodes: frozenset[int] = frozenset()
 
@@ -74,7 +79,7 @@ class OneByOne:
     def most(self) -> int:
         return 2 * len(self.cells)
 
-    def is_left(self, bounds: Bounds, pool: WitnessPool) -> bool:
+    def is_left(self, bounds: CellBounds, pool: WitnessPool) -> bool:
         return _is_left(self.cells, bounds, pool)
 
     def put(self, asker: Asker) -> None:
@@ -88,12 +93,12 @@ class OneByOne:
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
+class JoinedQuestions:
     """The same of some cells below a node at once, as far as CP-SAT can tell."""
 
     node: int
     cells: tuple[Cell, ...]
-    effort: Effort
+    effort: QuestionEffort
     work: float
 
     @property
@@ -104,7 +109,7 @@ class Together:
     def most(self) -> int:
         return 2 * len(self.cells)
 
-    def is_left(self, bounds: Bounds, pool: WitnessPool) -> bool:
+    def is_left(self, bounds: CellBounds, pool: WitnessPool) -> bool:
         return _is_left(self.cells, bounds, pool)
 
     def put(self, asker: Asker) -> None:
@@ -116,8 +121,8 @@ class Together:
 class Single:
     """One question."""
 
-    question: Question
-    effort: Effort
+    question: CellQuestion
+    effort: QuestionEffort
 
     @property
     def cells(self) -> tuple[Cell, ...]:
@@ -135,7 +140,7 @@ class Single:
     def work(self) -> float:
         return 1.0
 
-    def is_left(self, bounds: Bounds, pool: WitnessPool) -> bool:
+    def is_left(self, bounds: CellBounds, pool: WitnessPool) -> bool:
         return True
 
     def put(self, asker: Asker) -> None:
@@ -166,7 +171,7 @@ class News:
     worlds: tuple[World, ...] = ()
     lines: Mapping[int, tuple[Ref, ...]] = field(default_factory=dict)
     met: Mapping[int, tuple[Ref, ...]] = field(default_factory=dict)
-    allowed: tuple[tuple[int, Question], ...] = ()
+    allowed: tuple[tuple[int, CellQuestion], ...] = ()
     conflict: tuple[str, ...] = ()
 
 
@@ -175,11 +180,11 @@ class Portion:
     """A job: what to ask, of whom else (``wanted``), no more than ``most`` questions, until when, and what is known."""
 
     ask: Ask
-    wanted: Callable[[Facts, Bounds, WitnessPool], BoolArray]
+    wanted: Callable[[Facts, CellBounds, WitnessPool], BoolArray]
     most: int | None
-    allowed: tuple[tuple[int, Question], ...]
+    allowed: tuple[tuple[int, CellQuestion], ...]
     clock: Clock
-    start: Common[Start]
+    start: Common[FixedState]
     since: Common[Since]
 
     def __call__(self) -> News:
@@ -218,14 +223,16 @@ def _new(refs: Iterable[Ref], known: Iterable[Ref]) -> tuple[Ref, ...]:
     return tuple(each for each in refs if each not in before)
 
 
-def _worlds(pool: Found, first: IntArray) -> Iterator[World]:
+def _worlds(pool: RecordedPool, first: IntArray) -> Iterator[World]:
     for table, swaps in pool.worlds:
         differs = np.flatnonzero((table != first).any(axis=1))
         start, end = (int(differs[0]), int(differs[-1]) + 1) if len(differs) else (0, 0)
         yield World(start, table[start:end], tuple(swaps))
 
 
-def _questions(cells: Sequence[Cell], bounds: Bounds, pool: WitnessPool) -> Iterator[Question]:
+def _questions(
+    cells: Sequence[Cell], bounds: CellBounds, pool: WitnessPool
+) -> Iterator[CellQuestion]:
     for cell in cells:
         for sign in (1, -1):
             question = open_question(bounds, pool, cell, sign)
@@ -233,7 +240,7 @@ def _questions(cells: Sequence[Cell], bounds: Bounds, pool: WitnessPool) -> Iter
                 yield question
 
 
-def _is_left(cells: Sequence[Cell], bounds: Bounds, pool: WitnessPool) -> bool:
+def _is_left(cells: Sequence[Cell], bounds: CellBounds, pool: WitnessPool) -> bool:
     return next(_questions(cells, bounds, pool), None) is not None
 
 

@@ -12,15 +12,15 @@ from treewarden.audit.clock import Clock
 from treewarden.audit.consistent_tables.facts.facts import Facts, joined
 from treewarden.audit.consistent_tables.proofs import cpsat
 from treewarden.audit.consistent_tables.proofs.bounds import (
-    Bounds,
+    CellBounds,
     ContradictionError,
     Proof,
     draw_in,
 )
 from treewarden.audit.consistent_tables.proofs.relax import (
     NOTHING,
-    Answer,
-    Learned,
+    LearnedCuts,
+    RelaxationBound,
     Scope,
     branch_and_bound,
     needed,
@@ -34,13 +34,13 @@ from treewarden.audit.consistent_tables.witnesses.witness_pool import (
 )
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray
 
-Way = Callable[[Scope, "Question", "Effort"], Answer | None]
+Way = Callable[[Scope, "CellQuestion", "QuestionEffort"], RelaxationBound | None]
 LARGEST_SCOPE_CELLS = 60_000
 WHOLE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class CellQuestion:
     """Is ``sign * cell`` at least ``target`` in every world? ``cell`` is a position and a class."""
 
     cell: tuple[int, int]
@@ -53,7 +53,7 @@ class Question:
         return self.cell, self.sign, self.target
 
 
-class State(Enum):
+class QuestionState(Enum):
     """What came of a question below one node; where that node's rows allow another table, only those above can tell."""
 
     SETTLED = "settled"
@@ -61,7 +61,7 @@ class State(Enum):
     ALLOWED = "allowed"
 
 
-def is_open(bounds: Bounds, pool: WitnessPool, question: Question) -> bool:
+def is_open(bounds: CellBounds, pool: WitnessPool, question: CellQuestion) -> bool:
     """Return whether neither a proof nor a world answers a question."""
     (position, klass), sign, target = question.parts
     ends = (bounds.low, pool.low) if sign > 0 else (bounds.high, pool.high)
@@ -70,16 +70,16 @@ def is_open(bounds: Bounds, pool: WitnessPool, question: Question) -> bool:
 
 
 def open_question(
-    bounds: Bounds, pool: WitnessPool, cell: tuple[int, int], sign: int
-) -> Question | None:
+    bounds: CellBounds, pool: WitnessPool, cell: tuple[int, int], sign: int
+) -> CellQuestion | None:
     """Return what is to be proved of ``sign * cell``: that it never falls below what all worlds so far have."""
     low, high = (int(end[cell]) for end in (bounds.low, bounds.high))
     least, most = (int(end[cell]) for end in (pool.low, pool.high))
     if low == high or least < most:
         return None
     if sign > 0:
-        return Question(cell, 1, least) if least > low else None
-    return Question(cell, -1, -most) if most < high else None
+        return CellQuestion(cell, 1, least) if least > low else None
+    return CellQuestion(cell, -1, -most) if most < high else None
 
 
 def has_rows(facts: Facts, node: int) -> bool:
@@ -96,7 +96,7 @@ def is_large(facts: Facts, node: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Effort:
+class QuestionEffort:
     """How far one question is followed: nodes upwards, rounds of cuts, branches, and CP-SAT's deterministic seconds.
 
     ``fewest`` portions of such questions are put side by side at first: see ``Asking``.
@@ -120,15 +120,15 @@ class Asker:
     """
 
     facts: Facts
-    bounds: Bounds
+    bounds: CellBounds
     pool: WitnessPool
     clock: Clock
-    wanted: Callable[[Facts, Bounds, WitnessPool], BoolArray] = may_be_certain
-    learned: Learned = field(default_factory=Learned)
+    wanted: Callable[[Facts, CellBounds, WitnessPool], BoolArray] = may_be_certain
+    learned: LearnedCuts = field(default_factory=LearnedCuts)
     most: int | None = None
     asked: int = 0
     scopes: dict[int, Scope] = field(default_factory=dict)
-    allowed: set[tuple[int, Question]] = field(default_factory=set)
+    allowed: set[tuple[int, CellQuestion]] = field(default_factory=set)
     proofs: list[Proof] = field(default_factory=list)
 
     @property
@@ -140,7 +140,7 @@ class Asker:
         """Return the cells that are asked about and not decided, shape (P, m)."""
         return self.wanted(self.facts, self.bounds, self.pool)
 
-    def settle(self, question: Question, effort: Effort) -> bool:
+    def settle(self, question: CellQuestion, effort: QuestionEffort) -> bool:
         """Prove the target at some node above the cell's profile, or find a world below it; False: neither.
 
         Raises:
@@ -161,7 +161,9 @@ class Asker:
                 return True
         return False
 
-    def settle_together(self, node: int, questions: list[Question], effort: Effort) -> None:
+    def settle_together(
+        self, node: int, questions: list[CellQuestion], effort: QuestionEffort
+    ) -> None:
         """Put questions below a node to CP-SAT as one, as most are proofs; what it cannot tell is left as it is.
 
         Raises:
@@ -176,13 +178,13 @@ class Asker:
                 return
             if answer.point is None:
                 for question in questions:
-                    self._note(scope, question, Answer(question.target, None, answer.says))
+                    self._note(scope, question, RelaxationBound(question.target, None, answer.says))
                 return
             no = [each for each in questions if self._is_no(scope, each, answer.point)]
             state = self._try(scope, no[0], answer.point)
-            if state is State.OPEN:
+            if state is QuestionState.OPEN:
                 return
-            if state is State.ALLOWED:
+            if state is QuestionState.ALLOWED:
                 self.allowed |= {(node, each) for each in no}
             questions = [
                 each
@@ -190,7 +192,7 @@ class Asker:
                 if each not in no and is_open(self.bounds, self.pool, each)
             ]
 
-    def _is_no(self, scope: Scope, question: Question, point: FloatArray) -> bool:
+    def _is_no(self, scope: Scope, question: CellQuestion, point: FloatArray) -> bool:
         """Return whether a scope's table answers a question with no."""
         (position, klass), sign, target = question.parts
         start = self.facts.span(scope.node).start
@@ -202,16 +204,16 @@ class Asker:
             self.scopes[node] = Scope(self.facts, self.bounds, node, self.clock, self.learned)
         return self.scopes[node]
 
-    def _settle_below(self, scope: Scope, question: Question, effort: Effort) -> bool:
+    def _settle_below(self, scope: Scope, question: CellQuestion, effort: QuestionEffort) -> bool:
         """Return whether the question was settled with the rows below one node."""
         for way in self._ways():
             if self.clock.is_over:
                 return False
             state = self._take(scope, question, way(scope, question, effort))
-            if state is State.ALLOWED:
+            if state is QuestionState.ALLOWED:
                 self.allowed.add((scope.node, question))
-            if state is not State.OPEN:
-                return state is State.SETTLED
+            if state is not QuestionState.OPEN:
+                return state is QuestionState.SETTLED
         return False
 
     def _ways(self) -> tuple[Way, ...]:
@@ -220,51 +222,63 @@ class Asker:
             return (self._by_cpsat, self._by_lines)
         return (self._by_lines, self._by_integers, self._by_branches, self._by_cpsat)
 
-    def _by_lines(self, scope: Scope, question: Question, effort: Effort) -> Answer | None:
+    def _by_lines(
+        self, scope: Scope, question: CellQuestion, effort: QuestionEffort
+    ) -> RelaxationBound | None:
         return scope.least(*question.parts, self.clock, rounds=effort.rounds)
 
-    def _by_integers(self, scope: Scope, question: Question, effort: Effort) -> Answer | None:
+    def _by_integers(
+        self, scope: Scope, question: CellQuestion, effort: QuestionEffort
+    ) -> RelaxationBound | None:
         point = scope.integer_point(*question.parts, self.clock, effort.branches)
-        return None if point is None else Answer(NOTHING, point.astype(np.float64))
+        return None if point is None else RelaxationBound(NOTHING, point.astype(np.float64))
 
-    def _by_branches(self, scope: Scope, question: Question, effort: Effort) -> Answer | None:
+    def _by_branches(
+        self, scope: Scope, question: CellQuestion, effort: QuestionEffort
+    ) -> RelaxationBound | None:
         return branch_and_bound(scope, *question.parts, self.clock, effort.branches)
 
-    def _by_cpsat(self, scope: Scope, question: Question, effort: Effort) -> Answer | None:
+    def _by_cpsat(
+        self, scope: Scope, question: CellQuestion, effort: QuestionEffort
+    ) -> RelaxationBound | None:
         return cpsat.ask(scope, [question.parts], self.clock, effort.units)
 
-    def _take(self, scope: Scope, question: Question, answer: Answer | None) -> State:
+    def _take(
+        self, scope: Scope, question: CellQuestion, answer: RelaxationBound | None
+    ) -> QuestionState:
         """Note what an answer proves, or the world it found."""
         if answer is None:
-            return State.OPEN
+            return QuestionState.OPEN
         if answer.bound is None:
             raise ContradictionError(*answer.says)
         if answer.bound > NOTHING:
             self._note(scope, question, answer)
         if answer.bound >= question.target:
-            return State.SETTLED
-        return State.OPEN if answer.point is None else self._try(scope, question, answer.point)
+            return QuestionState.SETTLED
+        return (
+            QuestionState.OPEN if answer.point is None else self._try(scope, question, answer.point)
+        )
 
-    def _try(self, scope: Scope, question: Question, point: FloatArray) -> State:
+    def _try(self, scope: Scope, question: CellQuestion, point: FloatArray) -> QuestionState:
         """Put a scope's table into a world of the pool; add it if it is a world and answers the question."""
         facts, span = self.facts, self.facts.span(scope.node)
         whole = np.rint(point).astype(np.int64)
         if np.abs(point - whole).max(initial=0.0) > WHOLE:
-            return State.OPEN
+            return QuestionState.OPEN
         if not self._is_no(scope, question, point):
-            return State.OPEN
+            return QuestionState.OPEN
         base = self.pool.tables[0].copy()
         base[span] = whole
         if not scope_holds(facts, scope.node, base, self.clock):
-            return State.OPEN
+            return QuestionState.OPEN
         if not path_holds(facts, scope.node, base, self.clock):
-            return State.ALLOWED
+            return QuestionState.ALLOWED
         self.pool.add(base[None])
         # A far world has neighbours that the worlds before it did not have.
         swap_stuck(facts, self.pool, self.open(), self.clock, only=span)
-        return State.SETTLED
+        return QuestionState.SETTLED
 
-    def _note(self, scope: Scope, question: Question, answer: Answer) -> None:
+    def _note(self, scope: Scope, question: CellQuestion, answer: RelaxationBound) -> None:
         """Draw in the ends by what was proved; where that forces a profile, say what it truly rests on."""
         assert answer.bound is not None
         (position, klass), bounds = question.cell, self.bounds

@@ -8,7 +8,10 @@ from enum import StrEnum
 
 import numpy as np
 
-from treewarden.audit.consistent_tables.witnesses.exact_posterior import Counted, ExactPosterior
+from treewarden.audit.consistent_tables.witnesses.exact_posterior import (
+    ExactPosterior,
+    TableNumbers,
+)
 from treewarden.audit.reading import Reading, Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 
@@ -38,7 +41,7 @@ class Witness:
 
 
 @dataclass(frozen=True, slots=True)
-class Worlds:
+class ConsistentTables:
     """Integer reasoning over a published tree. Arrays are by profile, (P, m) or (P,).
 
     ``counts`` are the profiles' records. In every world a cell n[q, c] lies in [low, high], which is proved; worlds
@@ -60,7 +63,7 @@ class Worlds:
     witnesses: tuple[Witness, ...]
     posterior: ExactPosterior | Undetermined
     split_bits: Reading
-    counted: Counted | None = None
+    counted: TableNumbers | None = None
     not_decided: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     left: tuple[str, ...] = ()

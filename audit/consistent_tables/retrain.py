@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from treewarden.audit.clock import FOREVER, Clock, OutOfTimeError
-from treewarden.audit.consistent_tables.result import Worlds
+from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.facts.case import Case
 from treewarden.ppdm_models.arrays import IntArray
 from treewarden.ppdm_models.learn.id3 import grows_id3
@@ -27,17 +27,17 @@ OTHER = "another tree"
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class HiddenSetting:
     """What scikit-learn may have been told that no file tells."""
 
     seed: int
     best_first: bool
 
 
-SETTINGS = tuple(Setting(seed, best) for best in (False, True) for seed in range(3))
+SETTINGS = tuple(HiddenSetting(seed, best) for best in (False, True) for seed in range(3))
 
 
-def graded(worlds: Worlds, case: Case, budget: Clock = FOREVER) -> Worlds:
+def graded(worlds: ConsistentTables, case: Case, budget: Clock = FOREVER) -> ConsistentTables:
     """Return the worlds with each witness graded by the learner: "same tree", "a tie", "another tree", or "consistent".
 
     With every leaf's class counts as they were, a split that differs is as good as the published one; else the learner
@@ -59,7 +59,7 @@ def graded(worlds: Worlds, case: Case, budget: Clock = FOREVER) -> Worlds:
 
 
 def _grade(
-    case: Case, table: IntArray, truth: IntArray, able: tuple[Setting, ...], until: Clock
+    case: Case, table: IntArray, truth: IntArray, able: tuple[HiddenSetting, ...], until: Clock
 ) -> str:
     """Return the grade of one table.
 
@@ -74,8 +74,8 @@ def _grade(
 
 
 def growers(
-    case: Case, table: IntArray, among: Sequence[Setting] = SETTINGS, until: Clock = FOREVER
-) -> tuple[Setting, ...]:
+    case: Case, table: IntArray, among: Sequence[HiddenSetting] = SETTINGS, until: Clock = FOREVER
+) -> tuple[HiddenSetting, ...]:
     """Return the settings with which the learner grows the same splits on a table (P, m); none where it cannot be run.
 
     scikit-learn breaks ties by its random state, which no file tells: one that grows the published tree on the true
@@ -97,7 +97,7 @@ def growers(
     return SETTINGS[:1] if _id3_grows(case, table, criterion, until) else ()
 
 
-def _in_time(settings: Sequence[Setting], until: Clock) -> Iterator[Setting]:
+def _in_time(settings: Sequence[HiddenSetting], until: Clock) -> Iterator[HiddenSetting]:
     """Yield settings while there is time for one that takes as long as the one before.
 
     Raises:
@@ -129,7 +129,9 @@ def _id3_grows(case: Case, table: IntArray, criterion: Criterion, until: Clock) 
     )
 
 
-def _sklearn_grows(case: Case, table: IntArray, criterion: Criterion, setting: Setting) -> bool:
+def _sklearn_grows(
+    case: Case, table: IntArray, criterion: Criterion, setting: HiddenSetting
+) -> bool:
     """Grow with scikit-learn to the tree's depth, or best first to its number of leaves."""
     try:
         sklearn_tree = importlib.import_module("sklearn.tree")

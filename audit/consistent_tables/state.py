@@ -9,13 +9,16 @@ import numpy as np
 
 from treewarden.audit.clock import Clock
 from treewarden.audit.consistent_tables.facts.facts import Facts
-from treewarden.audit.consistent_tables.facts.splits import Split
-from treewarden.audit.consistent_tables.proofs.bounds import Bounds
-from treewarden.audit.consistent_tables.proofs.linear import Rows
-from treewarden.audit.consistent_tables.proofs.relax import Learned, Ref
-from treewarden.audit.consistent_tables.result import Worlds
-from treewarden.audit.consistent_tables.witnesses.enumerate import Limits
-from treewarden.audit.consistent_tables.witnesses.exact_posterior import Counted, ExactPosterior
+from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
+from treewarden.audit.consistent_tables.proofs.bounds import CellBounds
+from treewarden.audit.consistent_tables.proofs.linear import IntegerRows
+from treewarden.audit.consistent_tables.proofs.relax import LearnedCuts, Ref
+from treewarden.audit.consistent_tables.result import ConsistentTables
+from treewarden.audit.consistent_tables.witnesses.enumerate import EnumerationLimits
+from treewarden.audit.consistent_tables.witnesses.exact_posterior import (
+    ExactPosterior,
+    TableNumbers,
+)
 from treewarden.audit.consistent_tables.witnesses.witness_pool import Swap, WitnessPool, not_moved
 from treewarden.audit.facts.case import Case
 from treewarden.audit.knowledge.knowledge import Knowledge
@@ -23,12 +26,12 @@ from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Reading, Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 
-Enough = Callable[[Worlds], bool]
+Enough = Callable[[ConsistentTables], bool]
 """Whether nothing that is still open is needed; once it is so it must stay so, however much more is known."""
 NOT_DRAWN = Undetermined("the sampler was not run")
 
 
-def never(worlds: Worlds) -> bool:
+def never(worlds: ConsistentTables) -> bool:
     """Ask on, whatever is known."""
     return False
 
@@ -41,7 +44,7 @@ class Tiers:
     readings on every run. ``draws`` are those of tables that know the true leaf counts, where an adversary does not.
     """
 
-    enumerate: Limits | None = Limits()
+    enumerate: EnumerationLimits | None = EnumerationLimits()
     propagate: bool = True
     draws: int = 20
     most_draws: int = 100
@@ -55,7 +58,7 @@ ALL_TIERS = Tiers()
 
 
 @dataclass(eq=False)
-class Run:
+class ReasoningState:
     """What is proved (``bounds``), what was found (``pool``), and what is said of all worlds together.
 
     ``drawn`` are independent draws. ``said`` is why questions were left, ``said_of_values`` why some were that are only
@@ -63,12 +66,12 @@ class Run:
     """
 
     facts: Facts
-    bounds: Bounds
+    bounds: CellBounds
     pool: WitnessPool
     clock: Clock
     posterior: ExactPosterior | Undetermined = NOT_DRAWN
     split_bits: Reading = NOT_DRAWN
-    counted: Counted | None = None
+    counted: TableNumbers | None = None
     drawn: list[IntArray] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
     said_of_values: list[str] = field(default_factory=list)
@@ -100,7 +103,7 @@ Ends = tuple[IntArray, IntArray, IntArray, IntArray]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Start:
+class FixedState:
     """What stays the same: the facts, the first world (P, m), and the ends of each cell when questions began.
 
     ``plain`` is kept for those who ask here, and does not travel: see ``Learned``.
@@ -109,15 +112,15 @@ class Start:
     facts: Facts
     first: IntArray
     ends: Ends
-    plain: dict[int, Rows] = field(default_factory=dict)
+    plain: dict[int, IntegerRows] = field(default_factory=dict)
 
-    def __reduce__(self) -> tuple[Callable[..., Start], tuple[Facts, IntArray, Ends]]:
+    def __reduce__(self) -> tuple[Callable[..., FixedState], tuple[Facts, IntArray, Ends]]:
         """Return what travels."""
-        return Start, (self.facts, self.first, self.ends)
+        return FixedState, (self.facts, self.first, self.ends)
 
     def since(
         self,
-        bounds: Bounds,
+        bounds: CellBounds,
         pool: WitnessPool,
         lines: Mapping[int, Mapping[Ref, None]],
         met: Mapping[int, Mapping[Ref, None]],
@@ -139,18 +142,18 @@ class Since:
     lines: Mapping[int, tuple[Ref, ...]]
     met: Mapping[int, tuple[Ref, ...]]
 
-    def over(self, start: Start) -> tuple[Bounds, Found, Learned]:
+    def over(self, start: FixedState) -> tuple[CellBounds, RecordedPool, LearnedCuts]:
         """Return all that is known now, to be changed by whoever asks."""
         low, high, least, most = (end.copy() for end in start.ends)
         for end, (at, values) in zip((low, high, least, most), self.moved, strict=True):
             end.ravel()[at] = values
-        pool = Found(start.facts, [start.first], size=1)
+        pool = RecordedPool(start.facts, [start.first], size=1)
         pool.low, pool.high = least, most
-        return Bounds(low, high), pool, Learned(self.lines, self.met, start.plain)
+        return CellBounds(low, high), pool, LearnedCuts(self.lines, self.met, start.plain)
 
 
 @dataclass(eq=False)
-class Found(WitnessPool):
+class RecordedPool(WitnessPool):
     """A pool that begins with the first world alone, and notes what is added: each world with its neighbours."""
 
     worlds: list[tuple[IntArray, list[Swap]]] = field(default_factory=list)
@@ -169,10 +172,10 @@ class Found(WitnessPool):
         self.worlds[-1][1].append(swap)
 
 
-def start_of(facts: Facts, bounds: Bounds, pool: WitnessPool) -> Start:
+def start_of(facts: Facts, bounds: CellBounds, pool: WitnessPool) -> FixedState:
     """Return what is known when questions begin, once there is a world."""
     ends = bounds.low.copy(), bounds.high.copy(), pool.low.copy(), pool.high.copy()
-    return Start(_without_people(facts), pool.tables[0], ends)
+    return FixedState(_without_people(facts), pool.tables[0], ends)
 
 
 def _without_people(facts: Facts) -> Facts:
@@ -183,6 +186,6 @@ def _without_people(facts: Facts) -> Facts:
     return replace(facts, case=Case(case.tree, people, case.members, Knowledge()), splits=splits)
 
 
-def _lean(split: Split) -> Split:
+def _lean(split: AttributeSplits) -> AttributeSplits:
     family = replace(split.family, profiles=NOBODY, chosen=NOBODY, bins=NO_BINS, weights=None)
     return replace(split, family=family)

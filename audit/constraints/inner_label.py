@@ -48,7 +48,7 @@ class InnerLabel(Constraint):
         # Sums of weights may lead by as little as one likes.
         margin = 1.0 if case.knowledge.strict_labels and case.population.weight is None else 0.0
         codes = {label: code for code, label in enumerate(case.tree.classes)}
-        parts: dict[int, _Part] = {}
+        parts: dict[int, _RecordsPart] = {}
         stopping = {leaf.node.index: leaf for leaf in leaf_facts(case)}
         for leaf in stopping.values():
             stops = case.members.stops(leaf.node.index)
@@ -76,7 +76,7 @@ class InnerLabel(Constraint):
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _RecordsPart:
     """What is known of some of a node's records: the mass of every class, or else the class that leads among them."""
 
     label: int | None
@@ -85,20 +85,20 @@ class _Part:
 
 def _part(
     case: Case, label: int | None, masses: Masses, profiles: IndexArray, margin: float
-) -> _Part:
+) -> _RecordsPart:
     """Return what is known of some profiles; a label that the true table breaks implies nothing further up."""
     known = np.array(masses, dtype=float)
     if not np.isnan(known).any():
-        return _Part(None, known)
+        return _RecordsPart(None, known)
     truth = case.population.weighed_truth
     if label is not None and not isinstance(truth, Undetermined):
         real = truth.take(profiles, axis=0).sum(axis=0)
         if (np.delete(real, label) + margin > real[label]).any():
             label = None
-    return _Part(label, None)
+    return _RecordsPart(label, None)
 
 
-def _is_implied(parts: Sequence[_Part], label: int, margin: float) -> bool:
+def _is_implied(parts: Sequence[_RecordsPart], label: int, margin: float) -> bool:
     """Whether what is known of the parts lets no other class be more frequent in all."""
     lead = 0.0
     for part in parts:

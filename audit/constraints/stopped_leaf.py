@@ -25,7 +25,7 @@ from treewarden.audit.facts.rows import (
     WholeRecords,
 )
 from treewarden.audit.facts.stopped_leaves import (
-    Leaves,
+    StoppedLeaves,
     counted_masses,
     decrease,
     gains_more,
@@ -72,7 +72,7 @@ class StoppedLeaf(Constraint):
 
 def _pure_leaves(case: Case) -> Iterator[Row | WholeRecords | LeftOut]:
     """Yield that every leaf that could be split is pure; with parts of the columns, only where leaves of one count."""
-    leaves = Leaves.of(case)
+    leaves = StoppedLeaves.of(case)
     is_sure = case.tree.learner.all_features or leaves.by.smallest <= 1
     found = [facts for facts in leaves.splittable() if any(leaves.candidates(facts.node))]
     if any(_is_mixed(case, facts) for facts in found):
@@ -108,7 +108,7 @@ def _weak_splits(
     case: Case, masses: FloatArray, settings: tuple[str, ...]
 ) -> Iterator[WholeRecords | LeftOut]:
     """Yield, of leaves with known counts, that no split gains more than the settings allow; else what is left out."""
-    learner, leaves = case.tree.learner, Leaves.of(case)
+    learner, leaves = case.tree.learner, StoppedLeaves.of(case)
     stopping, records = leaves.stopping, float(masses.sum())
     is_sklearn = learner.tool is Tool.SCIKIT_LEARN
     criterion = learner.criterion or (None if is_sklearn else Criterion.GINI)

@@ -12,7 +12,7 @@ from treewarden.ppdm_models.arrays import IndexArray
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class ViolatedCandidate:
     """One candidate split that the estimate violated: its family's number, its code's position among the admissible."""
 
     family: int
@@ -24,18 +24,20 @@ class Block:
     """Leaves whose estimates hang together: through active split rows, or through rows across leaves, by number."""
 
     leaves: tuple[int, ...]
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[ViolatedCandidate, ...]
     linear: tuple[int, ...]
 
 
-def blocks(system: System, leaves: Sequence[int], active: Sequence[Candidate]) -> tuple[Block, ...]:
+def blocks(
+    system: System, leaves: Sequence[int], active: Sequence[ViolatedCandidate]
+) -> tuple[Block, ...]:
     """Return the blocks that need a solver: leaves joined by active split rows and by rows across leaves.
 
     Leaves in no such row are solved in closed form and are not in any block. Blocks stand in the order of their leaves.
     """
     leaf_of = system.case.population.leaf
     parent = {leaf: leaf for leaf in leaves}
-    touched: list[tuple[list[int], Candidate | int]] = []
+    touched: list[tuple[list[int], ViolatedCandidate | int]] = []
     for candidate in active:
         family = system.families[candidate.family]
         touched.append((_stops(leaf_of, family.profiles), candidate))
@@ -54,7 +56,8 @@ def blocks(system: System, leaves: Sequence[int], active: Sequence[Candidate]) -
         rows = [what for joined, what in touched if joined and _root(parent, joined[0]) == root]
         candidates = tuple(
             sorted(
-                (r for r in rows if isinstance(r, Candidate)), key=lambda c: (c.family, c.position)
+                (r for r in rows if isinstance(r, ViolatedCandidate)),
+                key=lambda c: (c.family, c.position),
             )
         )
         found.append(

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from treewarden.audit.entropy.blocks import Block, Candidate, blocks
+from treewarden.audit.entropy.blocks import Block, ViolatedCandidate, blocks
 from treewarden.audit.entropy.posterior import Posterior, SolverReport, entropy
-from treewarden.audit.entropy.search import BEGINNING, Search
-from treewarden.audit.entropy.solved import Solved, entropies, shares
+from treewarden.audit.entropy.search import BEGINNING, EntropySearch
+from treewarden.audit.entropy.solved import SolvedBlock, entropies, shares
 from treewarden.audit.entropy.violated import (
     VIOLATION_SHARE,
     Violated,
@@ -20,7 +20,7 @@ from treewarden.audit.entropy.violated import (
     unseen,
     violated,
 )
-from treewarden.audit.ipopt.program import Program
+from treewarden.audit.ipopt.program import BlockProgram
 from treewarden.audit.options import DEFAULT, AuditOptions
 from treewarden.audit.progress import Share
 from treewarden.audit.solver.canonical import Hashes, refined, rounded_program
@@ -41,7 +41,9 @@ class Certificate:
     argument: str
 
 
-def certificate(search: Search, solved: Mapping[Block, Solved], relaxed: FloatArray) -> Certificate:
+def certificate(
+    search: EntropySearch, solved: Mapping[Block, SolvedBlock], relaxed: FloatArray
+) -> Certificate:
     """Return the best proved upper bound on the entropy of the whole estimate; ``relaxed`` (P, m) knows no split rows.
 
     Blocks add up. A convex block's optimum is its own bound; another block has the elastic bound, or the relaxation's.
@@ -78,7 +80,7 @@ ERROR_RECORDS = 1e-6
 MARK = np.uint64(0x9E3779B97F4A7C15)
 
 
-def mirror_images(program: Program, z: FloatArray, held: IndexArray) -> Iterator[FloatArray]:
+def mirror_images(program: BlockProgram, z: FloatArray, held: IndexArray) -> Iterator[FloatArray]:
     """Yield points that differ from ``z`` in the places of variables, and are as good; none for a large program.
 
     Variables with other numbers in ``held`` (variables,) do not change places.
@@ -101,7 +103,9 @@ def mirror_images(program: Program, z: FloatArray, held: IndexArray) -> Iterator
                 yield image
 
 
-def _exchanged(program: Program, z: FloatArray, begin: Hashes, pair: tuple[int, int]) -> FloatArray:
+def _exchanged(
+    program: BlockProgram, z: FloatArray, begin: Hashes, pair: tuple[int, int]
+) -> FloatArray:
     """Return ``z`` moved such that the second of a pair takes the first's place, the rest as the rows then ask for.
 
     What they leave open is decided by telling one more variable apart, the same on both sides.
@@ -121,7 +125,7 @@ def _exchanged(program: Program, z: FloatArray, begin: Hashes, pair: tuple[int, 
     return image
 
 
-def _is_as_good(program: Program, image: FloatArray, z: FloatArray) -> bool:
+def _is_as_good(program: BlockProgram, image: FloatArray, z: FloatArray) -> bool:
     """Return whether an image breaks no row more than the point does, and has its objective: then it is one."""
     records = float(program.split_records.max(initial=1.0))
     return (
@@ -139,7 +143,7 @@ def _is_as_good(program: Program, image: FloatArray, z: FloatArray) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class EstimateSpan:
     """Ends (P, m) between which estimates lie that are equally good, and how many blocks have more than one.
 
     ``flat`` counts the blocks with a flat optimum, ``several`` those with optima apart from each other.
@@ -151,7 +155,7 @@ class Span:
     several: int
 
 
-def span(system: System, solved: Iterable[Solved], values: FloatArray) -> Span:
+def span(system: System, solved: Iterable[SolvedBlock], values: FloatArray) -> EstimateSpan:
     """Return the ends between which estimates as good as ``values`` (P, m) lie.
 
     A flat block was solved once more with ten times the weight of the eps term: another point of the same flat optimum.
@@ -172,10 +176,10 @@ def span(system: System, solved: Iterable[Solved], values: FloatArray) -> Span:
                 apart.append(shares(one.reduced, one.answer.other))
         points = np.stack([own, *apart])
         low[inside], high[inside] = _with_mirrors(points, one.reduced.alike)
-    return Span(low, high, flat, several)
+    return EstimateSpan(low, high, flat, several)
 
 
-def _images(one: Solved) -> Iterator[FloatArray]:
+def _images(one: SolvedBlock) -> Iterator[FloatArray]:
     """Yield mirror images (K, m) of a block's answer, but for the places of classes that no row tells apart."""
     form = one.reduced
     held = np.zeros(form.program.size, dtype=np.intp)
@@ -188,7 +192,7 @@ def _images(one: Solved) -> Iterator[FloatArray]:
 
 
 def _as_good(
-    system: System, one: Solved, met: Iterable[FloatArray], values: FloatArray
+    system: System, one: SolvedBlock, met: Iterable[FloatArray], values: FloatArray
 ) -> Iterator[FloatArray]:
     """Yield what was met of a block (K, m) that is as good and, put in ``values`` (P, m), breaks no row."""
     counts, inside = system.case.population.counts, one.reduced.profiles
@@ -242,14 +246,14 @@ def estimate(
     # Looking through the rows again and again takes longer than a small audit.
     with gc_control.spared():
         began = time.perf_counter()
-        return _in_rounds(Search(system, options, share), began)
+        return _in_rounds(EntropySearch(system, options, share), began)
 
 
-def _in_rounds(search: Search, began: float) -> tuple[Posterior, SolverReport]:
+def _in_rounds(search: EntropySearch, began: float) -> tuple[Posterior, SolverReport]:
     """Solve block by block, adding split rows until none is violated."""
     system = search.system
     relaxed, last, seen = search.closed, BEGINNING, unseen(search)
-    active: tuple[Candidate, ...] = ()
+    active: tuple[ViolatedCandidate, ...] = ()
     # The last estimate that violated nothing, before a better one was looked for.
     settled: FloatArray | None = None
     for number in range(ROUNDS):
@@ -300,9 +304,9 @@ def _in_rounds(search: Search, began: float) -> tuple[Posterior, SolverReport]:
 
 
 def _concluded(
-    search: Search,
+    search: EntropySearch,
     found: tuple[FloatArray, FloatArray, FloatArray],
-    solved: Mapping[Block, Solved],
+    solved: Mapping[Block, SolvedBlock],
     figures: SolverReport,
     seen: Violated,
 ) -> tuple[Posterior, SolverReport]:
@@ -348,7 +352,7 @@ def _concluded(
     return Posterior(values, decided, low, high), report
 
 
-def _signatures(search: Search, solved: Mapping[Block, Solved]) -> int:
+def _signatures(search: EntropySearch, solved: Mapping[Block, SolvedBlock]) -> int:
     """Return how many kinds of profiles there are: in blocks by their rows, elsewhere one for each leaf."""
     inside = {leaf for block in solved for leaf in block.leaves}
     lumps = sum(one.reduced.lumps for one in solved.values())

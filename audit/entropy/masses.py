@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import sparse
 
-from treewarden.audit.entropy.blocks import Candidate
-from treewarden.audit.ipopt.program import SMALLEST_MASS, Program
+from treewarden.audit.entropy.blocks import ViolatedCandidate
+from treewarden.audit.ipopt.program import SMALLEST_MASS, BlockProgram
 from treewarden.audit.system.system import LeafKnowledge, complete
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 from treewarden.ppdm_models.tree.tree import Criterion
@@ -33,7 +33,7 @@ class ProgramBuilder:
     splits: list[tuple[float, float, float]] = field(default_factory=list)
     sums: dict[tuple[tuple[int, ...], float], int] = field(default_factory=dict)
     parts: dict[int, list[int]] = field(default_factory=dict)
-    split_candidates: list[Candidate] = field(default_factory=list)
+    split_candidates: list[ViolatedCandidate] = field(default_factory=list)
     is_impossible: bool = False
 
     def variable(self, start: float, upper: float = np.inf) -> int:
@@ -76,7 +76,7 @@ class ProgramBuilder:
         masses = np.concatenate(found) if found else np.zeros(0, dtype=np.intp)
         return sparse.csr_matrix((np.ones(len(masses)), masses, ends), shape=(n, n_mass))
 
-    def program(self, criterion: Criterion) -> Program:
+    def program(self, criterion: Criterion) -> BlockProgram:
         """Return what was collected, as arrays."""
         n_rows, n = len(self.ends), len(self.start)
         weights, variables = np.array(self.row_weights, dtype=float), np.array(self.row_variables)
@@ -85,7 +85,7 @@ class ProgramBuilder:
         terms = np.array(self.terms).reshape(-1, 6)
         splits = np.array(self.splits).reshape(-1, 3)
         ends = np.array(self.ends).reshape(-1, 2)
-        return Program(
+        return BlockProgram(
             criterion=criterion,
             scale=np.array(self.scale),
             start=np.array(self.start),
@@ -126,7 +126,7 @@ class Lumping:
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class MassCells:
     """The masses of each lump and pool (L, G): the variable, or -1 and the fixed mass; and what is known per leaf.
 
     ``most`` (G,) of each leaf is a pool's size times the most that one class of it can have: what is proved of bounds
@@ -142,7 +142,9 @@ class Cells:
     leaf_total: dict[tuple[int, int], tuple[int | None, float]]
 
 
-def make_cells(knowledge: dict[int, LeafKnowledge], lumping: Lumping, start: FloatArray) -> Cells:
+def make_cells(
+    knowledge: dict[int, LeafKnowledge], lumping: Lumping, start: FloatArray
+) -> MassCells:
     """Make a variable of every mass that is not fixed by its leaf, and the rows that give each lump its records."""
     build = ProgramBuilder()
     cell = np.full(start.shape, -1, dtype=np.intp)
@@ -171,7 +173,7 @@ def make_cells(knowledge: dict[int, LeafKnowledge], lumping: Lumping, start: Flo
         build.row(
             cell[lump, possible].tolist(), [1.0] * int(possible.sum()), float(weight), float(weight)
         )
-    return Cells(lumping, cell, fixed, build, pooled, most, {})
+    return MassCells(lumping, cell, fixed, build, pooled, most, {})
 
 
 def _pooled(leaf: LeafKnowledge, lumping: Lumping) -> LeafKnowledge:
@@ -205,7 +207,7 @@ def _cap(leaf: LeafKnowledge, low: FloatArray, label: int | None, kappa: IndexAr
     return np.asarray(cap)
 
 
-def add_leaf_rows(cells: Cells) -> None:
+def add_leaf_rows(cells: MassCells) -> None:
     """Add each leaf's rows: known masses, ends, and the label's lead; note each leaf's total per pool."""
     build, kappa = cells.build, cells.lumping.kappa
     for node, known in cells.leaves.items():
@@ -234,7 +236,7 @@ def add_leaf_rows(cells: Cells) -> None:
         _lead(cells, node, known)
 
 
-def _lead(cells: Cells, node: int, known: LeafKnowledge) -> None:
+def _lead(cells: MassCells, node: int, known: LeafKnowledge) -> None:
     """Add the rows by which a label whose mass is not known leads the other pools."""
     if known.label is None or known.low[known.label] == known.high[known.label]:
         return

@@ -10,12 +10,12 @@ from scipy import sparse
 
 from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
 from treewarden.audit.consistent_tables.proofs.propagate import FixedCells, fixed_cells
-from treewarden.audit.entropy.blocks import Block, Candidate
-from treewarden.audit.entropy.masses import Cells, Lumping, add_leaf_rows, make_cells
+from treewarden.audit.entropy.blocks import Block, ViolatedCandidate
+from treewarden.audit.entropy.masses import Lumping, MassCells, add_leaf_rows, make_cells
 from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.impurity_rows import by_bin, candidate_branches, ratio_at
 from treewarden.audit.facts.rows import Linear, SplitFamily, branch_of_bins
-from treewarden.audit.ipopt.program import TAU, Program
+from treewarden.audit.ipopt.program import TAU, BlockProgram
 from treewarden.audit.population.members import members
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
@@ -37,7 +37,7 @@ on work and not on time, so that the same input gives the same estimate."""
 
 
 @dataclass(frozen=True, slots=True)
-class WholeRecords:
+class ProvedShares:
     """``shares`` (P, m) are proved values of P(class | profile), NaN where nothing is proved.
 
     ``intervals`` give, for the number of a family, the ends per admissible candidate of the number of records of the
@@ -53,7 +53,7 @@ class WholeRecords:
         return int((~np.isnan(self.shares)).all(axis=1).sum())
 
 
-def whole_records(system: System) -> WholeRecords | None:
+def whole_records(system: System) -> ProvedShares | None:
     """Return what whole records prove, or None where the rows are not of this kind."""
     if not _applies(system):
         return None
@@ -74,7 +74,7 @@ def whole_records(system: System) -> WholeRecords | None:
         number: (np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64))
         for number, (low, high) in found.intervals.items()
     }
-    return WholeRecords(shares[group], ends)
+    return ProvedShares(shares[group], ends)
 
 
 def _by_features(system: System) -> tuple[System, IndexArray]:
@@ -150,7 +150,7 @@ class Reduced:
     ``cell`` is -1 where the mass is fixed at ``fixed`` (K, m); ``share`` (K, m) is the profile's part of the variable.
     """
 
-    program: Program
+    program: BlockProgram
     chains: sparse.csr_matrix
     members: sparse.csr_matrix
     kappa: FloatArray
@@ -174,7 +174,7 @@ def reduce_block(
     block: Block,
     knowledge: dict[int, LeafKnowledge],
     values: FloatArray,
-    whole: WholeRecords | None = None,
+    whole: ProvedShares | None = None,
     *,
     pooled: bool = True,
 ) -> Reduced:
@@ -231,7 +231,7 @@ def reduce_block(
     )
 
 
-def _kappa(cells: Cells) -> FloatArray:
+def _kappa(cells: MassCells) -> FloatArray:
     kappa = np.ones(len(cells.build.scale))
     for pool, size in enumerate(cells.lumping.kappa):
         numbers = cells.cell[:, pool]
@@ -268,7 +268,7 @@ def _lumps(system: System, block: Block, profiles: IndexArray, proved: FloatArra
     return alike(signature)[1]
 
 
-def sides(family: SplitFamily, candidate: Candidate) -> IndexArray:
+def sides(family: SplitFamily, candidate: ViolatedCandidate) -> IndexArray:
     """Return the branch of each of the family's profiles under the candidate."""
     code = int(family.admissible[candidate.position])
     return branch_of_bins(family.grouping, code, len(family.bin_names))[family.bins]
@@ -281,7 +281,7 @@ def _weights(row: Linear, profiles: IndexArray, classes: int) -> FloatArray:
     return weights
 
 
-def _across(system: System, index: int, cells: Cells) -> None:
+def _across(system: System, index: int, cells: MassCells) -> None:
     """Add a row across leaves in terms of the lumps' masses."""
     row, lumping = system.across[index], cells.lumping
     by_lump = np.zeros((len(lumping.weight), len(lumping.pools)))
@@ -302,7 +302,7 @@ def _across(system: System, index: int, cells: Cells) -> None:
         cells.build.row(variables, [weight / unit for weight in weights], low, high)
 
 
-def _split_row(system: System, candidate: Candidate, cells: Cells) -> None:
+def _split_row(system: System, candidate: ViolatedCandidate, cells: MassCells) -> None:
     """Add one split row: the chosen split's impurity, less the candidate's, at most tau of the node's records."""
     family, lumping = system.families[candidate.family], cells.lumping
     inside = lumping.of_profile[np.searchsorted(lumping.profiles, family.profiles)]
@@ -334,7 +334,9 @@ def _split_row(system: System, candidate: Candidate, cells: Cells) -> None:
         cells.build.is_impossible = True
 
 
-def _interval_row(system: System, candidate: Candidate, cells: Cells, whole: WholeRecords) -> None:
+def _interval_row(
+    system: System, candidate: ViolatedCandidate, cells: MassCells, whole: ProvedShares
+) -> None:
     """Add one split row as whole records say it: the first class's count on the first branch lies in an interval."""
     family, lumping = system.families[candidate.family], cells.lumping
     low, high = (float(ends[candidate.position]) for ends in whole.intervals[candidate.family])
@@ -350,7 +352,7 @@ def _interval_row(system: System, candidate: Candidate, cells: Cells, whole: Who
 
 
 def _branch_total(
-    cells: Cells, lumps: IndexArray, pool: int, by_leaf: bool
+    cells: MassCells, lumps: IndexArray, pool: int, by_leaf: bool
 ) -> tuple[int | None, float, float]:
     """Return the variable that holds a pool's mass in some lumps, or None; what is fixed of it; ``by_leaf``, its most.
 

@@ -11,10 +11,10 @@ from scipy.linalg import LinAlgError, cholesky, eigh
 
 from treewarden.audit.entropy.blocks import Block
 from treewarden.audit.entropy.reduce import Reduced, reduce_block, whole_records
-from treewarden.audit.entropy.solved import Solved, proved_bound
+from treewarden.audit.entropy.solved import SolvedBlock, proved_bound
 from treewarden.audit.ipopt.backends import door
-from treewarden.audit.ipopt.program import Program
-from treewarden.audit.options import AuditOptions, Rows
+from treewarden.audit.ipopt.program import BlockProgram
+from treewarden.audit.options import AuditOptions, RowStatement
 from treewarden.audit.progress import Share
 from treewarden.audit.solver.checkpoint import default_jobs, solve_all
 from treewarden.audit.solver.elastic import is_convex_at
@@ -25,10 +25,10 @@ from treewarden.audit.solver.task import (
     SMALL_PROGRAM,
     TRIES,
     WARM_TRIES,
-    Answer,
-    Outcome,
+    SolverAnswer,
+    SolverTask,
     Steps,
-    Task,
+    TaskOutcome,
 )
 from treewarden.audit.system.system import System, closed_form, leaf_knowledge
 from treewarden.ppdm_models.arrays import FloatArray
@@ -41,7 +41,7 @@ SADDLE_EIGENVALUE = 1e-2
 SHIFT = 1.0
 
 
-def saddle(one: Solved) -> FloatArray | None:
+def saddle(one: SolvedBlock) -> FloatArray | None:
     """Return how pooled classes would have to differ to raise a block's entropy, or None: a second-order test.
 
     Take mass from one pooled class and give it to another: to first order nothing changes. The second-order change is
@@ -98,12 +98,12 @@ MANY_STARTS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class UnpooledAnswer:
     """What was found from beside a block's answer ``of`` with all classes; nothing where that is no saddle."""
 
-    of: Answer
+    of: SolverAnswer
     form: Reduced | None = None
-    answer: Answer | None = None
+    answer: SolverAnswer | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,16 +114,16 @@ class Round:
     the answers.
     """
 
-    solved: Mapping[Block, Solved]
-    found: Mapping[Block, Answer]
-    beside: Mapping[Block, Beside]
+    solved: Mapping[Block, SolvedBlock]
+    found: Mapping[Block, SolverAnswer]
+    beside: Mapping[Block, UnpooledAnswer]
 
 
 BEGINNING = Round({}, {}, {})
 """What is known before the first round: nothing."""
 
 
-class Search:
+class EntropySearch:
     """What stays the same while one system is solved: its closed form, the door, the processes, the deadline.
 
     Raises:
@@ -139,7 +139,7 @@ class Search:
         )
         case = system.case
         self.knowledge = leaf_knowledge(system)
-        self.whole = whole_records(system) if options.rows == Rows.INTEGER else None
+        self.whole = whole_records(system) if options.rows == RowStatement.INTEGER else None
         shares = np.zeros((len(case.tree.nodes), len(case.tree.classes)))
         for node, leaf in self.knowledge.items():
             shares[node] = closed_form(leaf)
@@ -170,7 +170,7 @@ class Search:
         start = self.closed if values is None else values
         return reduce_block(self.system, block, self.knowledge, start, self.whole, pooled=pooled)
 
-    def ask(self, tasks: Iterable[Task]) -> list[Answer]:
+    def ask(self, tasks: Iterable[SolverTask]) -> list[SolverAnswer]:
         """Return the answer to each task, in their order."""
         return solve_all(tasks, self.jobs, share=self.share)
 
@@ -187,7 +187,7 @@ class Search:
         failed = {
             block: one
             for block, one in solved.items()
-            if one.answer.outcome in (Outcome.INFEASIBLE, Outcome.NOT_CONVERGED)
+            if one.answer.outcome in (TaskOutcome.INFEASIBLE, TaskOutcome.NOT_CONVERGED)
         }
         solved.update(self._with_all_classes(failed))
         return Round(
@@ -217,7 +217,9 @@ class Search:
             if one.is_beaten_by(answer := found[block]):
                 chains, starts = forms[block].chains, (answer.z,)
                 program = forms[block].program
-                bounded[block] = Task(program, starts, WARM_TRIES, self.door, self.deadline, chains)
+                bounded[block] = SolverTask(
+                    program, starts, WARM_TRIES, self.door, self.deadline, chains
+                )
         answers = self.ask(bounded.values())
         better = self._solved(list(bounded), [forms[block] for block in bounded], answers)
         for block, one in again.items():
@@ -231,11 +233,11 @@ class Search:
         return Round({**last.solved, **again}, last.found, beside)
 
     def _many(
-        self, program: Program, tries: tuple[Steps, ...], held: tuple[FloatArray, ...] = ()
-    ) -> Task:
+        self, program: BlockProgram, tries: tuple[Steps, ...], held: tuple[FloatArray, ...] = ()
+    ) -> SolverTask:
         """Return the task of solving a program from what is held, from its start and from many around that."""
         starts = (*held, program.start, program.start)
-        return Task(program, starts, tries, self.door, self.deadline, perturbed=MANY_STARTS)
+        return SolverTask(program, starts, tries, self.door, self.deadline, perturbed=MANY_STARTS)
 
     def improved(self, last: Round) -> Round:
         """Return the blocks again; those at a saddle with all classes, from a point beside it, where that is better."""
@@ -246,7 +248,7 @@ class Search:
             beside = known[block]
             if beside.form is None or beside.answer is None:
                 continue
-            other = Solved(beside.form, beside.answer, is_symmetric=False, bound=one.bound)
+            other = SolvedBlock(beside.form, beside.answer, is_symmetric=False, bound=one.bound)
             if other.answer.is_accepted and other.entropy(counts) > one.entropy(counts):
                 better[block] = one.followed_by(other)
             else:
@@ -254,8 +256,8 @@ class Search:
         return Round(better, last.found, known)
 
     def _with_those_beside(
-        self, tasks: Sequence[Task], last: Round
-    ) -> tuple[list[Answer], dict[Block, Beside]]:
+        self, tasks: Sequence[SolverTask], last: Round
+    ) -> tuple[list[SolverAnswer], dict[Block, UnpooledAnswer]]:
         """Return the answers to tasks, and what lies beside each block's answer.
 
         A block that is at a saddle is solved from beside it, unless that is done.
@@ -264,7 +266,7 @@ class Search:
         forms: dict[Block, Reduced] = {}
         for block, one in last.solved.items():
             if block not in known or known[block].of is not one.answer:
-                known[block] = Beside(one.answer)
+                known[block] = UnpooledAnswer(one.answer)
                 shift = saddle(one) if one.answer.is_accepted else None
                 if shift is not None:
                     point = shifted(one.reduced, shift, values)
@@ -272,10 +274,10 @@ class Search:
         programs = [(block, form.program) for block, form in forms.items()]
         answers = self.ask([*tasks, *(self._beside_task(*each) for each in programs)])
         for (block, form), answer in zip(forms.items(), answers[len(tasks) :], strict=True):
-            known[block] = Beside(last.solved[block].answer, form, answer)
+            known[block] = UnpooledAnswer(last.solved[block].answer, form, answer)
         return answers[: len(tasks)], known
 
-    def _beside_task(self, block: Block, program: Program) -> Task:
+    def _beside_task(self, block: Block, program: BlockProgram) -> SolverTask:
         """Return the task of solving a program from beside a saddle; a small one from around the closed form too.
 
         What lies beside a saddle need not lead to the best of the optima in which classes differ.
@@ -283,9 +285,9 @@ class Search:
         if program.size <= SMALL_PROGRAM:
             plain = self.reduced(block, pooled=False).program
             return self._many(plain, BESIDE_TRIES, (program.start,))
-        return Task(program, (program.start,), BESIDE_TRIES, self.door, self.deadline)
+        return SolverTask(program, (program.start,), BESIDE_TRIES, self.door, self.deadline)
 
-    def placed(self, solved: Mapping[Block, Solved]) -> FloatArray:
+    def placed(self, solved: Mapping[Block, SolvedBlock]) -> FloatArray:
         """Return the estimate of every profile: the closed form with the blocks' answers put in, shape (P, m)."""
         values = self.closed.copy()
         for one in solved.values():
@@ -294,7 +296,7 @@ class Search:
 
     def _pooled(
         self, blocks: Sequence[Block], values: FloatArray, ahead: Sequence[Block]
-    ) -> tuple[dict[Block, Solved], dict[Block, Answer]]:
+    ) -> tuple[dict[Block, SolvedBlock], dict[Block, SolverAnswer]]:
         """Solve blocks in their pooled form, from the estimate so far where it is not the closed form.
 
         Those ``ahead`` are tried from many starts in the meantime; what is found of them comes second.
@@ -304,7 +306,7 @@ class Search:
         largest_first = sorted(blocks, key=lambda block: -sizes[block])
         forms: list[Reduced] = []
 
-        def tasks() -> Iterator[Task]:
+        def tasks() -> Iterator[SolverTask]:
             for block in largest_first:
                 form, task = self._pooled_task(block, values)
                 forms.append(form)
@@ -316,7 +318,7 @@ class Search:
         found = dict(zip(ahead, answers[len(forms) :], strict=True))
         return self._solved(largest_first, forms, answers[: len(forms)]), found
 
-    def _pooled_task(self, block: Block, values: FloatArray) -> tuple[Reduced, Task]:
+    def _pooled_task(self, block: Block, values: FloatArray) -> tuple[Reduced, SolverTask]:
         form = self.reduced(block, values)
         is_warm = (values[form.profiles] != self.closed[form.profiles]).any()
         tries = WARM_TRIES if is_warm else TRIES
@@ -329,10 +331,10 @@ class Search:
             starts += (around,)
         more = 0 if form.program.is_convex else PERTURBED_STARTS
         starts += (around,) if more else ()
-        task = Task(form.program, starts, tries, self.door, self.deadline, form.chains, more)
+        task = SolverTask(form.program, starts, tries, self.door, self.deadline, form.chains, more)
         return form, task
 
-    def _with_all_classes(self, before: Mapping[Block, Solved]) -> dict[Block, Solved]:
+    def _with_all_classes(self, before: Mapping[Block, SolvedBlock]) -> dict[Block, SolvedBlock]:
         """Solve blocks without pooling, from perturbed starts; return those that this solves."""
         forms = [self.reduced(block, pooled=False) for block in before]
         tasks = []
@@ -342,7 +344,9 @@ class Search:
             chains = form.chains if pooled.reduced.program.is_impossible else None
             more = MANY_STARTS if form.program.size <= SMALL_PROGRAM else PERTURBED_STARTS
             starts = (form.program.start,)
-            tasks.append(Task(form.program, starts, tries, self.door, self.deadline, chains, more))
+            tasks.append(
+                SolverTask(form.program, starts, tries, self.door, self.deadline, chains, more)
+            )
         found = self._solved(list(before), forms, self.ask(tasks))
         return {
             block: replace(one, is_symmetric=False, bound=min(one.bound, before[block].bound))
@@ -351,10 +355,12 @@ class Search:
         }
 
     def _solved(
-        self, blocks: Sequence[Block], forms: Sequence[Reduced], answers: Sequence[Answer]
-    ) -> dict[Block, Solved]:
+        self, blocks: Sequence[Block], forms: Sequence[Reduced], answers: Sequence[SolverAnswer]
+    ) -> dict[Block, SolvedBlock]:
         counts = self.system.case.population.counts
         return {
-            block: Solved(form, answer, is_symmetric=True, bound=proved_bound(form, answer, counts))
+            block: SolvedBlock(
+                form, answer, is_symmetric=True, bound=proved_bound(form, answer, counts)
+            )
             for block, form, answer in zip(blocks, forms, answers, strict=True)
         }

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from treewarden.audit.entropy.reduce import Reduced
-from treewarden.audit.solver.task import SEARCHED_PROGRAM, WORTH_A_RESTART, Answer
+from treewarden.audit.solver.task import SEARCHED_PROGRAM, WORTH_A_RESTART, SolverAnswer
 from treewarden.ppdm_models.arrays import FloatArray, by_rows
 
 
 @dataclass(frozen=True, slots=True)
-class Solved:
+class SolvedBlock:
     """A block as it was reduced, and the answer.
 
     ``is_symmetric`` where the pooled form was solved; ``is_saddle`` where the second-order test says that letting
@@ -22,7 +22,7 @@ class Solved:
     """
 
     reduced: Reduced
-    answer: Answer
+    answer: SolverAnswer
     is_symmetric: bool
     is_saddle: bool = False
     bound: float = np.inf
@@ -48,7 +48,7 @@ class Solved:
         """How far apart the objectives of one optimum may be, in nats times records."""
         return WORTH_A_RESTART * float(self.reduced.program.scale.sum())
 
-    def is_beaten_by(self, answer: Answer) -> bool:
+    def is_beaten_by(self, answer: SolverAnswer) -> bool:
         """Return whether another answer to the same program is a better optimum."""
         return answer.is_accepted and answer.objective < self.answer.objective - self.same
 
@@ -60,14 +60,14 @@ class Solved:
         """Return the other estimates (K, m) of the block that its starts and its other forms ended at."""
         return (*self.rivals, *(shares(self.reduced, z) for z in self.answer.rivals))
 
-    def beside(self, form: Reduced, answer: Answer) -> Solved:
+    def beside(self, form: Reduced, answer: SolverAnswer) -> SolvedBlock:
         """Return this with what another solve of the block ended at among its rivals."""
         if not answer.is_accepted:
             return self
         met = (shares(form, z) for z in (answer.z, *answer.rivals))
         return replace(self, rivals=(*self.rivals, *met))
 
-    def followed_by(self, better: Solved) -> Solved:
+    def followed_by(self, better: SolvedBlock) -> SolvedBlock:
         """Return a better answer to the block, with this one and its rivals among that one's rivals."""
         return replace(better, rivals=(*better.rivals, self.values(), *self.met()))
 
@@ -76,7 +76,7 @@ class Solved:
         return float(entropies(self.values(), counts[self.reduced.profiles]).sum())
 
 
-def proved_bound(reduced: Reduced, answer: Answer, counts: FloatArray) -> float:
+def proved_bound(reduced: Reduced, answer: SolverAnswer, counts: FloatArray) -> float:
     """Return the bound on a block's entropy that an answer proves; ``counts`` (P,) are everybody's."""
     start, inside = reduced.program.start, counts[reduced.profiles]
     if not len(start):

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treewarden.audit.entropy.blocks import Block, Candidate
-from treewarden.audit.entropy.reduce import WholeRecords, interval_excess, sides
-from treewarden.audit.entropy.search import Search
-from treewarden.audit.entropy.solved import Solved
+from treewarden.audit.entropy.blocks import Block, ViolatedCandidate
+from treewarden.audit.entropy.reduce import ProvedShares, interval_excess, sides
+from treewarden.audit.entropy.search import EntropySearch
+from treewarden.audit.entropy.solved import SolvedBlock
 from treewarden.audit.facts.impurity_rows import excesses
 from treewarden.audit.system.system import System
 from treewarden.ppdm_models.arrays import FloatArray, by_rows
@@ -29,7 +29,9 @@ class Violated:
     values: FloatArray
     over: Mapping[int, FloatArray]
 
-    def worst(self, active: Sequence[Candidate], solved: Mapping[Block, Solved]) -> list[Candidate]:
+    def worst(
+        self, active: Sequence[ViolatedCandidate], solved: Mapping[Block, SolvedBlock]
+    ) -> list[ViolatedCandidate]:
         """Return, for each node, the candidate that the estimate violates most, unless it is active already.
 
         Where several are violated as much, and part the node differently, it is all of them. Nodes above a part that
@@ -42,7 +44,7 @@ class Violated:
         taken: dict[int, list[int]] = {}
         for candidate in active:
             taken.setdefault(candidate.family, []).append(candidate.position)
-        found: dict[int, list[tuple[float, Candidate]]] = {}
+        found: dict[int, list[tuple[float, ViolatedCandidate]]] = {}
         for number, family in enumerate(self.system.families):
             if waits and waiting[family.profiles].any():
                 continue
@@ -54,29 +56,29 @@ class Violated:
             if most > VIOLATION_SHARE:
                 least = max(VIOLATION_SHARE, most - TIE_SHARE)
                 here += [
-                    (float(over[i]), Candidate(number, i))
+                    (float(over[i]), ViolatedCandidate(number, i))
                     for i in np.flatnonzero(over > least).tolist()
                 ]
         return [candidate for here in found.values() for candidate in self._foremost(here)]
 
-    def _foremost(self, violated: list[tuple[float, Candidate]]) -> list[Candidate]:
+    def _foremost(self, violated: list[tuple[float, ViolatedCandidate]]) -> list[ViolatedCandidate]:
         """Return the candidates of one node that are violated most, one for each way to part its profiles."""
         most = max((over for over, _ in violated), default=0.0)
         tied = [candidate for over, candidate in violated if over > most - TIE_SHARE]
         if len(tied) < 2:
             return tied
-        kept: dict[bytes, Candidate] = {}
+        kept: dict[bytes, ViolatedCandidate] = {}
         for candidate in tied:
             kept.setdefault(_parts(self.system, candidate), candidate)
         return list(kept.values())
 
 
-def unseen(search: Search) -> Violated:
+def unseen(search: EntropySearch) -> Violated:
     """Return what is known of no estimate yet: NaN differs from every value."""
     return Violated(search.system, np.full(search.closed.shape, np.nan), {})
 
 
-def violated(search: Search, values: FloatArray, before: Violated | None = None) -> Violated:
+def violated(search: EntropySearch, values: FloatArray, before: Violated | None = None) -> Violated:
     """Return by how much an estimate (P, m) breaks split rows.
 
     A family whose profiles' estimate is as it was ``before`` is not evaluated again.
@@ -99,14 +101,14 @@ def violated(search: Search, values: FloatArray, before: Violated | None = None)
     return Violated(system, values, over)
 
 
-def _parts(system: System, candidate: Candidate) -> bytes:
+def _parts(system: System, candidate: ViolatedCandidate) -> bytes:
     """Return how a candidate parts its node's profiles, whatever its branches are called."""
     family = system.families[candidate.family]
     _, first, side = np.unique(sides(family, candidate), return_index=True, return_inverse=True)
     return first[side].tobytes()
 
 
-def outside_intervals(whole: WholeRecords, system: System, mass: FloatArray) -> float:
+def outside_intervals(whole: ProvedShares, system: System, mass: FloatArray) -> float:
     """Return the largest miss of a split row as whole records say it, per record of its node."""
     misses = (
         float(interval_excess(system.families[number], ends, mass).max(initial=0.0))

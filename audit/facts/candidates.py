@@ -27,8 +27,8 @@ from treewarden.audit.facts.split_families import (
     MISSING,
     MOST_BINS_FOR_SUBSETS,
     WEIGHT_SLACK,
-    Attribute,
     Bins,
+    NodeAttribute,
     after_next,
     allowed,
     bins_at,
@@ -52,7 +52,7 @@ MOST_THREE_WAY = 200
 """The most candidates of one attribute at one node that are formed with a branch of their own for missing values."""
 
 
-def compared(at: Attribute, by: Grower) -> Iterator[SplitFamily | LeftOut]:
+def compared(at: NodeAttribute, by: Grower) -> Iterator[SplitFamily | LeftOut]:
     """Yield the candidates on one attribute at one node, and what is left out of them."""
     lacks = np.isnan(at.values)
     if not lacks.any():
@@ -68,7 +68,7 @@ def compared(at: Attribute, by: Grower) -> Iterator[SplitFamily | LeftOut]:
 
 
 def _known(
-    at: Attribute, family: SplitFamily | None, by: Grower
+    at: NodeAttribute, family: SplitFamily | None, by: Grower
 ) -> Iterator[SplitFamily | LeftOut]:
     """Yield those candidates that the program is known to have compared; the others are left out."""
     for why, sure in (_large(at, family, by), _sure(at, family, by)) if family else ():
@@ -87,7 +87,7 @@ def _only(family: SplitFamily, kept: BoolArray) -> SplitFamily:
     return replace(family, admissible=family.admissible[kept])
 
 
-def _unlisted_sets(at: Attribute, bins: Bins, by: Grower) -> LeftOut | None:
+def _unlisted_sets(at: NodeAttribute, bins: Bins, by: Grower) -> LeftOut | None:
     """Return the sets of categories that are no candidates here though the learner may have compared them."""
     if at.is_numeric:
         return None
@@ -103,7 +103,7 @@ def _unlisted_sets(at: Attribute, bins: Bins, by: Grower) -> LeftOut | None:
     return None if sets is None else LeftOut(at.node, at.name, why, possible=(sets,))
 
 
-def _large(at: Attribute, family: SplitFamily, by: Grower) -> tuple[str, IntArray]:
+def _large(at: NodeAttribute, family: SplitFamily, by: Grower) -> tuple[str, IntArray]:
     """Return the candidates with branches as large as the learner surely allowed, and why the others are left out."""
     why = f"splits on {{}} with fewer than {by.surely:g} records, as it is not told how small a leaf could be"
     if by.surely <= by.smallest:
@@ -112,7 +112,7 @@ def _large(at: Attribute, family: SplitFamily, by: Grower) -> tuple[str, IntArra
     return why, allowed(family.grouping, sizes, by.surely)
 
 
-def _sure(at: Attribute, family: SplitFamily, by: Grower) -> tuple[str, IntArray]:
+def _sure(at: NodeAttribute, family: SplitFamily, by: Grower) -> tuple[str, IntArray]:
     """Return the candidates that are known to have been compared if they were allowed, and why the others are not."""
     everything, nothing = family.admissible, family.admissible[:0]
     if by.tool in (Tool.SCIKIT_LEARN, Tool.RPART, Tool.TREEWARDEN):
@@ -142,7 +142,9 @@ def _sure(at: Attribute, family: SplitFamily, by: Grower) -> tuple[str, IntArray
     return why, np.flatnonzero(shown | (above - below > CLEAR_GAP_SHARE * size))
 
 
-def _either_side(at: Attribute, lacks: BoolArray, by: Grower) -> Iterator[SplitFamily | LeftOut]:
+def _either_side(
+    at: NodeAttribute, lacks: BoolArray, by: Grower
+) -> Iterator[SplitFamily | LeftOut]:
     """Yield the candidates of a learner that tries missing values to the right, then to the left, of every cut."""
     there = at.values[~lacks]
     low, high = there.min(initial=np.inf), there.max(initial=-np.inf)
@@ -162,7 +164,7 @@ def _either_side(at: Attribute, lacks: BoolArray, by: Grower) -> Iterator[SplitF
         yield from _known(at, _only(left, left.admissible > 0), by)
 
 
-def _without_values(at: Attribute, lacks: BoolArray, by: Grower) -> LeftOut:
+def _without_values(at: NodeAttribute, lacks: BoolArray, by: Grower) -> LeftOut:
     """Return what is left out of an attribute with missing values whose treatment is not known, or is no plain split.
 
     Customary are: either side of each cut (with the larger branch, by default, by a surrogate), a branch or category
@@ -191,7 +193,7 @@ def _without_values(at: Attribute, lacks: BoolArray, by: Grower) -> LeftOut:
     return LeftOut(at.node, at.name, why, tuple(possible), implying)
 
 
-def _three_way(at: Attribute, present: SplitFamily, code: int, lacks: BoolArray) -> SplitFamily:
+def _three_way(at: NodeAttribute, present: SplitFamily, code: int, lacks: BoolArray) -> SplitFamily:
     """Return one candidate with a branch of its own for the missing values."""
     side = branch_of_bins(present.grouping, code, len(present.bin_names))
     own = int(side.max()) + 1

@@ -140,7 +140,7 @@ def excesses(
         asked = []
         for found in some:
             at = _node(found[0][1], mass)
-            asked += [_Asked(number, family, at) for number, family in found]
+            asked += [_NumberedFamily(number, family, at) for number, family in found]
         for part in _parts(asked, mass.shape[1]):
             yield from zip([one.number for one in part], _together(part), strict=True)
 
@@ -165,7 +165,7 @@ def _of_one_kind(nodes: Iterable[_Families]) -> Iterator[list[_Families]]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Node:
+class _NodeMasses:
     """What families of one node share: its profiles' masses (K, m) and their sum, and how it was split.
 
     Masses are kept class by class, as they are read. ``chosen`` is the impurity of the chosen branches, and
@@ -179,27 +179,27 @@ class _Node:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _NumberedFamily:
     """A family with its number and its node."""
 
     number: int
     family: SplitFamily
-    at: _Node
+    at: _NodeMasses
 
 
-def _node(family: SplitFamily, mass: FloatArray) -> _Node:
+def _node(family: SplitFamily, mass: FloatArray) -> _NodeMasses:
     here = mass.take(family.profiles, axis=0)
     by_class = np.asfortranarray(here)
     children = grouped(family.chosen, by_class, int(family.chosen.max()) + 1)
     chosen = branch_impurity(family.criterion, np.maximum(children, 0.0)).sum()
     is_ratio = family.criterion is Criterion.GAIN_RATIO
     information = float(split_information(children.sum(axis=-1))) if is_ratio else 1.0
-    return _Node(by_class, float(here.sum()), float(chosen), information)
+    return _NodeMasses(by_class, float(here.sum()), float(chosen), information)
 
 
-def _parts(asked: list[_Asked], classes: int) -> Iterator[list[_Asked]]:
+def _parts(asked: list[_NumberedFamily], classes: int) -> Iterator[list[_NumberedFamily]]:
     """Yield families by the number of their bins, so that little is looked at in vain, and never too many."""
-    part: list[_Asked] = []
+    part: list[_NumberedFamily] = []
     profiles = 0
     for one in sorted(asked, key=lambda each: len(each.family.bin_names)):
         width, here = len(one.family.bin_names), len(one.family.bins)
@@ -213,7 +213,7 @@ def _parts(asked: list[_Asked], classes: int) -> Iterator[list[_Asked]]:
         yield part
 
 
-def _together(asked: Sequence[_Asked]) -> list[FloatArray]:
+def _together(asked: Sequence[_NumberedFamily]) -> list[FloatArray]:
     """Return the excess of families that have a grouping and a criterion in common."""
     first, width = asked[0].family, max(len(one.family.bin_names) for one in asked)
     bins = np.maximum(_by_bin(asked, width), 0.0)
@@ -233,7 +233,7 @@ def _together(asked: Sequence[_Asked]) -> list[FloatArray]:
     return [row[one.family.admissible] for row, one in zip(over, asked, strict=True)]
 
 
-def _by_bin(asked: Sequence[_Asked], width: int) -> FloatArray:
+def _by_bin(asked: Sequence[_NumberedFamily], width: int) -> FloatArray:
     """Return the masses in each bin of each family, (F, B, m), of its own profiles; bins that one lacks are empty."""
     if len(asked[0].at.mass) >= MANY_PROFILES:
         return np.stack([grouped(one.family.bins, one.at.mass, width) for one in asked])

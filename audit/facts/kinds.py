@@ -12,8 +12,7 @@ from treewarden.audit.facts.impurity_rows import excess
 from treewarden.audit.facts.rows import (
     COUNT_TOLERANCE_RECORDS,
     TRUTH_TOLERANCE_SHARE,
-    Dropped,
-    Kind,
+    DroppedRow,
     Kinds,
     LeafMass,
     Linear,
@@ -21,7 +20,8 @@ from treewarden.audit.facts.rows import (
     Plurality,
     ProfileTotals,
     R,
-    Said,
+    RowContent,
+    RowKind,
     SplitFamily,
 )
 from treewarden.audit.knowledge.knowledge import FACT, Knowledge, KnownRecord, Statement
@@ -40,7 +40,7 @@ OTHER_TABLE = "the file speaks of another table, of weighted records, or was cha
 NOT_TRUE = "the fact is not true of this table"
 
 
-class _Totals(Kind[ProfileTotals]):
+class _TotalsKind(RowKind[ProfileTotals]):
     """Every formulation has the profiles' own totals in it, so they say nothing beside them."""
 
     def statements(self, row: ProfileTotals) -> int:
@@ -54,14 +54,14 @@ class _Totals(Kind[ProfileTotals]):
 
     def held(
         self, case: Case, row: ProfileTotals, truth: FloatArray
-    ) -> tuple[ProfileTotals | None, Dropped | None]:
+    ) -> tuple[ProfileTotals | None, DroppedRow | None]:
         return whole_or_dropped(row, self.broken(case, row, truth), cause_of(row.origin))
 
-    def said(self, case: Case, row: ProfileTotals) -> Said:
-        return Said(ends=(), leads=(), across=(), families=())
+    def said(self, case: Case, row: ProfileTotals) -> RowContent:
+        return RowContent(ends=(), leads=(), across=(), families=())
 
 
-class _LeafMass(Kind[LeafMass]):
+class _LeafMassKind(RowKind[LeafMass]):
     """Published counts are rounded, so the true table may miss them by what no whole record makes."""
 
     def statements(self, row: LeafMass) -> int:
@@ -73,18 +73,18 @@ class _LeafMass(Kind[LeafMass]):
 
     def held(
         self, case: Case, row: LeafMass, truth: FloatArray
-    ) -> tuple[LeafMass | None, Dropped | None]:
+    ) -> tuple[LeafMass | None, DroppedRow | None]:
         broken = self.broken(case, row, truth)
         records = truth.take(case.members.stops(row.node), axis=0).sum()
         if not (broken * records > COUNT_TOLERANCE_RECORDS).any():
             return row, None
         return whole_or_dropped(row, broken, OTHER_TABLE)
 
-    def said(self, case: Case, row: LeafMass) -> Said:
-        return Said(ends=(row,), leads=(), across=(), families=())
+    def said(self, case: Case, row: LeafMass) -> RowContent:
+        return RowContent(ends=(row,), leads=(), across=(), families=())
 
 
-class _Plurality(Kind[Plurality]):
+class _PluralityKind(RowKind[Plurality]):
     """A lead over classes before the label goes where the true table has them as often as the label."""
 
     def statements(self, row: Plurality) -> int:
@@ -98,17 +98,17 @@ class _Plurality(Kind[Plurality]):
 
     def held(
         self, case: Case, row: Plurality, truth: FloatArray
-    ) -> tuple[Plurality | None, Dropped | None]:
+    ) -> tuple[Plurality | None, DroppedRow | None]:
         totals = truth.take(case.members.stops(row.node), axis=0).sum(axis=0)
         led = tuple(k for k in row.before if totals[row.label] - totals[k] >= row.margin + 1)
         broken = self.broken(case, row, truth)
         return whole_or_dropped(replace(row, before=led), broken, OTHER_LABEL)
 
-    def said(self, case: Case, row: Plurality) -> Said:
-        return Said(ends=(), leads=(row,), across=(), families=())
+    def said(self, case: Case, row: Plurality) -> RowContent:
+        return RowContent(ends=(), leads=(row,), across=(), families=())
 
 
-class _Linear(Kind[Linear]):
+class _LinearKind(RowKind[Linear]):
     """A row across leaves, and any other sum of masses."""
 
     def statements(self, row: Linear) -> int:
@@ -122,14 +122,14 @@ class _Linear(Kind[Linear]):
 
     def held(
         self, case: Case, row: Linear, truth: FloatArray
-    ) -> tuple[Linear | None, Dropped | None]:
+    ) -> tuple[Linear | None, DroppedRow | None]:
         return whole_or_dropped(row, self.broken(case, row, truth), cause_of(row.origin))
 
-    def said(self, case: Case, row: Linear) -> Said:
-        return Said(ends=(), leads=(), across=(row,), families=())
+    def said(self, case: Case, row: Linear) -> RowContent:
+        return RowContent(ends=(), leads=(), across=(row,), families=())
 
 
-class _SplitFamily(Kind[SplitFamily]):
+class _SplitFamilyKind(RowKind[SplitFamily]):
     """Each candidate is a statement, and is dropped alone: it would have been better than the split that was chosen."""
 
     def statements(self, row: SplitFamily) -> int:
@@ -140,7 +140,7 @@ class _SplitFamily(Kind[SplitFamily]):
 
     def held(
         self, case: Case, row: SplitFamily, truth: FloatArray
-    ) -> tuple[SplitFamily | None, Dropped | None]:
+    ) -> tuple[SplitFamily | None, DroppedRow | None]:
         bad: BoolArray = self.broken(case, row, truth) > TRUTH_TOLERANCE_SHARE
         if not bad.any():
             return row, None
@@ -149,19 +149,19 @@ class _SplitFamily(Kind[SplitFamily]):
             "table; the learner broke a tie at random, looked at part of the features, or has limits that the "
             "file does not name"
         )
-        said = Dropped("split_choice", row.origin.where, problem, False)
+        said = DroppedRow("split_choice", row.origin.where, problem, False)
         return None if bad.all() else replace(row, admissible=row.admissible[~bad]), said
 
-    def said(self, case: Case, row: SplitFamily) -> Said:
-        return Said(ends=(), leads=(), across=(), families=(row,))
+    def said(self, case: Case, row: SplitFamily) -> RowContent:
+        return RowContent(ends=(), leads=(), across=(), families=(row,))
 
 
 KINDS: Kinds = {
-    ProfileTotals: _Totals(),
-    LeafMass: _LeafMass(),
-    Plurality: _Plurality(),
-    Linear: _Linear(),
-    SplitFamily: _SplitFamily(),
+    ProfileTotals: _TotalsKind(),
+    LeafMass: _LeafMassKind(),
+    Plurality: _PluralityKind(),
+    Linear: _LinearKind(),
+    SplitFamily: _SplitFamilyKind(),
 }
 
 
@@ -170,13 +170,13 @@ def outside(value: float, low: float, high: float, scale: float) -> FloatArray:
     return np.array([max(low - value, value - high, 0.0) / scale])
 
 
-def whole_or_dropped(row: R, broken: FloatArray, cause: str) -> tuple[R | None, Dropped | None]:
+def whole_or_dropped(row: R, broken: FloatArray, cause: str) -> tuple[R | None, DroppedRow | None]:
     """Return a row as it is, or as dropped where the true table breaks a part of it."""
     if not (broken > TRUTH_TOLERANCE_SHARE).any():
         return row, None
     problem = f"the true table misses it by {float(broken.max()):.3g} of its records; {cause}"
     origin = row.origin
-    return None, Dropped(origin.constraint, origin.where, problem, origin.is_published)
+    return None, DroppedRow(origin.constraint, origin.where, problem, origin.is_published)
 
 
 def cause_of(origin: Origin) -> str:
@@ -234,7 +234,7 @@ def check_facts(
 
 def contradicted_facts(
     knowledge: Knowledge, classes: Sequence[str], population: Population
-) -> tuple[Dropped, ...]:
+) -> tuple[DroppedRow, ...]:
     """Return the facts that the true table breaks; none where the truth is not known.
 
     The system of a tree's rows drops them by itself; of other models nobody else asks.
@@ -250,7 +250,7 @@ def contradicted_facts(
         missed = float(outside(value, row.low, row.high, records)[0])
         if missed > TRUTH_TOLERANCE_SHARE:
             problem = f"the true table misses it by {missed:.3g} of its records; {NOT_TRUE}"
-            found.append(Dropped(FACT, fact.words, problem, is_published=False))
+            found.append(DroppedRow(FACT, fact.words, problem, is_published=False))
     return tuple(found)
 
 

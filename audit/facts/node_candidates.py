@@ -11,7 +11,7 @@ from treewarden.audit.facts.candidates import compared
 from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.grower import Grower, incomplete_records, lacking
 from treewarden.audit.facts.rows import Grouping, LeftOut, Origin, SplitFamily
-from treewarden.audit.facts.split_families import MISSING, Attribute, Levels
+from treewarden.audit.facts.split_families import MISSING, Levels, NodeAttribute
 from treewarden.audit.population.table_counts import UNNAMED_WEIGHTS
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, ShortArray
 from treewarden.ppdm_models.tree.column import CategoricalColumn, number_text
@@ -230,10 +230,10 @@ def attribute_at(
     grouping: Grouping,
     passing: Passing,
     criterion: Criterion,
-) -> Attribute:
+) -> NodeAttribute:
     """Return an attribute at a node, as the learner saw it there."""
     feature = seen.feature
-    return Attribute(
+    return NodeAttribute(
         node=node.index,
         name=feature.name,
         is_numeric=feature.numeric,

@@ -167,7 +167,7 @@ R = TypeVar("R", bound=Row)
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
+class DroppedRow:
     """A row that the true table breaks, so it is no knowledge: where it comes from and the likely cause.
 
     ``is_published`` is true for what the file itself says (then the table is not the one the file speaks of).
@@ -180,7 +180,7 @@ class Dropped:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class RowContent:
     """Everything that a row says beside the profiles' own totals, in the four forms that are reasoned with.
 
     ``ends`` and ``leads`` are about the classes of those who stop at one node, ``across`` about any masses,
@@ -194,7 +194,7 @@ class Said:
     families: tuple[SplitFamily, ...]
 
 
-class Kind(ABC, Generic[R]):
+class RowKind(ABC, Generic[R]):
     """Interprets the rows of one type."""
 
     @abstractmethod
@@ -206,18 +206,18 @@ class Kind(ABC, Generic[R]):
         """Return by how much masses (P, m) break each part of a row, relative to its records; 0 where it holds."""
 
     @abstractmethod
-    def held(self, case: Case, row: R, truth: FloatArray) -> tuple[R | None, Dropped | None]:
+    def held(self, case: Case, row: R, truth: FloatArray) -> tuple[R | None, DroppedRow | None]:
         """Return what of a row the true table (P, m) obeys, and what of it is dropped."""
 
     @abstractmethod
-    def said(self, case: Case, row: R) -> Said:
+    def said(self, case: Case, row: R) -> RowContent:
         """Return all that a row says, in the forms that are reasoned with."""
 
 
-Kinds = Mapping[type, Kind[Any]]
+Kinds = Mapping[type, RowKind[Any]]
 
 
-def kind_of(kinds: Kinds, row: Row) -> Kind[Any]:
+def kind_of(kinds: Kinds, row: Row) -> RowKind[Any]:
     """Return the kind of a row.
 
     Raises:
@@ -228,7 +228,7 @@ def kind_of(kinds: Kinds, row: Row) -> Kind[Any]:
     return kinds[type(row)]
 
 
-def as_lines(case: Case, said: Said) -> tuple[Linear, ...]:
+def as_lines(case: Case, said: RowContent) -> tuple[Linear, ...]:
     """Return all that a row says but its splits, as linear rows over the profiles' masses."""
     ends = (_end_line(case, end) for end in said.ends)
     leads = (line for lead in said.leads for line in _lead_lines(case, lead))

@@ -36,7 +36,7 @@ class Levels:
 
 
 @dataclass(frozen=True, slots=True)
-class Attribute:
+class NodeAttribute:
     """One attribute at one node, as the learner saw it.
 
     ``values`` (K,) are those of the node's profiles, NaN where missing (codes where it is no number); ``records`` (K,)
@@ -79,7 +79,7 @@ def bins_of(values: FloatArray) -> Bins:
     return Bins(found, of.reshape(-1).astype(np.int32))
 
 
-def bins_at(at: Attribute) -> Bins:
+def bins_at(at: NodeAttribute) -> Bins:
     """Return the bins of an attribute that no profile of its node lacks, one for each value that is different."""
     if len(at.levels.values) > MANY_LEVELS * len(at.codes):
         return bins_of(at.values)
@@ -93,7 +93,7 @@ def bins_at(at: Attribute) -> Bins:
 
 
 def family_of(
-    at: Attribute, bins: Bins, by: Grower, inside: IndexArray | None = None
+    at: NodeAttribute, bins: Bins, by: Grower, inside: IndexArray | None = None
 ) -> SplitFamily | None:
     """Return the candidates on an attribute over these bins, or None where it offers none."""
     profiles, chosen, records = at.profiles, at.chosen, at.records
@@ -128,7 +128,7 @@ def family_of(
     )
 
 
-def grouping_at(at: Attribute, bins: int, by: Grower) -> Grouping:
+def grouping_at(at: NodeAttribute, bins: int, by: Grower) -> Grouping:
     """Return how candidates are formed of so many bins: sets of many categories are too many to list."""
     if at.is_numeric:
         return Grouping.THRESHOLD
@@ -139,7 +139,7 @@ def grouping_at(at: Attribute, bins: int, by: Grower) -> Grouping:
     return at.grouping
 
 
-def takes_one_by_one(at: Attribute, by: Grower) -> bool:
+def takes_one_by_one(at: NodeAttribute, by: Grower) -> bool:
     """Whether a learner is known to part one category of an attribute from the others, and never sets of them."""
     many = ANY in at.names or at.distinct > MOST_SET_VALUES
     return by.sets is False or (by.tool is Tool.TREEWARDEN and many)
@@ -166,7 +166,7 @@ def after_next(values: FloatArray) -> FloatArray:
         return np.asarray((np.asarray(values).astype(np.float32) + SKLEARN_GAP), dtype=np.float64)
 
 
-def _bin_name(at: Attribute, value: float) -> str:
+def _bin_name(at: NodeAttribute, value: float) -> str:
     if at.is_numeric:
         return number_text(float(value)) if np.isfinite(value) else MISSING
     return at.names[int(value)] if value < len(at.names) else MISSING

@@ -90,7 +90,7 @@ def is_known_learner(case: Case) -> bool:
 
 
 @dataclass(frozen=True)
-class Leaves:
+class StoppedLeaves:
     """The leaves of a case that could have been split by depth and size."""
 
     case: Case
@@ -99,7 +99,7 @@ class Leaves:
     listing: Listing
 
     @classmethod
-    def of(cls, case: Case) -> Leaves:
+    def of(cls, case: Case) -> StoppedLeaves:
         """Return the leaves of a case whose learner's settings are known."""
         stopping, by = case.tree.learner.stopping, grower(case)
         assert stopping is not None

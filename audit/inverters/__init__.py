@@ -22,7 +22,7 @@ from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
 from treewarden.ppdm_models.plugins import discover
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, trees_of
-from treewarden.ppdm_models.tree.growth import Fact, Growth, Source
+from treewarden.ppdm_models.tree.growth import EnsembleGrowth, Fact, FactSource
 from treewarden.ppdm_models.tree.tree import Tree
 
 CUT = (
@@ -71,7 +71,7 @@ class GrownCase:
     the case lies, in the order in which they are told, where more is known of that than the values say.
     """
 
-    growth: Growth
+    growth: EnsembleGrowth
     trees: tuple[Tree, ...]
     stops: IndexArray
     people: FloatArray
@@ -173,16 +173,18 @@ class Inverter(ABC):
     seed: ClassVar[str] = ""
     default_seed: ClassVar[int] = 0
 
-    def facts(self, growth: Growth, trees: Sequence[Tree]) -> Mapping[str, Fact]:
+    def facts(self, growth: EnsembleGrowth, trees: Sequence[Tree]) -> Mapping[str, Fact]:
         """Return the settings that the file says, and those that follow from its numbers alone."""
         return growth.facts
 
-    def may_be(self, growth: Growth, trees: Sequence[Tree], told: Mapping[str, float]) -> bool:
+    def may_be(
+        self, growth: EnsembleGrowth, trees: Sequence[Tree], told: Mapping[str, float]
+    ) -> bool:
         """Return whether the numbers of the file allow settings that it does not say, all together."""
         facts = self.facts(growth, trees)
         return all(_agrees(facts.get(name), value) for name, value in told.items())
 
-    def is_sampled(self, growth: Growth) -> bool | None:
+    def is_sampled(self, growth: EnsembleGrowth) -> bool | None:
         """Return whether each tree saw a sample of the records; None where nobody says it."""
         return False
 
@@ -191,11 +193,11 @@ class Inverter(ABC):
         values = np.concatenate([tree.values.ravel() for tree in case.growth.trees])
         return bool(rounded_by(values).any())
 
-    def is_of(self, growth: Growth, people: float) -> bool:
+    def is_of(self, growth: EnsembleGrowth, people: float) -> bool:
         """Return whether the first tree may have seen so many people; False where the file shows that it did not."""
         return True
 
-    def seen_whole(self, growth: Growth, people: float) -> Mapping[str, Fact]:
+    def seen_whole(self, growth: EnsembleGrowth, people: float) -> Mapping[str, Fact]:
         """Return the settings that follow where the first tree saw just so many people: none, if it cannot be told."""
         return {}
 
@@ -278,12 +280,14 @@ def _settings(library: str) -> frozenset[str]:
     return frozenset((*inverter.defaults, *inverter.number_defaults, *inverter.sampling))
 
 
-def withheld_of(growth: Growth, told: Mapping[str, float]) -> dict[str, float]:
+def withheld_of(growth: EnsembleGrowth, told: Mapping[str, float]) -> dict[str, float]:
     """Return those of the settings that the file does not say."""
     return {name: value for name, value in told.items() if growth.fact(name).value is None}
 
 
-def knowing(growth: Growth, told: Mapping[str, float], source: Source = Source.TOLD) -> Growth:
+def knowing(
+    growth: EnsembleGrowth, told: Mapping[str, float], source: FactSource = FactSource.TOLD
+) -> EnsembleGrowth:
     """Return the growth as somebody sees it who was told settings that the file withholds, or takes them to be so.
 
     Raises:
@@ -297,7 +301,9 @@ def knowing(growth: Growth, told: Mapping[str, float], source: Source = Source.T
     return replace(growth, facts={**growth.facts, **facts})
 
 
-def doubting(found: Undetermined, growth: Growth | None, told: Mapping[str, float]) -> Undetermined:
+def doubting(
+    found: Undetermined, growth: EnsembleGrowth | None, told: Mapping[str, float]
+) -> Undetermined:
     """Return why nothing follows from leaf values; where settings were told, that it may be these that are wrong."""
     if growth is None or growth.refused or not (used := withheld_of(growth, told)):
         return found
@@ -333,7 +339,7 @@ def _with_doubts(sums: LeafSums, case: GrownCase, *, is_cut: bool) -> LeafSums:
         missing = SCORED
     elif not is_cut and ((sums.low < sums.high) & (sums.wide >= WIDE)).any():
         missing = ONLY_BOUNDS
-    elif is_cut and any(fact.source is Source.TAKEN for fact in case.growth.facts.values()):
+    elif is_cut and any(fact.source is FactSource.TAKEN for fact in case.growth.facts.values()):
         missing = CUT_BY_DEFAULT
     elif is_cut and _values_after_the_first(case.growth) < MOST_SHORT:
         missing = FEW_CUT
@@ -341,7 +347,7 @@ def _with_doubts(sums: LeafSums, case: GrownCase, *, is_cut: bool) -> LeafSums:
     return replace(sums, is_complete=False, missing=missing) if missing else sums
 
 
-def _values_after_the_first(growth: Growth) -> int:
+def _values_after_the_first(growth: EnsembleGrowth) -> int:
     """Return how many leaf values that are not 0 the rounds after the first have; those of the first may be short."""
     later = (growth.trees[tree].values for trees in growth.rounds[1:] for tree in trees)
     return sum(int(np.count_nonzero(np.nan_to_num(values))) for values in later)

@@ -13,67 +13,67 @@ TINY = 2.0**-48
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Bounds:
+class NumberBounds:
     """Ends of numbers, arrays of one shape; low <= number <= high."""
 
     low: FloatArray
     high: FloatArray
 
-    def __add__(self, other: Bounds) -> Bounds:
+    def __add__(self, other: NumberBounds) -> NumberBounds:
         return _widened(self.low + other.low, self.high + other.high)
 
-    def __sub__(self, other: Bounds) -> Bounds:
+    def __sub__(self, other: NumberBounds) -> NumberBounds:
         return _widened(self.low - other.high, self.high - other.low)
 
-    def __mul__(self, other: Bounds) -> Bounds:
+    def __mul__(self, other: NumberBounds) -> NumberBounds:
         ends = [one * two for one in (self.low, self.high) for two in (other.low, other.high)]
         return _widened(np.minimum.reduce(ends), np.maximum.reduce(ends))
 
-    def over(self, divisor: Bounds) -> Bounds:
+    def over(self, divisor: NumberBounds) -> NumberBounds:
         """Return the quotient; the divisor is above 0."""
         ends = [one / two for one in (self.low, self.high) for two in (divisor.low, divisor.high)]
         return _widened(np.minimum.reduce(ends), np.maximum.reduce(ends))
 
-    def times(self, factor: float) -> Bounds:
+    def times(self, factor: float) -> NumberBounds:
         """Return the product with a number that is at least 0."""
         return _widened(self.low * factor, self.high * factor)
 
-    def plus(self, number: float) -> Bounds:
+    def plus(self, number: float) -> NumberBounds:
         """Return the sum with a number."""
         return _widened(self.low + number, self.high + number)
 
-    def wider(self, by: FloatArray | float) -> Bounds:
+    def wider(self, by: FloatArray | float) -> NumberBounds:
         """Return the ends moved apart."""
-        return Bounds(self.low - by, self.high + by)
+        return NumberBounds(self.low - by, self.high + by)
 
-    def both(self, other: Bounds) -> Bounds:
+    def both(self, other: NumberBounds) -> NumberBounds:
         """Return what lies between the ends of both; the ends are crossed where nothing does."""
-        return Bounds(np.maximum(self.low, other.low), np.minimum(self.high, other.high))
+        return NumberBounds(np.maximum(self.low, other.low), np.minimum(self.high, other.high))
 
-    def at(self, places: IndexArray) -> Bounds:
+    def at(self, places: IndexArray) -> NumberBounds:
         """Return the numbers at some places."""
-        return Bounds(self.low[places], self.high[places])
+        return NumberBounds(self.low[places], self.high[places])
 
-    def summed(self, groups: IndexArray, weight: FloatArray, size: int) -> Bounds:
+    def summed(self, groups: IndexArray, weight: FloatArray, size: int) -> NumberBounds:
         """Return the weighed sum over each group, shape (size,); weights are at least 0."""
         low = np.bincount(groups, self.low * weight, size)
         high = np.bincount(groups, self.high * weight, size)
         room = TINY * np.bincount(groups, np.maximum(-self.low, self.high) * weight, size)
         # Every addition rounds once: so many records may make as many roundings.
         room *= np.maximum(1.0, np.bincount(groups, minlength=size) / 16)
-        return Bounds(low - room, high + room)
+        return NumberBounds(low - room, high + room)
 
 
-def exactly(values: FloatArray) -> Bounds:
+def exactly(values: FloatArray) -> NumberBounds:
     """Return numbers that are known."""
-    return Bounds(values, values)
+    return NumberBounds(values, values)
 
 
-def _widened(low: FloatArray, high: FloatArray) -> Bounds:
-    return Bounds(low - TINY * np.abs(low), high + TINY * np.abs(high))
+def _widened(low: FloatArray, high: FloatArray) -> NumberBounds:
+    return NumberBounds(low - TINY * np.abs(low), high + TINY * np.abs(high))
 
 
-def logistic(scores: Bounds, room: float) -> Bounds:
+def logistic(scores: NumberBounds, room: float) -> NumberBounds:
     """Return 1 / (1 + exp(-score)); ``room`` is how far off the library's own may be."""
     return _shares(_sigmoid(scores.low), _sigmoid(scores.high), room)
 
@@ -83,7 +83,7 @@ def _sigmoid(scores: FloatArray) -> FloatArray:
     return np.where(scores >= 0, 1.0, grown) / (1.0 + grown)
 
 
-def softmax(scores: Bounds, room: float) -> Bounds:
+def softmax(scores: NumberBounds, room: float) -> NumberBounds:
     """Return each column's share of the exponentials, shape (P, K): least where it is low and all others are high."""
     top = scores.high.max(axis=1, keepdims=True)
     low, high = np.exp(scores.low - top), np.exp(scores.high - top)
@@ -95,12 +95,12 @@ def softmax(scores: Bounds, room: float) -> Bounds:
     return _shares(least, most, room)
 
 
-def _shares(low: FloatArray, high: FloatArray, room: float) -> Bounds:
+def _shares(low: FloatArray, high: FloatArray, room: float) -> NumberBounds:
     room = room + TINY
-    return Bounds(np.clip(low - room, 0.0, 1.0), np.clip(high + room, 0.0, 1.0))
+    return NumberBounds(np.clip(low - room, 0.0, 1.0), np.clip(high + room, 0.0, 1.0))
 
 
-def variance(shares: Bounds) -> Bounds:
+def variance(shares: NumberBounds) -> NumberBounds:
     """Return p (1 - p): largest at a half, which may lie between the ends."""
     ends = shares.low * (1 - shares.low), shares.high * (1 - shares.high)
     holds_half = (shares.low <= 0.5) & (shares.high >= 0.5)
@@ -123,7 +123,7 @@ def rounded_by(values: FloatArray) -> FloatArray:
     return np.where(values == 0, 0.0, np.ldexp(0.5, exponents - 1 - digits))
 
 
-def before_rounding(values: FloatArray) -> Bounds:
+def before_rounding(values: FloatArray) -> NumberBounds:
     """Return what numbers were before all were cut to a few binary digits, each to the nearest; see ``rounded_by``.
 
     Next to a power of two the numbers nearer to 0 lie twice as close, so that less of them was rounded up to it.
@@ -132,7 +132,7 @@ def before_rounding(values: FloatArray) -> Bounds:
     mantissas, _ = np.frexp(values)
     inward = np.where(np.abs(mantissas) == 0.5, room / 2, room)
     is_below = values < 0
-    return Bounds(
+    return NumberBounds(
         values - np.where(is_below, room, inward), values + np.where(is_below, inward, room)
     )
 

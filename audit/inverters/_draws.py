@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from treewarden.audit.inverters import Draws, GrownCase
-from treewarden.audit.inverters._bounds import TINY, Bounds
+from treewarden.audit.inverters._bounds import TINY, NumberBounds
 from treewarden.audit.inverters._rounds import Gathered, Leafs
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
-from treewarden.ppdm_models.tree.growth import Growth, derived
+from treewarden.ppdm_models.tree.growth import EnsembleGrowth, derived
 
 NOT_FROM_HERE = (
     "no sample of this table's people gives its numbers: the model was grown on another table, with weights or with "
@@ -40,18 +40,18 @@ class Extremes:
     high: FloatArray
     starts: IndexArray
 
-    def at(self, drawn: FloatArray) -> Bounds:
+    def at(self, drawn: FloatArray) -> NumberBounds:
         """Return the sums over so many people of each leaf, (L,)."""
         places = self.starts[:-1] + drawn.astype(np.intp)
-        return Bounds(self.low[places], self.high[places])
+        return NumberBounds(self.low[places], self.high[places])
 
-    def of(self, leaf: int) -> Bounds:
+    def of(self, leaf: int) -> NumberBounds:
         """Return the sums over 0, 1, 2 and so on people of one leaf."""
         part = slice(self.starts[leaf], self.starts[leaf + 1])
-        return Bounds(self.low[part], self.high[part])
+        return NumberBounds(self.low[part], self.high[part])
 
 
-def extremes(case: GrownCase, leaves: Leafs, numbers: Bounds) -> Extremes:
+def extremes(case: GrownCase, leaves: Leafs, numbers: NumberBounds) -> Extremes:
     """Return the extremes of the sums of what each person of a profile adds, (P,)."""
     people = np.rint(case.people).astype(np.intp)
     place = np.repeat(leaves.place, people)
@@ -76,7 +76,7 @@ def is_from_sample(leaves: Leafs, drawn: FloatArray) -> bool:
 
 
 def add_sampled(
-    gathered: Gathered, leaves: Leafs, output: int, sums: Bounds, drawn: FloatArray
+    gathered: Gathered, leaves: Leafs, output: int, sums: NumberBounds, drawn: FloatArray
 ) -> Undetermined | None:
     """Take the sums over the drawn people of a tree's leaves; return why they cannot be had."""
     low = np.maximum(np.ceil(sums.low), 0.0)
@@ -85,7 +85,7 @@ def add_sampled(
         return Undetermined(NOT_FROM_HERE)
     missing = leaves.members - drawn
     gathered.parts.append(
-        (leaves, output, Bounds(low, high + missing), sums.high - sums.low + missing)
+        (leaves, output, NumberBounds(low, high + missing), sums.high - sums.low + missing)
     )
     return None
 
@@ -102,7 +102,7 @@ LOW_BITS, SHIFT, STEPS = np.uint64(0xFFFFFFFF), np.uint64(16), np.uint64(0x7FFF)
 SHARES = ("bagging_fraction", "pos_bagging_fraction", "neg_bagging_fraction")
 
 
-def is_bagged(growth: Growth) -> bool:
+def is_bagged(growth: EnsembleGrowth) -> bool:
     """Return whether each round saw a sample of the records."""
     shares = [growth.fact(name).value for name in SHARES]
     is_less = any(share not in (None, 1.0) for share in shares)
@@ -203,7 +203,7 @@ def _twister(seed: int, size: int) -> np.ndarray:
     return numbers.astype(np.uint64)
 
 
-def drawn_first(growth: Growth) -> int | None:
+def drawn_first(growth: EnsembleGrowth) -> int | None:
     """Return how many records the first tree drew, all of which had the same second derivative; None if not known."""
     hessians, start = growth.trees[0].hessians, growth.start
     if hessians is None or start is None or np.isnan(hessians[0]):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from treewarden.audit.inverters import GrownCase
-from treewarden.audit.inverters._bounds import Bounds, exactly, logistic, softmax, variance
+from treewarden.audit.inverters._bounds import NumberBounds, exactly, logistic, softmax, variance
 from treewarden.audit.inverters._rounds import (
     DOUBLE,
     SINGLE,
@@ -39,30 +39,30 @@ OTHER_RATE = "its trees were not shrunk by the learning rate that the file says"
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
+class LightgbmRates:
     """What shrinks leaf values, each of shape (1,): ``ridge`` is lambda_l2, ``lasso`` lambda_l1; ``clip`` 0 is none.
 
     Where a split lists categories, ``extra`` is added to the ridge. ``factor`` is that of second derivatives.
     """
 
-    eta: Bounds
-    ridge: Bounds
-    extra: Bounds
-    lasso: Bounds
+    eta: NumberBounds
+    ridge: NumberBounds
+    extra: NumberBounds
+    lasso: NumberBounds
     clip: float
-    sigmoid: Bounds
+    sigmoid: NumberBounds
     factor: float
     is_softmax: bool
     shrinkage: float
     facts: dict[str, Fact]
 
-    def shares(self, scores: Bounds) -> Bounds:
+    def shares(self, scores: NumberBounds) -> NumberBounds:
         """Return the probabilities of the outputs."""
         if self.is_softmax:
             return softmax(scores, ROOM)
         return logistic(scores * self.sigmoid, ROOM)
 
-    def start(self, shares: FloatArray) -> Bounds:
+    def start(self, shares: FloatArray) -> NumberBounds:
         """Return the scores that give such a share of the records a class."""
         logs = np.log(shares) if self.is_softmax else np.log(shares / (1 - shares))
         return exactly(logs).wider(8 * DOUBLE * (1 + np.abs(logs))).over(self.sigmoid)
@@ -72,36 +72,40 @@ class Rates:
         logs = np.log(shares) if self.is_softmax else np.log(shares / (1 - shares))
         return np.asarray(logs / ((self.sigmoid.low[0] + self.sigmoid.high[0]) / 2))
 
-    def hessian(self, shares: Bounds) -> Bounds:
+    def hessian(self, shares: NumberBounds) -> NumberBounds:
         """Return the second derivatives of records, each of which is rounded to 32 bits."""
         found = variance(shares).times(self.factor) * self.sigmoid * self.sigmoid
         return found.wider(2 * SINGLE * found.high)
 
-    def step(self, values: Bounds, hessians: Bounds, ridge: Bounds) -> Bounds:
+    def step(
+        self, values: NumberBounds, hessians: NumberBounds, ridge: NumberBounds
+    ) -> NumberBounds:
         """Return the labels less the probabilities, (v / eta) (H + lambda), moved away from 0 by lambda_l1."""
         found = values.over(self.eta) * (hessians + ridge)
         most, least = float(self.lasso.high[0]), float(self.lasso.low[0])
         if most:
-            found = Bounds(
+            found = NumberBounds(
                 found.low + np.where(values.low > 0, least, -most),
                 found.high - np.where(values.high < 0, least, -most),
             )
         if self.clip:
             edge = float(self.eta.low[0]) * self.clip * (1 - 10.0**-PRINTED)
-            found = Bounds(
+            found = NumberBounds(
                 np.where(values.low <= -edge, -np.inf, found.low),
                 np.where(values.high >= edge, np.inf, found.high),
             )
         return found.over(self.sigmoid)
 
-    def values(self, gradients: Bounds, hessians: Bounds, ridges: Sequence[Bounds]) -> Bounds:
+    def values(
+        self, gradients: NumberBounds, hessians: NumberBounds, ridges: Sequence[NumberBounds]
+    ) -> NumberBounds:
         """Return the values of leaves, (L,), whose labels less their probabilities are known: what ``step`` undoes.
 
         Any of the ``ridges`` may be the right one. Infinite where nothing follows.
         """
         pulled = gradients * self.sigmoid
         least, most = float(self.lasso.low[0]), float(self.lasso.high[0])
-        pulled = Bounds(
+        pulled = NumberBounds(
             _toward_zero(pulled.low, np.where(pulled.low > 0, most, least)),
             _toward_zero(pulled.high, np.where(pulled.high > 0, least, most)),
         )
@@ -109,14 +113,16 @@ class Rates:
         for ridge in ridges:
             divisor = hessians + ridge
             known = divisor.low > 0
-            whole = Bounds(np.where(known, divisor.low, 1.0), np.where(known, divisor.high, 1.0))
+            whole = NumberBounds(
+                np.where(known, divisor.low, 1.0), np.where(known, divisor.high, 1.0)
+            )
             found = (pulled * self.eta).over(whole)
             low = np.minimum(low, np.where(known, found.low, -np.inf))
             high = np.maximum(high, np.where(known, found.high, np.inf))
         if self.clip:
             edge = float(self.eta.high[0]) * self.clip * (1 + 10.0 ** (1 - PRINTED))
             low, high = np.clip(low, -edge, edge), np.clip(high, -edge, edge)
-        return Bounds(low, high).wider(
+        return NumberBounds(low, high).wider(
             8
             * DOUBLE
             * np.maximum(
@@ -124,7 +130,7 @@ class Rates:
             )
         )
 
-    def ridges(self, case: GrownCase, leaves: Leafs) -> tuple[Bounds, Bounds]:
+    def ridges(self, case: GrownCase, leaves: Leafs) -> tuple[NumberBounds, NumberBounds]:
         """Return the two ridges that each leaf's value may have, shape (L,); they are the same where there is one.
 
         Below a split by several categories ``cat_l2`` is added to lambda_l2. Below one that parts a single category it
@@ -140,14 +146,14 @@ class Rates:
         )
         first = [np.where(sizes > 1, b, a) for a, b in zip(plain, larger, strict=True)]
         second = [np.where(sizes > 0, b, a) for a, b in zip(plain, larger, strict=True)]
-        return Bounds(*first), Bounds(*second)
+        return NumberBounds(*first), NumberBounds(*second)
 
 
 def _toward_zero(numbers: FloatArray, by: FloatArray) -> FloatArray:
     return np.asarray(np.sign(numbers) * np.maximum(np.abs(numbers) - by, 0.0))
 
 
-def rates_of(case: GrownCase) -> Rates | Undetermined:
+def rates_of(case: GrownCase) -> LightgbmRates | Undetermined:
     """Return the rates that the file says, 0 for those that it withholds; else why the learning rate is not known."""
     growth = case.growth
     later = [tree for trees in growth.rounds[1:] for tree in trees]
@@ -167,7 +173,7 @@ def rates_of(case: GrownCase) -> Rates | Undetermined:
     sigmoid = growth.fact("sigmoid").value
     is_softmax = growth.objective in SOFTMAX
     outputs = growth.outputs
-    return Rates(
+    return LightgbmRates(
         _written(eta),
         _written(ridge),
         _written(growth.fact("cat_l2").value or 0.0),
@@ -181,13 +187,15 @@ def rates_of(case: GrownCase) -> Rates | Undetermined:
     )
 
 
-def either(one: Bounds, other: Bounds, *, people: FloatArray) -> Bounds:
+def either(one: NumberBounds, other: NumberBounds, *, people: FloatArray) -> NumberBounds:
     """Return sums of which one of two is right: the one that holds a whole number, and what spans both if both do."""
     is_whole = [np.less_equal(*whole_between(sums, people)) for sums in (one, other)]
     only_other, both = ~is_whole[0] & is_whole[1], is_whole[0] & is_whole[1]
     low = np.where(both, np.minimum(one.low, other.low), one.low)
     high = np.where(both, np.maximum(one.high, other.high), one.high)
-    return Bounds(np.where(only_other, other.low, low), np.where(only_other, other.high, high))
+    return NumberBounds(
+        np.where(only_other, other.low, low), np.where(only_other, other.high, high)
+    )
 
 
 def printed(values: FloatArray) -> FloatArray:
@@ -196,10 +204,10 @@ def printed(values: FloatArray) -> FloatArray:
     return np.where(short, np.array([_room(value) for value in values.tolist()]), 0.0)
 
 
-def _written(value: float) -> Bounds:
+def _written(value: float) -> NumberBounds:
     """Return what a setting was before it was written with six digits, shape (1,)."""
     room = _room(value)
-    return Bounds(np.array([value - room]), np.array([value + room]))
+    return NumberBounds(np.array([value - room]), np.array([value + room]))
 
 
 def _room(value: float) -> float:
@@ -224,7 +232,9 @@ NO_START = (
 )
 
 
-def started(case: GrownCase, rates: Rates) -> tuple[Bounds, list[Bounds]] | Undetermined:
+def started(
+    case: GrownCase, rates: LightgbmRates
+) -> tuple[NumberBounds, list[NumberBounds]] | Undetermined:
     """Return the start of each output, shape (K,), and the values of each tree's leaves without it."""
     values = leaf_values(case)
     says = averaged(case, rates)
@@ -240,10 +250,10 @@ def started(case: GrownCase, rates: Rates) -> tuple[Bounds, list[Bounds]] | Unde
         output = case.growth.trees[tree].output
         low[output], high[output] = found.low[0], found.high[0]
         values[tree] = values[tree] - found
-    return Bounds(low, high), values
+    return NumberBounds(low, high), values
 
 
-def leaf_values(case: GrownCase) -> list[Bounds]:
+def leaf_values(case: GrownCase) -> list[NumberBounds]:
     """Return what each leaf's value was before it was written; a pruned one has the few digits of an inner node."""
     found = []
     for bounds, tree in zip(value_bounds(case), case.growth.trees, strict=True):
@@ -251,7 +261,7 @@ def leaf_values(case: GrownCase) -> list[Bounds]:
     return found
 
 
-def averaged(case: GrownCase, rates: Rates) -> Sequence[bool] | Undetermined:
+def averaged(case: GrownCase, rates: LightgbmRates) -> Sequence[bool] | Undetermined:
     """Return whether the start stands in each of the first round's trees: such a tree says a rate of 1."""
     said = case.growth.fact("boost_from_average").value
     first = [case.growth.trees[tree] for tree in case.growth.rounds[0]]
@@ -266,7 +276,7 @@ def averaged(case: GrownCase, rates: Rates) -> Sequence[bool] | Undetermined:
     ]
 
 
-def beside_steps(case: GrownCase, rates: Rates) -> FloatArray | Undetermined:
+def beside_steps(case: GrownCase, rates: LightgbmRates) -> FloatArray | Undetermined:
     """Return what stands in all leaves of each tree beside its step, (T,): the start, in some of the first round."""
     found, values = np.zeros(len(case.growth.trees)), leaf_values(case)
     says = averaged(case, rates)
@@ -285,7 +295,9 @@ def beside_steps(case: GrownCase, rates: Rates) -> FloatArray | Undetermined:
     return found
 
 
-def _start(case: GrownCase, tree: int, values: Bounds, rates: Rates) -> Bounds | Undetermined:
+def _start(
+    case: GrownCase, tree: int, values: NumberBounds, rates: LightgbmRates
+) -> NumberBounds | Undetermined:
     """Return the start of one output, shape (1,)."""
     if len(case.growth.trees[tree].values) == 1:
         return leaves_in(case, tree, values).values
@@ -295,7 +307,9 @@ def _start(case: GrownCase, tree: int, values: Bounds, rates: Rates) -> Bounds |
     return rates.start(np.array([count / float(case.people.sum())]))
 
 
-def _count(case: GrownCase, tree: int, values: Bounds, rates: Rates) -> float | Undetermined:
+def _count(
+    case: GrownCase, tree: int, values: NumberBounds, rates: LightgbmRates
+) -> float | Undetermined:
     """Return how many people have the class whose share one output starts from."""
     leaves = leaves_in(case, tree, values)
     said = case.growth.trees[tree].counts
@@ -326,7 +340,7 @@ def _count(case: GrownCase, tree: int, values: Bounds, rates: Rates) -> float | 
     return float(counts[possible][0])
 
 
-def possible_counts(case: GrownCase, leaves: Leafs, rates: Rates) -> FloatArray:
+def possible_counts(case: GrownCase, leaves: Leafs, rates: LightgbmRates) -> FloatArray:
     """Return which numbers of people with a class may be behind the start of a tree, shape (C,).
 
     The start lies between the values of its leaves, as steps from the average go both ways. Where sums of second

@@ -16,14 +16,14 @@ import numpy as np
 from treewarden.audit.inverters import GrownCase
 from treewarden.audit.inverters._bounds import (
     MOST_ROUNDED,
-    Bounds,
+    NumberBounds,
     before_rounding,
     exactly,
     rounded_by,
 )
 from treewarden.audit.inverters._lightgbm_rates import (
     NO_SETTINGS,
-    Rates,
+    LightgbmRates,
     averaged,
     leaf_values,
     possible_counts,
@@ -40,7 +40,7 @@ from treewarden.audit.inverters._rounds import (
 )
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from treewarden.ppdm_models.tree.growth import Growth, derived
+from treewarden.ppdm_models.tree.growth import EnsembleGrowth, derived
 from treewarden.ppdm_models.tree.predicate import CategoryTest
 from treewarden.ppdm_models.tree.tree import Node
 
@@ -55,24 +55,24 @@ NO_START = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cut:
+class TruncatedModel:
     """A model whose values were cut: its start (K,), what values were before, by tree, and numbers of people.
 
     ``people`` are, by output, how many of all people have the class, as the start says it.
     """
 
-    start: Bounds
-    values: list[Bounds]
+    start: NumberBounds
+    values: list[NumberBounds]
     people: dict[int, int]
 
 
-def is_cut(growth: Growth) -> bool:
+def is_cut(growth: EnsembleGrowth) -> bool:
     """Return whether the values of all trees that hold no start have few digits, and some are not 0."""
     values = _later(growth)
     return bool(len(values)) and bool(rounded_by(values).any())
 
 
-def cut_of(case: GrownCase, rates: Rates) -> Cut | Undetermined | None:
+def cut_of(case: GrownCase, rates: LightgbmRates) -> TruncatedModel | Undetermined | None:
     """Return what values that were cut were before; None where they were not, and why that is not known."""
     growth = case.growth
     says = averaged(case, rates)
@@ -113,21 +113,21 @@ def cut_of(case: GrownCase, rates: Rates) -> Cut | Undetermined | None:
         return Undetermined(TOLD)
     before = before_rounding(np.concatenate([values[tree] for tree in grown]))
     ends = np.cumsum([0, *(len(values[tree]) for tree in grown)])
-    bounds = [Bounds(each, each) for each in values]
+    bounds = [NumberBounds(each, each) for each in values]
     for tree, low, high in zip(grown, ends[:-1], ends[1:], strict=True):
         room = rooms.get(tree, 0.0) + 8 * DOUBLE * np.abs(values[tree])
         bounds[tree] = before.at(np.arange(low, high)).wider(room)
     for tree in growth.rounds[0]:
         if len(values[tree]) == 1:  # what stands there is the start, and no step
-            bounds[tree] = Bounds(np.zeros(1), np.zeros(1))
+            bounds[tree] = NumberBounds(np.zeros(1), np.zeros(1))
     room = 16 * DOUBLE * (1 + np.abs(starts))
     for output, count in people.items():
         known = rates.start(np.array([count / float(case.people.sum())]))
         room[output] += float(known.high[0] - known.low[0])
-    return Cut(Bounds(starts - room, starts + room), bounds, people)
+    return TruncatedModel(NumberBounds(starts - room, starts + room), bounds, people)
 
 
-def tells_digits(growth: Growth) -> bool:
+def tells_digits(growth: EnsembleGrowth) -> bool:
     """Return whether other numbers of a file would give back the digits of its leaf values."""
     return growth.importances or any(
         tree.hessians is not None
@@ -139,14 +139,14 @@ def tells_digits(growth: Growth) -> bool:
     )
 
 
-def _later(growth: Growth) -> FloatArray:
+def _later(growth: EnsembleGrowth) -> FloatArray:
     """Return the values of all trees after the first round that have a split."""
     kept = [growth.trees[tree].values for trees in growth.rounds[1:] for tree in trees]
     kept = [np.nan_to_num(each) for each in kept if len(each) > 1]
     return np.concatenate(kept) if kept else np.zeros(0)
 
 
-def _counts(case: GrownCase, values: FloatArray, rates: Rates) -> FloatArray:
+def _counts(case: GrownCase, values: FloatArray, rates: LightgbmRates) -> FloatArray:
     """Return the numbers of people with a class whose start leaves values few digits."""
     everybody = float(case.people.sum())
     counts = np.arange(1.0, everybody)
@@ -207,7 +207,7 @@ TOO_FEW = NO_SETTINGS + ", and has too few nodes above two leaves for them to fo
 Interval = tuple[float, float]
 
 
-def with_ridge(case: GrownCase, rates: Rates) -> Rates | Undetermined:
+def with_ridge(case: GrownCase, rates: LightgbmRates) -> LightgbmRates | Undetermined:
     """Return the rates with the lambda_l2 that follows from the leaves, where the file says none of it."""
     if case.is_sampled or case.draws is not None:
         return Undetermined(NO_SETTINGS)
@@ -234,7 +234,7 @@ def with_ridge(case: GrownCase, rates: Rates) -> Rates | Undetermined:
             own[tree] = values[tree] - start.at(np.array([place]))
         ends = _ends(case, rates, start, own, np.array(chosen))
         if ends is not None:
-            found.append((Bounds(np.array([ends[0]]), np.array([ends[1]])), start, own))
+            found.append((NumberBounds(np.array([ends[0]]), np.array([ends[1]])), start, own))
     if len(found) != 1 or np.prod([len(each) for each in counts]) > MOST_TRIED:
         return Undetermined(NOT_DERIVED)
     ridge, start, own = found[0]
@@ -243,7 +243,7 @@ def with_ridge(case: GrownCase, rates: Rates) -> Rates | Undetermined:
         return Undetermined(NOT_DERIVED if penalty is None else TOO_FEW)
     low, high = float(ridge.low[0]), float(ridge.high[0])
     facts = {"lambda_l2": derived(_shortest_ridge(low, high)), "lambda_l1": derived(0.0)}
-    lasso = Bounds(np.zeros(1), np.full(1, penalty))
+    lasso = NumberBounds(np.zeros(1), np.full(1, penalty))
     return replace(rates, ridge=ridge, lasso=lasso, facts={**rates.facts, **facts})
 
 
@@ -252,14 +252,18 @@ def _is_grown(case: GrownCase, tree: int) -> bool:
 
 
 def _ends(
-    case: GrownCase, rates: Rates, start: Bounds, own: list[Bounds], counts: FloatArray
+    case: GrownCase,
+    rates: LightgbmRates,
+    start: NumberBounds,
+    own: list[NumberBounds],
+    counts: FloatArray,
 ) -> Interval | None:
     """Return between which ends lambda lies, if so many people have each class; None where nothing fits."""
     low, high = 0.0, np.inf
     for scores, leaves in rounds(case, start, own):
         shares = rates.shares(scores)
         for each in leaves:
-            column = Bounds(shares.low[:, each.output], shares.high[:, each.output])
+            column = NumberBounds(shares.low[:, each.output], shares.high[:, each.output])
             if not _is_grown(case, each.tree):
                 continue
             ends = _of_tree(case, each, column, rates, float(counts[each.output]))
@@ -272,7 +276,7 @@ def _ends(
 
 
 def _of_tree(
-    case: GrownCase, leaves: Leafs, shares: Bounds, rates: Rates, count: float
+    case: GrownCase, leaves: Leafs, shares: NumberBounds, rates: LightgbmRates, count: float
 ) -> Interval | None:
     everybody = float(case.people.sum())
     hessians = leaves.summed(rates.hessian(shares), case.people)
@@ -294,7 +298,11 @@ def _of_tree(
 
 
 def _most_penalty(
-    case: GrownCase, rates: Rates, ridge: Bounds, start: Bounds, own: list[Bounds]
+    case: GrownCase,
+    rates: LightgbmRates,
+    ridge: NumberBounds,
+    start: NumberBounds,
+    own: list[NumberBounds],
 ) -> float | None:
     """Return the largest L1 penalty that the nodes above two leaves allow, infinite where they say too little.
 
@@ -337,7 +345,7 @@ def _pairs(nodes: Sequence[Node]) -> IndexArray:
     return np.array(found, dtype=np.intp)
 
 
-def _sign(each: Bounds) -> FloatArray:
+def _sign(each: NumberBounds) -> FloatArray:
     """Return whether numbers are above or below 0; 0 where that is not sure."""
     return np.where(each.low > 0, 1.0, np.where(each.high < 0, -1.0, 0.0))
 
@@ -348,11 +356,11 @@ def _shortest_ridge(low: float, high: float) -> float:
     return 0.0 if low <= 0 else next((one for one in tried if low <= one <= high), low)
 
 
-def _total(each: Bounds) -> Bounds:
+def _total(each: NumberBounds) -> NumberBounds:
     """Return the sum, shape (1,)."""
     size = len(each.low)
     return each.summed(np.zeros(size, dtype=np.intp), np.ones(size), 1)
 
 
-def _negative(each: Bounds) -> Bounds:
-    return Bounds(-each.high, -each.low)
+def _negative(each: NumberBounds) -> NumberBounds:
+    return NumberBounds(-each.high, -each.low)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from treewarden.audit.inverters import GrownCase, LeafSums
-from treewarden.audit.inverters._bounds import Bounds, exactly, logistic, softmax, variance
+from treewarden.audit.inverters._bounds import NumberBounds, exactly, logistic, softmax, variance
 from treewarden.audit.inverters._draws import (
     NO_COUNTS,
     NOT_FROM_HERE,
@@ -19,9 +19,9 @@ from treewarden.audit.inverters._draws import (
 from treewarden.audit.inverters._rounds import (
     DOUBLE,
     SINGLE,
+    ClassTotals,
     Gathered,
     Leafs,
-    Totals,
     column,
     differing,
     rounding,
@@ -44,7 +44,7 @@ NO_SHARE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class NewtonSteps:
     """How leaf values were made: ``unshrunk`` ones are multiplied by ``eta`` when they are added.
 
     ``factor`` is what the sums of second derivatives were multiplied by, and ``single`` says that gradients were
@@ -61,11 +61,11 @@ class Steps:
     squares: bool = False
 
 
-def newton_sums(case: GrownCase, steps: Steps) -> LeafSums | Undetermined:
+def newton_sums(case: GrownCase, steps: NewtonSteps) -> LeafSums | Undetermined:
     """Return the sums of all leaves, for the logistic loss of two classes or the softmax of several."""
     begin = np.array(case.growth.start)
     start = exactly(begin).wider(16 * DOUBLE * (1 + np.abs(begin)))
-    gathered, totals = Gathered(case, []), Totals()
+    gathered, totals = Gathered(case, []), ClassTotals()
     values = value_bounds(case)
     if steps.unshrunk:
         values = [each.times(steps.eta) for each in values]
@@ -86,7 +86,7 @@ def newton_sums(case: GrownCase, steps: Steps) -> LeafSums | Undetermined:
     return replace(sums, is_complete=False, totals=totals.whole(case.growth.outputs))
 
 
-def _starts_whole(case: GrownCase, shares: Bounds, totals: Totals) -> bool:
+def _starts_whole(case: GrownCase, shares: NumberBounds, totals: ClassTotals) -> bool:
     """Whether the model starts from shares that are whole numbers of people, which are kept for the trees."""
     everybody = float(case.people.sum())
     low, high = everybody * shares.low[0], everybody * shares.high[0]
@@ -99,10 +99,10 @@ def _starts_whole(case: GrownCase, shares: Bounds, totals: Totals) -> bool:
 def _tree(
     case: GrownCase,
     leaves: Leafs,
-    shares: Bounds,
-    steps: Steps,
+    shares: NumberBounds,
+    steps: NewtonSteps,
     gathered: Gathered,
-    totals: Totals,
+    totals: ClassTotals,
 ) -> Undetermined | None:
     """Take the sums of one tree's leaves; return why they cannot be had."""
     tree, everybody = case.growth.trees[leaves.tree], float(case.people.sum())
@@ -118,14 +118,14 @@ def _tree(
     hessians = leaves.summed(variance(shares).times(steps.factor), case.people)
     room = 2 * SINGLE if steps.single else 8 * DOUBLE
     hessians = hessians.wider(room * hessians.high + DOUBLE * everybody**2)
-    hessians = Bounds(np.maximum(hessians.low, 0.0), hessians.high)
+    hessians = NumberBounds(np.maximum(hessians.low, 0.0), hessians.high)
     labels = leaves.summed(shares, case.people)
     labels = labels.wider(
         rounding(leaves.people, everybody) if steps.single else 4 * DOUBLE * everybody**2
     )
     sums = labels + leaves.values.times(1 / steps.eta) * hessians.plus(steps.ridge)
     is_no_step = (leaves.values.low <= 0) & (leaves.values.high >= 0) & (hessians.low <= TINIEST)
-    sums = Bounds(
+    sums = NumberBounds(
         np.where(is_no_step, 0.0, sums.low), np.where(is_no_step, leaves.people, sums.high)
     )
     output = 1 if case.growth.outputs == 1 else leaves.output
@@ -136,7 +136,7 @@ def _tree(
         )
         squares = squares.wider(64 * DOUBLE * everybody**2)
         rest = squares - leaves.summed(shares * shares, case.people)
-        gathered.weigh(leaves, output, Bounds(1 - 2 * shares.high, 1 - 2 * shares.low), rest)
+        gathered.weigh(leaves, output, NumberBounds(1 - 2 * shares.high, 1 - 2 * shares.low), rest)
     problem = gathered.add(leaves, output, sums)
     return problem or totals.differing(leaves, sums)
 
@@ -144,10 +144,10 @@ def _tree(
 def _sampled(
     case: GrownCase,
     leaves: Leafs,
-    shares: Bounds,
-    steps: Steps,
+    shares: NumberBounds,
+    steps: NewtonSteps,
     gathered: Gathered,
-    totals: Totals,
+    totals: ClassTotals,
 ) -> Undetermined | None:
     """Take the sums of one tree's leaves over a sample of their people that nobody knows, but how many they are.
 
@@ -166,7 +166,7 @@ def _sampled(
     # Where second derivatives are all but nothing no step was taken, which says nothing.
     least = extremes(case, leaves, curves).at(leaves.people).low
     is_no_step = (leaves.values.low <= 0) & (leaves.values.high >= 0) & (least <= TINIEST)
-    sums = Bounds(
+    sums = NumberBounds(
         np.where(is_no_step, 0.0, sums.low), np.where(is_no_step, leaves.people, sums.high)
     )
     output = 1 if case.growth.outputs == 1 else leaves.output
@@ -187,8 +187,8 @@ def _sampled(
 
 
 def newton_step(
-    leaves: Sequence[Leafs], shares: Bounds, people: FloatArray, eta: float, ridge: float
-) -> list[Bounds]:
+    leaves: Sequence[Leafs], shares: NumberBounds, people: FloatArray, eta: float, ridge: float
+) -> list[NumberBounds]:
     """Return the number of people with each class by leaf, (L,) each, where values are Newton's step for all classes.
 
     ``shares`` (P, K) are everybody's probabilities before the step; ``leaves`` are one entry per class.
@@ -203,7 +203,7 @@ def newton_step(
     # The residual of a solution by Cholesky's factors is at most so many roundings of the largest entry times it.
     left = (3 * classes + 8) * 2 * DOUBLE * (leaves[0].people / 4 + ridge) * largest
     least = _largest_curve(leaves[0], shares, people) * SINGLE * 2 * (1 + 2.0**-20)
-    ridges = Bounds(np.full(len(least), ridge), np.maximum(ridge, least))
+    ridges = NumberBounds(np.full(len(least), ridge), np.maximum(ridge, least))
     found = []
     for output, (each, step) in enumerate(zip(leaves, steps, strict=True)):
         own = column(shares, output)
@@ -213,7 +213,7 @@ def newton_step(
     return found
 
 
-def _largest_curve(leaves: Leafs, shares: Bounds, people: FloatArray) -> FloatArray:
+def _largest_curve(leaves: Leafs, shares: NumberBounds, people: FloatArray) -> FloatArray:
     """Return the largest sum of p (1 - p) of a class by leaf, (L,)."""
     classes = range(shares.low.shape[1])
     curves = [leaves.summed(variance(column(shares, each)), people).high for each in classes]
@@ -221,8 +221,8 @@ def _largest_curve(leaves: Leafs, shares: Bounds, people: FloatArray) -> FloatAr
 
 
 def gradient_step(
-    leaves: Sequence[Leafs], shares: Bounds, people: FloatArray, eta: float, ridge: float
-) -> list[Bounds]:
+    leaves: Sequence[Leafs], shares: NumberBounds, people: FloatArray, eta: float, ridge: float
+) -> list[NumberBounds]:
     """Return the number of people with each class by leaf, (L,) each, where values are one gradient step."""
     found = []
     for output, each in enumerate(leaves):

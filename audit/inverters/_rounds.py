@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from treewarden.audit.inverters import Added, GrownCase, LeafSums
-from treewarden.audit.inverters._bounds import Bounds, before_rounding
+from treewarden.audit.inverters._bounds import NumberBounds, before_rounding
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.growth import Fact
@@ -29,7 +29,7 @@ class Leafs:
     output: int
     nodes: IndexArray
     place: IndexArray
-    values: Bounds
+    values: NumberBounds
     people: FloatArray
     members: FloatArray
     often: IntArray | None = None
@@ -39,13 +39,13 @@ class Leafs:
         """How many people the tree did not see."""
         return float(self.members.sum() - self.people.sum())
 
-    def summed(self, numbers: Bounds, weight: FloatArray) -> Bounds:
+    def summed(self, numbers: NumberBounds, weight: FloatArray) -> NumberBounds:
         """Return the sums over the people of each leaf, shape (L,), or over those whom the tree drew."""
         weight = weight if self.often is None else weight * self.often
         return numbers.summed(self.place, weight, len(self.nodes))
 
 
-def value_bounds(case: GrownCase) -> list[Bounds]:
+def value_bounds(case: GrownCase) -> list[NumberBounds]:
     """Return what each leaf's values were before they were written, by node, per tree; NaN at inner nodes.
 
     A library computes it with a few roundings, and whoever publishes it may have cut its digits.
@@ -57,14 +57,14 @@ def value_bounds(case: GrownCase) -> list[Bounds]:
     found = []
     for tree, start, end in zip(trees, ends[:-1], ends[1:], strict=True):
         own, shape = cut.at(np.arange(start, end)), tree.values.shape
-        before = Bounds(own.low.reshape(shape), own.high.reshape(shape))
+        before = NumberBounds(own.low.reshape(shape), own.high.reshape(shape))
         found.append(before.wider(relative * np.abs(tree.values)))
     return found
 
 
 def rounds(
-    case: GrownCase, start: Bounds, values: Sequence[Bounds] | None = None
-) -> Iterator[tuple[Bounds, list[Leafs]]]:
+    case: GrownCase, start: NumberBounds, values: Sequence[NumberBounds] | None = None
+) -> Iterator[tuple[NumberBounds, list[Leafs]]]:
     """Yield the scores before each round, shape (P, K), and the leaves of its trees: of each for every output it has.
 
     ``start`` (K,) is what the model starts from, and ``values`` are those of the leaves by node, per tree, where they
@@ -72,7 +72,7 @@ def rounds(
     """
     size = len(case.people)
     precision = SINGLE if case.growth.single else DOUBLE
-    scores = Bounds(np.tile(start.low, (size, 1)), np.tile(start.high, (size, 1)))
+    scores = NumberBounds(np.tile(start.low, (size, 1)), np.tile(start.high, (size, 1)))
     values = value_bounds(case) if values is None else values
     for trees in case.growth.rounds:
         leaves = [
@@ -86,10 +86,10 @@ def rounds(
             high[:, each.output] += now.high[each.place]
         # Each addition of the library rounds once, in an order that need not be ours.
         room = 2 * precision * np.maximum(np.abs(low), np.abs(high))
-        scores = Bounds(low - room, high + room)
+        scores = NumberBounds(low - room, high + room)
 
 
-def narrow(values: list[Bounds], leaves: Leafs, found: Bounds) -> None:
+def narrow(values: list[NumberBounds], leaves: Leafs, found: NumberBounds) -> None:
     """Take what the sums of a tree's leaves leave of their values, (L,), before these were cut to few digits.
 
     Whoever knows how many of a leaf's people have the class computes its value as the library did, and goes on with
@@ -100,7 +100,7 @@ def narrow(values: list[Bounds], leaves: Leafs, found: Bounds) -> None:
     fits = both.low <= both.high
     low, high = known.low.copy(), known.high.copy()
     low[leaves.nodes[fits]], high[leaves.nodes[fits]] = both.low[fits], both.high[fits]
-    values[leaves.tree] = Bounds(low, high)
+    values[leaves.tree] = NumberBounds(low, high)
 
 
 def rounding(people: FloatArray | float, everybody: float) -> FloatArray | float:
@@ -108,7 +108,7 @@ def rounding(people: FloatArray | float, everybody: float) -> FloatArray | float
     return 1.25 * SINGLE * people + 4 * DOUBLE * everybody**2
 
 
-def leaves_in(case: GrownCase, tree: int, values: Bounds) -> Leafs:
+def leaves_in(case: GrownCase, tree: int, values: NumberBounds) -> Leafs:
     """Return the leaves of one tree that profiles stop in."""
     nodes, place = np.unique(case.stops[tree], return_inverse=True)
     place, grown = place.reshape(-1), case.growth.trees[tree]
@@ -131,14 +131,14 @@ def _by_output(leaves: Leafs) -> Iterator[Leafs]:
         yield replace(leaves, output=output, values=_of_output(leaves.values, output))
 
 
-def _of_output(values: Bounds, output: int) -> Bounds:
+def _of_output(values: NumberBounds, output: int) -> NumberBounds:
     """Return the numbers that leaves hold of one output, (L,), whether they hold one of each, (L, K), or one alone."""
     return values if values.low.ndim == 1 else column(values, output)
 
 
-def column(numbers: Bounds, output: int) -> Bounds:
+def column(numbers: NumberBounds, output: int) -> NumberBounds:
     """Return one column of numbers, (P, K) to (P,)."""
-    return Bounds(numbers.low[:, output], numbers.high[:, output])
+    return NumberBounds(numbers.low[:, output], numbers.high[:, output])
 
 
 @dataclass(slots=True)
@@ -146,14 +146,14 @@ class Gathered:
     """Sums of leaves as they come, tree by tree."""
 
     case: GrownCase
-    parts: list[tuple[Leafs, int, Bounds, FloatArray]]
+    parts: list[tuple[Leafs, int, NumberBounds, FloatArray]]
     added: list[Added] = field(default_factory=list)
 
-    def weigh(self, leaves: Leafs, output: int, each: Bounds, sums: Bounds) -> None:
+    def weigh(self, leaves: Leafs, output: int, each: NumberBounds, sums: NumberBounds) -> None:
         """Take sums (L,) over those of a tree's leaves who have a class, each of whom adds a number of his own (P,)."""
         half = (each.high - each.low) / 2
         people = self.case.people
-        room = leaves.summed(Bounds(half, half), people).high
+        room = leaves.summed(NumberBounds(half, half), people).high
         there = np.isfinite(sums.low) & np.isfinite(sums.high)
         if there.all():
             self.added.append(
@@ -168,7 +168,7 @@ class Gathered:
                 )
             )
 
-    def add(self, leaves: Leafs, output: int, sums: Bounds) -> Undetermined | None:
+    def add(self, leaves: Leafs, output: int, sums: NumberBounds) -> Undetermined | None:
         """Take the sums of a tree's leaves for one class; return why they cannot be, where no whole number fits."""
         low, high = whole_between(sums, leaves.people)
         if self.case.ends is not None:
@@ -185,11 +185,11 @@ class Gathered:
                 "of people: the model was grown on another table, on a sample, with weights or with settings that are "
                 "not published"
             )
-        self.parts.append((leaves, output, Bounds(low, high), sums.high - sums.low))
+        self.parts.append((leaves, output, NumberBounds(low, high), sums.high - sums.low))
         return None
 
     @property
-    def last(self) -> Bounds:
+    def last(self) -> NumberBounds:
         """The ends of the sums that were taken last, (L,)."""
         return self.parts[-1][2]
 
@@ -210,7 +210,7 @@ class Gathered:
         )
 
 
-def whole_between(sums: Bounds, people: FloatArray) -> tuple[FloatArray, FloatArray]:
+def whole_between(sums: NumberBounds, people: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the least and the greatest whole number of people between the ends, which are crossed if there is none.
 
     An end that overflowed (NaN) is not known, and bounds nothing.
@@ -219,7 +219,7 @@ def whole_between(sums: Bounds, people: FloatArray) -> tuple[FloatArray, FloatAr
 
 
 def differing(
-    case: GrownCase, leaves: Leafs, said: FloatArray | None, found: Bounds, what: str
+    case: GrownCase, leaves: Leafs, said: FloatArray | None, found: NumberBounds, what: str
 ) -> Undetermined | None:
     """Return why a table cannot be the one of the training, where a number of the file is not what its people give."""
     if said is None:
@@ -251,12 +251,12 @@ DIFFERENT = (
 
 
 @dataclass(slots=True)
-class Totals:
+class ClassTotals:
     """Between which ends the number of people with each class lies, by output, as all trees so far say."""
 
     ends: dict[int, tuple[float, float]] = field(default_factory=dict)
 
-    def differing(self, leaves: Leafs, sums: Bounds) -> Undetermined | None:
+    def differing(self, leaves: Leafs, sums: NumberBounds) -> Undetermined | None:
         """Take the sums of one tree's leaves; return why they cannot be, where the trees contradict each other."""
         everybody = float(leaves.members.sum())
         low, high = self.ends.get(leaves.output, (0.0, everybody))

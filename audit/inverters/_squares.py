@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from treewarden.audit.inverters import GrownCase, ValueSums
-from treewarden.audit.inverters._bounds import TINY, Bounds, exactly
+from treewarden.audit.inverters._bounds import TINY, NumberBounds, exactly
 from treewarden.audit.inverters._rounds import DOUBLE, SINGLE, Leafs, differing, rounds, unreached
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
@@ -20,7 +20,7 @@ from treewarden.ppdm_models.tree.growth import Fact, GrownTree
 
 NO_SPLIT = "none of its trees has a split, so its leaves tell nobody apart"
 
-Step = Callable[[Leafs], Bounds]
+Step = Callable[[Leafs], NumberBounds]
 """Returns the sum of what is left over in each leaf, sum y - sum F, as its value says."""
 Spread = Callable[[int, GrownTree], FloatArray | None]
 """Returns a number of each node of a tree, whose place among the trees stands before it; None where it has none."""
@@ -46,8 +46,8 @@ class Squares:
 def square_sums(
     case: GrownCase,
     how: Squares,
-    start: Bounds,
-    values: Sequence[Bounds] | None,
+    start: NumberBounds,
+    values: Sequence[NumberBounds] | None,
     facts: dict[str, Fact],
     said: tuple[str, ...],
     largest: float,
@@ -55,7 +55,7 @@ def square_sums(
     """Return the sums of the target over all leaves; no value of it is larger than ``largest``, either sign."""
     size, everybody = len(case.people), float(case.people.sum())
     least, most = np.full(size, -np.inf), np.full(size, np.inf)
-    parts: list[tuple[Leafs, Bounds]] = []
+    parts: list[tuple[Leafs, NumberBounds]] = []
     for scores, (leaves,) in rounds(case, start, values):
         tree = case.growth.trees[leaves.tree]
         problem = unreached(case, leaves) or _other_people(case, leaves, tree)
@@ -63,7 +63,7 @@ def square_sums(
             return problem
         if how.skips and len(tree.values) == 1:
             continue
-        before = Bounds(scores.low[:, 0], scores.high[:, 0])
+        before = NumberBounds(scores.low[:, 0], scores.high[:, 0])
         far = np.maximum(np.abs(before.low), np.abs(before.high))
         far_sum = leaves.summed(exactly(far), case.people).high + leaves.people * largest
         left = how.step(leaves)
@@ -101,7 +101,7 @@ def _other_people(case: GrownCase, leaves: Leafs, tree: GrownTree) -> Undetermin
 
 
 def _of_one(
-    leaves: Leafs, left: Bounds, spread: FloatArray, reach: float, everybody: float
+    leaves: Leafs, left: NumberBounds, spread: FloatArray, reach: float, everybody: float
 ) -> tuple[FloatArray, FloatArray]:
     """Return between which ends what is left over of one person lies, by profile (P,).
 
@@ -128,8 +128,8 @@ ROOM = 2.0**-40
 
 
 def numbers_that_add(
-    leaves: Leafs, people: FloatArray, given: list[tuple[Bounds, Bounds]]
-) -> Bounds:
+    leaves: Leafs, people: FloatArray, given: list[tuple[NumberBounds, NumberBounds]]
+) -> NumberBounds:
     """Return the least and the greatest number of people, (L,), that add up to every sum; crossed where none does.
 
     ``given`` are pairs of what each profile's people add, one by one (P,), and of the sum over those with the label,
@@ -144,11 +144,11 @@ def numbers_that_add(
     least, most = np.full(len(size), np.inf), np.full(len(size), -np.inf)
     np.minimum.at(least, of[may], number[may])
     np.maximum.at(most, of[may], number[may])
-    return Bounds(least, most)
+    return NumberBounds(least, most)
 
 
 def _may_add(
-    leaves: Leafs, people: IndexArray, added: Bounds, sums: Bounds, of: IndexArray
+    leaves: Leafs, people: IndexArray, added: NumberBounds, sums: NumberBounds, of: IndexArray
 ) -> BoolArray:
     """Return whether 0, 1, ... people of each leaf in turn may add up to its sum."""
     largest = np.maximum(np.abs(added.low), np.abs(added.high)).max(initial=0.0)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treewarden.audit.inverters._bounds import TINY, Bounds, exactly, logistic, variance
+from treewarden.audit.inverters._bounds import TINY, NumberBounds, exactly, logistic, variance
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 
 MOST_PAIRS = 2_000_000
@@ -24,30 +24,30 @@ PARTS = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Leaves:
+class LeafScores:
     """Leaves to be turned back: ``scores`` (G,) that ``weight`` people of the leaf ``of`` have, in order of leaves.
 
     ``values`` (L,) are the sums of the steps, ``people`` (L,) how many there are, and ``room`` is how far off the
     library's own probabilities may be.
     """
 
-    scores: Bounds
+    scores: NumberBounds
     weight: FloatArray
     of: IndexArray
-    values: Bounds
+    values: NumberBounds
     people: FloatArray
     room: float
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class StepRule:
     """How steps are made: l2 and whether they are Newton's, else gradient steps."""
 
     ridge: float
     is_newton: bool
 
 
-def whole_sums(leaves: Leaves, rule: Rule, parts: Bounds) -> Bounds:
+def whole_sums(leaves: LeafScores, rule: StepRule, parts: NumberBounds) -> NumberBounds:
     """Return the least and the greatest number of labels that lead to each leaf's value, (L,); crossed where none does.
 
     ``parts`` (k,) are between which ends the part of each step lies that was taken.
@@ -56,43 +56,49 @@ def whole_sums(leaves: Leaves, rule: Rule, parts: Bounds) -> Bounds:
     where = np.arange(size)
     low, high = np.zeros(size), leaves.people.astype(np.float64)
     if parts.low[0] < parts.high[0]:  # what follows could lead anywhere
-        return Bounds(low, high)
+        return NumberBounds(low, high)
     least, most = np.full(size, np.inf), np.full(size, -np.inf)
     while len(where):
         tried = _pairs(leaves, where) <= MOST_PAIRS
         if tried:
             shape = (len(where), len(parts.low))
-            taken = Bounds(np.broadcast_to(parts.low, shape), np.broadcast_to(parts.high, shape))
-            kept = leads(leaves, rule, where, Bounds(low, high), taken)
+            taken = NumberBounds(
+                np.broadcast_to(parts.low, shape), np.broadcast_to(parts.high, shape)
+            )
+            kept = leads(leaves, rule, where, NumberBounds(low, high), taken)
             where, low, high = where[kept], low[kept], high[kept]
         is_settled = (low == high) if tried else np.ones(len(where), dtype=bool)
         np.minimum.at(least, where[is_settled], low[is_settled])
         np.maximum.at(most, where[is_settled], high[is_settled])
         where, low, high = _cut(where[~is_settled], low[~is_settled], high[~is_settled])
-    return Bounds(least, most)
+    return NumberBounds(least, most)
 
 
-def leads(leaves: Leaves, rule: Rule, where: IndexArray, sums: Bounds, parts: Bounds) -> BoolArray:
+def leads(
+    leaves: LeafScores, rule: StepRule, where: IndexArray, sums: NumberBounds, parts: NumberBounds
+) -> BoolArray:
     """Return whether some number of labels between whole ``sums`` (B,) may lead to the value of the leaf at ``where``.
 
     ``parts`` (B, k) are the parts taken of each step.
     """
-    walk = _Walk(leaves, rule, where, sums)
+    walk = _StepWalk(leaves, rule, where, sums)
     with np.errstate(all="ignore"):
         for step in range(parts.low.shape[1]):
-            walk.go(Bounds(parts.low[:, step], parts.high[:, step]))
+            walk.go(NumberBounds(parts.low[:, step], parts.high[:, step]))
     there = leaves.values.at(where)
     # What overflowed is not known, and a comparison with NaN must not exclude it.
     return walk.is_lost | ~((walk.all.high < there.low) | (walk.all.low > there.high))
 
 
-class _Walk:
+class _StepWalk:
     """Where the steps have come to: ``all`` numbers of a range, and its ``middle`` one.
 
     ``is_lost`` (B,) says of which ranges some scores became too large for anything to be known of what follows.
     """
 
-    def __init__(self, leaves: Leaves, rule: Rule, where: IndexArray, sums: Bounds) -> None:
+    def __init__(
+        self, leaves: LeafScores, rule: StepRule, where: IndexArray, sums: NumberBounds
+    ) -> None:
         first = np.searchsorted(leaves.of, where)
         each = np.searchsorted(leaves.of, where, side="right") - first
         before = np.cumsum(each) - each
@@ -105,12 +111,12 @@ class _Walk:
         self.sums = sums
         centre = np.floor((sums.low + sums.high) / 2)
         self.centre = exactly(centre)
-        self.aside = Bounds(sums.low - centre, sums.high - centre)
+        self.aside = NumberBounds(sums.low - centre, sums.high - centre)
         zero = np.zeros(len(where))
         self.middle = self.all = self.slope = exactly(zero)
         self.is_lost = np.zeros(len(where), dtype=bool)
 
-    def go(self, part: Bounds) -> None:
+    def go(self, part: NumberBounds) -> None:
         """Take one step."""
         one = exactly(np.ones_like(part.low))
         near, far = self._at(self.middle), self._at(self.all)
@@ -126,39 +132,39 @@ class _Walk:
         around = around.wider(2.0**-30 * (1 + np.abs(around.high)) * (self.aside.high > 0))
         self.middle, self.all = middle, naive.both(around)
 
-    def _at(self, moved: Bounds) -> _Sums:
+    def _at(self, moved: NumberBounds) -> _LeafSums:
         scores = self.scores + moved.at(self.box)
         size = np.maximum.reduceat(np.maximum(np.abs(scores.low), np.abs(scores.high)), self.first)
         self.is_lost |= ~(size <= MOST_SCORE)
         shares = logistic(scores, self.room)
         spread = variance(shares)
         hessians = self._summed(spread)
-        hessians = Bounds(np.maximum(hessians.low, 0.0), hessians.high)
-        slant = Bounds(1 - 2 * shares.high, 1 - 2 * shares.low)
+        hessians = NumberBounds(np.maximum(hessians.low, 0.0), hessians.high)
+        slant = NumberBounds(1 - 2 * shares.high, 1 - 2 * shares.low)
         divisor = (hessians if self.rule.is_newton else self.people).plus(self.rule.ridge)
-        divisor = Bounds(np.maximum(divisor.low, self.rule.ridge / 2), divisor.high)
-        return _Sums(self._summed(shares), hessians, self._summed(spread * slant), divisor)
+        divisor = NumberBounds(np.maximum(divisor.low, self.rule.ridge / 2), divisor.high)
+        return _LeafSums(self._summed(shares), hessians, self._summed(spread * slant), divisor)
 
-    def _summed(self, numbers: Bounds) -> Bounds:
+    def _summed(self, numbers: NumberBounds) -> NumberBounds:
         low = np.add.reduceat(numbers.low * self.weight, self.first)
         high = np.add.reduceat(numbers.high * self.weight, self.first)
         most = np.add.reduceat(
             np.maximum(np.abs(numbers.low), np.abs(numbers.high)) * self.weight, self.first
         )
-        return Bounds(low - self.rounded * most, high + self.rounded * most)
+        return NumberBounds(low - self.rounded * most, high + self.rounded * most)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Sums:
+class _LeafSums:
     """Over the people of a leaf: p, p (1 - p), its derivative, and what a step is divided by."""
 
-    shares: Bounds
-    hessians: Bounds
-    bends: Bounds
-    divisor: Bounds
+    shares: NumberBounds
+    hessians: NumberBounds
+    bends: NumberBounds
+    divisor: NumberBounds
 
 
-def _pairs(leaves: Leaves, where: IndexArray) -> int:
+def _pairs(leaves: LeafScores, where: IndexArray) -> int:
     return int(np.bincount(leaves.of, minlength=len(leaves.people))[where].sum())
 
 
@@ -190,7 +196,7 @@ def backtracked(steps: int) -> FloatArray:
     return np.unique(np.array([taken for taken, _ in ways]), axis=0)
 
 
-def fitting(leaves: Leaves, rule: Rule, ways: FloatArray) -> FloatArray:
+def fitting(leaves: LeafScores, rule: StepRule, ways: FloatArray) -> FloatArray:
     """Return those of the ways (N, k) by which leaves can have come to their values, as far as that is soon told."""
     scores = np.bincount(leaves.of, minlength=len(leaves.people))
     cost = scores * PARTS * np.ceil(np.log2(leaves.people + 1))
@@ -203,7 +209,7 @@ def fitting(leaves: Leaves, rule: Rule, ways: FloatArray) -> FloatArray:
     return ways
 
 
-def _may_lead(leaves: Leaves, rule: Rule, leaf: int, ways: FloatArray) -> BoolArray:
+def _may_lead(leaves: LeafScores, rule: StepRule, leaf: int, ways: FloatArray) -> BoolArray:
     """Return by which of the ways (N, k) some number of labels may lead to the value of a leaf, (N,)."""
     way = np.arange(len(ways))
     low, high = np.zeros(len(ways)), np.full(len(ways), float(leaves.people[leaf]))
@@ -213,7 +219,7 @@ def _may_lead(leaves: Leaves, rule: Rule, leaf: int, ways: FloatArray) -> BoolAr
         if _pairs(leaves, where) > MOST_PAIRS:
             may[way] = True
             break
-        kept = leads(leaves, rule, where, Bounds(low, high), exactly(ways[way]))
+        kept = leads(leaves, rule, where, NumberBounds(low, high), exactly(ways[way]))
         may[way[kept & (low == high)]] = True
         kept &= ~may[way]
         way, low, high = _cut(way[kept], low[kept], high[kept])

@@ -22,7 +22,7 @@ import numpy as np
 from treewarden.audit.inverters._bounds import rounded_by
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray
-from treewarden.ppdm_models.tree.growth import Fact, Growth, derived
+from treewarden.ppdm_models.tree.growth import EnsembleGrowth, Fact, derived
 from treewarden.ppdm_models.tree.nodes import NodeTable
 from treewarden.ppdm_models.tree.tree import Tree
 
@@ -49,7 +49,7 @@ ANYTHING = (-np.inf, np.inf)
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
+class XgboostRates:
     """What shrinks leaf values: ``ridge`` is lambda, ``lasso`` alpha, ``clip`` the largest step (0: none)."""
 
     eta: float
@@ -62,7 +62,7 @@ class Rates:
 
 
 @dataclass(frozen=True, slots=True)
-class _Setting:
+class _RateSetting:
     """Numbers for the four settings, by the names of the formula."""
 
     eta: float
@@ -91,7 +91,7 @@ class _Equations:
             is_largest |= group & (sizes >= sizes.max(initial=0.0) * (1 - LIMIT_ROOM))
         return self.where(np.asarray(~is_largest.any(axis=1)))
 
-    def fit(self, setting: _Setting) -> bool:
+    def fit(self, setting: _RateSetting) -> bool:
         """Return whether all equations hold under a setting, within their rounding."""
         if not (setting.eta > 0 and min(setting.ridge, setting.lasso, setting.clip) >= 0):
             return False
@@ -110,7 +110,7 @@ class _Equations:
         return bool(((below <= high[:, 0]) & (low[:, 0] <= above)).all())
 
 
-def rates_of(growth: Growth, trees: Sequence[Tree]) -> Rates | Undetermined:
+def rates_of(growth: EnsembleGrowth, trees: Sequence[Tree]) -> XgboostRates | Undetermined:
     """Return the rates that the file says, or that follow from it; else why they are not known."""
     weight = growth.fact("scale_pos_weight").value
     facts = dict(growth.facts)
@@ -129,10 +129,10 @@ def rates_of(growth: Growth, trees: Sequence[Tree]) -> Rates | Undetermined:
     largest = max((float(np.nanmax(np.abs(tree.values))) for tree in growth.trees), default=0.0)
     if clip and largest > eta * clip * (1 + LIMIT_ROOM):
         return Undetermined("some leaf values are larger than max_delta_step allows")
-    return Rates(eta, ridge, lasso, clip, 1.0 if weight is None else weight, facts)
+    return XgboostRates(eta, ridge, lasso, clip, 1.0 if weight is None else weight, facts)
 
 
-def may_be(growth: Growth, trees: Sequence[Tree], told: Mapping[str, float]) -> bool:
+def may_be(growth: EnsembleGrowth, trees: Sequence[Tree], told: Mapping[str, float]) -> bool:
     """Return whether the numbers of a file allow settings of its training, whatever the other settings were."""
     known = {name: growth.fact(name).value for name in NAMES}
     values = {name: value for name, value in known.items() if value is not None}
@@ -143,19 +143,19 @@ def may_be(growth: Growth, trees: Sequence[Tree], told: Mapping[str, float]) -> 
     return equations is None or equations.fit(_setting(values, _parallel(growth)))
 
 
-def _setting(values: Mapping[str, float], parallel: int) -> _Setting:
+def _setting(values: Mapping[str, float], parallel: int) -> _RateSetting:
     """Return settings as the formula has them: trees that grow side by side share the learning rate."""
     eta, ridge, lasso, clip = (values[name] for name in NAMES)
-    return _Setting(eta / parallel, ridge, lasso, clip)
+    return _RateSetting(eta / parallel, ridge, lasso, clip)
 
 
-def _parallel(growth: Growth) -> int:
+def _parallel(growth: EnsembleGrowth) -> int:
     """Return how many trees of one output were grown side by side in a round."""
     return max(1, len(growth.rounds[0]) // max(growth.outputs, 1)) if growth.rounds else 1
 
 
 def _derived(
-    growth: Growth, trees: Sequence[Tree], known: Mapping[str, float]
+    growth: EnsembleGrowth, trees: Sequence[Tree], known: Mapping[str, float]
 ) -> dict[str, float] | Undetermined:
     """Return all four settings, those that are known among them."""
     equations, parallel = _equations(growth, trees), _parallel(growth)
@@ -172,7 +172,7 @@ def _derived(
 
 
 def _limits(
-    equations: _Equations, known: Mapping[str, float], found: _Setting
+    equations: _Equations, known: Mapping[str, float], found: _RateSetting
 ) -> tuple[float, ...]:
     """Return which limits of steps may have been set: none, or the largest step that there is."""
     if "max_delta_step" in known:
@@ -181,7 +181,7 @@ def _limits(
     return (0.0, float(f"{sizes.max():.{DIGITS}g}"))
 
 
-def _equations(growth: Growth, trees: Sequence[Tree]) -> _Equations | None:
+def _equations(growth: EnsembleGrowth, trees: Sequence[Tree]) -> _Equations | None:
     """Return what the nodes of all trees say; None where their numbers are withheld, or were cut."""
     if any(grown.values.ndim > 1 for grown in growth.trees):
         return None
@@ -221,7 +221,7 @@ def _parents(tree: Tree) -> np.ndarray:
 
 def _determined(
     equations: _Equations, known: Mapping[str, float], parallel: int
-) -> _Setting | None:
+) -> _RateSetting | None:
     """Return the only shortest decimals under which all equations hold, whatever the limit; None if they are open."""
     ends = _ends(equations, known, parallel)
     if ends is None:
@@ -237,7 +237,7 @@ def _determined(
         if math.prod(map(len, tried)) > MOST_CANDIDATES:
             return None
         settings = (
-            _Setting(eta / parallel, ridge, lasso, 0.0) for eta, ridge, lasso in product(*tried)
+            _RateSetting(eta / parallel, ridge, lasso, 0.0) for eta, ridge, lasso in product(*tried)
         )
         fitting = [setting for setting in settings if equations.fit(setting)]
         if fitting:

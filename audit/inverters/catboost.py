@@ -13,14 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from treewarden.audit.inverters import GrownCase, Inverter, LeafSums, ValueSums
-from treewarden.audit.inverters._bounds import Bounds, exactly, logistic, softmax, variance
+from treewarden.audit.inverters._bounds import NumberBounds, exactly, logistic, softmax, variance
 from treewarden.audit.inverters._newton import gradient_step, newton_step
 from treewarden.audit.inverters._rounds import (
     DOUBLE,
     SINGLE,
+    ClassTotals,
     Gathered,
     Leafs,
-    Totals,
     column,
     differing,
     not_turned_back,
@@ -30,8 +30,8 @@ from treewarden.audit.inverters._rounds import (
 from treewarden.audit.inverters._squares import Squares, square_sums
 from treewarden.audit.inverters._walks import (
     MOST_SCORE,
-    Leaves,
-    Rule,
+    LeafScores,
+    StepRule,
     backtracked,
     fitting,
     whole_sums,
@@ -70,11 +70,11 @@ NO_AVERAGE = "what the model starts from is no share of this table's people: it 
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class CatboostSteps:
     """How leaves were estimated: by so many steps, any of which may be ``halved`` where the loss does not fall."""
 
     eta: float
-    rule: Rule
+    rule: StepRule
     count: int
     halved: bool
 
@@ -93,7 +93,7 @@ class CatBoost(Inverter):
             return steps
         assert growth.start is not None
         begin = np.array(growth.start)
-        gathered, totals = Gathered(case, []), Totals()
+        gathered, totals = Gathered(case, []), ClassTotals()
         start = exactly(begin).wider(16 * DOUBLE * (1 + np.abs(begin)))
         if begin.any() and not _starts_whole(case, start, totals):
             return Undetermined(NO_AVERAGE)
@@ -111,11 +111,11 @@ class CatBoost(Inverter):
         self,
         case: GrownCase,
         leaves: Leafs,
-        scores: Bounds,
+        scores: NumberBounds,
         room: float,
-        steps: Steps,
+        steps: CatboostSteps,
         gathered: Gathered,
-        totals: Totals,
+        totals: ClassTotals,
     ) -> Undetermined | None:
         """Take the sums of one tree's leaves; return why they cannot be had."""
         problem = _other_people(case, leaves)
@@ -138,7 +138,7 @@ class CatBoost(Inverter):
             return Undetermined(HALVED_NUMBERS)
         ridge = steps.rule.ridge
 
-        def step(leaves: Leafs) -> Bounds:
+        def step(leaves: Leafs) -> NumberBounds:
             """Each step leaves l2 / (m + l2) of what was left over: by Newton or gradients alike."""
             divisor = exactly(leaves.people).plus(ridge)
             if steps.count == 1:
@@ -162,7 +162,7 @@ class CatBoost(Inverter):
         )
 
 
-def _are_small(scores: Bounds) -> bool:
+def _are_small(scores: NumberBounds) -> bool:
     """Whether the library's exponentials of the scores, which it keeps and multiplies, are numbers above 0."""
     return bool((np.maximum(np.abs(scores.low), np.abs(scores.high)) <= MOST_SCORE).all())
 
@@ -179,7 +179,7 @@ def _class_sums(case: GrownCase) -> LeafSums | Undetermined:
     begin = np.array(growth.start)
     if begin.any():
         return Undetermined(MOVED)
-    gathered, totals = Gathered(case, []), Totals()
+    gathered, totals = Gathered(case, []), ClassTotals()
     step = newton_step if steps.rule.is_newton else gradient_step
     counted = range(case.classes) if case.classes > 2 else (1,)
     for scores, leaves in rounds(case, exactly(begin)):
@@ -206,7 +206,7 @@ def _other_people(case: GrownCase, leaves: Leafs) -> Undetermined | None:
     )
 
 
-def _steps(facts: Mapping[str, Fact]) -> Steps | Undetermined:
+def _steps(facts: Mapping[str, Fact]) -> CatboostSteps | Undetermined:
     """Return how leaves were estimated, as the file says, or why that is not known."""
     names = ("learning_rate", "l2_leaf_reg", "leaf_estimation_iterations", "leaf_estimation_method")
     eta, ridge, count, method = (facts[name].value if name in facts else None for name in names)
@@ -221,10 +221,10 @@ def _steps(facts: Mapping[str, Fact]) -> Steps | Undetermined:
     if is_halved and count > MOST_HALVED:
         return Undetermined(HALVED)
     # A ridge of 0 is taken as 1e-20, so that nothing is divided by 0.
-    return Steps(eta, Rule(max(ridge, 1e-20), method == 1), int(count), is_halved)
+    return CatboostSteps(eta, StepRule(max(ridge, 1e-20), method == 1), int(count), is_halved)
 
 
-def _starts_whole(case: GrownCase, start: Bounds, totals: Totals) -> bool:
+def _starts_whole(case: GrownCase, start: NumberBounds, totals: ClassTotals) -> bool:
     """Whether the model starts from the share of a whole number of people, which is kept for the trees."""
     everybody = float(case.people.sum())
     shares = logistic(start, 2 * SINGLE)  # the share is rounded to 32 bits, its logarithm is not
@@ -233,7 +233,9 @@ def _starts_whole(case: GrownCase, start: Bounds, totals: Totals) -> bool:
     return bool(np.ceil(low) <= np.floor(high))
 
 
-def _one_step(case: GrownCase, leaves: Leafs, scores: Bounds, room: float, steps: Steps) -> Bounds:
+def _one_step(
+    case: GrownCase, leaves: Leafs, scores: NumberBounds, room: float, steps: CatboostSteps
+) -> NumberBounds:
     """Return the labels less the probabilities by the step that was taken, and the probabilities added."""
     everybody = float(case.people.sum())
     shares = logistic(scores, room)
@@ -241,14 +243,14 @@ def _one_step(case: GrownCase, leaves: Leafs, scores: Bounds, room: float, steps
     divisor = exactly(leaves.people)
     if steps.rule.is_newton:
         divisor = leaves.summed(variance(shares), case.people).wider(rounded)
-        divisor = Bounds(np.maximum(divisor.low, 0.0), divisor.high)
+        divisor = NumberBounds(np.maximum(divisor.low, 0.0), divisor.high)
     labels = leaves.summed(shares, case.people).wider(rounded)
     return labels + leaves.values.times(1 / steps.eta) * divisor.plus(steps.rule.ridge)
 
 
 def _several_steps(
-    case: GrownCase, leaves: Leafs, scores: Bounds, room: float, steps: Steps
-) -> Bounds | Undetermined:
+    case: GrownCase, leaves: Leafs, scores: NumberBounds, room: float, steps: CatboostSteps
+) -> NumberBounds | Undetermined:
     """Return the whole numbers that lead to the values by some way of taking the steps."""
     everybody = float(case.people.sum())
     moved = leaves.values.times(1 / steps.eta)
@@ -256,21 +258,23 @@ def _several_steps(
     ways = np.ones((1, steps.count))
     if steps.halved:
         ways = fitting(given, steps.rule, backtracked(steps.count))
-    found = Bounds(np.zeros(0), np.zeros(0))
+    found = NumberBounds(np.zeros(0), np.zeros(0))
     if len(ways):
-        found = whole_sums(given, steps.rule, Bounds(ways.min(axis=0), ways.max(axis=0)))
+        found = whole_sums(given, steps.rule, NumberBounds(ways.min(axis=0), ways.max(axis=0)))
     if not len(ways) or (found.low > found.high).any():
         return Undetermined(NO_WAY.format(tree=leaves.tree + 1))
     return found
 
 
-def _alike(case: GrownCase, leaves: Leafs, scores: Bounds, values: Bounds, room: float) -> Leaves:
+def _alike(
+    case: GrownCase, leaves: Leafs, scores: NumberBounds, values: NumberBounds, room: float
+) -> LeafScores:
     """Return the leaves with people of the same scores put together."""
     keys = np.stack((leaves.place.astype(np.float64), scores.low, scores.high), axis=1)
     groups, of = np.unique(keys, axis=0, return_inverse=True)
     weight = np.bincount(of.reshape(-1), case.people, len(groups)).astype(np.float64)
-    return Leaves(
-        Bounds(groups[:, 1], groups[:, 2]),
+    return LeafScores(
+        NumberBounds(groups[:, 1], groups[:, 2]),
         weight,
         groups[:, 0].astype(np.intp),
         values,

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from treewarden.audit.inverters import Draws, GrownCase, Inverter, LeafSums, ValueSums
-from treewarden.audit.inverters._bounds import Bounds, exactly
+from treewarden.audit.inverters._bounds import NumberBounds, exactly
 from treewarden.audit.inverters._draws import (
     NO_COUNTS,
     NOT_FROM_HERE,
@@ -27,7 +27,7 @@ from treewarden.audit.inverters._lightgbm_rates import (
     LOGISTIC,
     NO_SETTINGS,
     SOFTMAX,
-    Rates,
+    LightgbmRates,
     averaged,
     beside_steps,
     either,
@@ -40,9 +40,9 @@ from treewarden.audit.inverters._lightgbm_truncated import cut_of, is_cut, with_
 from treewarden.audit.inverters._rounds import (
     DOUBLE,
     SINGLE,
+    ClassTotals,
     Gathered,
     Leafs,
-    Totals,
     differing,
     leaves_in,
     narrow,
@@ -54,7 +54,7 @@ from treewarden.audit.inverters._rounds import (
 from treewarden.audit.inverters._squares import Squares, square_sums
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray
-from treewarden.ppdm_models.tree.growth import Growth
+from treewarden.ppdm_models.tree.growth import EnsembleGrowth
 
 NO_HESSIANS = (
     "steps were limited (lambda_l1, max_delta_step) and the sums of second derivatives are withheld, so nothing shows "
@@ -77,7 +77,7 @@ class Lightgbm(Inverter):
     seed = "bagging_seed"
     default_seed = 3
 
-    def is_sampled(self, growth: Growth) -> bool | None:
+    def is_sampled(self, growth: EnsembleGrowth) -> bool | None:
         return is_bagged(growth)
 
     def is_cut(self, case: GrownCase) -> bool:
@@ -124,7 +124,7 @@ class Lightgbm(Inverter):
         for scores, leaves in rounds(case, start, values):
             shares = rates.shares(scores)
             for each in leaves:
-                column = Bounds(shares.low[:, each.output], shares.high[:, each.output])
+                column = NumberBounds(shares.low[:, each.output], shares.high[:, each.output])
                 rest = None if cut is None else values
                 problem = self._tree(case, each, column, rates, gathered, totals, rest)
                 if problem is not None:
@@ -155,12 +155,12 @@ class Lightgbm(Inverter):
             return found
         start, values = found
 
-        def step(leaves: Leafs) -> Bounds:
+        def step(leaves: Leafs) -> NumberBounds:
             one, other = (
                 rates.step(leaves.values, exactly(leaves.people), ridge)
                 for ridge in rates.ridges(case, leaves)
             )
-            return Bounds(np.minimum(one.low, other.low), np.maximum(one.high, other.high))
+            return NumberBounds(np.minimum(one.low, other.low), np.maximum(one.high, other.high))
 
         how = Squares(step, single=True)
         return square_sums(case, how, start, values, dict(rates.facts), (), largest)
@@ -169,11 +169,11 @@ class Lightgbm(Inverter):
         self,
         case: GrownCase,
         leaves: Leafs,
-        shares: Bounds,
-        rates: Rates,
+        shares: NumberBounds,
+        rates: LightgbmRates,
         gathered: Gathered,
-        totals: Totals,
-        cut: list[Bounds] | None,
+        totals: ClassTotals,
+        cut: list[NumberBounds] | None,
     ) -> Undetermined | None:
         """Take the sums of one tree's leaves; return why they cannot be had. Values that were ``cut`` are narrowed."""
         tree, everybody = case.growth.trees[leaves.tree], float(case.people.sum())
@@ -207,12 +207,12 @@ class Lightgbm(Inverter):
         return problem or totals.differing(leaves, sums)
 
 
-def _totals(case: GrownCase, start: Bounds, rates: Rates) -> Totals:
+def _totals(case: GrownCase, start: NumberBounds, rates: LightgbmRates) -> ClassTotals:
     """Return the numbers of people with each class that the start says; samples do not, and it is of all people."""
-    totals, everybody = Totals(), float(case.people.sum())
+    totals, everybody = ClassTotals(), float(case.people.sum())
     if not case.is_sampled and case.draws is None:
         return totals
-    shares, room = rates.shares(Bounds(start.low[None, :], start.high[None, :])), 2.0**-40
+    shares, room = rates.shares(NumberBounds(start.low[None, :], start.high[None, :])), 2.0**-40
     for output in np.flatnonzero((start.low > 0) | (start.high < 0)).tolist():
         low, high = (everybody * float(ends[0, output]) for ends in (shares.low, shares.high))
         totals.ends[output] = low - room * everybody, high + room * everybody
@@ -222,10 +222,10 @@ def _totals(case: GrownCase, start: Bounds, rates: Rates) -> Totals:
 def _sampled(
     case: GrownCase,
     leaves: Leafs,
-    shares: Bounds,
-    rates: Rates,
+    shares: NumberBounds,
+    rates: LightgbmRates,
     gathered: Gathered,
-    totals: Totals,
+    totals: ClassTotals,
 ) -> Undetermined | None:
     """Take the sums of one tree's leaves over a sample of their people that nobody knows."""
     tree, everybody = case.growth.trees[leaves.tree], float(case.people.sum())
@@ -250,8 +250,8 @@ def _sampled(
 
 
 def _mean_start(
-    case: GrownCase, rates: Rates, largest: float
-) -> tuple[Bounds, list[Bounds]] | Undetermined:
+    case: GrownCase, rates: LightgbmRates, largest: float
+) -> tuple[NumberBounds, list[NumberBounds]] | Undetermined:
     """Return the mean that the model starts from, shape (1,), and the values of each tree's leaves without it.
 
     All residuals about the mean together are 0, so that the first tree's values (start + step), weighed with
@@ -270,13 +270,13 @@ def _mean_start(
     for ridge in rates.ridges(case, leaves):
         weight = exactly(leaves.people) + ridge
         low, high = weight.low[:, None], weight.high[:, None]
-        top = Bounds(low[:, 0], high[:, 0]) * leaves.values
-        total = Bounds(np.array([top.low.sum()]), np.array([top.high.sum()]))
-        all_weight = Bounds(np.array([low.sum()]), np.array([high.sum()]))
+        top = NumberBounds(low[:, 0], high[:, 0]) * leaves.values
+        total = NumberBounds(np.array([top.low.sum()]), np.array([top.high.sum()]))
+        all_weight = NumberBounds(np.array([low.sum()]), np.array([high.sum()]))
         room = 8 * DOUBLE * len(leaves.people) * (np.abs(top.low).sum() + np.abs(top.high).sum())
         ends.append(total.wider(room).over(all_weight))
     one, other = ends
-    start = Bounds(np.minimum(one.low, other.low), np.maximum(one.high, other.high))
+    start = NumberBounds(np.minimum(one.low, other.low), np.maximum(one.high, other.high))
     start = start.wider(4 * SINGLE * 2 * largest)
     values[0] = values[0] - start
     return start, values

@@ -8,12 +8,12 @@ from __future__ import annotations
 import numpy as np
 
 from treewarden.audit.inverters import GrownCase, Inverter, LeafSums, ValueSums
-from treewarden.audit.inverters._bounds import Bounds, exactly
-from treewarden.audit.inverters._newton import Steps, newton_sums
+from treewarden.audit.inverters._bounds import NumberBounds, exactly
+from treewarden.audit.inverters._newton import NewtonSteps, newton_sums
 from treewarden.audit.inverters._rounds import DOUBLE, Leafs, not_turned_back, value_bounds
 from treewarden.audit.inverters._squares import Squares, square_sums
 from treewarden.audit.reading import Undetermined
-from treewarden.ppdm_models.tree.growth import Growth
+from treewarden.ppdm_models.tree.growth import EnsembleGrowth
 
 LOGARITHMIC = ("log_loss", "deviance")
 """The logistic loss, and what it was called before scikit-learn 1.1."""
@@ -26,7 +26,7 @@ class SklearnBoosting(Inverter):
 
     sampling = ("subsample",)
 
-    def is_sampled(self, growth: Growth) -> bool | None:
+    def is_sampled(self, growth: EnsembleGrowth) -> bool | None:
         return growth.fact("subsample").value not in (None, 1.0)
 
     def sums(self, case: GrownCase) -> LeafSums | Undetermined:
@@ -40,7 +40,7 @@ class SklearnBoosting(Inverter):
         assert growth.start is not None
         return newton_sums(
             case,
-            Steps(
+            NewtonSteps(
                 eta,
                 factor=outputs / (outputs - 1) if outputs > 1 else 1.0,
                 unshrunk=True,
@@ -57,7 +57,7 @@ class SklearnBoosting(Inverter):
         if isinstance(rate, Undetermined):
             return rate
 
-        def step(leaves: Leafs) -> Bounds:
+        def step(leaves: Leafs) -> NumberBounds:
             return leaves.values.times(1 / rate) * exactly(leaves.people)
 
         assert growth.start is not None
@@ -73,7 +73,7 @@ class SklearnBoosting(Inverter):
         )
 
 
-def _eta(growth: Growth) -> float | Undetermined:
+def _eta(growth: EnsembleGrowth) -> float | Undetermined:
     """Return how much each tree was shrunk by, as the file says it."""
     eta = growth.fact("learning_rate").value
     return Undetermined("the file withholds learning_rate") if eta is None or not eta > 0 else eta

@@ -9,12 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from treewarden.audit.inverters import GrownCase, Inverter, LeafSums, ValueSums
-from treewarden.audit.inverters._bounds import Bounds, exactly
-from treewarden.audit.inverters._newton import Steps, newton_sums
+from treewarden.audit.inverters._bounds import NumberBounds, exactly
+from treewarden.audit.inverters._newton import NewtonSteps, newton_sums
 from treewarden.audit.inverters._rounds import DOUBLE, Leafs, not_turned_back
 from treewarden.audit.inverters._squares import Squares, square_sums
 from treewarden.audit.reading import Undetermined
-from treewarden.ppdm_models.tree.growth import Growth
+from treewarden.ppdm_models.tree.growth import EnsembleGrowth
 
 
 class SklearnHist(Inverter):
@@ -27,7 +27,7 @@ class SklearnHist(Inverter):
         told = _settings(growth)
         if isinstance(told, Undetermined):
             return told
-        return newton_sums(case, Steps(*told, single=True))
+        return newton_sums(case, NewtonSteps(*told, single=True))
 
     def numbers(self, case: GrownCase, largest: float) -> ValueSums | Undetermined:
         growth = case.growth
@@ -38,7 +38,7 @@ class SklearnHist(Inverter):
             return told
         rate, ridge = told
 
-        def step(leaves: Leafs) -> Bounds:
+        def step(leaves: Leafs) -> NumberBounds:
             return leaves.values.times(1 / rate) * exactly(leaves.people).plus(ridge)
 
         assert growth.start is not None
@@ -48,7 +48,7 @@ class SklearnHist(Inverter):
         return square_sums(case, how, start, None, dict(growth.facts), (), largest)
 
 
-def _settings(growth: Growth) -> tuple[float, float] | Undetermined:
+def _settings(growth: EnsembleGrowth) -> tuple[float, float] | Undetermined:
     """Return eta and l2, as the file says them."""
     eta, ridge = growth.fact("learning_rate").value, growth.fact("l2_regularization").value
     if eta is None or ridge is None or not eta > 0 or not ridge >= 0:

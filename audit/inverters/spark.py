@@ -11,12 +11,12 @@ from __future__ import annotations
 import numpy as np
 
 from treewarden.audit.inverters import GrownCase, Inverter, LeafSums, ValueSums
-from treewarden.audit.inverters._bounds import Bounds, exactly, logistic, rounded_by
+from treewarden.audit.inverters._bounds import NumberBounds, exactly, logistic, rounded_by
 from treewarden.audit.inverters._rounds import (
     DOUBLE,
+    ClassTotals,
     Gathered,
     Leafs,
-    Totals,
     differing,
     not_turned_back,
     rounds,
@@ -46,11 +46,11 @@ class Spark(Inverter):
             return not_turned_back("loss", growth.objective)
         if not _counts(case):
             return Undetermined(NO_WEIGHT)
-        gathered, totals = Gathered(case, []), Totals()
+        gathered, totals = Gathered(case, []), ClassTotals()
         sums = [np.zeros(0) if tree.weights is None else tree.weights for tree in growth.trees]
         cut = np.split(rounded_by(np.concatenate(sums)), np.cumsum([len(each) for each in sums]))
         for scores, (leaves,) in rounds(case, exactly(np.zeros(1))):
-            shares = logistic(Bounds(scores.low[:, 0], scores.high[:, 0]), ROOM)
+            shares = logistic(NumberBounds(scores.low[:, 0], scores.high[:, 0]), ROOM)
             problem = self._tree(case, leaves, shares, cut[leaves.tree], gathered, totals)
             if problem is not None:
                 return problem
@@ -63,7 +63,7 @@ class Spark(Inverter):
         if not _counts(case):
             return Undetermined(NO_WEIGHT)
 
-        def step(leaves: Leafs) -> Bounds:
+        def step(leaves: Leafs) -> NumberBounds:
             rate = growth.trees[leaves.tree].rate
             assert rate is not None
             part = 1.0 if leaves.tree == 0 else 0.5
@@ -76,10 +76,10 @@ class Spark(Inverter):
         self,
         case: GrownCase,
         leaves: Leafs,
-        shares: Bounds,
+        shares: NumberBounds,
         cut: FloatArray,
         gathered: Gathered,
-        totals: Totals,
+        totals: ClassTotals,
     ) -> Undetermined | None:
         """Take the sums of one tree's leaves; return why they cannot be had."""
         tree, everybody = case.growth.trees[leaves.tree], float(case.people.sum())
@@ -118,14 +118,14 @@ def _spread(number: int, tree: GrownTree) -> FloatArray | None:
 
 
 def _weigh_squares(
-    case: GrownCase, leaves: Leafs, shares: Bounds, squares: Bounds, gathered: Gathered
+    case: GrownCase, leaves: Leafs, shares: NumberBounds, squares: NumberBounds, gathered: Gathered
 ) -> None:
     """Take what sums of squares (r / 4)^2 say: whoever has the label 1 adds 1 - 2 s to the sum of s^2."""
     rest = squares - leaves.summed(shares * shares, case.people)
-    gathered.weigh(leaves, 1, Bounds(1 - 2 * shares.high, 1 - 2 * shares.low), rest)
+    gathered.weigh(leaves, 1, NumberBounds(1 - 2 * shares.high, 1 - 2 * shares.low), rest)
 
 
-def _residuals(case: GrownCase, leaves: Leafs, cut: FloatArray, room: float) -> Bounds:
+def _residuals(case: GrownCase, leaves: Leafs, cut: FloatArray, room: float) -> NumberBounds:
     """Return the sums of residuals, of labels in the first tree, by the leaf values and as the file says them."""
     tree = case.growth.trees[leaves.tree]
     assert tree.rate is not None

@@ -12,7 +12,7 @@ import numpy as np
 
 from treewarden.audit.inverters import Draws, GrownCase, Inverter, LeafSums, ValueSums
 from treewarden.audit.inverters._bounds import (
-    Bounds,
+    NumberBounds,
     exactly,
     logistic,
     rounded_by,
@@ -32,10 +32,10 @@ from treewarden.audit.inverters._rounds import (
     value_bounds,
 )
 from treewarden.audit.inverters._squares import Squares, numbers_that_add, square_sums
-from treewarden.audit.inverters._xgboost_rates import Rates, may_be, rates_of
+from treewarden.audit.inverters._xgboost_rates import XgboostRates, may_be, rates_of
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray
-from treewarden.ppdm_models.tree.growth import Fact, Growth, Source
+from treewarden.ppdm_models.tree.growth import EnsembleGrowth, Fact, FactSource
 from treewarden.ppdm_models.tree.tree import Tree
 
 LOGISTIC, SOFTMAX = ("binary:logistic",), ("multi:softprob", "multi:softmax")
@@ -65,26 +65,28 @@ class Xgboost(Inverter):
     sampling = ("subsample", "seed")
     seed = "seed"
 
-    def is_sampled(self, growth: Growth) -> bool | None:
+    def is_sampled(self, growth: EnsembleGrowth) -> bool | None:
         share = growth.fact("subsample").value
         return None if share is None else share != 1.0
 
-    def is_of(self, growth: Growth, people: float) -> bool:
+    def is_of(self, growth: EnsembleGrowth, people: float) -> bool:
         first = drawn_first(growth)
         return first is None or first == people
 
-    def seen_whole(self, growth: Growth, people: float) -> Mapping[str, Fact]:
+    def seen_whole(self, growth: EnsembleGrowth, people: float) -> Mapping[str, Fact]:
         is_whole = drawn_first(growth) == people
-        return {"subsample": Fact(1.0, Source.DERIVED)} if is_whole else {}
+        return {"subsample": Fact(1.0, FactSource.DERIVED)} if is_whole else {}
 
     def draws(self, case: GrownCase, seed: int) -> Iterator[Draws]:
         return drawn(case, seed)
 
-    def facts(self, growth: Growth, trees: Sequence[Tree]) -> Mapping[str, Fact]:
+    def facts(self, growth: EnsembleGrowth, trees: Sequence[Tree]) -> Mapping[str, Fact]:
         rates = rates_of(growth, trees)
         return growth.facts if isinstance(rates, Undetermined) else rates.facts
 
-    def may_be(self, growth: Growth, trees: Sequence[Tree], told: Mapping[str, float]) -> bool:
+    def may_be(
+        self, growth: EnsembleGrowth, trees: Sequence[Tree], told: Mapping[str, float]
+    ) -> bool:
         return may_be(growth, trees, told)
 
     def sums(self, case: GrownCase) -> LeafSums | Undetermined:
@@ -108,7 +110,7 @@ class Xgboost(Inverter):
         for scores, leaves in rounds(case, start, values):
             shares = logistic(scores, ROOM) if is_logistic else softmax(scores, ROOM)
             for each in leaves:
-                column = Bounds(shares.low[:, each.output], shares.high[:, each.output])
+                column = NumberBounds(shares.low[:, each.output], shares.high[:, each.output])
                 problem = self._tree(
                     case, each, column, rates, gathered, values, 1.0 if is_logistic else 2.0
                 )
@@ -132,7 +134,7 @@ class Xgboost(Inverter):
         if rates.positive_weight != 1.0:
             return Undetermined("records with the value 1 weigh more (scale_pos_weight)")
 
-        def step(leaves: Leafs) -> Bounds:
+        def step(leaves: Leafs) -> NumberBounds:
             return _gradient(leaves.values, exactly(leaves.people), rates)
 
         assert growth.start is not None
@@ -145,10 +147,10 @@ class Xgboost(Inverter):
         self,
         case: GrownCase,
         leaves: Leafs,
-        shares: Bounds,
-        rates: Rates,
+        shares: NumberBounds,
+        rates: XgboostRates,
         gathered: Gathered,
-        values: list[Bounds],
+        values: list[NumberBounds],
         factor: float,
     ) -> Undetermined | None:
         """Take the sums of one tree's leaves; return why they cannot be had."""
@@ -182,8 +184,8 @@ class Xgboost(Inverter):
 def _sampled(
     case: GrownCase,
     leaves: Leafs,
-    shares: Bounds,
-    rates: Rates,
+    shares: NumberBounds,
+    rates: XgboostRates,
     gathered: Gathered,
     factor: float,
 ) -> Undetermined | None:
@@ -213,11 +215,11 @@ def _sampled(
         low[leaf] = least[fits].min()
         high[leaf] = (most - size)[fits].max() + leaves.members[leaf]
     output = 1 if factor == 1.0 else leaves.output
-    gathered.parts.append((leaves, output, Bounds(low, high), high - low))
+    gathered.parts.append((leaves, output, NumberBounds(low, high), high - low))
     return None
 
 
-def _is_cut(growth: Growth) -> bool:
+def _is_cut(growth: EnsembleGrowth) -> bool:
     """Return whether leaf values were cut to few digits."""
     return bool(rounded_by(np.concatenate([tree.values for tree in growth.trees])).any())
 
@@ -240,7 +242,7 @@ def _totals(case: GrownCase, sums: LeafSums) -> dict[int, tuple[int, int]]:
     return {1: (whole, whole)} if is_share else {}
 
 
-def _tells_digits(growth: Growth) -> bool:
+def _tells_digits(growth: EnsembleGrowth) -> bool:
     """Return whether leaf values were cut while other numbers of the file, which are made of them, were not."""
     if not _is_cut(growth):
         return False
@@ -256,31 +258,31 @@ def _tells_digits(growth: Growth) -> bool:
     return False
 
 
-def _published(said: FloatArray, found: Bounds, *, is_weighed: bool) -> Bounds:
+def _published(said: FloatArray, found: NumberBounds, *, is_weighed: bool) -> NumberBounds:
     """Return the sums of second derivatives as the file has them, in 32 bits; where it has none, as they were found."""
     there = exactly(said).wider(2 * SINGLE * np.abs(said))
     told = ~np.isnan(said)
     both = there if is_weighed else there.both(found)
-    return Bounds(np.where(told, both.low, found.low), np.where(told, both.high, found.high))
+    return NumberBounds(np.where(told, both.low, found.low), np.where(told, both.high, found.high))
 
 
-def _gradient(values: Bounds, hessians: Bounds, rates: Rates) -> Bounds:
+def _gradient(values: NumberBounds, hessians: NumberBounds, rates: XgboostRates) -> NumberBounds:
     """Return -G, the labels less the probabilities: (v / eta) (H + lambda), moved away from 0 by alpha."""
     found = values.times(1 / rates.eta) * hessians.plus(rates.ridge)
     if rates.lasso:
         low = np.where(values.low > 0, found.low + rates.lasso, found.low - rates.lasso)
         high = np.where(values.high < 0, found.high - rates.lasso, found.high + rates.lasso)
-        found = Bounds(low, high)
+        found = NumberBounds(low, high)
     if rates.clip:
         edge = rates.eta * rates.clip * (1 - 16 * SINGLE)
-        found = Bounds(
+        found = NumberBounds(
             np.where(values.low <= -edge, -np.inf, found.low),
             np.where(values.high >= edge, np.inf, found.high),
         )
     return found
 
 
-def _values(gradients: Bounds, hessians: Bounds, rates: Rates) -> Bounds:
+def _values(gradients: NumberBounds, hessians: NumberBounds, rates: XgboostRates) -> NumberBounds:
     """Return the values of leaves whose labels less their probabilities are known: what ``_gradient`` turns back."""
     divisor = hessians.plus(rates.ridge)
     low, high = (
@@ -288,13 +290,13 @@ def _values(gradients: Bounds, hessians: Bounds, rates: Rates) -> Bounds:
         for ends in (gradients.low, gradients.high)
     )
     known = divisor.low > 0
-    divisor = Bounds(np.where(known, divisor.low, 1.0), np.where(known, divisor.high, 1.0))
-    found = Bounds(low, high).times(rates.eta).over(divisor)
+    divisor = NumberBounds(np.where(known, divisor.low, 1.0), np.where(known, divisor.high, 1.0))
+    found = NumberBounds(low, high).times(rates.eta).over(divisor)
     if rates.clip:
         edge = rates.eta * rates.clip
-        found = Bounds(np.clip(found.low, -edge, edge), np.clip(found.high, -edge, edge))
+        found = NumberBounds(np.clip(found.low, -edge, edge), np.clip(found.high, -edge, edge))
     room = 8 * SINGLE * np.maximum(np.abs(found.low), np.abs(found.high))
-    return Bounds(
+    return NumberBounds(
         np.where(known, found.low - room, -np.inf), np.where(known, found.high + room, np.inf)
     )
 
@@ -302,17 +304,17 @@ def _values(gradients: Bounds, hessians: Bounds, rates: Rates) -> Bounds:
 def _second_class(
     case: GrownCase,
     leaves: Leafs,
-    shares: Bounds,
+    shares: NumberBounds,
     weighs: float,
-    gradients: Bounds,
+    gradients: NumberBounds,
     gathered: Gathered,
-) -> Bounds:
+) -> NumberBounds:
     """Return how many people have the second class, of whom each counts s - (s - 1) p in the sum of gradients.
 
     In that of second derivatives each counts (s - 1) p (1 - p) more than others do.
     """
     ends = (weighs - (weighs - 1) * shares.low, weighs - (weighs - 1) * shares.high)
-    added = Bounds(np.minimum(*ends), np.maximum(*ends))
+    added = NumberBounds(np.minimum(*ends), np.maximum(*ends))
     spread = variance(shares)
     more = spread * exactly(np.full_like(spread.low, weighs - 1))
     published = case.growth.trees[leaves.tree].hessians
@@ -325,7 +327,12 @@ def _second_class(
             8 * SINGLE * np.abs(said) + 1e-16 * (1 + weighs) * leaves.people
         ) - leaves.summed(spread, case.people)
         given.append(
-            (more, Bounds(np.where(told, there.low, -np.inf), np.where(told, there.high, np.inf)))
+            (
+                more,
+                NumberBounds(
+                    np.where(told, there.low, -np.inf), np.where(told, there.high, np.inf)
+                ),
+            )
         )
     for each, sums in given:
         gathered.weigh(leaves, 1, each, sums)

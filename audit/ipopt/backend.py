@@ -49,7 +49,7 @@ class Probe:
 
 
 @dataclass(frozen=True, slots=True)
-class Raw:
+class BackendAnswer:
     """An answer, its row multipliers in the order of the ``.nl`` file."""
 
     x: FloatArray
@@ -59,7 +59,7 @@ class Raw:
     iterations: int
 
 
-class Solver(ABC):
+class LoadedSolver(ABC):
     """Solves one loaded model, which stays as it is, from as many starts as are wanted.
 
     What a door makes of the model, it keeps here for the next start: it goes when the solver goes.
@@ -71,7 +71,7 @@ class Solver(ABC):
     @abstractmethod
     def run(
         self, start: FloatArray, high: FloatArray, eps: float, options: Mapping[str, float | str]
-    ) -> Raw:
+    ) -> BackendAnswer:
         """Solve from a start, under these upper bounds of the variables."""
 
     def solve(
@@ -114,7 +114,7 @@ class Door(ABC):
         """
 
     @abstractmethod
-    def opened(self, loaded: Loaded) -> Solver:
+    def opened(self, loaded: Loaded) -> LoadedSolver:
         """Return what solves a loaded model by way of this door."""
 
     def probe(self) -> Probe:
@@ -130,10 +130,10 @@ class Door(ABC):
         return Probe(True, version)
 
 
-def _unsolvable(loaded: Loaded, start: FloatArray) -> Raw:
+def _unsolvable(loaded: Loaded, start: FloatArray) -> BackendAnswer:
     """Return what IPOPT says where equalities outnumber variables; asked, CasADi would print a warning too."""
     code = STATUS_NAMES["Not_Enough_Degrees_Of_Freedom"]
-    return Raw(start, np.zeros(len(loaded.row_low)), np.zeros(len(start)), code, 0)
+    return BackendAnswer(start, np.zeros(len(loaded.row_low)), np.zeros(len(start)), code, 0)
 
 
 def _small_model() -> pyo.ConcreteModel:

@@ -15,7 +15,7 @@ from typing import Any
 
 import casadi
 
-from treewarden.audit.ipopt.backend import Door, Raw, Solver
+from treewarden.audit.ipopt.backend import BackendAnswer, Door, LoadedSolver
 from treewarden.audit.ipopt.model import Loaded, flat
 from treewarden.audit.ipopt.status import STATUS_NAMES
 from treewarden.ppdm_models.arrays import FloatArray
@@ -35,11 +35,11 @@ class CasadiDoor(Door):
         ipopt = f"IPOPT {max(found)}" if found else "its own IPOPT"
         return f"CasADi {importlib.metadata.version('casadi')} with {ipopt}"
 
-    def opened(self, loaded: Loaded) -> Solver:
+    def opened(self, loaded: Loaded) -> LoadedSolver:
         return CasadiSolver(loaded)
 
 
-class CasadiSolver(Solver):
+class CasadiSolver(LoadedSolver):
     """A loaded model, and what CasADi has made of it: its derivatives, and an IPOPT for each choice of options."""
 
     def __init__(self, loaded: Loaded) -> None:
@@ -49,7 +49,7 @@ class CasadiSolver(Solver):
 
     def run(
         self, start: FloatArray, high: FloatArray, eps: float, options: Mapping[str, float | str]
-    ) -> Raw:
+    ) -> BackendAnswer:
         loaded, solver = self.loaded, self._with(options)
         with _interrupts_kept():
             found = solver(
@@ -65,7 +65,7 @@ class CasadiSolver(Solver):
             x, rows, bounds = (flat(found[part]) for part in ("x", "lam_g", "lam_x"))
         if name not in STATUS_NAMES:
             raise SolverError("IPOPT", f"status {name!r} is not known; report this")
-        return Raw(x, rows, bounds, STATUS_NAMES[name], int(said.get("iter_count", 0)))
+        return BackendAnswer(x, rows, bounds, STATUS_NAMES[name], int(said.get("iter_count", 0)))
 
     def _with(self, options: Mapping[str, float | str]) -> Any:  # noqa: ANN401  # CasADi has no types
         """Return CasADi's function of a start that runs IPOPT with these options."""

@@ -11,7 +11,7 @@ from typing import Any
 import casadi
 import numpy as np
 
-from treewarden.audit.ipopt.backend import Door, Raw, Solver
+from treewarden.audit.ipopt.backend import BackendAnswer, Door, LoadedSolver
 from treewarden.audit.ipopt.model import Loaded, flat
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.errors import SolverError
@@ -25,11 +25,11 @@ class CyipoptDoor(Door):
         ipopt = ".".join(str(part) for part in getattr(module, "IPOPT_VERSION", ()))
         return f"cyipopt {importlib.metadata.version('cyipopt')}, IPOPT {ipopt or 'of unknown version'}"
 
-    def opened(self, loaded: Loaded) -> Solver:
+    def opened(self, loaded: Loaded) -> LoadedSolver:
         return CyipoptSolver(loaded)
 
 
-class CyipoptSolver(Solver):
+class CyipoptSolver(LoadedSolver):
     """A loaded model, and its derivatives."""
 
     def __init__(self, loaded: Loaded) -> None:
@@ -38,7 +38,7 @@ class CyipoptSolver(Solver):
 
     def run(
         self, start: FloatArray, high: FloatArray, eps: float, options: Mapping[str, float | str]
-    ) -> Raw:
+    ) -> BackendAnswer:
         module, loaded = _cyipopt(), self.loaded
         callbacks = _Callbacks(self._functions, eps)
         problem = module.Problem(
@@ -54,7 +54,7 @@ class CyipoptSolver(Solver):
             problem.add_option(name, value)
         x, info = problem.solve(start)
         bounds = np.asarray(info["mult_x_U"]) - np.asarray(info["mult_x_L"])
-        return Raw(
+        return BackendAnswer(
             np.asarray(x),
             np.asarray(info["mult_g"]),
             bounds,

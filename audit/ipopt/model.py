@@ -15,14 +15,14 @@ import casadi
 import numpy as np
 from scipy import sparse
 
-from treewarden.audit.ipopt.program import Program
+from treewarden.audit.ipopt.program import BlockProgram
 from treewarden.audit.ipopt.pyomo_modules import LinearExpression, NLWriter, pyo
 from treewarden.ppdm_models import gc_control
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 from treewarden.ppdm_models.tree.tree import Criterion
 
 
-def build_model(program: Program) -> pyo.ConcreteModel:
+def build_model(program: BlockProgram) -> pyo.ConcreteModel:
     """Return the Pyomo model of a block.
 
     ``model.z`` are the masses and aggregates; ``model.eps``, a variable that the solver holds at the wanted value, is
@@ -70,7 +70,7 @@ def _sum(rows: sparse.csr_matrix, row: int, z: list[pyo.Var]) -> object:
     )
 
 
-def _term(program: Program, z: list[pyo.Var], term: int) -> object:
+def _term(program: BlockProgram, z: list[pyo.Var], term: int) -> object:
     u = z[program.term_variable[term]]
     coefficient, scale = float(program.term_coefficient[term]), float(program.term_scale[term])
     if program.criterion is Criterion.GINI:
@@ -88,7 +88,9 @@ Expression = Any
 """What CasADi makes of numbers and variables; it has no types."""
 
 
-def derivatives(program: Program, linear: IndexArray, split: IndexArray) -> dict[str, Expression]:
+def derivatives(
+    program: BlockProgram, linear: IndexArray, split: IndexArray
+) -> dict[str, Expression]:
     """Return the derivatives of a program's model as CasADi wants them: ``grad_f``, ``jac_g`` and ``hess_lag``.
 
     ``linear`` and ``split`` are the places of the program's rows among those of the model.
@@ -126,7 +128,7 @@ def derivatives(program: Program, linear: IndexArray, split: IndexArray) -> dict
     }
 
 
-def _phi(program: Program, u: Expression) -> tuple[Expression, Expression, Expression]:
+def _phi(program: BlockProgram, u: Expression) -> tuple[Expression, Expression, Expression]:
     """Return each term of the split rows and its first two derivatives."""
     weight, scale = _column(program.term_coefficient), _column(program.term_scale)
     if program.criterion is Criterion.GINI:
@@ -136,7 +138,7 @@ def _phi(program: Program, u: Expression) -> tuple[Expression, Expression, Expre
 
 
 def _jacobian(
-    across: sparse.csr_matrix, rows: IndexArray, program: Program, rise: Expression
+    across: sparse.csr_matrix, rows: IndexArray, program: BlockProgram, rise: Expression
 ) -> Expression:
     """Return the derivatives of all rows: what is linear, and each term's in its place."""
     flat, (height, width) = sparse.coo_matrix(across), across.shape
@@ -218,7 +220,7 @@ class Loaded:
         return int((self.row_low == self.row_high).sum()) > int((self.low < high).sum())
 
 
-def load(program: Program) -> Loaded:
+def load(program: BlockProgram) -> Loaded:
     """Return a program as a solver takes it, by way of its Pyomo model."""
     with (
         gc_control.paused()

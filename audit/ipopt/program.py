@@ -22,13 +22,13 @@ TAU = 1e-7
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class BlockProgram:
     """The arrays of one block: ``scale`` (n_y,) is w * kappa per mass, ``rows`` a CSR matrix with its ends.
 
     Split rows: term t of row ``term_row[t]`` is ``term_coefficient[t] * phi(z[term_variable[t]], term_scale[t])``;
     a row's terms plus ``split_constant`` must not exceed ``split_limit`` (tau * records of the node). In terms of the
     chosen split, the variable is at least ``term_known`` and at most ``term_most``, see
-    `treewarden.audit.entropy.masses.Cells`.
+    `treewarden.audit.entropy.masses.MassCells`.
     ``cost`` is added to the objective and ``split_linear`` to the split rows: both are zero but in the form of
     `treewarden.audit.solver.elastic`.
     ``is_impossible``: a row is broken whatever the variables are.

@@ -16,7 +16,7 @@ from treewarden.audit.joint.cells import JointRows
 from treewarden.audit.joint.counts import (
     NO_ROW,
     Counts,
-    Open,
+    OpenNumbers,
     Propagated,
     by_class,
     by_leaves,
@@ -25,8 +25,16 @@ from treewarden.audit.joint.counts import (
     propagate,
     settled,
 )
-from treewarden.audit.joint.dual import Dual, Step, TwoClasses, dual_of, scaled, square, steps
-from treewarden.audit.joint.result import Guess, How, Joint
+from treewarden.audit.joint.dual import (
+    DualStep,
+    EntropyDual,
+    TwoClasses,
+    dual_of,
+    scaled,
+    square,
+    steps,
+)
+from treewarden.audit.joint.result import CellPosterior, How, Joint
 from treewarden.audit.joint.search import search
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IntArray
@@ -125,7 +133,7 @@ ROUNDS = 8
 
 
 def keeping_still(
-    dual: Dual, x: FloatArray, direction: FloatArray, clock: Clock
+    dual: EntropyDual, x: FloatArray, direction: FloatArray, clock: Clock
 ) -> Iterator[FloatArray]:
     """Yield the part of weights (S,) that adds up to nothing at each cell away from its ends, for two classes.
 
@@ -168,7 +176,7 @@ class Estimated:
     """The boxes that hold every table that fits, as far as they were proved, and the estimate within them."""
 
     boxes: Propagated
-    guess: Guess | Undetermined
+    guess: CellPosterior | Undetermined
 
 
 def estimate(counts: Counts, boxes: Propagated, clock: Clock) -> Estimated:
@@ -181,12 +189,12 @@ def estimate(counts: Counts, boxes: Propagated, clock: Clock) -> Estimated:
         ContradictionError: no table fits.
     """
     theta = np.zeros(len(counts.low))
-    guess: Guess | Undetermined = Undetermined("no estimate: the budget was used up")
+    guess: CellPosterior | Undetermined = Undetermined("no estimate: the budget was used up")
     proves = True
     while True:
-        walk = _Walk(counts, boxes, theta)
+        walk = _NewtonWalk(counts, boxes, theta)
         found = walk.run(clock, proves=proves)
-        if isinstance(found, Guess) or isinstance(guess, Undetermined):
+        if isinstance(found, CellPosterior) or isinstance(guess, Undetermined):
             guess = found
         if walk.is_stuck:
             return Estimated(boxes, guess)
@@ -197,12 +205,12 @@ def estimate(counts: Counts, boxes: Propagated, clock: Clock) -> Estimated:
         proves = settled > FEW * walk.open
 
 
-class _Walk:
+class _NewtonWalk:
     """Newton's steps on the rows that boxes leave, and the boxes that they prove."""
 
     def __init__(self, counts: Counts, boxes: Propagated, theta: FloatArray) -> None:
         self.counts, self.boxes, self.start = counts, boxes, boxes
-        self.left: Open = opened(counts, boxes.low, boxes.high)
+        self.left: OpenNumbers = opened(counts, boxes.low, boxes.high)
         self.theta = theta
         self.open = len(self.left.places)
 
@@ -211,15 +219,15 @@ class _Walk:
         """Whether nothing was proved."""
         return self.boxes is self.start
 
-    def run(self, clock: Clock, *, proves: bool) -> Guess | Undetermined:
+    def run(self, clock: Clock, *, proves: bool) -> CellPosterior | Undetermined:
         """Return the estimate, else why there is none; without ``proves`` nothing is tried beyond it."""
         if len(self.left.rows) > MOST_ROWS:
             found = len(self.left.rows)
             return Undetermined(f"no estimate: {found} rows are left, of at most {MOST_ROWS}")
         low, high = self.start.low.astype(float), self.start.high.astype(float)
         dual = dual_of(self.counts, self.left, low, high)
-        good: Step | None = None
-        last: Step | None = None
+        good: DualStep | None = None
+        last: DualStep | None = None
         after = 0
         for number, step in enumerate(steps(dual, self._gathered(), clock)):
             if proves and last is not None:
@@ -272,7 +280,9 @@ class _Walk:
         return weights
 
 
-def _guess(counts: Counts, low: FloatArray, left: Open, dual: Dual, step: Step) -> Guess:
+def _guess(
+    counts: Counts, low: FloatArray, left: OpenNumbers, dual: EntropyDual, step: DualStep
+) -> CellPosterior:
     numbers = low.copy()
     numbers.reshape(-1)[left.places] = step.x
     sizes = counts.sizes.astype(np.float64)
@@ -282,7 +292,7 @@ def _guess(counts: Counts, low: FloatArray, left: Open, dual: Dual, step: Step) 
     np.divide(numbers, sizes[:, None], out=shares, where=sizes[:, None] > 0)
     bound = dual.bound(step.theta)
     gap = abs(bound - float((sizes[:, None] * entr(np.clip(shares, 0.0, 1.0))).sum()))
-    return Guess(shares, bound, gap, step.residual)
+    return CellPosterior(shares, bound, gap, step.residual)
 
 
 Enough = Callable[[IntArray], bool]
@@ -317,7 +327,7 @@ def reason(
     enough is certain no solver is asked.
     """
     began = until.now()
-    run = _Run(counts_of(rows))
+    run = _BoundState(counts_of(rows))
     try:
         run.go(truth, until, searching, is_certain_enough)
     except ContradictionError as contradiction:
@@ -325,7 +335,7 @@ def reason(
     return run.result(until.now() - began)
 
 
-class _Run:
+class _BoundState:
     """What is known so far: boxes, by what cells were settled, and the tables found."""
 
     def __init__(self, counts: Counts) -> None:
@@ -334,7 +344,7 @@ class _Run:
         self.boxes = Propagated(*counts.start(), np.full(cells, NO_ROW, dtype=np.intp))
         self.reached = self.boxes.high + 1, self.boxes.low - 1
         self.how: list[How | str] = [""] * cells
-        self.guess: Guess | Undetermined = Undetermined("no estimate: no table fits")
+        self.guess: CellPosterior | Undetermined = Undetermined("no estimate: no table fits")
         self.problem = ""
         self.left: tuple[str, ...] = ()
 
@@ -364,7 +374,7 @@ class _Run:
         if (before.low != now.low).any() or (before.high != now.high).any():
             estimated = estimate(counts, now, until)
             self._settle(estimated.boxes, How.SOLVER)
-            if isinstance(estimated.guess, Guess):
+            if isinstance(estimated.guess, CellPosterior):
                 self.guess = estimated.guess
 
     def _settle(self, boxes: Propagated, by: How) -> None:
@@ -386,7 +396,7 @@ class _Run:
         near = np.rint(shares * self.counts.sizes[:, None]).astype(np.int64)
         return np.clip(near, self.boxes.low, self.boxes.high)
 
-    def _told(self) -> Guess | Undetermined:
+    def _told(self) -> CellPosterior | Undetermined:
         """Return the estimate; none where the file tells more of people who are not certain than it was made from."""
         is_whole = self.counts.scaled is None or (settled(self.counts, self.boxes) >= 0).all()
         return self.guess if is_whole else MORE_IS_TOLD

@@ -24,7 +24,7 @@ DIGITS, MOST_DIGITS = 34, 60
 
 
 @dataclass(frozen=True, slots=True)
-class Scaled:
+class IntegerCellRows:
     """Rows ``low <= matrix @ x[:, output] <= high`` over cells, in whole numbers: matrix (R, C), the others (R,)."""
 
     matrix: sparse.csr_array
@@ -32,7 +32,7 @@ class Scaled:
     high: IntArray
     output: IndexArray
 
-    def over(self, width: int) -> Scaled:
+    def over(self, width: int) -> IntegerCellRows:
         """Return the rows over numbers (C w,), w to a cell; of one to a cell, it is of the second class."""
         if width == 1:
             return self
@@ -40,7 +40,7 @@ class Scaled:
         columns += np.repeat(self.output, np.diff(self.matrix.indptr))
         shape = (len(self.low), self.matrix.shape[1] * width)
         matrix = sparse.csr_array((self.matrix.data, columns, self.matrix.indptr), shape=shape)
-        return Scaled(matrix, self.low, self.high, self.output)
+        return IntegerCellRows(matrix, self.low, self.high, self.output)
 
     def fits(self, numbers: IntArray) -> bool:
         """Whether numbers (C w,) fulfil the rows, which are over as many."""
@@ -70,7 +70,7 @@ class Scaled:
                 yield weights, int(self.low[row] - there[row]), int(self.high[row] - there[row])
 
 
-def scaled_of(added: Sequence[Added], first: IndexArray, sizes: IntArray) -> Scaled | None:
+def scaled_of(added: Sequence[Added], first: IndexArray, sizes: IntArray) -> IntegerCellRows | None:
     """Return the sums as rows over cells of ``sizes`` (C,) people, of whom ``first`` (C,) is one profile each."""
     if not added:
         return None
@@ -89,7 +89,7 @@ def scaled_of(added: Sequence[Added], first: IndexArray, sizes: IntArray) -> Sca
         high.append(np.clip(np.ceil(each.high * scale + room), -most, most).astype(np.int64))
         output.append(np.full(size, each.output))
     matrix = sparse.csr_array(sparse.vstack(parts, format="csr"))
-    return Scaled(matrix, *(np.concatenate(column) for column in (low, high, output)))
+    return IntegerCellRows(matrix, *(np.concatenate(column) for column in (low, high, output)))
 
 
 # What leaves say of how many of their records have a class, as rows over cells of people that no leaf tells apart.
@@ -116,7 +116,7 @@ class JointRows:
     nodes: IndexArray
     sizes: IntArray
     classes: int
-    scaled: Scaled | None = None
+    scaled: IntegerCellRows | None = None
 
     def __post_init__(self) -> None:
         if self.matrix.shape != (len(self.low), len(self.sizes)):
@@ -140,7 +140,7 @@ OTHER_TOTALS = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cells:
+class PeopleCells:
     """Which cell each profile is in, shape (P,), the people of each cell (C,), and one profile of each (C,)."""
 
     of: IndexArray
@@ -154,7 +154,7 @@ class Cells:
         return np.rint(found).astype(np.int64)
 
 
-def cells_of(stops: IndexArray, people: FloatArray, draws: IntArray | None = None) -> Cells:
+def cells_of(stops: IndexArray, people: FloatArray, draws: IntArray | None = None) -> PeopleCells:
     """Return the cells of profiles that stop at ``stops`` (T, P), of trees of one model or of several.
 
     Who is not among the people of a tree stops at -1 there. With ``draws`` (T, P) those are told apart too whom a tree
@@ -171,11 +171,11 @@ def cells_of(stops: IndexArray, people: FloatArray, draws: IntArray | None = Non
         both = of * (int(stopped.max(initial=0)) + 2) + stopped + 1
         of = np.unique(both, return_inverse=True)[1].reshape(-1).astype(np.intp)
     _, first = np.unique(of, return_index=True)
-    return Cells(of, np.rint(np.bincount(of, people)).astype(np.int64), first)
+    return PeopleCells(of, np.rint(np.bincount(of, people)).astype(np.int64), first)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Release:
+class ReleaseCells:
     """One published model: where profiles stop in its trees (T, P), and what its leaves say.
 
     ``first_tree`` is its place among all trees of all releases, ``number`` its own among them. Who is not among its
@@ -197,13 +197,15 @@ def first_trees(sums: LeafSums, trees: int) -> LeafSums:
     return replace(sums, added=added, **{name: getattr(sums, name)[kept] for name in columns})
 
 
-def rows_of(releases: Sequence[Release], cells: Cells, classes: int) -> JointRows | Undetermined:
+def rows_of(
+    releases: Sequence[ReleaseCells], cells: PeopleCells, classes: int
+) -> JointRows | Undetermined:
     """Return what the leaves of all releases say of the cells, with a row for the people of each as a whole.
 
     A row over all people is what one-row reasoning needs to see that one release has somebody more than another.
     """
-    parts: list[_Part] = []
-    totals: list[tuple[int, list[_Part]]] = []
+    parts: list[_PartingRows] = []
+    totals: list[tuple[int, list[_PartingRows]]] = []
     for release in releases:
         parts += _leaves(release, cells)
         found = _totals(release, cells)
@@ -233,7 +235,7 @@ def rows_of(releases: Sequence[Release], cells: Cells, classes: int) -> JointRow
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Part:
+class _PartingRows:
     """Rows that part the cells: those of one tree and class.
 
     ``place`` (C,) is each cell's row, -1 where it is in none of them; None where one row has all cells. ``times`` (C,)
@@ -269,7 +271,7 @@ class _Part:
         return np.ones(len(chosen), dtype=np.int64) if self.times is None else self.times[chosen]
 
 
-def _leaves(release: Release, cells: Cells) -> list[_Part]:
+def _leaves(release: ReleaseCells, cells: PeopleCells) -> list[_PartingRows]:
     sums, found = release.sums, []
     order = np.lexsort((sums.nodes, sums.output, sums.trees))
     keys = np.stack((sums.trees[order], sums.output[order]))
@@ -280,7 +282,7 @@ def _leaves(release: Release, cells: Cells) -> list[_Part]:
         stopped = release.stops[tree][cells.first]
         times = None if release.draws is None else release.draws[tree][cells.first]
         found.append(
-            _Part(
+            _PartingRows(
                 sums.low[rows],
                 sums.high[rows],
                 sums.output[rows],
@@ -293,9 +295,9 @@ def _leaves(release: Release, cells: Cells) -> list[_Part]:
     return found
 
 
-def _totals(release: Release, cells: Cells) -> list[_Part] | Undetermined:
+def _totals(release: ReleaseCells, cells: PeopleCells) -> list[_PartingRows] | Undetermined:
     """Return how many of all people have each class: what every tree says of it at once, unless each drew others."""
-    sums, found = release.sums, list[_Part]()
+    sums, found = release.sums, list[_PartingRows]()
     is_absent = release.stops[0][cells.first] < 0
     place = np.where(is_absent, -1, 0) if is_absent.any() else None
     for output in np.unique(sums.output).tolist():
@@ -312,11 +314,13 @@ def _totals(release: Release, cells: Cells) -> list[_Part] | Undetermined:
                 "its trees do not agree on how many people have a class: some of them were grown on other people"
             )
         ends = (np.array([low]), np.array([high]), np.array([output]))
-        found.append(_Part(*ends, np.array([ALL_PEOPLE]), np.array([release.number]), place))
+        found.append(_PartingRows(*ends, np.array([ALL_PEOPLE]), np.array([release.number]), place))
     return found
 
 
-def _differences(totals: Sequence[tuple[int, Sequence[_Part]]], size: int) -> list[_Part]:
+def _differences(
+    totals: Sequence[tuple[int, Sequence[_PartingRows]]], size: int
+) -> list[_PartingRows]:
     """Return how many have each class of those whom a release has and another has not, where it has all of the other's.
 
     No leaf says this by itself, and who applies one row at a time would not see it.
@@ -328,7 +332,7 @@ def _differences(totals: Sequence[tuple[int, Sequence[_Part]]], size: int) -> li
             if had.output[0] == has.output[0] and place is not None:
                 ends = np.maximum(has.low - had.high, 0), has.high - had.low
                 leaf = np.array([NEW_PEOPLE]), np.array([first * several + second])
-                found.append(_Part(*ends, has.output, *leaf, place))
+                found.append(_PartingRows(*ends, has.output, *leaf, place))
     return found
 
 
@@ -352,7 +356,7 @@ def breaking(rows: JointRows, truth: IntArray) -> IndexArray:
     return np.flatnonzero((sums < rows.low) | (sums > rows.high))
 
 
-def class_by_leaf(rows: JointRows, cells: Cells, trees: int | None = None) -> IntArray:
+def class_by_leaf(rows: JointRows, cells: PeopleCells, trees: int | None = None) -> IntArray:
     """Return the class that all people of a leaf of each profile provably have, -1 where no leaf proves one; (P,).
 
     Rows from ``trees`` on are of no leaves.
@@ -369,6 +373,6 @@ def class_by_leaf(rows: JointRows, cells: Cells, trees: int | None = None) -> In
     return np.asarray(found[cells.of])
 
 
-def certain_by_leaf(rows: JointRows, cells: Cells, trees: int | None = None) -> BoolArray:
+def certain_by_leaf(rows: JointRows, cells: PeopleCells, trees: int | None = None) -> BoolArray:
     """Return which profiles are in a leaf, of any tree, whose people provably all have one class; shape (P,)."""
     return class_by_leaf(rows, cells, trees) >= 0

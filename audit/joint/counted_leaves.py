@@ -11,7 +11,7 @@ from treewarden.audit.inverters import LeafSums
 from treewarden.audit.joint.draws import (
     NOT_COUNTED,
     STOPS_EARLY,
-    Ends,
+    ClassCountBounds,
     by_profile,
     counts_at,
     drawn_sums,
@@ -42,7 +42,7 @@ def counted_sums(forest: Forest, population: Population) -> LeafSums | Undetermi
     if forest.draws:
         return Undetermined(sample_in_words(forest.model))
     classes = forest.model.classes
-    found: list[Ends] = []
+    found: list[ClassCountBounds] = []
     if any(has_unnamed_weights(tree, population.weights) for tree in forest.trees):
         return Undetermined(UNNAMED_WEIGHTS)
     for number, (tree, stops) in enumerate(zip(forest.trees, forest.stops, strict=True)):

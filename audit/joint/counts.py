@@ -9,7 +9,7 @@ from scipy import sparse
 
 from treewarden.audit.clock import FOREVER, Clock
 from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
-from treewarden.audit.joint.cells import JointRows, Scaled
+from treewarden.audit.joint.cells import IntegerCellRows, JointRows
 from treewarden.ppdm_models.arrays import IndexArray, IntArray
 
 
@@ -30,7 +30,7 @@ class Counts:
     sizes: IntArray
     people: IntArray
     width: int
-    scaled: Scaled | None = None
+    scaled: IntegerCellRows | None = None
 
     @property
     def most_often(self) -> int:
@@ -114,7 +114,7 @@ def _placed(matrix: sparse.csr_array, chosen: IndexArray) -> tuple[IndexArray, I
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Open:
+class OpenNumbers:
     """What is left of the rows when all numbers that can only be one are taken out.
 
     ``matrix`` (S, N) is over the N open numbers at ``places`` (N,) of the flat (C w,), ``low`` and ``high`` (S,) beside
@@ -132,7 +132,7 @@ class Open:
     most: IntArray
 
 
-def opened(counts: Counts, low: IntArray, high: IntArray) -> Open:
+def opened(counts: Counts, low: IntArray, high: IntArray) -> OpenNumbers:
     """Return what boxes (C, w) leave of the rows.
 
     Raises:
@@ -167,7 +167,7 @@ def opened(counts: Counts, low: IntArray, high: IntArray) -> Open:
     if (row_low[kept] > row_high[kept]).any():
         raise ContradictionError("two rows over the same people contradict each other")
     part = np.where(came_to >= 0, np.searchsorted(kept, came_to), -1)
-    return Open(matrix[kept], row_low[kept], row_high[kept], kept, part, places, least, most)
+    return OpenNumbers(matrix[kept], row_low[kept], row_high[kept], kept, part, places, least, most)
 
 
 # Proofs by one row at a time: what a row leaves of each of its cells, again until nothing moves.
@@ -191,7 +191,7 @@ def by_leaves(counts: Counts) -> Propagated:
         ContradictionError: two such rows contradict each other.
     """
     low, high = counts.start()
-    state = _State(counts, low, high)
+    state = _BoxState(counts, low, high)
     is_all, is_none = counts.low >= counts.people, counts.high <= 0
     state.raise_low(*_whole(counts, np.flatnonzero(is_all), state.high))
     state.cut_high(*_whole(counts, np.flatnonzero(is_none), np.zeros_like(state.high)))
@@ -209,7 +209,7 @@ def propagate(counts: Counts, start: Propagated, clock: Clock = FOREVER) -> Prop
     Raises:
         ContradictionError: no table fits.
     """
-    state = _State(counts, start.low, start.high, start.row)
+    state = _BoxState(counts, start.low, start.high, start.row)
     state.add_up()
     dirty = np.arange(len(counts.low))
     while len(dirty) and not clock.is_over:
@@ -226,7 +226,7 @@ def _whole(
     return owner, places, ends[places]
 
 
-class _State:
+class _BoxState:
     """Boxes taken flat (C w,), changed in place, and the sums of their ends over each row."""
 
     def __init__(

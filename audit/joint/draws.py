@@ -18,7 +18,7 @@ from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.ensemble import Ensemble
-from treewarden.ppdm_models.tree.growth import Growth, derived
+from treewarden.ppdm_models.tree.growth import EnsembleGrowth, derived
 from treewarden.ppdm_models.tree.node_columns import class_counts_of, is_inner
 from treewarden.ppdm_models.tree.tree import Tree, count_of
 
@@ -92,7 +92,7 @@ SMALLEST = 1e-6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ends:
+class ClassCountBounds:
     """The tree, the leaf and the class that is counted, with the least and the most, an entry each."""
 
     trees: IndexArray
@@ -104,7 +104,7 @@ class Ends:
 
 def drawn_sums(forest: Forest, units: Units) -> LeafSums | Undetermined:
     """Return what the draws of all leaves say, of every class, or of the second one where there are two."""
-    found: list[Ends] = []
+    found: list[ClassCountBounds] = []
     for number, (tree, stops) in enumerate(zip(forest.trees, units.stops, strict=True)):
         stopped = stops >= 0
         here = stops[stopped]
@@ -127,10 +127,10 @@ def drawn_sums(forest: Forest, units: Units) -> LeafSums | Undetermined:
     return replace(sums, is_complete=units.draws is not None)
 
 
-def ends_of(tree: int, nodes: IndexArray, low: FloatArray, high: FloatArray) -> Ends:
+def ends_of(tree: int, nodes: IndexArray, low: FloatArray, high: FloatArray) -> ClassCountBounds:
     """Return the ends of the leaves of one tree, from those of each class, (L, m); of two classes the second's."""
     outputs = np.arange(low.shape[1])[1 if low.shape[1] == 2 else 0 :]
-    return Ends(
+    return ClassCountBounds(
         np.full(len(nodes) * len(outputs), tree, dtype=np.intp),
         np.repeat(nodes.astype(np.intp), len(outputs)),
         np.tile(outputs, len(nodes)),
@@ -139,7 +139,7 @@ def ends_of(tree: int, nodes: IndexArray, low: FloatArray, high: FloatArray) -> 
     )
 
 
-def sums_of(found: Sequence[Ends]) -> LeafSums:
+def sums_of(found: Sequence[ClassCountBounds]) -> LeafSums:
     """Return the ends of leaves as sums."""
     trees, leaves, outputs, least, most = (
         np.concatenate([getattr(each, name) for each in found])
@@ -201,7 +201,7 @@ Replay = tuple[Units, LeafSums]
 
 
 def replays(
-    forest: Forest, population: Population, growth: Growth | None, seeds: Sequence[int]
+    forest: Forest, population: Population, growth: EnsembleGrowth | None, seeds: Sequence[int]
 ) -> Iterator[Replay]:
     """Yield what the leaves say of the records that a seed draws, where all leaves agree with that.
 
@@ -281,7 +281,7 @@ def _of_forest(
 
 
 def _of_boosted(
-    forest: Forest, population: Population, growth: Growth, seeds: Sequence[int]
+    forest: Forest, population: Population, growth: EnsembleGrowth, seeds: Sequence[int]
 ) -> Iterator[tuple[Units, LeafSums | Undetermined]]:
     inverter = inverters()[growth.library]
     if not inverter.seed or not _can_be_checked(growth):
@@ -304,7 +304,7 @@ def _of_boosted(
             yield replace(records, draws=_counted(draws.often)), _saying(sums, said)
 
 
-def _can_be_checked(growth: Growth) -> bool:
+def _can_be_checked(growth: EnsembleGrowth) -> bool:
     """Return whether each leaf says how many records, or sums of second derivatives, the draws have to agree with."""
     for tree in growth.trees:
         said = [each for each in (tree.counts, tree.hessians) if each is not None]

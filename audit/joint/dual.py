@@ -17,14 +17,14 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import entr, expit, xlogy
 
 from treewarden.audit.clock import Clock, OutOfTimeError
-from treewarden.audit.joint.counts import Counts, Open
+from treewarden.audit.joint.counts import Counts, OpenNumbers
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 
 SLAB = 256
 """Rows of the curvature that are made at a time: bounds the memory."""
 
 
-class Cells(Protocol):
+class OpenCells(Protocol):
     """The entropy of open cells together with a reward z for each person counted: a convex function of z, (N,)."""
 
     def value(self, z: FloatArray) -> FloatArray:
@@ -91,7 +91,7 @@ class ManyClasses:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Dual:
+class EntropyDual:
     """The bound on the entropy as a function of weights theta (S,), one for each row that is left.
 
     ``middle`` and ``half`` (S,) are the middle of each row's interval and half of its width; ``known`` is the entropy
@@ -102,7 +102,7 @@ class Dual:
     across: sparse.csr_array
     middle: FloatArray
     half: FloatArray
-    cells: Cells
+    cells: OpenCells
     known: float
 
     def bound(self, theta: FloatArray) -> float:
@@ -167,7 +167,7 @@ class Dual:
         return total
 
 
-def dual_of(counts: Counts, left: Open, least: FloatArray, most: FloatArray) -> Dual:
+def dual_of(counts: Counts, left: OpenNumbers, least: FloatArray, most: FloatArray) -> EntropyDual:
     """Return the bound as a function, of rows and what is left of them; ``least`` and ``most`` are all boxes (C, w)."""
     middle = (left.low + left.high) / 2.0
     half = (left.high - left.low) / 2.0
@@ -176,7 +176,7 @@ def dual_of(counts: Counts, left: Open, least: FloatArray, most: FloatArray) -> 
     is_open = least < most
     known_cells = ~is_open.any(axis=1)
     fixed = np.where(is_open, 0.0, least)
-    cells: Cells
+    cells: OpenCells
     if counts.width == 1:
         at = known_cells & (counts.sizes > 0)
         share = fixed[at, 0] / sizes[at]
@@ -191,7 +191,7 @@ def dual_of(counts: Counts, left: Open, least: FloatArray, most: FloatArray) -> 
         which, starts, inverse = np.unique(owners, return_index=True, return_inverse=True)
         cells = ManyClasses(starts, rest[which], inverse.reshape(-1))
     across = sparse.csr_array(left.matrix.T.tocsr()).astype(np.float64)
-    return Dual(left.matrix.astype(np.float64), across, middle, half, cells, known)
+    return EntropyDual(left.matrix.astype(np.float64), across, middle, half, cells, known)
 
 
 def scaled(matrix: sparse.csr_array, weights: FloatArray) -> sparse.csr_array:
@@ -231,7 +231,7 @@ SMALLEST_STEP = 2.0**-30
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Step:
+class DualStep:
     """Weights (S,) on the way to the least bound, the numbers x (N,) they stand for, and how far it still is.
 
     ``residual`` is how many people a row is missed by at most; ``is_true`` that kinks are not rounded off any more.
@@ -243,7 +243,7 @@ class Step:
     is_true: bool
 
 
-def steps(dual: Dual, theta: FloatArray, clock: Clock) -> Iterator[Step]:
+def steps(dual: EntropyDual, theta: FloatArray, clock: Clock) -> Iterator[DualStep]:
     """Yield the weights after each step, without end but that of time, or where numbers allow no further step.
 
     A row that is an interval has its kink rounded off, less and less; the residual is only small once it is gone.
@@ -251,7 +251,7 @@ def steps(dual: Dual, theta: FloatArray, clock: Clock) -> Iterator[Step]:
     has_kinks = bool((dual.half > 0).any())
     rounding = FIRST_ROUNDING if has_kinks else 0.0
     x, gradient = dual.gradient(theta, rounding)
-    yield Step(theta, x, missed(dual, x), not has_kinks)
+    yield DualStep(theta, x, missed(dual, x), not has_kinks)
     while not clock.is_over:
         try:
             curvature = dual.curvature(theta, x, rounding, clock)
@@ -260,18 +260,18 @@ def steps(dual: Dual, theta: FloatArray, clock: Clock) -> Iterator[Step]:
         direction = _direction(curvature, gradient)
         moved = _line_search(dual, theta, direction, gradient, rounding)
         if moved is None and rounding <= LAST_ROUNDING:
-            yield Step(theta, x, missed(dual, x), is_true=True)
+            yield DualStep(theta, x, missed(dual, x), is_true=True)
             return
         theta = theta if moved is None else moved
         x, gradient = dual.gradient(theta, rounding)
         size = float(np.abs(gradient).max(initial=0.0))
-        yield Step(theta, x, missed(dual, x), rounding <= LAST_ROUNDING)
+        yield DualStep(theta, x, missed(dual, x), rounding <= LAST_ROUNDING)
         if rounding > LAST_ROUNDING and (moved is None or size <= CLOSE * rounding):
             rounding = max(rounding * SMALLER, LAST_ROUNDING)
             x, gradient = dual.gradient(theta, rounding)
 
 
-def missed(dual: Dual, x: FloatArray) -> float:
+def missed(dual: EntropyDual, x: FloatArray) -> float:
     """Return how many people a row is missed by at most."""
     off = np.abs(dual.matrix @ x - dual.middle) - dual.half
     return float(np.maximum(off, 0.0).max(initial=0.0))
@@ -291,7 +291,11 @@ def _direction(curvature: FloatArray, gradient: FloatArray) -> FloatArray:
 
 
 def _line_search(
-    dual: Dual, theta: FloatArray, direction: FloatArray, gradient: FloatArray, rounding: float
+    dual: EntropyDual,
+    theta: FloatArray,
+    direction: FloatArray,
+    gradient: FloatArray,
+    rounding: float,
 ) -> FloatArray | None:
     """Return the weights after the longest step that gains enough, None where none does."""
     slope = float(gradient @ direction)

@@ -13,9 +13,9 @@ from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
 from treewarden.audit.inverters import GrownCase, LeafSums, doubting, inverters, knowing, leaf_sums
 from treewarden.audit.joint.bound_pipeline import never, reason
 from treewarden.audit.joint.cells import (
-    Cells,
     JointRows,
-    Release,
+    PeopleCells,
+    ReleaseCells,
     breaking,
     cells_of,
     class_by_leaf,
@@ -26,15 +26,15 @@ from treewarden.audit.joint.counted_leaves import counted_sums
 from treewarden.audit.joint.counts import by_class, by_leaves, counts_of, propagate
 from treewarden.audit.joint.draws import Units, by_profile, replays
 from treewarden.audit.joint.per_tree_disclosure import predicted, prefixes, told
-from treewarden.audit.joint.result import Joint, Together
+from treewarden.audit.joint.result import EnsembleInference, Joint
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Step, silent
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.ensemble import Ensemble
-from treewarden.ppdm_models.tree.growth import Growth, Source
-from treewarden.ppdm_models.tree.tree import Task
+from treewarden.ppdm_models.tree.growth import EnsembleGrowth, FactSource
+from treewarden.ppdm_models.tree.tree import TreeTask
 
 # Leaf values that were cut to few digits, read again with what all leaves prove of each.
 #
@@ -55,7 +55,7 @@ STILL_MOVING = (
 
 
 def narrower(
-    sums: LeafSums, boxes: tuple[IntArray, IntArray], cells: Cells, stops: IndexArray
+    sums: LeafSums, boxes: tuple[IntArray, IntArray], cells: PeopleCells, stops: IndexArray
 ) -> tuple[IntArray, IntArray] | None:
     """Return the ends of sums, (R,), within which boxes by cell and class (C, m) leave them; None where none moves.
 
@@ -107,16 +107,16 @@ OTHER_WAY_ROUND = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Joined:
+class EnsembleProblem:
     """What was found, with those whom it is about, their cells, the rows over these and what they prove.
 
     ``is_part`` says that the file tells more: other trees are not joined, or the rows are only bounds of what was
     drawn. Whoever knows that may tell the people of a cell apart, and rule out tables that fit the rows.
     """
 
-    found: Together
+    found: EnsembleInference
     units: Units
-    cells: Cells
+    cells: PeopleCells
     rows: JointRows
     joint: Joint
     is_part: bool = False
@@ -167,7 +167,7 @@ def joined_of(
     seeds: Sequence[int] | None = (),
     over_trees: bool = False,
     enough: Callable[[BoolArray], bool] | None = None,
-) -> Joined | Undetermined:
+) -> EnsembleProblem | Undetermined:
     """Return what all trees of a model prove of its people together, or why that is not known.
 
     The estimate is looked for ``until`` then, other tables for ``searching`` seconds more. ``training`` are settings
@@ -215,7 +215,7 @@ def joined_of(
         return doubting(no_table, growth, training)
     recovered, leaves = recovered_leaves(sums)
     by_leaf = units.agreed(class_by_leaf(alone, cells)) >= 0
-    proved = Together(
+    proved = EnsembleInference(
         len(forest.trees),
         leaves,
         recovered,
@@ -226,12 +226,12 @@ def joined_of(
         is_complete=sums.is_complete,
         is_replayed=units.draws is not None,
     )
-    joined = Joined(proved, units, cells, rows, joint, bool(missing))
+    joined = EnsembleProblem(proved, units, cells, rows, joint, bool(missing))
     if not over_trees:
         return joined
     with step("measuring what the first trees tell"):
         draws = None if units.draws is None else units.draws[:used]
-        whole = Release(units.stops[:used], first_trees(early_sums, used), draws=draws)
+        whole = ReleaseCells(units.stops[:used], first_trees(early_sums, used), draws=draws)
         until = clock(OVER_TREES_SECONDS)
         early = prefixes(whole, units, population, growth, rows.classes, until)
         last = replace(
@@ -243,7 +243,7 @@ def joined_of(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Found:
+class _LeafFacts:
     """What the leaves say, as sums and as rows over the cells of units; ``truth`` (C, m) is theirs, if it is known.
 
     ``case`` is what the sums were read from, None where nothing is learnt by reading it again.
@@ -252,7 +252,7 @@ class _Found:
     sums: LeafSums
     rows: JointRows
     units: Units
-    cells: Cells
+    cells: PeopleCells
     truth: IntArray | None
     case: GrownCase | None = None
 
@@ -260,10 +260,10 @@ class _Found:
 def _found(
     forest: Forest,
     population: Population,
-    growth: Growth | None,
+    growth: EnsembleGrowth | None,
     training: Mapping[str, float],
     seeds: Sequence[int] | None,
-) -> _Found | Undetermined:
+) -> _LeafFacts | Undetermined:
     """Return what the leaves say, read off their counts or turned back from their values."""
     units = by_profile(forest.stops, population)
     if growth is None:
@@ -273,7 +273,7 @@ def _found(
     grown = knowing(growth, training)
     case = GrownCase(grown, forest.trees, forest.stops, population.counts, classes)
     is_sampled = inverters()[growth.library].is_sampled(grown)
-    found: _Found | Undetermined | None = None
+    found: _LeafFacts | Undetermined | None = None
     if is_sampled:
         found = _replayed(forest, population, grown, seeds)
     found = found or _of_case(case, units, forest)
@@ -285,19 +285,22 @@ def _found(
 
 
 def _replayed(
-    forest: Forest, population: Population, growth: Growth | None, seeds: Sequence[int] | None
-) -> _Found | None:
+    forest: Forest,
+    population: Population,
+    growth: EnsembleGrowth | None,
+    seeds: Sequence[int] | None,
+) -> _LeafFacts | None:
     """Return what the leaves say of the records that were drawn, where these follow from a seed; None otherwise."""
     if seeds is None:
         return None
     for units, sums in replays(forest, population, growth, seeds):
         found = _fitting(sums, units, forest)
-        if isinstance(found, _Found):
+        if isinstance(found, _LeafFacts):
             return found
     return None
 
 
-def _of_case(case: GrownCase, units: Units, forest: Forest) -> _Found | Undetermined:
+def _of_case(case: GrownCase, units: Units, forest: Forest) -> _LeafFacts | Undetermined:
     """Return what the values of leaves say; the case goes with it where they were cut."""
     found = _fitting(leaf_sums(case), units, forest)
     if isinstance(found, Undetermined) or not found.sums.is_cut:
@@ -305,7 +308,7 @@ def _of_case(case: GrownCase, units: Units, forest: Forest) -> _Found | Undeterm
     return replace(found, case=case)
 
 
-def _read_again(found: _Found, forest: Forest, until: Clock) -> _Found:
+def _read_again(found: _LeafFacts, forest: Forest, until: Clock) -> _LeafFacts:
     """Return what values that were cut say, once what single rows prove of all leaves is known of each."""
     for _ in range(MOST_ROUNDS):
         if found.case is None:
@@ -321,7 +324,9 @@ def _read_again(found: _Found, forest: Forest, until: Clock) -> _Found:
     return replace(found, sums=_still_moving(found.sums))
 
 
-def _narrowed(found: _Found, boxes: tuple[IntArray, IntArray], forest: Forest) -> _Found | None:
+def _narrowed(
+    found: _LeafFacts, boxes: tuple[IntArray, IntArray], forest: Forest
+) -> _LeafFacts | None:
     """Return what values that were cut say where each cell lies in its box; None where that is nothing new.
 
     Where they cannot be read so, somebody else may read on: then more may be known.
@@ -342,7 +347,9 @@ def _still_moving(sums: LeafSums) -> LeafSums:
     return replace(sums, is_complete=False, missing=sums.missing or STILL_MOVING)
 
 
-def _fitting(sums: LeafSums | Undetermined, units: Units, forest: Forest) -> _Found | Undetermined:
+def _fitting(
+    sums: LeafSums | Undetermined, units: Units, forest: Forest
+) -> _LeafFacts | Undetermined:
     """Return sums with their rows; why not, where the true values do not fit them."""
     if isinstance(sums, Undetermined):
         return sums
@@ -350,22 +357,22 @@ def _fitting(sums: LeafSums | Undetermined, units: Units, forest: Forest) -> _Fo
     draws = None if units.draws is None else units.draws[:used]
     cells = cells_of(units.stops[:used], units.people, draws)
     truth = None if units.truth is None else cells.summed(units.truth)
-    part = Release(units.stops[:used], first_trees(sums, used), draws=draws)
+    part = ReleaseCells(units.stops[:used], first_trees(sums, used), draws=draws)
     rows = rows_of([part], cells, len(forest.model.classes))
     if isinstance(rows, Undetermined):
         return rows
     problem = "" if truth is None else problem_with(rows, truth)
-    return Undetermined(problem) if problem else _Found(sums, rows, units, cells, truth)
+    return Undetermined(problem) if problem else _LeafFacts(sums, rows, units, cells, truth)
 
 
-def _by_default(case: GrownCase, units: Units, forest: Forest) -> _Found | None:
+def _by_default(case: GrownCase, units: Units, forest: Forest) -> _LeafFacts | None:
     """Return what the leaves say if the library was left to itself where the file is silent; None if that cannot be."""
     growth = case.growth
     defaults = inverters()[growth.library].defaults
     silent_on = {name: value for name, value in defaults.items() if growth.fact(name).value is None}
     if not silent_on:
         return None
-    taking = replace(case, growth=knowing(growth, silent_on, Source.TAKEN))
+    taking = replace(case, growth=knowing(growth, silent_on, FactSource.TAKEN))
     found = _of_case(taking, units, forest)
     if isinstance(found, Undetermined):
         return None
@@ -399,7 +406,7 @@ def of_part(joint: Joint, said: str) -> Joint:
 
 def _unfit(forest: Forest, population: Population) -> str:
     """Return why the leaves of all trees say nothing of these people that could be joined; "" where they may."""
-    if forest.model.task is Task.REGRESSION:
+    if forest.model.task is TreeTask.REGRESSION:
         return "it predicts a number, not a class"
     if not forest.model.classes:
         return "the file names no class; only its leaves are measured"

@@ -10,9 +10,9 @@ import numpy as np
 from treewarden.audit.clock import Clock
 from treewarden.audit.joint.bound_pipeline import reason
 from treewarden.audit.joint.cells import (
-    Cells,
     JointRows,
-    Release,
+    PeopleCells,
+    ReleaseCells,
     cells_of,
     class_by_leaf,
     first_trees,
@@ -23,7 +23,7 @@ from treewarden.audit.joint.result import Joint, Prefix
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from treewarden.ppdm_models.tree.growth import Growth
+from treewarden.ppdm_models.tree.growth import EnsembleGrowth
 
 STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 """Of so many trees, as far as there are."""
@@ -33,10 +33,10 @@ PART_SECONDS = 4.0
 
 
 def prefixes(
-    release: Release,
+    release: ReleaseCells,
     units: Units,
     population: Population,
-    growth: Growth | None,
+    growth: EnsembleGrowth | None,
     classes: int,
     until: Clock,
 ) -> Iterator[Prefix]:
@@ -53,7 +53,7 @@ def prefixes(
         stops = release.stops[:trees]
         draws = None if release.draws is None else release.draws[:trees]
         cells = cells_of(stops, units.people, draws)
-        first = Release(stops, first_trees(release.sums, trees), draws=draws)
+        first = ReleaseCells(stops, first_trees(release.sums, trees), draws=draws)
         rows = rows_of([first], cells, classes)
         if isinstance(rows, Undetermined):
             return
@@ -67,7 +67,7 @@ def prefixes(
 
 
 def _told(
-    rows: JointRows, cells: Cells, units: Units, population: Population, until: Clock
+    rows: JointRows, cells: PeopleCells, units: Units, population: Population, until: Clock
 ) -> Prefix:
     known = None if units.truth is None else cells.summed(units.truth)
     joint = reason(rows, truth=known, until=until.part(PART_SECONDS), searching=0.0)
@@ -76,7 +76,7 @@ def _told(
 
 
 def told(
-    joint: Joint, cells: Cells, units: Units, population: Population, by_leaf: BoolArray
+    joint: Joint, cells: PeopleCells, units: Units, population: Population, by_leaf: BoolArray
 ) -> Prefix:
     """Return how many people are certain, by one leaf (P,) and by all, and how many are guessed right."""
     is_all = joint.low == cells.sizes[:, None]
@@ -89,7 +89,7 @@ def told(
     return Prefix(0, float(people[by_leaf].sum()), float(people[sure].sum()), guessed, None)
 
 
-def predicted(growth: Growth | None, units: Units, stops: IndexArray) -> float | None:
+def predicted(growth: EnsembleGrowth | None, units: Units, stops: IndexArray) -> float | None:
     """Return how many people the trees that ``stops`` (T, U) are of predict right; None where that is not known."""
     truth = units.truth
     if growth is None or growth.start is None or truth is None:

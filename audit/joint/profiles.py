@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from treewarden.audit.consistent_tables.result import Consistency, Worlds
+from treewarden.audit.consistent_tables.result import Consistency, ConsistentTables
 from treewarden.audit.entropy.posterior import Posterior, SolverReport, entropy
 from treewarden.audit.joint.cells import ALL_PEOPLE
-from treewarden.audit.joint.ensemble_inference import Joined
+from treewarden.audit.joint.ensemble_inference import EnsembleProblem
 from treewarden.audit.joint.result import How
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
@@ -26,7 +26,7 @@ BY_ALL = "all leaves together leave no other value; checked in whole numbers"
 BY_SOLVER = "no table with another value fits all leaves; an exact search found none"
 
 
-def posterior_of(joined: Joined) -> Posterior | Undetermined:
+def posterior_of(joined: EnsembleProblem) -> Posterior | Undetermined:
     """Return the estimate by profile: everybody of a cell has the cell's shares, as no leaf tells them apart.
 
     Of people whom draws tell apart nobody knows which one is meant, so their profile has the mean of their shares.
@@ -38,7 +38,7 @@ def posterior_of(joined: Joined) -> Posterior | Undetermined:
     return Posterior(values, np.ones(len(values), dtype=bool), values, values)
 
 
-def report_of(joined: Joined, people: float) -> SolverReport:
+def report_of(joined: EnsembleProblem, people: float) -> SolverReport:
     """Return how the estimate was found, entropies in nats per record of so many."""
     guess, rows = joined.joint.guess, len(joined.rows.low)
     if isinstance(guess, Undetermined):
@@ -55,7 +55,9 @@ def report_of(joined: Joined, people: float) -> SolverReport:
         rows_active=rows,
         blocks=1,
         profiles_fixed=int(
-            _Parts.of(joined).all_of((joined.joint.low == joined.joint.high).all(axis=1)).sum()
+            _ProfileParts.of(joined)
+            .all_of((joined.joint.low == joined.joint.high).all(axis=1))
+            .sum()
         ),
         split_rows="integer",
         is_unique=True,
@@ -79,18 +81,18 @@ def in_trees(trees: Sequence[Tree]) -> Where:
 
 
 def worlds_of(
-    joined: Joined, population: Population, where: Where, classes: Sequence[str]
-) -> Worlds:
+    joined: EnsembleProblem, population: Population, where: Where, classes: Sequence[str]
+) -> ConsistentTables:
     """Return what is certain of each profile, with the reason of each that is.
 
     In a table that fits, the people of a cell may be swapped: of x people with a value among s, a profile with n of
     them has between x - (s - n) and x.
     """
-    joint, parts = joined.joint, _Parts.of(joined)
+    joint, parts = joined.joint, _ProfileParts.of(joined)
     counts = np.rint(population.counts).astype(np.int64)
     low, high = parts.summed(parts.least(joint.low)), parts.summed(parts.most(joint.high))
     reached = _reached(joined, population, parts, counts[:, None])
-    worlds = Worlds(
+    worlds = ConsistentTables(
         counts=counts,
         low=low,
         high=high,
@@ -107,7 +109,7 @@ def worlds_of(
         seconds=joint.seconds,
     )
     certain = np.flatnonzero(worlds.certain & (counts > 0)).tolist()
-    say = _Reasons(joined, joined.rows.people, where, classes)
+    say = _CertaintyReasons(joined, joined.rows.people, where, classes)
     reasons = {profile: say(parts.cells_of(profile)) for profile in certain}
     return replace(worlds, reasons=reasons)
 
@@ -121,7 +123,7 @@ def _have(people: int) -> str:
     return "has" if people == 1 else "have"
 
 
-def only_certain(population: Population, certain: BoolArray, classes: int) -> Worlds:
+def only_certain(population: Population, certain: BoolArray, classes: int) -> ConsistentTables:
     """Return worlds in which some profiles (P,) are certain and all else is open, to ask whether that is enough.
 
     Whose value is what is left out: all of them are given the first.
@@ -130,7 +132,7 @@ def only_certain(population: Population, certain: BoolArray, classes: int) -> Wo
     low = np.zeros((len(counts), classes), dtype=np.int64)
     high = np.repeat(counts[:, None], classes, axis=1)
     low[certain, 0], high[certain, 1:] = counts[certain], 0
-    return Worlds(
+    return ConsistentTables(
         counts=counts,
         low=low,
         high=high,
@@ -146,7 +148,7 @@ def only_certain(population: Population, certain: BoolArray, classes: int) -> Wo
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Parts:
+class _ProfileParts:
     """The people of each profile in each cell, shape (K,): whose they are, the cell, how many; and all of that cell.
 
     They stand by profile, those of profile p from ``starts[p]`` on.
@@ -159,7 +161,7 @@ class _Parts:
     starts: IndexArray
 
     @classmethod
-    def of(cls, joined: Joined) -> _Parts:
+    def of(cls, joined: EnsembleProblem) -> _ProfileParts:
         """Return the parts of all profiles."""
         units, cells = joined.units, joined.cells
         keys, place = np.unique(units.profile * len(cells.sizes) + cells.of, return_inverse=True)
@@ -191,7 +193,7 @@ class _Parts:
 
 
 def _reached(
-    joined: Joined, population: Population, parts: _Parts, size: IntArray
+    joined: EnsembleProblem, population: Population, parts: _ProfileParts, size: IntArray
 ) -> tuple[IntArray, IntArray]:
     """Return how far the tables that were found take each profile's numbers, (P, m) each; crossed where none was.
 
@@ -224,10 +226,10 @@ def _consistency(population: Population) -> Consistency:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Reasons:
+class _CertaintyReasons:
     """Says why cells are certain; ``people`` (R,) is how many each row is about."""
 
-    joined: Joined
+    joined: EnsembleProblem
     people: IntArray
     where: Where
     classes: Sequence[str]

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from treewarden.audit.clock import Clock
-from treewarden.audit.consistent_tables.result import Worlds
+from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.inverters import Added, LeafSums
 from treewarden.audit.joint.bound_pipeline import reason
 from treewarden.audit.joint.cells import (
     ALL_PEOPLE,
     NEW_PEOPLE,
-    Cells,
     JointRows,
-    Release,
+    PeopleCells,
+    ReleaseCells,
     cells_of,
     certain_by_leaf,
     rows_of,
@@ -25,17 +25,17 @@ from treewarden.audit.joint.draws import Units
 from treewarden.audit.joint.ensemble_inference import (
     MOST_ENTRIES,
     NOT_ALL_OF_SAMPLES,
-    Joined,
+    EnsembleProblem,
     of_part,
     problem_with,
     recovered_leaves,
     sums_of,
 )
 from treewarden.audit.joint.profiles import Where
-from treewarden.audit.joint.result import Guess, Released, Together
+from treewarden.audit.joint.result import CellPosterior, EnsembleInference, Released
 from treewarden.audit.locations import of_release
 from treewarden.audit.population.forest import Forest
-from treewarden.audit.population.linked_population import Shared
+from treewarden.audit.population.linked_population import KnownGroups
 from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Step, silent
 from treewarden.audit.reading import Undetermined
@@ -53,7 +53,7 @@ CUT_OF_SEVERAL = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Held:
+class ReleaseView:
     """One release: its trees with its own people in them, settings that the adversary knows beside its file.
 
     ``proved`` is what its splits and leaves prove by themselves of its profiles, where that was looked for.
@@ -62,24 +62,24 @@ class Held:
     forest: Forest
     population: Population
     training: Mapping[str, float] = field(default_factory=dict)
-    proved: Worlds | None = None
+    proved: ConsistentTables | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AllReleases:
     """What all releases prove together of all groups of people; see ``seen_by``."""
 
-    joined: Joined
-    shared: Shared
+    joined: EnsembleProblem
+    shared: KnownGroups
     where: Where
 
-    def seen_by(self, release: int) -> Joined:
+    def seen_by(self, release: int) -> EnsembleProblem:
         """Return it of the people of one release, in the order of its own classes."""
         joined, groups = self.joined, self.shared.groups(release)
         order = self.shared.orders[release]
         joint = joined.joint
         guess = joint.guess
-        if isinstance(guess, Guess):
+        if isinstance(guess, CellPosterior):
             guess = replace(guess, shares=guess.shares[:, order])
         ends = ("low", "high", "reached_low", "reached_high")
         joint = replace(
@@ -94,8 +94,8 @@ class AllReleases:
 
 
 def join_releases(
-    held: Sequence[Held],
-    shared: Shared,
+    held: Sequence[ReleaseView],
+    shared: KnownGroups,
     until: Clock,
     searching: float,
     step: Step = silent,
@@ -146,7 +146,7 @@ def join_releases(
     told[-1] = replace(told[-1], so_far=float(cells.sizes[sure].sum()))
     recovered = tuple(map(recovered_leaves, sums))
     trees = sum(len(each.forest.trees) for each in held)
-    found_all = Together(
+    found_all = EnsembleInference(
         trees,
         sum(leaves for _, leaves in recovered),
         sum(exact for exact, _ in recovered),
@@ -162,18 +162,20 @@ def join_releases(
         releases=tuple(told),
         differences=_differences(rows, shared, held[-1].forest.model.classes),
     )
-    joined = Joined(found_all, units, cells, rows, joint, not is_complete)
+    joined = EnsembleProblem(found_all, units, cells, rows, joint, not is_complete)
     return AllReleases(joined, shared, _where(held, shared))
 
 
-def _units(shared: Shared) -> Units:
+def _units(shared: KnownGroups) -> Units:
     """Return the groups of people as those whom the leaves are about; where they stop stands beside each release."""
     size = len(shared.counts)
     truth = None if isinstance(shared.truth, Undetermined) else shared.truth
     return Units(np.empty((0, size), dtype=np.intp), shared.counts, np.arange(size), truth)
 
 
-def _parts(held: Sequence[Held], shared: Shared, sums: Sequence[LeafSums]) -> list[list[Release]]:
+def _parts(
+    held: Sequence[ReleaseView], shared: KnownGroups, sums: Sequence[LeafSums]
+) -> list[list[ReleaseCells]]:
     """Return the rows of each release, lifted to the groups of people: those of its leaves, and what it proves else."""
     found, first = [], 0
     for number, (each, own) in enumerate(zip(held, sums, strict=True)):
@@ -181,14 +183,14 @@ def _parts(held: Sequence[Held], shared: Shared, sums: Sequence[LeafSums]) -> li
         stops = _lifted(each.forest.stops, places)
         told = _reordered(own, order, each)
         told = replace(told, added=tuple(_of_groups(one, places) for one in told.added))
-        parts = [Release(stops, told, first, number)]
+        parts = [ReleaseCells(stops, told, first, number)]
         first += len(each.forest.trees)
         found.append(parts)
     for number, each in enumerate(held):
         if each.proved is not None:
             places = shared.places[number]
             proved = _reordered(_profiles_of(each.proved), shared.orders[number], each, each.proved)
-            found[number].append(Release(places[None, :], proved, first, number))
+            found[number].append(ReleaseCells(places[None, :], proved, first, number))
         first += 1
     return found
 
@@ -198,7 +200,7 @@ def _lifted(stops: IndexArray, places: IndexArray) -> IndexArray:
     return np.where(places < 0, -1, stops[:, np.maximum(places, 0)])
 
 
-def _profiles_of(worlds: Worlds) -> LeafSums:
+def _profiles_of(worlds: ConsistentTables) -> LeafSums:
     """Return what is proved of the profiles of a tree, as if each were a leaf of one tree."""
     size, classes = worlds.low.shape
     counted = np.arange(classes) if classes > 2 else np.array([1])
@@ -211,7 +213,10 @@ def _profiles_of(worlds: Worlds) -> LeafSums:
 
 
 def _reordered(
-    sums: LeafSums, order: IndexArray, held: Held, of_profiles: Worlds | None = None
+    sums: LeafSums,
+    order: IndexArray,
+    held: ReleaseView,
+    of_profiles: ConsistentTables | None = None,
 ) -> LeafSums:
     """Return sums that count the classes in another order; ``order`` is the place of each own class there."""
     if (order == np.arange(len(order))).all():
@@ -228,7 +233,7 @@ def _reordered(
     return replace(sums, low=people - sums.high, high=people - sums.low)
 
 
-def _others(each: Added, held: Held) -> Added:
+def _others(each: Added, held: ReleaseView) -> Added:
     """Return a sum over those of two classes who have the other one: what all add, less those who have this one."""
     size, people = len(each.nodes), held.population.counts
     whole = np.bincount(each.place, each.each * people, size)
@@ -246,7 +251,7 @@ def _of_groups(each: Added, places: IndexArray) -> Added:
     )
 
 
-def _people(sums: LeafSums, held: Held) -> IndexArray:
+def _people(sums: LeafSums, held: ReleaseView) -> IndexArray:
     """Return how many people stop in each leaf, shape (R,)."""
     found = np.empty(len(sums.nodes), dtype=np.int64)
     for tree in np.unique(sums.trees).tolist():
@@ -256,16 +261,18 @@ def _people(sums: LeafSums, held: Held) -> IndexArray:
     return found
 
 
-def _joined(shared: Shared, releases: Sequence[Release]) -> tuple[Cells, JointRows] | Undetermined:
+def _joined(
+    shared: KnownGroups, releases: Sequence[ReleaseCells]
+) -> tuple[PeopleCells, JointRows] | Undetermined:
     cells = cells_of(np.concatenate([each.stops for each in releases]), shared.counts)
     rows = rows_of(releases, cells, shared.orders.shape[1])
     return rows if isinstance(rows, Undetermined) else (cells, rows)
 
 
 def _told(
-    held: Sequence[Held],
-    shared: Shared,
-    parts: Sequence[Sequence[Release]],
+    held: Sequence[ReleaseView],
+    shared: KnownGroups,
+    parts: Sequence[Sequence[ReleaseCells]],
     until: Clock,
     searching: float,
 ) -> list[Released]:
@@ -292,7 +299,11 @@ def _told(
 
 
 def _certain(
-    shared: Shared, releases: Sequence[Release], has: BoolArray, until: Clock, searching: float
+    shared: KnownGroups,
+    releases: Sequence[ReleaseCells],
+    has: BoolArray,
+    until: Clock,
+    searching: float,
 ) -> float | None:
     """Return how many people are certain by some releases, of those that they hold; None where they contradict."""
     joined = _joined(shared, releases)
@@ -307,7 +318,7 @@ def _certain(
     return float(shared.counts[sure & has].sum())
 
 
-def _where(held: Sequence[Held], shared: Shared) -> Where:
+def _where(held: Sequence[ReleaseView], shared: KnownGroups) -> Where:
     """Return what names the leaves of all releases' trees, the people of a release, and those who are new in one."""
     trees = [
         (release, number)
@@ -331,7 +342,7 @@ def _where(held: Sequence[Held], shared: Shared) -> Where:
     return where
 
 
-def _differences(rows: JointRows, shared: Shared, classes: Sequence[str]) -> tuple[str, ...]:
+def _differences(rows: JointRows, shared: KnownGroups, classes: Sequence[str]) -> tuple[str, ...]:
     """Return in sentences what the totals of two releases prove of those whom only one of them holds."""
     people, said, several = rows.people, [], len(shared.names)
     for row in np.flatnonzero(rows.trees == NEW_PEOPLE).tolist():

@@ -21,7 +21,7 @@ class How(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Guess:
+class CellPosterior:
     """The maximum-entropy estimate: shares of each class by cell, (C, m), rows sum to 1.
 
     ``bound`` is proved: no table that fits has more entropy (nats, summed over people); ``gap`` is how far the
@@ -50,7 +50,7 @@ class Joint:
     reached_high: IntArray
     how: tuple[How | str, ...]
     row: IndexArray
-    guess: Guess | Undetermined
+    guess: CellPosterior | Undetermined
     problem: str = ""
     left: tuple[str, ...] = ()
     seconds: float = 0.0
@@ -91,7 +91,7 @@ class Released:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Together:
+class EnsembleInference:
     """What the leaves of all trees prove together.
 
     Of ``leaves`` that hold people, ``recovered`` have exact sums for every class. ``by_leaf`` (P,) says who is certain

@@ -13,7 +13,7 @@ from treewarden.audit.clock import Clock, OutOfTimeError
 from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
 from treewarden.audit.consistent_tables.proofs.cpsat import solver_module
 from treewarden.audit.consistent_tables.result import OUT_OF_TIME
-from treewarden.audit.joint.counts import Counts, Open, Propagated, opened, propagate
+from treewarden.audit.joint.counts import Counts, OpenNumbers, Propagated, opened, propagate
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 
 # The rows as a model for OR-Tools' CP-SAT, which reasons in whole numbers: what it calls impossible is so.
@@ -23,7 +23,7 @@ PATIENCE = 0.05
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Answer:
+class SearchAnswer:
     """What a search came to: numbers (N,) that the solver proposes, or None; ``is_impossible`` that there are none.
 
     ``is_best`` is that no numbers do more of what was wished.
@@ -34,11 +34,11 @@ class Answer:
     is_best: bool = False
 
 
-class Model:
+class MilpModel:
     """Open numbers (N,) as variables, and rows over them; with more than two classes, that cells add up."""
 
     def __init__(
-        self, counts: Counts, left: Open, rest: IntArray, fixed: IntArray, clock: Clock
+        self, counts: Counts, left: OpenNumbers, rest: IntArray, fixed: IntArray, clock: Clock
     ) -> None:
         """``rest`` (C,) is how many of each cell's people are not settled, ``fixed`` (C, w) the settled numbers.
 
@@ -71,11 +71,11 @@ class Model:
             for cell, start, stop in zip(cells.tolist(), starts.tolist(), stops, strict=True):
                 self.model.add(sum(self.numbers[start:stop]) == int(rest[cell]))
 
-    def find(self, clock: Clock, units: float, hint: IntArray | None = None) -> Answer:
+    def find(self, clock: Clock, units: float, hint: IntArray | None = None) -> SearchAnswer:
         """Look for any numbers that fulfil the rows, near a hint (N,)."""
         return self._solved(self.model.clone(), clock, units, hint)
 
-    def move(self, known: IntArray, wanted: IndexArray, clock: Clock, units: float) -> Answer:
+    def move(self, known: IntArray, wanted: IndexArray, clock: Clock, units: float) -> SearchAnswer:
         """Look for numbers that differ from known ones (N,) at one wanted place at least, at as many as possible."""
         model = self.model.clone()
         moved = [self._moved(model, i, int(known[i])) for i in wanted.tolist()]
@@ -95,7 +95,13 @@ class Model:
             model.add(number != value).only_enforce_if(moved)
         return moved
 
-    def _solved(self, model: Any, clock: Clock, units: float, hint: IntArray | None) -> Answer:  # noqa: ANN401 - the solver has no types
+    def _solved(
+        self,
+        model: Any,  # noqa: ANN401 - the solver has no types
+        clock: Clock,
+        units: float,
+        hint: IntArray | None,
+    ) -> SearchAnswer:
         if hint is not None:
             for number, value in zip(self.numbers, hint.tolist(), strict=True):
                 model.add_hint(model.get_int_var_from_proto_index(number.index), value)
@@ -108,11 +114,11 @@ class Model:
         solver.parameters.catch_sigint_signal = False
         status = _in_background(solver, model)
         if status == module.INFEASIBLE:
-            return Answer(None, is_impossible=True)
+            return SearchAnswer(None, is_impossible=True)
         if status not in (module.OPTIMAL, module.FEASIBLE):
-            return Answer(None)
+            return SearchAnswer(None)
         found = np.array([solver.value(number) for number in self.numbers], dtype=np.int64)
-        return Answer(found, is_best=status == module.OPTIMAL)
+        return SearchAnswer(found, is_best=status == module.OPTIMAL)
 
 
 def _in_background(solver: Any, model: Any) -> int:  # noqa: ANN401 - the solver has no types
@@ -167,7 +173,7 @@ def search(
     Raises:
         ContradictionError: no table fits.
     """
-    run = _Run(counts, boxes, clock)
+    run = _SearchState(counts, boxes, clock)
     if truth is not None and not run.add(truth):
         run.left.append("the true table does not fulfil the rows")
     with suppress(OutOfTimeError):
@@ -178,7 +184,7 @@ def search(
     return Searched(run.boxes, run.reached_low, run.reached_high, tuple(run.left))
 
 
-class _Run:
+class _SearchState:
     """What is proved and what was found so far."""
 
     def __init__(self, counts: Counts, boxes: Propagated, clock: Clock) -> None:
@@ -224,16 +230,16 @@ class _Run:
         if not self._ask_all(model, left):
             self._ask_each(model, left)
 
-    def _opened(self) -> Open:
+    def _opened(self) -> OpenNumbers:
         return opened(self.counts, self.boxes.low, self.boxes.high)
 
-    def _model(self, left: Open) -> Model:
+    def _model(self, left: OpenNumbers) -> MilpModel:
         low, high = self.boxes.low, self.boxes.high
         fixed = np.where(low < high, 0, low)
         rest = self.counts.sizes - fixed.sum(axis=1)
-        return Model(self.counts, left, rest, fixed, self.clock)
+        return MilpModel(self.counts, left, rest, fixed, self.clock)
 
-    def _find_first(self, model: Model, left: Open, share: IntArray) -> bool:
+    def _find_first(self, model: MilpModel, left: OpenNumbers, share: IntArray) -> bool:
         units = FIRST_UNITS
         while True:
             self.clock.check()
@@ -244,16 +250,16 @@ class _Run:
                 return self._take(left, answer.numbers)
             units *= 4.0
 
-    def _take(self, left: Open, numbers: IntArray) -> bool:
+    def _take(self, left: OpenNumbers, numbers: IntArray) -> bool:
         table = self.boxes.low.copy()
         table.reshape(-1)[left.places] = numbers
         return self.add(table)
 
-    def _known(self, left: Open) -> IntArray:
+    def _known(self, left: OpenNumbers) -> IntArray:
         assert self.known is not None
         return np.asarray(self.known.reshape(-1)[left.places])
 
-    def _ask_all(self, model: Model, left: Open) -> bool:
+    def _ask_all(self, model: MilpModel, left: OpenNumbers) -> bool:
         """Ask for tables that move as many open numbers as they can; return whether all is decided."""
         units = FIRST_UNITS
         while True:
@@ -270,7 +276,7 @@ class _Run:
                     return False
                 units *= 4.0
 
-    def _ask_each(self, model: Model, left: Open) -> None:
+    def _ask_each(self, model: MilpModel, left: OpenNumbers) -> None:
         """Ask of one open number after the other, again and with more patience while time is left."""
         units = UNITS_OF_ONE
         while True:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, StrictBool
 # What parts of a knowledge file have in common: nothing in them may be unknown, and nothing is changed later.
 
 
-class Section(BaseModel):
+class KnowledgeSection(BaseModel):
     """A part of a knowledge file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -29,7 +29,7 @@ End = Annotated[FiniteFloat, Field(strict=True)]
 """A number, whole or not, where bins part numbers: no text of one, and neither true nor false."""
 
 
-class Declared(Section):
+class DeclaredAdversary(KnowledgeSection):
     """Somebody who knows some columns of everybody in the table.
 
     ``knows`` are columns, or one word: "all", or the name of a preset; ``columns`` says which column an attribute of
@@ -42,7 +42,7 @@ class Declared(Section):
     columns: dict[ColumnName, str] = {}
 
 
-class SecretColumn(Section):
+class SecretColumn(KnowledgeSection):
     """The column to stay secret, where that is not the tree's target; ``bins`` are ends that part its numbers."""
 
     column: ColumnName

@@ -18,11 +18,16 @@ from pydantic import (
     ValidationError,
 )
 
-from treewarden.audit.knowledge.declared import MOST, Declared, SecretColumn, Section
+from treewarden.audit.knowledge.declared import (
+    MOST,
+    DeclaredAdversary,
+    KnowledgeSection,
+    SecretColumn,
+)
 from treewarden.audit.knowledge.toml_words import in_words
 from treewarden.ppdm_models.errors import KnowledgeError
 from treewarden.ppdm_models.tables.table import near_text
-from treewarden.ppdm_models.tree.tree import Criterion, Node, Task, Tool, Tree
+from treewarden.ppdm_models.tree.tree import Criterion, Node, Tool, Tree, TreeTask
 
 # What is wrong in a knowledge file, said as it is written there: in which table, which key, and which there are.
 
@@ -30,7 +35,7 @@ FIELDS = {"fact": "facts", "adversary": "adversaries"}
 """The tables of a file of which there can be several, and what holds them all."""
 KEYS: Mapping[str, Sequence[str]] = {
     "facts": ("says", "record", "class"),
-    "adversaries": tuple(Declared.model_fields),
+    "adversaries": tuple(DeclaredAdversary.model_fields),
     "secret": tuple(SecretColumn.model_fields),
 }
 """What can stand in each table, by what holds it."""
@@ -179,7 +184,7 @@ def _class_name(value: object) -> object:
     return str(value) if is_number else value
 
 
-class Statement(Section):
+class Statement(KnowledgeSection):
     """A share among some records: ``P(flu | sex = F, age < 30) = 0.2`` (with =, <= or >=)."""
 
     says: str
@@ -190,7 +195,7 @@ class Statement(Section):
         return self.says
 
 
-class KnownRecord(Section):
+class KnownRecord(KnowledgeSection):
     """One record with these quasi-identifier values is known to have this class."""
 
     record: Annotated[dict[str, Value], Field(min_length=1)]
@@ -203,7 +208,7 @@ class KnownRecord(Section):
         return f"the record with {values} has class {self.value}"
 
 
-class Knowledge(Section):
+class Knowledge(KnowledgeSection):
     """Everything the adversary is assumed to know.
 
     ``min_leaf`` is the learner's smallest allowed leaf (records); ``learner`` the program that grew the tree, where the
@@ -225,7 +230,7 @@ class Knowledge(Section):
     training: dict[str, Annotated[FiniteFloat, Field(ge=0, strict=True)]] = {}
     seeds: Annotated[tuple[Seed, ...], Field(max_length=MOST_SEEDS)] = ()
     facts: tuple[Statement | KnownRecord, ...] = ()
-    adversaries: Annotated[tuple[Declared, ...], Field(max_length=MOST)] = ()
+    adversaries: Annotated[tuple[DeclaredAdversary, ...], Field(max_length=MOST)] = ()
     secret: SecretColumn | None = None
 
 
@@ -337,7 +342,7 @@ def published_criterion(tree: Tree) -> Criterion | None:
 
     A learner prints at nodes the impurity that it compared: ``gini = 0.42``.
     """
-    if tree.learner.criterion is not None or tree.task is Task.REGRESSION:
+    if tree.learner.criterion is not None or tree.task is TreeTask.REGRESSION:
         return tree.learner.criterion
     printed = {node.impurity.criterion for node in tree.nodes if node.impurity is not None}
     return printed.pop() if len(printed) == 1 else None
@@ -346,7 +351,7 @@ def published_criterion(tree: Tree) -> Criterion | None:
 def _published_split(tree: Tree) -> tuple[SplitLevel, str]:
     """Return the criterion of a file's splits, or none and why it is not used."""
     criterion = published_criterion(tree)
-    if tree.task is Task.REGRESSION:
+    if tree.task is TreeTask.REGRESSION:
         return SplitLevel.NONE, ""
     if criterion is None:
         return SplitLevel.NONE, (
@@ -391,7 +396,7 @@ def read_adversaries(data: bytes, where: str) -> Knowledge:
 def _check_of_one(said: object, where: str) -> None:
     """Check that nothing is said with an adversary that is about everybody."""
     if isinstance(said, dict):
-        of_all = set(keys_of(Knowledge.model_fields)) - {*TOGETHER, *Declared.model_fields}
+        of_all = set(keys_of(Knowledge.model_fields)) - {*TOGETHER, *DeclaredAdversary.model_fields}
         _check_no_more(said.keys() & of_all, where)
 
 

@@ -34,7 +34,7 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class ShareStatement:
     """A statement taken apart: the share of a class among the records that meet every condition lies in [low, high]."""
 
     klass: str
@@ -43,7 +43,7 @@ class Claim:
     high: float
 
 
-def read_claim(says: str) -> Claim:
+def read_claim(says: str) -> ShareStatement:
     """Take a statement apart.
 
     Raises:
@@ -63,7 +63,7 @@ def read_claim(says: str) -> Claim:
     if not 0 <= share <= 1:
         raise KnowledgeError(f"fact {says!r}", f"{share:g} is no share; give a number from 0 to 1")
     sign = found["sign"]
-    return Claim(
+    return ShareStatement(
         klass=_plain(found["klass"]),
         conditions=tuple(_conditions(found["given"] or "", says)),
         low=0.0 if sign == "<=" else share,

@@ -56,7 +56,7 @@ class PerPlace:
     trees: IndexArray | None = None
 
 
-class Source(StrEnum):
+class EvidenceSource(StrEnum):
     """What a measure reads of the evidence; ``TRUTH`` where it cannot tell without everybody's true value.
 
     ``SHAPE`` is how many splits and leaves the trees have, and how many people are in the table; ``NOISE`` what a
@@ -92,7 +92,7 @@ class Measure(ABC):
     risk: ClassVar[Literal["low", "high"]]
     limits: ClassVar[tuple[float, float]]
     is_open: ClassVar[bool] = False
-    reads: ClassVar[frozenset[Source]]
+    reads: ClassVar[frozenset[EvidenceSource]]
     parameters: ClassVar[Mapping[str, Parameter]] = {}
     places: ClassVar[Literal["leaf", "profile"] | None] = None
     is_of_knowledge: ClassVar[bool] = False
@@ -100,28 +100,28 @@ class Measure(ABC):
     def __init_subclass__(cls) -> None:
         """Tell whether the measure differs between adversaries, where it does not say so itself."""
         if "reads" in vars(cls) and "is_of_knowledge" not in vars(cls):
-            told = {Source.ESTIMATE, Source.WORLDS, Source.CELLS}
-            cls.is_of_knowledge = bool(cls.reads & told) and Source.LEAVES not in cls.reads
+            told = {EvidenceSource.ESTIMATE, EvidenceSource.WORLDS, EvidenceSource.CELLS}
+            cls.is_of_knowledge = bool(cls.reads & told) and EvidenceSource.LEAVES not in cls.reads
 
     @property
     def is_of_leaves(self) -> bool:
         """Whether only the leaves and their own records count: pruning can mend it, the estimate has no part in it."""
-        return self.reads <= {Source.LEAVES, Source.TRUTH, Source.SHAPE}
+        return self.reads <= {EvidenceSource.LEAVES, EvidenceSource.TRUTH, EvidenceSource.SHAPE}
 
     @property
     def is_of_file(self) -> bool:
         """Whether it reads only what stands in the file beside its trees, which no change of the trees mends."""
-        return self.reads <= {Source.FILE}
+        return self.reads <= {EvidenceSource.FILE}
 
     @property
     def is_of_cells(self) -> bool:
         """Whether it reads more of whole records than who is certain: how often each value can be."""
-        return Source.CELLS in self.reads
+        return EvidenceSource.CELLS in self.reads
 
     @property
     def is_of_worlds(self) -> bool:
         """Whether it reads what is proved over whole records, not the estimate."""
-        return Source.WORLDS in self.reads
+        return EvidenceSource.WORLDS in self.reads
 
     def asks_again(self, parameters: Parameters) -> bool:
         """Return whether, with these settings, it reads the estimate of the table without one person."""
@@ -147,7 +147,7 @@ class LeafMeasure(Measure):
     of people and of what the file speaks of, and the reading spans both.
     """
 
-    reads = frozenset({Source.LEAVES, Source.TRUTH})
+    reads = frozenset({EvidenceSource.LEAVES, EvidenceSource.TRUTH})
     places = "leaf"
     of_shares: ClassVar[bool] = False
 
@@ -210,7 +210,7 @@ class LeafMeasure(Measure):
 class NoiseMeasure(Measure):
     """A measure of a table of noisy records, and of nothing else; of a model it reads nothing."""
 
-    reads = frozenset({Source.NOISE})
+    reads = frozenset({EvidenceSource.NOISE})
 
     @abstractmethod
     def of(self, randomised: Randomisation, parameters: Parameters) -> Measurement:

@@ -16,7 +16,7 @@ from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import LeafKnowledge, closed_form, complete
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Shrinkage
-from treewarden.ppdm_models.tree.tree import Node, Task, Tree
+from treewarden.ppdm_models.tree.tree import Node, Tree, TreeTask
 
 SUMS = (Combination.SUM, Combination.WEIGHTED_SUM)
 SINGLE_PRECISION = 2e-6
@@ -39,7 +39,7 @@ class Alone:
 def alone(evidence: Evidence) -> Iterator[Alone]:
     """Yield the people who are alone in a leaf, tree by tree."""
     counts = evidence.population.counts
-    before = _Sums(evidence)
+    before = _EarlierTrees(evidence)
     for index, (tree, stop) in enumerate(zip(evidence.trees, evidence.stops, strict=True)):
         inside = stop >= 0
         size = np.bincount(stop[inside], counts[inside], minlength=len(tree.nodes))
@@ -51,7 +51,7 @@ def alone(evidence: Evidence) -> Iterator[Alone]:
         before.add(index, tree, stop)
 
 
-class _Sums:
+class _EarlierTrees:
     """What the trees before one add up to, per profile: NaN where their sum is not known.
 
     Only a flat sum of numbers that are the prediction itself is added up.
@@ -64,7 +64,7 @@ class _Sums:
             ensemble is not None
             and self.members is not None
             and ensemble.combination in SUMS
-            and ensemble.task is Task.REGRESSION
+            and ensemble.task is TreeTask.REGRESSION
             and ensemble.link is Link.IDENTITY
             and len(ensemble.base) <= 1
         )
@@ -98,7 +98,7 @@ def number_of(node: Node) -> float:
 
 def _told(
     evidence: Evidence,
-    before: _Sums,
+    before: _EarlierTrees,
     index: int,
     tree: Tree,
     profiles: IndexArray,
@@ -110,7 +110,7 @@ def _told(
     if not isinstance(people.truth, Undetermined):
         said = np.array([_class(evidence, before, index, tree, node) for node in there])
         return np.asarray(said == people.truth[profiles].argmax(axis=1))
-    if isinstance(people.values, Undetermined) or tree.task is not Task.REGRESSION:
+    if isinstance(people.values, Undetermined) or tree.task is not TreeTask.REGRESSION:
         return np.zeros(len(profiles), dtype=bool)
     numbers = np.array([number_of(node) for node in there])
     targets = people.values[profiles]
@@ -150,9 +150,9 @@ def _start(how: Shrinkage, tree: Tree) -> float:
     return float(sizes @ values / sizes.sum()) if sizes.sum() else np.nan
 
 
-def _class(evidence: Evidence, before: _Sums, index: int, tree: Tree, node: Node) -> int:
+def _class(evidence: Evidence, before: _EarlierTrees, index: int, tree: Tree, node: Node) -> int:
     """Return the class that a leaf with one record tells; -1 where it tells none."""
-    if tree.task is Task.CLASSIFICATION:
+    if tree.task is TreeTask.CLASSIFICATION:
         code = label_of(tree, node)
         name = None if code is None else tree.classes[code]
         return evidence.classes.index(name) if name in evidence.classes else -1

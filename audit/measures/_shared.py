@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from treewarden.audit.consistent_tables.result import Worlds
+from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.locations import people
 from treewarden.audit.measures import NoiseMeasure, Parameters
@@ -81,15 +81,15 @@ def interval_note(numbers: ValueBounds, profile: int) -> str:
 # What the measures of exact worlds share.
 
 
-def known_worlds(evidence: Evidence) -> Worlds | Undetermined:
+def known_worlds(evidence: Evidence) -> ConsistentTables | Undetermined:
     """Return the worlds, or why nothing can be read from them."""
     worlds = evidence.worlds
-    if isinstance(worlds, Worlds) and not worlds.counts.sum():
+    if isinstance(worlds, ConsistentTables) and not worlds.counts.sum():
         return Undetermined("the table has no records")
     return worlds
 
 
-def true_values(evidence: Evidence, worlds: Worlds) -> BoolArray:
+def true_values(evidence: Evidence, worlds: ConsistentTables) -> BoolArray:
     """Return which values some record of each profile truly has, (P, m); where that is not known, all that may be."""
     truth = evidence.population.truth
     return np.asarray(worlds.high > 0 if isinstance(truth, Undetermined) else truth > 0)

@@ -12,7 +12,7 @@ import numpy as np
 
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.locations import people, worst_spots
-from treewarden.audit.measures import Measure, Parameters, PerPlace, Source
+from treewarden.audit.measures import EvidenceSource, Measure, Parameters, PerPlace
 from treewarden.audit.measures._shared import known_worlds
 from treewarden.audit.reading import Interval, Measurement, Undetermined
 
@@ -24,7 +24,7 @@ class CertainDisclosure(Measure):
     plain = "people whose value the tree proves"
     risk = "high"
     limits = (0.0, np.inf)
-    reads = frozenset({Source.WORLDS})
+    reads = frozenset({EvidenceSource.WORLDS})
     places = "profile"
 
     def per_place(self, evidence: Evidence, parameters: Parameters) -> PerPlace | Undetermined:

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from treewarden.audit.consistent_tables.result import Worlds
+from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.locations import people, worst_spots
-from treewarden.audit.measures import Measure, Parameter, Parameters, Source
+from treewarden.audit.measures import EvidenceSource, Measure, Parameter, Parameters
 from treewarden.audit.measures._shared import known_worlds
 from treewarden.audit.reading import Interval, Measurement, Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
@@ -29,7 +29,7 @@ class CertainInSmallGroups(Measure):
     plain = "people whose value the tree proves, and few share it"
     risk = "high"
     limits = (0.0, np.inf)
-    reads = frozenset({Source.WORLDS})
+    reads = frozenset({EvidenceSource.WORLDS})
     parameters = {
         "size": Parameter(
             20.0, "a group of so many people, all proved to have one value, does not count", low=2.0
@@ -68,7 +68,7 @@ class CertainInSmallGroups(Measure):
         return Measurement(Interval(float(low.sum()), float(at_most.sum())), spots)
 
 
-def _may_be(worlds: Worlds) -> IndexArray:
+def _may_be(worlds: ConsistentTables) -> IndexArray:
     """Return the class that each profile is certain to have or may yet be proved to have, -1 elsewhere, shape (P,)."""
     size = worlds.counts[:, None]
     holds_all = (np.minimum(worlds.reached_low, worlds.high) == size) & (size > 0)
@@ -76,7 +76,7 @@ def _may_be(worlds: Worlds) -> IndexArray:
     return np.where(worlds.certain, worlds.certain_class, open_class)
 
 
-def _groups(evidence: Evidence, worlds: Worlds, said: IndexArray) -> FloatArray:
+def _groups(evidence: Evidence, worlds: ConsistentTables, said: IndexArray) -> FloatArray:
     """Return how many people are proved together with each profile, itself included, shape (P,).
 
     ``said`` is the class that each profile is taken to be certain of, -1 where it is of none.

@@ -10,7 +10,7 @@ import numpy as np
 
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.locations import worst_spots
-from treewarden.audit.measures import Measure, Parameters, PerPlace, Source
+from treewarden.audit.measures import EvidenceSource, Measure, Parameters, PerPlace
 from treewarden.audit.reading import Interval, Measurement, Undetermined
 from treewarden.ppdm_models.arrays import by_rows
 
@@ -22,7 +22,7 @@ class Confidence(Measure):
     plain = "how sure the adversary can be of somebody's value, at worst"
     risk = "high"
     limits = (0.0, 1.0)
-    reads = frozenset({Source.ESTIMATE})
+    reads = frozenset({EvidenceSource.ESTIMATE})
     places = "profile"
 
     def per_place(self, evidence: Evidence, parameters: Parameters) -> PerPlace | Undetermined:

@@ -11,7 +11,7 @@ import numpy as np
 
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.locations import people, worst_spots
-from treewarden.audit.measures import Measure, Parameters, PerPlace, Source
+from treewarden.audit.measures import EvidenceSource, Measure, Parameters, PerPlace
 from treewarden.audit.reading import Interval, Measurement, Undetermined
 from treewarden.ppdm_models.arrays import by_rows
 
@@ -23,7 +23,7 @@ class Disclosure(Measure):
     plain = "how sure the adversary can be of what is true of somebody, at worst"
     risk = "high"
     limits = (0.0, 1.0)
-    reads = frozenset({Source.ESTIMATE, Source.TRUTH})
+    reads = frozenset({EvidenceSource.ESTIMATE, EvidenceSource.TRUTH})
     places = "profile"
 
     def per_place(self, evidence: Evidence, parameters: Parameters) -> PerPlace | Undetermined:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from treewarden.audit.evidence import Evidence
-from treewarden.audit.measures import Measure, Parameters, Source, call, measured
+from treewarden.audit.measures import EvidenceSource, Measure, Parameters, call, measured
 from treewarden.audit.population.leaves import Leaves
 from treewarden.audit.reading import Interval, Measurement, Reading, Undetermined, exactly
 
@@ -29,7 +29,7 @@ class EstimateGain(Measure):
     limits = (-1.0, 1.0)
     is_of_knowledge = False
     """It is about whoever can ask the model, and so knows all that it tests."""
-    reads = frozenset({Source.ESTIMATE, Source.TRUTH})
+    reads = frozenset({EvidenceSource.ESTIMATE, EvidenceSource.TRUTH})
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
         guessed, own = measured(call("guess_accuracy"), evidence).reading, _accuracy(evidence)

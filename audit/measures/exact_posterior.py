@@ -11,7 +11,7 @@ import numpy as np
 
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.locations import worst_spots
-from treewarden.audit.measures import Measure, Parameters, PerPlace, Source
+from treewarden.audit.measures import EvidenceSource, Measure, Parameters, PerPlace
 from treewarden.audit.measures._shared import known_worlds, true_values
 from treewarden.audit.reading import Interval, Measurement, Undetermined
 
@@ -23,7 +23,7 @@ class ExactPosterior(Measure):
     plain = "how probable the true value of somebody is among all tables that fit, at worst"
     risk = "high"
     limits = (0.0, 1.0)
-    reads = frozenset({Source.WORLDS})
+    reads = frozenset({EvidenceSource.WORLDS})
     places = "profile"
 
     def per_place(self, evidence: Evidence, parameters: Parameters) -> PerPlace | Undetermined:

@@ -9,7 +9,7 @@ import numpy as np
 
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.locations import people, worst_spots
-from treewarden.audit.measures import Measure, Parameter, Parameters, PerPlace, Source
+from treewarden.audit.measures import EvidenceSource, Measure, Parameter, Parameters, PerPlace
 from treewarden.audit.measures._shared import known_worlds
 from treewarden.audit.reading import Interval, Measurement, Undetermined
 
@@ -21,7 +21,7 @@ class ExcludedValues(Measure):
     plain = "people for whom the tree rules out a value"
     risk = "high"
     limits = (0.0, np.inf)
-    reads = frozenset({Source.WORLDS, Source.CELLS})
+    reads = frozenset({EvidenceSource.WORLDS, EvidenceSource.CELLS})
     places = "profile"
     parameters = {
         "values": Parameter(1.0, "how many values must be ruled out", low=1.0, whole=True),

@@ -19,15 +19,15 @@ import math
 
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.locations import MOST_SPOTS
-from treewarden.audit.measures import Measure, Parameters, Source
+from treewarden.audit.measures import EvidenceSource, Measure, Parameters
 from treewarden.audit.measures._leaf_people import Alone, alone
 from treewarden.audit.reading import Interval, Measurement, Spot, Undetermined
 from treewarden.ppdm_models.tree.side_channels import LeakKind
-from treewarden.ppdm_models.tree.tree import Task
+from treewarden.ppdm_models.tree.tree import TreeTask
 
 TOLD = "one record, and the leaf says its value"
 OPEN = "one record; reading its value off needs what the file does not say"
-SOLVABLE_RECORDS = {Task.REGRESSION: 2, Task.CLASSIFICATION: 1}
+SOLVABLE_RECORDS = {TreeTask.REGRESSION: 2, TreeTask.CLASSIFICATION: 1}
 """A sum and a sum of squares over two records give each of their targets; class counts only that of one."""
 
 
@@ -38,7 +38,7 @@ class ExposedValues(Measure):
     plain = "people whose value can be read off a leaf that they are alone in"
     risk = "high"
     limits = (0.0, math.inf)
-    reads = frozenset({Source.LEAVES, Source.FILE})
+    reads = frozenset({EvidenceSource.LEAVES, EvidenceSource.FILE})
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
         if isinstance(evidence.leaves, Undetermined):

@@ -13,7 +13,7 @@ import numpy as np
 
 from treewarden.audit.entropy.posterior import Posterior
 from treewarden.audit.evidence import Evidence
-from treewarden.audit.measures import Measure, Parameter, Parameters, Source
+from treewarden.audit.measures import EvidenceSource, Measure, Parameter, Parameters
 from treewarden.audit.reading import Interval, Measurement, Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, by_rows
 
@@ -28,7 +28,7 @@ class GuessAccuracy(Measure):
     plain = "share of people whose value the adversary guesses right"
     risk = "high"
     limits = (0.0, 1.0)
-    reads = frozenset({Source.ESTIMATE, Source.TRUTH})
+    reads = frozenset({EvidenceSource.ESTIMATE, EvidenceSource.TRUTH})
     parameters = {
         "over": Parameter(
             "nothing",

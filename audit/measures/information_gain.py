@@ -10,7 +10,7 @@ import math
 
 from treewarden.audit.divergence import overall_divergence
 from treewarden.audit.evidence import Evidence
-from treewarden.audit.measures import Measure, Parameters, Source
+from treewarden.audit.measures import EvidenceSource, Measure, Parameters
 from treewarden.audit.reading import Interval, Measurement, Undetermined
 
 
@@ -21,7 +21,7 @@ class InformationGain(Measure):
     plain = "how much nearer the tree brings the adversary to the truth, on average"
     risk = "high"
     limits = (0.0, math.inf)
-    reads = frozenset({Source.ESTIMATE, Source.TRUTH})
+    reads = frozenset({EvidenceSource.ESTIMATE, EvidenceSource.TRUTH})
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
         truth = evidence.truth

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from treewarden.audit.measures import LeafMeasure, Parameters, Source
+from treewarden.audit.measures import EvidenceSource, LeafMeasure, Parameters
 from treewarden.audit.population.leaves import Leaves
 from treewarden.ppdm_models.arrays import FloatArray
 
@@ -21,7 +21,7 @@ class SmallestLeaf(LeafMeasure):
     plain = "fewest people who share a leaf"
     risk = "low"
     limits = (1.0, math.inf)
-    reads = frozenset({Source.LEAVES})
+    reads = frozenset({EvidenceSource.LEAVES})
 
     def values(self, leaves: Leaves, parameters: Parameters) -> FloatArray:
         return leaves.records

@@ -14,7 +14,7 @@ import numpy as np
 from treewarden.audit.divergence import individual_divergences
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.locations import people, worst_spots
-from treewarden.audit.measures import Measure, Parameters, PerPlace, Source
+from treewarden.audit.measures import EvidenceSource, Measure, Parameters, PerPlace
 from treewarden.audit.reading import Interval, Measurement, Undetermined
 
 
@@ -25,7 +25,7 @@ class SmallestDivergence(Measure):
     plain = "distance of the adversary's picture from the truth, for those known best"
     risk = "low"
     limits = (0.0, math.inf)
-    reads = frozenset({Source.ESTIMATE, Source.TRUTH})
+    reads = frozenset({EvidenceSource.ESTIMATE, EvidenceSource.TRUTH})
     places = "profile"
 
     def per_place(self, evidence: Evidence, parameters: Parameters) -> PerPlace | Undetermined:

@@ -10,7 +10,7 @@ import math
 
 from treewarden.audit.divergence import overall_divergence
 from treewarden.audit.evidence import Evidence
-from treewarden.audit.measures import Measure, Parameters, Source
+from treewarden.audit.measures import EvidenceSource, Measure, Parameters
 from treewarden.audit.reading import Measurement, Undetermined
 
 
@@ -21,7 +21,7 @@ class OverallDivergence(Measure):
     plain = "distance of the adversary's picture from the truth, on average"
     risk = "low"
     limits = (0.0, math.inf)
-    reads = frozenset({Source.ESTIMATE, Source.TRUTH})
+    reads = frozenset({EvidenceSource.ESTIMATE, EvidenceSource.TRUTH})
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
         truth = evidence.truth

@@ -29,10 +29,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treewarden.audit.consistent_tables.result import Worlds
+from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.locations import people, worst_spots
-from treewarden.audit.measures import Measure, Parameter, Parameters, PerPlace, Source
+from treewarden.audit.measures import EvidenceSource, Measure, Parameter, Parameters, PerPlace
 from treewarden.audit.measures._leaf_people import Ends, others
 from treewarden.audit.measures._shared import known_worlds
 from treewarden.audit.reading import Interval, Measurement, Undetermined
@@ -40,7 +40,7 @@ from treewarden.ppdm_models.arrays import FloatArray
 
 
 @dataclass(frozen=True, slots=True)
-class _Cells:
+class _ReadingEnds:
     """Both ends of the reading of each profile and value (P, m), and what they come from."""
 
     low: FloatArray
@@ -59,7 +59,14 @@ class OwnContribution(Measure):
     )
     risk = "high"
     limits = (0.0, 1.0)
-    reads = frozenset({Source.LEAVES, Source.ESTIMATE, Source.WORLDS, Source.TRUTH})
+    reads = frozenset(
+        {
+            EvidenceSource.LEAVES,
+            EvidenceSource.ESTIMATE,
+            EvidenceSource.WORLDS,
+            EvidenceSource.TRUTH,
+        }
+    )
     places = "profile"
     parameters = {
         "without": Parameter(
@@ -73,7 +80,7 @@ class OwnContribution(Measure):
     def asks_again(self, parameters: Parameters) -> bool:
         return parameters["without"] == "table"
 
-    def _cells(self, evidence: Evidence, parameters: Parameters) -> _Cells | Undetermined:
+    def _cells(self, evidence: Evidence, parameters: Parameters) -> _ReadingEnds | Undetermined:
         """Return both ends of what is owed to the record, of each profile and value."""
         worlds, truth = known_worlds(evidence), evidence.truth
         if isinstance(worlds, Undetermined):
@@ -98,7 +105,7 @@ class OwnContribution(Measure):
             np.where(truth > 0, np.maximum(np.maximum(sure - told, gain), 0.0), 0.0)
             for sure, told, gain in zip(known, reversed(inferred), rest.gains, strict=True)
         )
-        return _Cells(low, high, known, rest.counted, truth)
+        return _ReadingEnds(low, high, known, rest.counted, truth)
 
     def per_place(self, evidence: Evidence, parameters: Parameters) -> PerPlace | Undetermined:
         cells = self._cells(evidence, parameters)
@@ -128,7 +135,7 @@ class OwnContribution(Measure):
         return Measurement(Interval(float(low.max()), float(high.max())), spots)
 
 
-def _known(evidence: Evidence, worlds: Worlds) -> Ends | Undetermined:
+def _known(evidence: Evidence, worlds: ConsistentTables) -> Ends | Undetermined:
     """Return how sure the adversary is of each class of each profile (P, m): the estimate, or more where proved.
 
     At the high end stands what may yet be proved: the least that any table found so far has.

@@ -11,7 +11,7 @@ the leaf values cannot be turned back, and then nobody may conclude that they ar
 from __future__ import annotations
 
 from treewarden.audit.evidence import Evidence
-from treewarden.audit.measures import Measure, Parameters, Source
+from treewarden.audit.measures import EvidenceSource, Measure, Parameters
 from treewarden.audit.population.table_counts import UNNAMED_WEIGHTS
 from treewarden.audit.reading import Interval, Measurement, Reading, Undetermined, exactly
 from treewarden.ppdm_models.tree.tree import Quality, completed
@@ -24,7 +24,7 @@ class RecoveredLeaves(Measure):
     plain = "share of all leaves whose people of each value can be computed from the file"
     risk = "high"
     limits = (0.0, 1.0)
-    reads = frozenset({Source.TOGETHER})
+    reads = frozenset({EvidenceSource.TOGETHER})
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
         together = evidence.together

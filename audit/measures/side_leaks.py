@@ -13,7 +13,7 @@ import math
 
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.locations import MOST_SPOTS
-from treewarden.audit.measures import Measure, Parameter, Parameters, Source
+from treewarden.audit.measures import EvidenceSource, Measure, Parameter, Parameters
 from treewarden.audit.reading import Interval, Measurement, Spot, Undetermined
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakGroup, LeakKind
 
@@ -27,7 +27,7 @@ class SideLeaks(Measure):
     plain = "things the file gives away beside its trees"
     risk = "high"
     limits = (0.0, math.inf)
-    reads = frozenset({Source.FILE})
+    reads = frozenset({EvidenceSource.FILE})
     parameters = {
         "kind": Parameter(
             ANY, "which of them count", choices=(ANY, *map(str, LeakGroup), *map(str, LeakKind))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from treewarden.audit.evidence import Evidence
-from treewarden.audit.measures import Measure, Parameters, Source
+from treewarden.audit.measures import EvidenceSource, Measure, Parameters
 from treewarden.audit.measures._shared import known_worlds
 from treewarden.audit.reading import Measurement, Undetermined
 
@@ -21,7 +21,7 @@ class SplitBits(Measure):
     plain = "bits about the people that the choice of the splits gives away"
     risk = "high"
     limits = (0.0, math.inf)
-    reads = frozenset({Source.WORLDS})
+    reads = frozenset({EvidenceSource.WORLDS})
     is_of_knowledge = False
     """It is what the splits tell whoever knows all that they were chosen by."""
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.locations import worst_spots
-from treewarden.audit.measures import Measure, Parameter, Parameters, PerPlace, Source
+from treewarden.audit.measures import EvidenceSource, Measure, Parameter, Parameters, PerPlace
 from treewarden.audit.measures._shared import interval_note, known_numbers
 from treewarden.audit.reading import Interval, Measurement, Undetermined
 from treewarden.audit.regression.result import ValueBounds
@@ -39,7 +39,7 @@ class ValueDisclosure(Measure):
     plain = "share of people whose number is pinned"
     risk = "high"
     limits = (0.0, 1.0)
-    reads = frozenset({Source.NUMBERS, Source.TRUTH})
+    reads = frozenset({EvidenceSource.NUMBERS, EvidenceSource.TRUTH})
     places = "profile"
     parameters = {
         "within": Parameter(0.05, "how wide an interval may be that pins a number"),

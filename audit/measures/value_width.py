@@ -12,7 +12,7 @@ import numpy as np
 
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.locations import worst_spots
-from treewarden.audit.measures import Measure, Parameters, PerPlace, Source
+from treewarden.audit.measures import EvidenceSource, Measure, Parameters, PerPlace
 from treewarden.audit.measures._shared import interval_note, known_numbers
 from treewarden.audit.reading import Interval, Measurement, Undetermined
 from treewarden.audit.regression.result import ValueBounds
@@ -26,7 +26,7 @@ class ValueWidth(Measure):
     plain = "width of the narrowest interval in which somebody's number is proved to lie"
     risk = "low"
     limits = (0.0, np.inf)
-    reads = frozenset({Source.NUMBERS, Source.TRUTH})
+    reads = frozenset({EvidenceSource.NUMBERS, EvidenceSource.TRUTH})
     places = "profile"
 
     def per_place(self, evidence: Evidence, parameters: Parameters) -> PerPlace | Undetermined:

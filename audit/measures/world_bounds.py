@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from treewarden.audit.consistent_tables.result import Worlds
+from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.locations import worst_spots
-from treewarden.audit.measures import Measure, Parameters, PerPlace, Source
+from treewarden.audit.measures import EvidenceSource, Measure, Parameters, PerPlace
 from treewarden.audit.measures._shared import known_worlds, true_values
 from treewarden.audit.reading import Interval, Measurement, Undetermined
 from treewarden.ppdm_models.arrays import FloatArray
@@ -25,7 +25,7 @@ class WorldBounds(Measure):
     plain = "share of alike people who provably have the same value, at worst"
     risk = "high"
     limits = (0.0, 1.0)
-    reads = frozenset({Source.WORLDS, Source.CELLS})
+    reads = frozenset({EvidenceSource.WORLDS, EvidenceSource.CELLS})
     places = "profile"
 
     def per_place(self, evidence: Evidence, parameters: Parameters) -> PerPlace | Undetermined:
@@ -59,7 +59,7 @@ class WorldBounds(Measure):
         return Measurement(Interval(float(ends[0].max()), float(ends[1].max())), spots)
 
 
-def _ends(evidence: Evidence, worlds: Worlds) -> tuple[FloatArray, FloatArray]:
+def _ends(evidence: Evidence, worlds: ConsistentTables) -> tuple[FloatArray, FloatArray]:
     """Return both ends of the share of each profile that provably has each value, (P, m)."""
     size = np.maximum(worlds.counts, 1)[:, None]
     true = true_values(evidence, worlds) & (worlds.counts > 0)[:, None]

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 
-from treewarden.audit.knowledge.declared import Declared, words_of
+from treewarden.audit.knowledge.declared import DeclaredAdversary, words_of
 from treewarden.audit.knowledge.presets import ALL, PRESETS, USUAL
 from treewarden.ppdm_models.errors import KnowledgeError
 from treewarden.ppdm_models.tables.matching import are_alike
@@ -38,7 +38,7 @@ class Adversary:
 
 
 def adversary_of(
-    declared: Declared, columns: Collection[str], secret: str, target: str, where: str
+    declared: DeclaredAdversary, columns: Collection[str], secret: str, target: str, where: str
 ) -> Adversary:
     """Return an adversary with the columns that he knows by the names that the table has for them.
 
@@ -74,7 +74,7 @@ def adversary_of(
     return Adversary(declared.name, names, knows_target, said)
 
 
-def check_names(declared: Sequence[Declared], where: str) -> None:
+def check_names(declared: Sequence[DeclaredAdversary], where: str) -> None:
     """Check that no two adversaries have one name.
 
     Raises:
@@ -116,7 +116,7 @@ def _several(name: str, columns: Collection[str]) -> list[str]:
 
 
 def _by_word(
-    declared: Declared, columns: Collection[str], here: str
+    declared: DeclaredAdversary, columns: Collection[str], here: str
 ) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
     """Return the columns that a word stands for, None for all, and what was taken for what."""
     word = str(declared.knows)

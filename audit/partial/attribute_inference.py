@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from treewarden.audit.clock import Clock
-from treewarden.audit.consistent_tables.result import Worlds
+from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.entropy.posterior import Posterior, certain
 from treewarden.audit.knowledge.declared import words_of
 from treewarden.audit.knowledge.knowledge import SplitLevel
@@ -35,10 +35,16 @@ from treewarden.audit.partial.leaf_table import (
     can_hold,
     unsized_worlds,
 )
-from treewarden.audit.partial.partial_view import Domain, Knower, Place, knower
+from treewarden.audit.partial.partial_view import Knower, PossibleStop, ValueKinds, knower
 from treewarden.audit.partial.reachability import Proofs, Ranges, bounded
-from treewarden.audit.partial.secret_part import Arcs, Part, secret_domain, summed, values_of
-from treewarden.audit.partial.target_inference import Seen
+from treewarden.audit.partial.secret_part import (
+    CompatibleValues,
+    SecretInference,
+    secret_domain,
+    summed,
+    values_of,
+)
+from treewarden.audit.partial.target_inference import TargetInference
 from treewarden.audit.partial.unmodelled_knowledge import (
     NO_SIZES,
     NOT_WHOLE,
@@ -52,8 +58,8 @@ from treewarden.audit.partial.unmodelled_knowledge import (
 from treewarden.audit.partial.value_rules import NOT_USED as OUTCOME_NOT_USED
 from treewarden.audit.partial.value_rules import SPANNING as OUTCOME_SPANNING
 from treewarden.audit.partial.value_rules import (
-    Outcome,
-    Said,
+    ImpliedClasses,
+    ImpliedValues,
     Secret,
     excluding,
     of_one_attribute,
@@ -61,13 +67,13 @@ from treewarden.audit.partial.value_rules import (
     said_of,
     target_of,
 )
-from treewarden.audit.partial.work_budget import FULL, Effort
+from treewarden.audit.partial.work_budget import FULL, WorkBudget
 from treewarden.audit.population.merged_profiles import merged
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tree.column import CategoricalColumn
-from treewarden.ppdm_models.tree.tree import Task, Tree
+from treewarden.ppdm_models.tree.tree import Tree, TreeTask
 
 # What somebody makes of a secret column where nobody says how many people are in each leaf.
 #
@@ -90,7 +96,7 @@ class Unsized:
     """
 
     who: Knower
-    arcs: Arcs
+    arcs: CompatibleValues
     leaves: LeafTable
     population: Population
     secret: Secret
@@ -98,7 +104,7 @@ class Unsized:
     classes: IndexArray | None
     is_compared: bool
 
-    def seen(self, sized: Seen, options: AuditOptions) -> Seen:
+    def seen(self, sized: TargetInference, options: AuditOptions) -> TargetInference:
         """Return what is made of the secret, given what would be if the sizes were published."""
         is_left = self._left()
         posterior, prior = sized.posterior, sized.prior
@@ -144,7 +150,7 @@ class Unsized:
         size = len(self.secret.values)
         inside = _Inside(self.secret, self.who.hidden.get(self.secret.name), self.population)
 
-        def told(place: Place) -> tuple[float, FloatArray]:
+        def told(place: PossibleStop) -> tuple[float, FloatArray]:
             rows = inside.told(place)
             return is_held[place.node], np.outer(of_node[place.node], rows).ravel()
 
@@ -165,10 +171,10 @@ class _Inside:
     """What a way to a leaf leaves of the secret."""
 
     secret: Secret
-    domain: Domain | None
+    domain: ValueKinds | None
     population: Population
 
-    def told(self, place: Place) -> FloatArray:
+    def told(self, place: PossibleStop) -> FloatArray:
         """Return 1, how common each value is among those left, which is decided, and which are left, (1 + 3 B,)."""
         mask = place.masks.get(self.secret.name)
         key = {b"" if mask is None else mask.tobytes(): 0}
@@ -206,10 +212,10 @@ def secret_seen_by(
     known: Collection[str],
     until: Clock,
     options: AuditOptions = DEFAULT,
-    effort: Effort = FULL,
+    effort: WorkBudget = FULL,
     *,
     knows_target: bool,
-) -> Seen | Undetermined:
+) -> TargetInference | Undetermined:
     """Return what somebody makes of a secret column of a tree's people, of whom he knows these columns.
 
     The people are told apart by the secret column too. In the estimate ``low`` counts only what leaves decide
@@ -221,7 +227,7 @@ def secret_seen_by(
         KnowledgeError: the level asks for numbers that neither the file publishes nor the table can give.
     """
     tree, population, knowledge = ground.tree, ground.population, ground.knowledge
-    if tree.task is not Task.CLASSIFICATION:
+    if tree.task is not TreeTask.CLASSIFICATION:
         return ONLY_CLASSES
     if population.weight is not None:
         return WEIGHED
@@ -312,7 +318,7 @@ def secret_seen_by(
         more = _worlds(population, seen, each.proved, each.more, doubts)
         worlds = shown_by_both(worlds, more)
     share = np.bincount(secret.of, population.counts, len(secret.values)) / population.records
-    found = Seen(
+    found = TargetInference(
         seen,
         spanning(first.believed, *(each.believed for each in others)),
         worlds,
@@ -325,7 +331,7 @@ def secret_seen_by(
         certain(np.tile(share, (len(seen.counts), 1))),
     )
     if is_uncounted and _is_open(worlds):
-        assert isinstance(worlds, Worlds)
+        assert isinstance(worlds, ConsistentTables)
         said = (*worlds.left, CLASSES_NOT_USED)
         found = replace(found, worlds=replace(worlds, left=said, not_decided=said))
     if is_sized:
@@ -335,14 +341,14 @@ def secret_seen_by(
     return unsized.seen(found, options)
 
 
-def _is_open(worlds: Worlds | Undetermined) -> bool:
+def _is_open(worlds: ConsistentTables | Undetermined) -> bool:
     if isinstance(worlds, Undetermined):
         return False
     return bool(worlds.open_profiles.any() or worlds.open_exclusions.any())
 
 
 def _all_classes(
-    truth: FloatArray | Undetermined, outcome: Outcome | None
+    truth: FloatArray | Undetermined, outcome: ImpliedClasses | None
 ) -> tuple[FloatArray, ...]:
     """Return how many people of each profile have each class, (P,) each, where some people's are known."""
     if outcome is None or isinstance(truth, Undetermined):
@@ -351,7 +357,7 @@ def _all_classes(
 
 
 def _remarkable(
-    told: Closed, secret: Secret, saying: Said | None, *, is_tested: bool
+    told: Closed, secret: Secret, saying: ImpliedValues | None, *, is_tested: bool
 ) -> tuple[str, ...]:
     """Return what he was taken to know, and what was taken for what the tree says nothing of."""
     said = [*told.said, WITH_AND_WITHOUT] if told.said else []
@@ -374,7 +380,7 @@ def _people(
     people: Population,
     of: IndexArray,
     secret: Secret,
-    parts: list[Part],
+    parts: list[SecretInference],
     classes: IndexArray | None,
 ) -> Population:
     """Return the people as he tells them apart, with how many of each have each secret value.
@@ -417,7 +423,7 @@ def _worlds(
     proved: Proofs,
     more: Ranges,
     doubts: tuple[str, ...],
-) -> Worlds | Undetermined:
+) -> ConsistentTables | Undetermined:
     if (population.counts != np.rint(population.counts)).any():
         return NOT_WHOLE
     worlds = bounded(people, proved, is_exact=not doubts, more=more)

@@ -10,17 +10,24 @@ from scipy import sparse
 from treewarden.audit.entropy.posterior import Posterior
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.partial.class_rows import NOT_SOLVED, Classed, classed, under_rows
-from treewarden.audit.partial.cutting_planes import Problem, Some, spread_under
+from treewarden.audit.partial.cutting_planes import CutProblem, Some, spread_under
 from treewarden.audit.partial.envelope import spanning
 from treewarden.audit.partial.leaf_table import LeafTable
 from treewarden.audit.partial.margin_fitting import GAP
 from treewarden.audit.partial.margins import off_by
 from treewarden.audit.partial.partial_view import Knower
 from treewarden.audit.partial.reachability import Proofs, Ranges
-from treewarden.audit.partial.secret_part import Arcs, Part, arcs_of, in_order, joined, part_of
-from treewarden.audit.partial.splits import Choice, PlacedEstimate
+from treewarden.audit.partial.secret_part import (
+    CompatibleValues,
+    SecretInference,
+    arcs_of,
+    in_order,
+    joined,
+    part_of,
+)
+from treewarden.audit.partial.splits import PlacedEstimate, SplitChoiceView
 from treewarden.audit.partial.unmodelled_knowledge import NOT_COMPARED, why_broken
-from treewarden.audit.partial.value_rules import OPEN, Said, Secret
+from treewarden.audit.partial.value_rules import OPEN, ImpliedValues, Secret
 from treewarden.audit.partial.work_budget import Allowance, allowed
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
@@ -31,8 +38,8 @@ from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 class Outlook:
     """What somebody makes of all people who uses so much of what columns give away; the arrays are of all parts."""
 
-    arcs: Arcs
-    parts: list[Part]
+    arcs: CompatibleValues
+    parts: list[SecretInference]
     believed: Posterior | Undetermined
     gaps: FloatArray
     proved: Proofs
@@ -55,7 +62,7 @@ class Look:
     people: Population
     of: IndexArray
     secret: Secret
-    choice: Choice | None
+    choice: SplitChoiceView | None
     options: AuditOptions
     doubts: tuple[str, ...]
     classes: IndexArray | None
@@ -64,7 +71,7 @@ class Look:
     enforcing: float
     uncounted: tuple[IndexArray, IndexArray] | None
 
-    def at(self, who: Knower, saying: Said | None, work: int) -> Outlook:
+    def at(self, who: Knower, saying: ImpliedValues | None, work: int) -> Outlook:
         """Return what he makes of people, given what is known of them, and what columns say of the secret."""
         arcs, parts = self._arcs(who, saying), []
         of_class = []
@@ -88,8 +95,8 @@ class Look:
     def _of_uncounted(
         self,
         together: tuple[IndexArray, IndexArray],
-        arcs: list[Arcs],
-        parts: list[Part],
+        arcs: list[CompatibleValues],
+        parts: list[SecretInference],
         shown: Proofs,
         more: Ranges,
         work: int,
@@ -119,8 +126,13 @@ class Look:
         return Outlook(arcs[0], parts, believed, believing[1].gaps, proved, between)
 
     def _over(
-        self, together: IndexArray, arcs: Arcs, klass: IndexArray, place: IndexArray, work: int
-    ) -> tuple[Classed, Part]:
+        self,
+        together: IndexArray,
+        arcs: CompatibleValues,
+        klass: IndexArray,
+        place: IndexArray,
+        work: int,
+    ) -> tuple[Classed, SecretInference]:
         """Return leaves parted by classes, and what follows; ``place`` (m, P) is that of a class of a profile."""
         over = classed(self.leaves, self.population, together)
         people = over.population
@@ -129,7 +141,9 @@ class Look:
         own = over.arcs(arcs, self.leaves.nodes, klass)
         return over, part_of(own, over.leaves, people, of, people.counts, work)
 
-    def _under_rows(self, over: Classed, part: Part, klass: IndexArray) -> Posterior | Undetermined:
+    def _under_rows(
+        self, over: Classed, part: SecretInference, klass: IndexArray
+    ) -> Posterior | Undetermined:
         net, lump_of = part.leads.net, part.leads.lump_of
         of_lump = np.zeros(len(net.supply), dtype=np.intp)
         of_lump[lump_of] = klass
@@ -152,7 +166,7 @@ class Look:
         return Posterior(values, is_decided, low, high)
 
     def with_outcome(
-        self, who: Knower, saying: Said | None, outcome: IndexArray, work: int
+        self, who: Knower, saying: ImpliedValues | None, outcome: IndexArray, work: int
     ) -> Outlook:
         """Return the same where the class of some profiles is known, ``outcome`` (P,), ``OPEN`` of the others."""
         parts = classed(self.leaves, self.population)
@@ -173,7 +187,7 @@ class Look:
         return Outlook(arcs, [part], believed, part.gaps, part.proved, part.more)
 
     def _where_counted(
-        self, choice: Choice, parts: list[Part], without: Posterior
+        self, choice: SplitChoiceView, parts: list[SecretInference], without: Posterior
     ) -> Posterior | Undetermined:
         own = self.leaves.estimate(self.options)
         if isinstance(own, Undetermined):
@@ -186,11 +200,11 @@ class Look:
         counts = own.values * self.leaves.sizes[:, None]
         return self._heeding(choice).believed(parts, held, counts, None, without)
 
-    def _heeding(self, choice: Choice) -> _Heeding:
+    def _heeding(self, choice: SplitChoiceView) -> _Heeding:
         until = allowed(self.options, self.enforcing)
         return _Heeding(choice, until, len(self.leaves.nodes), self.is_compared)
 
-    def _arcs(self, who: Knower, saying: Said | None) -> Arcs:
+    def _arcs(self, who: Knower, saying: ImpliedValues | None) -> CompatibleValues:
         domain = who.hidden.get(self.secret.name)
         return arcs_of(who, self.secret, domain, self.population, saying)
 
@@ -207,14 +221,14 @@ class _Heeding:
     Candidates on the secret itself are no rows: where they were compared, ``high`` is all that leaves leave open.
     """
 
-    choice: Choice
+    choice: SplitChoiceView
     allowance: Allowance
     leaves: int
     is_compared: bool
 
     def believed(
         self,
-        parts: list[Part],
+        parts: list[SecretInference],
         held: list[PlacedEstimate],
         classes: FloatArray,
         at: IndexArray | None,
@@ -233,7 +247,7 @@ class _Heeding:
         some = [
             Some(each, part.leads.net, part.gap) for each, part in zip(held, parts, strict=True)
         ]
-        under = spread_under(Problem(self.choice, tuple(some), classes), self.allowance)
+        under = spread_under(CutProblem(self.choice, tuple(some), classes), self.allowance)
         if under is None:
             return Undetermined(problem)
         found = []
@@ -245,7 +259,7 @@ class _Heeding:
         return believed if under.is_sure else spanning(believed, without)
 
     def _told(
-        self, part: Part, held: PlacedEstimate, gap: float
+        self, part: SecretInference, held: PlacedEstimate, gap: float
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return what is believed of a part's profiles and its ends, (N, B), given where they are believed to be."""
         lump, own = np.zeros(held.places.shape[0], dtype=np.intp), held.lump[part.profiles]

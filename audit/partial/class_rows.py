@@ -19,7 +19,7 @@ from treewarden.audit.entropy.violated import VIOLATION_SHARE
 from treewarden.audit.partial.flows import Network
 from treewarden.audit.partial.leaf_table import LeafTable
 from treewarden.audit.partial.margins import HELD, MOST_GAP, ROUNDS, FittedTable, Margins
-from treewarden.audit.partial.secret_part import Arcs
+from treewarden.audit.partial.secret_part import CompatibleValues
 from treewarden.audit.partial.splits import PlacedEstimate, Slopes
 from treewarden.audit.partial.value_rules import OPEN
 from treewarden.audit.partial.work_budget import Allowance
@@ -68,7 +68,7 @@ class Classed:
         kept = sparse.coo_array((found.data[can], (found.row[can], found.col[can])), shape=shape)
         return lump.reshape(-1), kept.tocsr()
 
-    def arcs(self, arcs: Arcs, nodes: IndexArray, said: IndexArray) -> Arcs:
+    def arcs(self, arcs: CompatibleValues, nodes: IndexArray, said: IndexArray) -> CompatibleValues:
         """Return arcs to the leaves ``nodes``, (L,), as arcs to parts; ``said`` is as of ``parted``."""
         place = np.searchsorted(nodes, arcs.node)
         inside = np.flatnonzero(np.isin(arcs.node, nodes))
@@ -207,25 +207,25 @@ def class_rows(leaves: LeafTable) -> ClassRows:
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _ClassRow:
     cell: IndexArray
     weight: FloatArray
     low: float
     high: float
 
 
-def _said(leaves: LeafTable, system: System, m: int) -> Iterator[_Row]:
+def _said(leaves: LeafTable, system: System, m: int) -> Iterator[_ClassRow]:
     place = {node: at for at, node in enumerate(leaves.nodes.tolist())}
     for node, ends in system.ends.items():
         for end in ends:
-            yield _Row(np.array([place[node] * m + end.klass]), np.ones(1), end.low, end.high)
+            yield _ClassRow(np.array([place[node] * m + end.klass]), np.ones(1), end.low, end.high)
     for node, lead in system.leads.items():
         for klass in range(m):
             if klass != lead.label:
                 cells = place[node] * m + np.array([lead.label, klass])
-                yield _Row(cells, np.array([1.0, -1.0]), lead.margin, np.inf)
+                yield _ClassRow(cells, np.array([1.0, -1.0]), lead.margin, np.inf)
     for line in system.across:
-        yield _Row(line.profiles * m + line.classes, line.weights, line.low, line.high)
+        yield _ClassRow(line.profiles * m + line.classes, line.weights, line.low, line.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +273,7 @@ def under_rows(
     lump has the class ``klass``, (S,); the places are the ``parts``. How far is in records times nats.
     """
     over = _Over(len(leaves.nodes), len(leaves.system.case.tree.classes), parts.leaf, klass)
-    search = _Search(class_rows(leaves), over, net, parts.leaves.sizes, allowance)
+    search = _EndsSearch(class_rows(leaves), over, net, parts.leaves.sizes, allowance)
     for _ in range(ROUNDS):
         held = over.held(spread)
         too_few, too_many = search.rows.broken(held)
@@ -290,7 +290,7 @@ def under_rows(
 
 
 @dataclass(frozen=True, slots=True)
-class _Search:
+class _EndsSearch:
     """The ends of rows that were ``put_in`` so far, the greatest or the least, and how far each part of it is off.
 
     Rows couple blocks between which nobody moves; what no row couples is solved by itself.

@@ -16,7 +16,13 @@ from scipy.sparse import csgraph
 from treewarden.audit.entropy.posterior import Posterior
 from treewarden.audit.partial.flows import MOST_PEOPLE, Network
 from treewarden.audit.partial.margins import HELD, MOST_GAP, ROUNDS, SPARE, Margins, off_by
-from treewarden.audit.partial.splits import Beside, Choice, PlacedEstimate, Slopes, besides
+from treewarden.audit.partial.splits import (
+    ColumnCandidates,
+    PlacedEstimate,
+    Slopes,
+    SplitChoiceView,
+    besides,
+)
 from treewarden.audit.partial.work_budget import Allowance
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, alike
 from treewarden.ppdm_models.tree.nodes import Criterion
@@ -36,10 +42,10 @@ class Some:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class CutProblem:
     """People of P profiles over L leaves, (L, m) of each class: in ``parts``, where everybody's class is known."""
 
-    choice: Choice
+    choice: SplitChoiceView
     parts: tuple[Some, ...]
     classes: FloatArray
 
@@ -50,7 +56,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class CuttingPlane:
     """A row: over the people at leaves ``here`` (L,), each in a branch (P,), ``slope`` (B, m) sums to ``least``.
 
     An estimate may lack ``spare`` of what is asked for. ``is_sure`` says that it binds in every table: each branch has
@@ -70,7 +76,7 @@ class Cut:
         return self.here.tobytes() + self.branch.tobytes()
 
 
-def broken(problem: Problem, parts: Sequence[PlacedEstimate]) -> Iterator[Cut | None]:
+def broken(problem: CutProblem, parts: Sequence[PlacedEstimate]) -> Iterator[CuttingPlane | None]:
     """Yield a tangent of the worst broken row of each column at each node; None where a learner may not have it.
 
     ``parts`` are all people, by class, as they are believed to be.
@@ -89,7 +95,7 @@ def broken(problem: Problem, parts: Sequence[PlacedEstimate]) -> Iterator[Cut | 
             here = np.zeros(len(choice.nodes), dtype=bool)
             here[choice.below[[node]].indices] = True
             branch, counts = _branches(beside, number, int(best[number]))
-            yield Cut(
+            yield CuttingPlane(
                 here,
                 branch,
                 _slope(counts, choice.criterion),
@@ -99,7 +105,7 @@ def broken(problem: Problem, parts: Sequence[PlacedEstimate]) -> Iterator[Cut | 
             )
 
 
-def _branches(beside: Beside, number: int, cut: int) -> tuple[IndexArray, FloatArray]:
+def _branches(beside: ColumnCandidates, number: int, cut: int) -> tuple[IndexArray, FloatArray]:
     """Return the branch of each profile, (P,), under the best candidate at a node, and the people of each, (B, m)."""
     table, there = beside.table[number], beside.there[number]
     if beside.is_number:
@@ -120,7 +126,7 @@ def _slope(counts: FloatArray, criterion: Criterion) -> FloatArray:
     return np.asarray(-np.log(np.maximum(shares, 1e-12)))
 
 
-def _is_admissible(problem: Problem, here: BoolArray, branch: IndexArray) -> bool:
+def _is_admissible(problem: CutProblem, here: BoolArray, branch: IndexArray) -> bool:
     """Return whether each branch of a candidate has as many people as a learner asks for, in every table that fits."""
     if problem.choice.least <= 1:
         return True
@@ -208,7 +214,7 @@ class Lumps:
         return np.asarray(of_place[self.place] + np.log(share))
 
 
-def lumps_of(problem: Problem, some: Some, cuts: Collection[Cut]) -> Lumps:
+def lumps_of(problem: CutProblem, some: Some, cuts: Collection[CuttingPlane]) -> Lumps:
     """Return a part of the people in lumps."""
     net, held, classes = some.net, some.held, problem.classes.shape[1]
     cells = held.over.tocoo()
@@ -289,7 +295,7 @@ def apart(parts: Sequence[Lumps], table: sparse.csr_array) -> tuple[PlacedEstima
     return tuple(found)
 
 
-def slopes(parts: Sequence[Lumps], cuts: Collection[Cut]) -> list[Slopes]:
+def slopes(parts: Sequence[Lumps], cuts: Collection[CuttingPlane]) -> list[Slopes]:
     """Return each cut as a row over the lumps and places of all parts."""
     found = []
     for number, cut in enumerate(cuts):
@@ -314,7 +320,7 @@ SMALLEST = 1e-300
 
 
 @dataclass(frozen=True, slots=True)
-class Under:
+class SplitConstrained:
     """The people of each part, as somebody believes them to be spread who heeds the choice of splits.
 
     ``gap`` bounds how far it is from the optimum, in records times nats, what rows have to spare included; ``is_sure``
@@ -326,7 +332,7 @@ class Under:
     is_sure: bool
 
 
-def enforced(problem: Problem, without: FloatArray, allowance: Allowance) -> Posterior | None:
+def enforced(problem: CutProblem, without: FloatArray, allowance: Allowance) -> Posterior | None:
     """Return the estimate with what the choice of splits says put in; None where it was not found, or is too large.
 
     A candidate binds only if a learner could have compared it. Where a branch of one may have too few people for that
@@ -339,16 +345,16 @@ def enforced(problem: Problem, without: FloatArray, allowance: Allowance) -> Pos
     return found if under.is_sure else _spanning(found, without)
 
 
-def spread_under(problem: Problem, allowance: Allowance) -> Under | None:
+def spread_under(problem: CutProblem, allowance: Allowance) -> SplitConstrained | None:
     """Return the people as they are spread with the rows put in; None where it was not found, or is too large."""
-    cuts: list[Cut] = []
+    cuts: list[CuttingPlane] = []
     spread, gap, spare = tuple(each.held for each in problem.parts), 0.0, 0.0
-    start = _Start(np.log(np.maximum(problem.classes.ravel(), SMALLEST)), np.zeros(0))
+    start = _StartMultipliers(np.log(np.maximum(problem.classes.ravel(), SMALLEST)), np.zeros(0))
     for _ in range(ROUNDS):
         more = list(broken(problem, spread))
         if not more:
             is_sure = all(each.is_sure for each in cuts)
-            return None if gap > MOST_GAP else Under(spread, gap + spare, is_sure)
+            return None if gap > MOST_GAP else SplitConstrained(spread, gap + spare, is_sure)
         new = [each for each in more if each is not None]
         if len(new) < len(more):
             return None
@@ -370,7 +376,7 @@ def spread_under(problem: Problem, allowance: Allowance) -> Under | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Start:
+class _StartMultipliers:
     """Multipliers to start from: of each leaf and class, (L * m,), and of the rows there were."""
 
     of_cell: FloatArray
@@ -380,13 +386,13 @@ class _Start:
         """Return multipliers of the places of all parts, then of the rows."""
         return np.concatenate([*(each.of_places(self.of_cell) for each in parts), self.of_row])
 
-    def after(self, parts: Sequence[Lumps], multipliers: FloatArray) -> _Start:
+    def after(self, parts: Sequence[Lumps], multipliers: FloatArray) -> _StartMultipliers:
         """Return what was found, given multipliers of the places of all parts, then of the rows."""
         of_cell, ends = self.of_cell.copy(), np.cumsum([len(each.margins.demand) for each in parts])
         *places, rows = np.split(multipliers, ends)
         for part, own in zip(parts, places, strict=True):
             of_cell[part.at] = part.of_cells(own)
-        return _Start(of_cell, rows)
+        return _StartMultipliers(of_cell, rows)
 
 
 def _spanning(found: Posterior, without: FloatArray) -> Posterior:
@@ -394,7 +400,7 @@ def _spanning(found: Posterior, without: FloatArray) -> Posterior:
     return Posterior(found.values, found.decided, low, high)
 
 
-def _posterior(problem: Problem, under: Under) -> Posterior:
+def _posterior(problem: CutProblem, under: SplitConstrained) -> Posterior:
     """Return the shares of each profile, (P, m), and between which ends those of the optimum are (Pinsker)."""
     people = problem.people
     held = np.sum([each.of_each_class(problem.classes.shape[1]) for each in under.parts], axis=0)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from treewarden.audit.consistent_tables.result import Worlds
+from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.entropy.posterior import Posterior
 from treewarden.audit.reading import Undetermined
 
@@ -26,8 +26,8 @@ def spanning(
 
 
 def shown_by_both(
-    worlds: Worlds | Undetermined, saying: Worlds | Undetermined
-) -> Worlds | Undetermined:
+    worlds: ConsistentTables | Undetermined, saying: ConsistentTables | Undetermined
+) -> ConsistentTables | Undetermined:
     """Return proofs with those tables only that fit what other columns say of the secret too."""
     if isinstance(worlds, Undetermined) or isinstance(saying, Undetermined):
         return worlds if isinstance(worlds, Undetermined) else saying

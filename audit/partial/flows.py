@@ -146,7 +146,7 @@ class Rooms:
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
+class ValueBoundsOfGroups:
     """How many people of each lump have each value, (S, m), at least and at most; ``asked`` (S,) is of whom it is told.
 
     Of the others it is not told which of the numbers between occur, and there may be fewer.
@@ -173,7 +173,7 @@ class Moved:
 
 def ends(
     net: Network, rooms_of: Callable[[int, IndexArray], Rooms], values: int, work: int = WORK
-) -> Ends:
+) -> ValueBoundsOfGroups:
     """Return how many of each lump have each of so many values, at least and at most.
 
     ``rooms_of(lump, groups)`` is the room for people of a lump in those groups where they can be. Where nobody need
@@ -185,8 +185,8 @@ def ends(
     most = np.tile(np.rint(net.supply).astype(np.int64)[:, None], (1, values))
     asked = np.zeros(lumps, dtype=bool)
     if net.supply.sum() > MOST_PEOPLE:
-        return Ends(least, most, asked)
-    arcs, blocks = _Arcs(net), dict[int, _Block]()
+        return ValueBoundsOfGroups(least, most, asked)
+    arcs, blocks = _FlowArcs(net), dict[int, _FlowBlock]()
     freedom = np.diff(arcs.start)
     size = np.bincount(net.block_of_lump, freedom)
     order = np.argsort(freedom, kind="stable")[: work // LOOKED]
@@ -203,7 +203,7 @@ def ends(
         if cost > work:
             continue
         if number and part not in blocks:
-            blocks[part] = _Block(arcs, part)
+            blocks[part] = _FlowBlock(arcs, part)
         work -= cost
         for value in open_least.tolist():
             least[lump, value] = blocks[part].flow(lump, rooms.of(value), up=False).with_value
@@ -213,7 +213,7 @@ def ends(
             people = int(np.rint(net.supply[lump]))
             most[lump, 1], least[lump, 1] = people - least[lump, 0], people - most[lump, 0]
         asked[lump] = True
-    return Ends(least, most, asked)
+    return ValueBoundsOfGroups(least, most, asked)
 
 
 def _unmoved(held: IntArray, rooms: Rooms) -> tuple[IntArray, IntArray, BoolArray, BoolArray]:
@@ -232,9 +232,9 @@ def _unmoved(held: IntArray, rooms: Rooms) -> tuple[IntArray, IntArray, BoolArra
 
 def moved(net: Network, lump: int, room: Room, *, up: bool) -> Moved:
     """Return a table in which as many people of a lump have a value as can be, or as few; ``room`` of all groups."""
-    arcs = _Arcs(net)
+    arcs = _FlowArcs(net)
     at = arcs.group[arcs.of(lump)]
-    block = _Block(arcs, int(net.block_of_lump[lump]))
+    block = _FlowBlock(arcs, int(net.block_of_lump[lump]))
     return block.moved(lump, Room(room.value[at], room.others[at]), up=up)
 
 
@@ -276,7 +276,7 @@ def filled(people: IntArray, left: IntArray) -> IntArray:
     return found
 
 
-class _Arcs:
+class _FlowArcs:
     """The groups where people of each lump can be, lump after lump, and how many are there in the true table."""
 
     def __init__(self, net: Network) -> None:
@@ -291,13 +291,13 @@ class _Arcs:
         return slice(int(self.start[lump]), int(self.start[lump + 1]))
 
 
-class _Block:
+class _FlowBlock:
     """The lumps and groups of one part of a network, between which people can move, and where they are in one table.
 
     Arc a leads from the lump ``lumps[row[a]]`` to the group ``groups[column[a]]``, where ``held[a]`` people are.
     """
 
-    def __init__(self, arcs: _Arcs, block: int) -> None:
+    def __init__(self, arcs: _FlowArcs, block: int) -> None:
         net = arcs.net
         self.lumps = np.flatnonzero(net.block_of_lump == block)
         self.groups = np.flatnonzero(net.block_of_group == block)
@@ -308,7 +308,7 @@ class _Block:
         self.people = int(self.held.sum())
         self.all_groups = net.groups
 
-    def flow(self, lump: int, room: Room, *, up: bool) -> _Flow:
+    def flow(self, lump: int, room: Room, *, up: bool) -> _BlockFlow:
         """Return how people move so that as many of a lump have a value as can be, or as few.
 
         ``room`` is that of the groups where they can be.
@@ -339,7 +339,7 @@ class _Block:
         source, sink = (start, end) if up else (end, start)
         found = csgraph.maximum_flow(graph, source, sink)
         more = found.flow_value if up else -found.flow_value
-        return _Flow(own, value, others, found.flow, int(value.sum()) + int(more))
+        return _BlockFlow(own, value, others, found.flow, int(value.sum()) + int(more))
 
     def moved(self, lump: int, room: Room, *, up: bool) -> Moved:
         """Return a table in which as many people of a lump have a value as can be, or as few.
@@ -364,7 +364,7 @@ class _Block:
 
 
 @dataclass(frozen=True, slots=True)
-class _Flow:
+class _BlockFlow:
     """A flow in a block whose ``own`` arcs are the lump's: ``value`` and ``others`` stand there before anybody moves.
 
     Afterwards ``with_value`` people of the lump have the value.

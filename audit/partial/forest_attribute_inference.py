@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from treewarden.audit.clock import Clock
-from treewarden.audit.consistent_tables.result import OUT_OF_TIME, Worlds
+from treewarden.audit.consistent_tables.result import OUT_OF_TIME, ConsistentTables
 from treewarden.audit.knowledge.knowledge import Knowledge, SplitLevel, resolved
 from treewarden.audit.options import DEFAULT, AuditOptions
 from treewarden.audit.partial.attribute_inference import secret_seen_by
@@ -22,10 +22,10 @@ from treewarden.audit.partial.leaf_table import Ground, are_sizes_published
 from treewarden.audit.partial.partial_view import told_apart
 from treewarden.audit.partial.reachability import Proofs, bounded
 from treewarden.audit.partial.size_inference import SizeClaim, claims_of
-from treewarden.audit.partial.target_inference import Seen
+from treewarden.audit.partial.target_inference import TargetInference
 from treewarden.audit.partial.value_rules import MISSING, Secret
-from treewarden.audit.partial.witness_exchanges import Cells, exchangeable
-from treewarden.audit.partial.work_budget import FULL, Effort
+from treewarden.audit.partial.witness_exchanges import ClassCells, exchangeable
+from treewarden.audit.partial.work_budget import FULL, WorkBudget
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.merged_profiles import merged
 from treewarden.audit.population.population import Population
@@ -33,7 +33,7 @@ from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray
 from treewarden.ppdm_models.tree.column import NumericColumn
 from treewarden.ppdm_models.tree.ensemble import Ensemble
-from treewarden.ppdm_models.tree.tree import Quality, Task, Tree
+from treewarden.ppdm_models.tree.tree import Quality, Tree, TreeTask
 
 # Attribute inference from node sizes alone, where trees hold no counts of classes, as boosted ones do.
 #
@@ -53,7 +53,7 @@ NO_ESTIMATE = Undetermined(f"no estimate: {ONLY_SIZES}")
 
 def secret_seen_by_sizes(
     forest: Forest, population: Population, secret: Secret, known: Collection[str]
-) -> Seen | None:
+) -> TargetInference | None:
     """Return what sizes of nodes prove of a secret; None where no size does, or some other tested column is unknown."""
     tested = {each.name for tree in forest.trees for each in tree.used_features()} - {secret.name}
     if not tested <= set(known):
@@ -77,7 +77,7 @@ def secret_seen_by_sizes(
     sure = np.flatnonzero(worlds.certain & (worlds.counts > 0)).tolist()
     said = (ONLY_SIZES,)
     worlds = replace(worlds, reasons=dict.fromkeys(sure, OF_SIZES), left=said, not_decided=said)
-    return Seen(people, NO_ESTIMATE, worlds, said, 0.0)
+    return TargetInference(people, NO_ESTIMATE, worlds, said, 0.0)
 
 
 def _places(claim: SizeClaim, secret: Secret) -> BoolArray:
@@ -121,10 +121,10 @@ def secret_seen_in_forest(
     known: Collection[str],
     until: Clock,
     options: AuditOptions = DEFAULT,
-    effort: Effort = FULL,
+    effort: WorkBudget = FULL,
     *,
     knows_target: bool,
-) -> Seen | Undetermined:
+) -> TargetInference | Undetermined:
     """Return what an adversary makes of a secret column of a forest's people, of whom they know these columns.
 
     Raises:
@@ -141,7 +141,7 @@ def secret_seen_in_forest(
     table = Codes(population, told_apart(list(forest.trees), population.columns))
     knowledge = knowledge.model_copy(update={"split": SplitLevel.NONE})
     less = replace(effort, flows=effort.flows // len(places))
-    found: list[Seen] = []
+    found: list[TargetInference] = []
     for place in places:
         if found and until.is_over:
             break
@@ -166,16 +166,18 @@ def secret_seen_in_forest(
     worlds = _combined(found, [place + 1 for place in places], (*doubts, *left))
     # Values of leaves that rest on several trees at once, as boosted ones do, an exchange might change.
     is_whole = len(usable) == len(forest.trees) and not _has_others(forest)
-    if isinstance(worlds, Worlds) and is_whole and not (doubts or said):
-        rows = _Rows.of(population, table, secret, known, first, knows_target=knows_target)
+    if isinstance(worlds, ConsistentTables) and is_whole and not (doubts or said):
+        rows = _ClassRows.of(population, table, secret, known, first, knows_target=knows_target)
         if rows is not None:
             worlds = rows.witnessed(worlds, forest.trees, population, secret)
-    return Seen(first.population, NO_FOREST_ESTIMATE, worlds, doubts, 0.0, said, first.prior)
+    return TargetInference(
+        first.population, NO_FOREST_ESTIMATE, worlds, doubts, 0.0, said, first.prior
+    )
 
 
 def _without_counts(
     forest: Forest, population: Population, secret: Secret, known: Collection[str]
-) -> Seen | Undetermined:
+) -> TargetInference | Undetermined:
     """Return what sizes of nodes prove where no tree that tests the secret counts classes, or what is missing."""
     seen = secret_seen_by_sizes(forest, population, secret, known)
     if seen is not None:
@@ -198,7 +200,7 @@ def _is_usable(forest: Forest, population: Population, place: int) -> bool:
     return (
         not forest.draws
         and tree.has_people
-        and tree.task is Task.CLASSIFICATION
+        and tree.task is TreeTask.CLASSIFICATION
         and tree.classes == forest.model.classes
         and bool((stops[population.counts > 0] >= 0).all())
         and are_sizes_published(tree, np.unique(stops[stops >= 0]))
@@ -213,17 +215,17 @@ def _published(forest: Forest) -> str:
     worst = next((each for each in forest.trees if each.quality in PUBLISHED), None)
     if worst is not None:
         return PUBLISHED[worst.quality]
-    if any(each.task is not Task.CLASSIFICATION for each in forest.trees):
+    if any(each.task is not TreeTask.CLASSIFICATION for each in forest.trees):
         return "trees that predict numbers"
     return "counts of some leaves only"
 
 
 def _combined(
-    found: Sequence[Seen], numbers: Sequence[int], left: tuple[str, ...]
-) -> Worlds | Undetermined:
+    found: Sequence[TargetInference], numbers: Sequence[int], left: tuple[str, ...]
+) -> ConsistentTables | Undetermined:
     """Return what the trees of these numbers prove, one by one; what else is possible is not decided."""
     each = [seen.worlds for seen in found]
-    proofs: list[Worlds] = []
+    proofs: list[ConsistentTables] = []
     for worlds in each:
         if isinstance(worlds, Undetermined):
             return worlds
@@ -258,10 +260,10 @@ def _combined(
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows:
+class _ClassRows:
     """The people of each profile and class, and which row of what an adversary tells apart they are, (C,) each."""
 
-    cells: Cells
+    cells: ClassCells
     row: IndexArray
 
     @classmethod
@@ -271,10 +273,10 @@ class _Rows:
         table: Codes,
         secret: Secret,
         known: Collection[str],
-        seen: Seen,
+        seen: TargetInference,
         *,
         knows_target: bool,
-    ) -> _Rows | None:
+    ) -> _ClassRows | None:
         """Return them in the order in which one tree's people are told apart; None where classes are not known."""
         truth = population.truth
         if isinstance(truth, Undetermined):
@@ -289,11 +291,15 @@ class _Rows:
         counts = np.bincount(row, truth[profile, klass], len(distinct))
         if not np.array_equal(counts, seen.population.counts):
             return None
-        return cls(Cells(profile, klass), row)
+        return cls(ClassCells(profile, klass), row)
 
     def witnessed(
-        self, worlds: Worlds, trees: Sequence[Tree], population: Population, secret: Secret
-    ) -> Worlds:
+        self,
+        worlds: ConsistentTables,
+        trees: Sequence[Tree],
+        population: Population,
+        secret: Secret,
+    ) -> ConsistentTables:
         """Return proofs with the tables in which two people, or one, have another value of the secret."""
         other = exchangeable(trees, population, secret, self.cells)
         if other is None:

@@ -19,7 +19,7 @@ from treewarden.audit.facts.grower import incomplete_records
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.partial.envelope import spanning
 from treewarden.audit.partial.leaf_table import Ground
-from treewarden.audit.partial.target_inference import Seen
+from treewarden.audit.partial.target_inference import TargetInference
 from treewarden.audit.population.members import members
 from treewarden.audit.population.merged_profiles import merged
 from treewarden.audit.reading import Undetermined
@@ -32,8 +32,8 @@ def are_told(ground: Ground, known: Collection[str]) -> bool:
 
 
 def with_whole_records(
-    seen: Seen, ground: Ground, until: Clock, options: AuditOptions, *, asks_rest: bool
-) -> Seen:
+    seen: TargetInference, ground: Ground, until: Clock, options: AuditOptions, *, asks_rest: bool
+) -> TargetInference:
     """Return what such a person makes of it, given that with the choice of splits stated over shares.
 
     Where columns say people's outcome the estimate spans both, and what is proved stays as it is.

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from treewarden.audit.knowledge.declared import words_of
-from treewarden.audit.partial.partial_view import Guess
+from treewarden.audit.partial.partial_view import ImpliedValue
 from treewarden.audit.population.population import Population
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
@@ -75,7 +75,7 @@ class Closed:
     """
 
     known: tuple[str, ...]
-    guesses: Mapping[str, Guess]
+    guesses: Mapping[str, ImpliedValue]
     said: tuple[str, ...]
     values: Mapping[str, BoolArray]
 
@@ -125,11 +125,11 @@ def with_given(
     return known, said
 
 
-def guess_of(told: Closed, name: str, of: IndexArray, size: int) -> Guess:
+def guess_of(told: Closed, name: str, of: IndexArray, size: int) -> ImpliedValue:
     """Return a guess of profiles that are told apart by known columns alone: all parts of one are guessed alike."""
     guess, first = told.guesses[name], np.zeros(size, dtype=np.intp)
     first[of] = np.arange(len(of))
-    return Guess(guess.column.take(first), guess.is_known[first])
+    return ImpliedValue(guess.column.take(first), guess.is_known[first])
 
 
 def given_away(population: Population, known: str, of: IndexArray) -> BoolArray:
@@ -185,7 +185,9 @@ def _gives_all(table: Codes, known: str, hidden: str) -> bool:
     return bool(has_one[own].all()) and float(people[sure[own]].sum()) >= NEARLY_ALL * people.sum()
 
 
-def _guess(table: Codes, known: Sequence[str], hidden: str) -> tuple[Guess | None, BoolArray, str]:
+def _guess(
+    table: Codes, known: Sequence[str], hidden: str
+) -> tuple[ImpliedValue | None, BoolArray, str]:
     """Return of whom some value of a known column gives a hidden one away, and in words which columns do.
 
     It does so too where it gives away what is asked about the hidden one; between them stands of whom the value itself
@@ -209,7 +211,7 @@ def _guess(table: Codes, known: Sequence[str], hidden: str) -> tuple[Guess | Non
         f"in this table some values of {words_of(list(dict.fromkeys(by)))} say {what}, of {people:,.0f} people: who "
         "knows them is taken to know that too"
     )
-    return Guess(population.columns[hidden], is_known), is_value, said
+    return ImpliedValue(population.columns[hidden], is_known), is_value, said
 
 
 def _given(table: Codes, known: str, other: IndexArray) -> Given:

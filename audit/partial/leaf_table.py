@@ -15,7 +15,7 @@ import numpy as np
 
 from treewarden.audit.clock import Clock
 from treewarden.audit.consistent_tables.incomplete_constraints import reason_in_doubt
-from treewarden.audit.consistent_tables.result import Consistency, Worlds
+from treewarden.audit.consistent_tables.result import Consistency, ConsistentTables
 from treewarden.audit.entropy.estimate import estimate
 from treewarden.audit.entropy.posterior import Posterior, certain
 from treewarden.audit.facts.case import Case
@@ -25,18 +25,18 @@ from treewarden.audit.knowledge.knowledge import Knowledge, SplitLevel
 from treewarden.audit.options import DEFAULT, AuditOptions
 from treewarden.audit.partial.functional_dependencies import Codes
 from treewarden.audit.partial.partial_view import (
-    Branches,
-    Domain,
     Knower,
-    Place,
+    PossibleStop,
     Test,
+    TreeBranches,
+    ValueKinds,
     asked_by,
     branches,
     domain_of,
     places,
     told_apart,
 )
-from treewarden.audit.partial.reachability import Proofs, Reach, bounded
+from treewarden.audit.partial.reachability import Proofs, Reachability, bounded
 from treewarden.audit.population.members import members
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
@@ -86,7 +86,7 @@ class LeafTable:
         found, report = estimate(self.system, options)
         return Undetermined(report.reason) if report.reason else found
 
-    def proved(self, until: Clock) -> Worlds | Undetermined:
+    def proved(self, until: Clock) -> ConsistentTables | Undetermined:
         """Return what whole records prove of each leaf's classes.
 
         Raises:
@@ -99,9 +99,9 @@ class LeafTable:
         return _alone(counts.astype(np.int64))
 
 
-def _alone(counts: IntArray) -> Worlds:
+def _alone(counts: IntArray) -> ConsistentTables:
     """Return what is proved where the classes of all leaves are counted, (L, m): one table fits."""
-    return Worlds(
+    return ConsistentTables(
         counts.sum(axis=1),
         *(counts,) * 4,
         Consistency.CONSISTENT,
@@ -178,7 +178,7 @@ class Ground:
     population: Population
     knowledge: Knowledge
     shared: Codes | None = None
-    _domains: dict[str, Domain] = field(default_factory=dict, init=False, repr=False)
+    _domains: dict[str, ValueKinds] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def leaves(self) -> LeafTable:
@@ -195,7 +195,7 @@ class Ground:
         return dict(asked_by([self.tree]))
 
     @cached_property
-    def branches(self) -> Branches:
+    def branches(self) -> TreeBranches:
         """What a walk down the tree needs."""
         return branches(self.tree)
 
@@ -206,7 +206,7 @@ class Ground:
             return self.shared
         return Codes(self.population, told_apart([self.tree], self.population.columns))
 
-    def hidden_from(self, known: Collection[str]) -> dict[str, Domain]:
+    def hidden_from(self, known: Collection[str]) -> dict[str, ValueKinds]:
         """Return what values each column can have that the tree tests and that is not known, by its name."""
         tested = [each for each in self.tree.features if each.name in self.tests]
         tested = [each for each in tested if each.name not in known]
@@ -269,7 +269,7 @@ def can_hold(nodes: int, leaves: LeafTable) -> BoolArray:
 
 
 def averaged(
-    who: Knower, told: Callable[[Place], tuple[float, FloatArray]], width: int
+    who: Knower, told: Callable[[PossibleStop], tuple[float, FloatArray]], width: int
 ) -> FloatArray:
     """Return of each profile, (P, width), the average of what is told of the places it can be in; not a number of none.
 
@@ -287,7 +287,7 @@ def averaged(
     return average
 
 
-def _base(who: Knower, place: Place) -> FloatArray:
+def _base(who: Knower, place: PossibleStop) -> FloatArray:
     """Return the share of hidden values that lead each profile of a place there by its way: all of a value he knows."""
     found = np.ones(len(place.profiles))
     for name, mask in place.masks.items():
@@ -329,7 +329,7 @@ def unsized_estimate(
     return between(found[:, :m], found[:, m : 2 * m], found[:, 2 * m :], sized)
 
 
-def unsized_proofs(found: Reach, holds: BoolArray) -> Proofs:
+def unsized_proofs(found: Reachability, holds: BoolArray) -> Proofs:
     """Return what follows of each lump and class from which classes each node can hold, (N, m); nothing is possible."""
     others = holds.sum(axis=1, keepdims=True) - holds > 0
     can, other = (found.any_of(each) for each in (holds, others))
@@ -337,8 +337,8 @@ def unsized_proofs(found: Reach, holds: BoolArray) -> Proofs:
 
 
 def unsized_worlds(
-    people: Population, proved: Proofs, sized: Worlds | Undetermined, reason: str
-) -> Worlds | Undetermined:
+    people: Population, proved: Proofs, sized: ConsistentTables | Undetermined, reason: str
+) -> ConsistentTables | Undetermined:
     """Return what is certain of each profile, (P, m), with the tables that fit if the sizes are the true ones."""
     if isinstance(sized, Undetermined):
         return sized

@@ -87,7 +87,7 @@ def spread(net: Network) -> Spread:
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
+class _MarginTable:
     table: sparse.csr_array
     gap: float
     steps: int = 0
@@ -103,25 +103,29 @@ def weighed(
 
 def _block(
     pattern: sparse.csr_array, supply: FloatArray, demand: FloatArray, *, is_weighed: bool = False
-) -> _Table:
+) -> _MarginTable:
     """Return the table of one block with these margins; both sides have somebody, and every cell can be positive."""
     size = pattern.shape[0] * pattern.shape[1]
     if min(pattern.shape) == 1 or (pattern.nnz == size and not is_weighed):
         cells = pattern.tocoo()
         held = supply[cells.row] * (demand / demand.sum())[cells.col]
-        return _Table(sparse.csr_array((held, (cells.row, cells.col)), shape=pattern.shape), 0.0)
+        return _MarginTable(
+            sparse.csr_array((held, (cells.row, cells.col)), shape=pattern.shape), 0.0
+        )
     if pattern.shape[1] > pattern.shape[0]:
         found = _block_by_columns(sparse.csr_array(pattern.T), demand, supply)
-        return _Table(sparse.csr_array(found.table.T), found.gap, found.steps)
+        return _MarginTable(sparse.csr_array(found.table.T), found.gap, found.steps)
     return _block_by_columns(pattern, supply, demand)
 
 
-def _block_by_columns(pattern: sparse.csr_array, supply: FloatArray, demand: FloatArray) -> _Table:
+def _block_by_columns(
+    pattern: sparse.csr_array, supply: FloatArray, demand: FloatArray
+) -> _MarginTable:
     """Return the table of a block that has at least as many rows as columns, by the columns' multipliers."""
     is_small = pattern.shape[0] * pattern.shape[1] <= SMALL
     weights = pattern.toarray() if is_small else pattern
     across = weights.T if isinstance(weights, np.ndarray) else sparse.csr_array(weights.T)
-    dual = _Dual(weights, across, supply, demand)
+    dual = _BlockDual(weights, across, supply, demand)
     log_v = np.zeros(len(demand))
     for _ in range(SWEEPS):
         col = dual.at(log_v).col
@@ -155,11 +159,11 @@ def _block_by_columns(pattern: sparse.csr_array, supply: FloatArray, demand: Flo
         if -expected <= 1e-22 * demand.sum():
             break
     found = sparse.csr_array(dual.table(dual.at(log_v)))
-    return _Table(*_repaired(found, supply, demand), steps)
+    return _MarginTable(*_repaired(found, supply, demand), steps)
 
 
 @dataclass(frozen=True, slots=True)
-class _Scaled:
+class _Scaling:
     """What rows and columns are scaled by, and the column sums of the table that this makes; its row sums are right."""
 
     rows: FloatArray
@@ -168,7 +172,7 @@ class _Scaled:
 
 
 @dataclass(frozen=True, slots=True)
-class _Dual:
+class _BlockDual:
     """The dual of a block in the logarithms of its columns' multipliers: its weights, those transposed, its margins."""
 
     weights: FloatArray | sparse.csr_array
@@ -176,11 +180,11 @@ class _Dual:
     supply: FloatArray
     demand: FloatArray
 
-    def at(self, log_v: FloatArray) -> _Scaled:
+    def at(self, log_v: FloatArray) -> _Scaling:
         """Return the table at these multipliers."""
         columns = np.exp(log_v)
         rows = self.supply / (self.weights @ columns)
-        return _Scaled(rows, columns, columns * (self.across @ rows))
+        return _Scaling(rows, columns, columns * (self.across @ rows))
 
     def value(self, log_v: FloatArray) -> float:
         """Return the dual; infinite where multipliers are so far apart that a row vanishes beside others."""
@@ -190,14 +194,14 @@ class _Dual:
             return np.inf
         return float(self.supply @ (np.log(reached) + top) - self.demand @ log_v)
 
-    def table(self, here: _Scaled) -> FloatArray | sparse.csr_array:
+    def table(self, here: _Scaling) -> FloatArray | sparse.csr_array:
         """Return the cells of a table."""
         if isinstance(self.weights, np.ndarray):
             return here.rows[:, None] * self.weights * here.columns
         scaled = sparse.diags_array(here.rows) @ self.weights @ sparse.diags_array(here.columns)
         return sparse.csr_array(scaled)
 
-    def newton(self, here: _Scaled, slope: FloatArray) -> FloatArray:
+    def newton(self, here: _Scaling, slope: FloatArray) -> FloatArray:
         """Return a step down the dual, along which adding one number to all multipliers changes nothing; 0 for none."""
         if not np.isfinite(slope).all():
             return np.zeros(len(slope))
@@ -208,7 +212,9 @@ class _Dual:
                 return move
         return self._direct(here, slope)
 
-    def _by_gradients(self, here: _Scaled, slope: FloatArray, accuracy: float) -> FloatArray | None:
+    def _by_gradients(
+        self, here: _Scaling, slope: FloatArray, accuracy: float
+    ) -> FloatArray | None:
         """Return a step by conjugate gradients, scaled by the column sums; None where many of them do not do."""
         move, lacks = np.zeros(len(slope)), -slope
         scaled = lacks / here.col
@@ -230,7 +236,7 @@ class _Dual:
             along = scaled + size / before * along
         return None
 
-    def _direct(self, here: _Scaled, slope: FloatArray) -> FloatArray:
+    def _direct(self, here: _Scaling, slope: FloatArray) -> FloatArray:
         """Return a step by the matrix of second derivatives; the first multiplier stays."""
         move, z, col = np.zeros(len(slope)), self.table(here), here.col * (1 + 1e-14)
         if isinstance(z, np.ndarray):

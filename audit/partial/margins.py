@@ -11,14 +11,14 @@ import numpy as np
 from scipy import optimize, sparse
 from scipy.sparse import csgraph
 
-from treewarden.audit.ipopt.program import SMALLEST_MASS, Program
+from treewarden.audit.ipopt.program import SMALLEST_MASS, BlockProgram
 from treewarden.audit.partial.margin_fitting import weighed
 from treewarden.audit.partial.multipliers import multipliers
-from treewarden.audit.partial.splits import Cells, Rows, Slopes, cells_of, rows_over
+from treewarden.audit.partial.splits import CountRows, PlaceCells, Slopes, cells_of, rows_over
 from treewarden.audit.partial.work_budget import Allowance
 from treewarden.audit.solver.block_solver import solve_task
 from treewarden.audit.solver.interior import interior
-from treewarden.audit.solver.task import CONVEX_TRIES, Task
+from treewarden.audit.solver.task import CONVEX_TRIES, SolverTask
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 from treewarden.ppdm_models.tree.nodes import Criterion
 
@@ -37,10 +37,10 @@ ACTIVE = 1e-4
 
 
 def by_ipopt(
-    cells: Cells,
+    cells: PlaceCells,
     supply: FloatArray,
     demand: FloatArray,
-    rows: Rows,
+    rows: CountRows,
     allowance: Allowance,
 ) -> tuple[FloatArray, float, FloatArray] | None:
     """Return the table of greatest entropy that fulfils rows, (K,), how far it is off, and the prices of rows, (C,).
@@ -58,7 +58,9 @@ def by_ipopt(
     program = whole if inner is None else inner.program
     left = allowance.until.left
     deadline = time.monotonic() + left if math.isfinite(left) else math.inf
-    answer = solve_task(Task(program, (program.start,), CONVEX_TRIES, allowance.door, deadline))
+    answer = solve_task(
+        SolverTask(program, (program.start,), CONVEX_TRIES, allowance.door, deadline)
+    )
     if not answer.is_accepted:
         return None
     z = answer.z if inner is None else inner.restored(answer.z)
@@ -66,7 +68,9 @@ def by_ipopt(
     return z, _gap(program, answer.z), prices
 
 
-def _program(cells: Cells, supply: FloatArray, demand: FloatArray, rows: Rows) -> Program:
+def _program(
+    cells: PlaceCells, supply: FloatArray, demand: FloatArray, rows: CountRows
+) -> BlockProgram:
     at, ones = np.arange(len(cells)), np.ones(len(cells))
     of_group = sparse.csr_array((ones, (cells.group, at)), shape=(len(supply), len(cells)))
     of_place = sparse.csr_array((ones, (cells.place, at)), shape=(len(demand), len(cells)))
@@ -74,7 +78,7 @@ def _program(cells: Cells, supply: FloatArray, demand: FloatArray, rows: Rows) -
     low = np.concatenate([supply, demand, rows.least])
     is_equal = np.concatenate([np.ones(len(supply) + len(demand), dtype=bool), rows.is_equal])
     size, none, nowhere = len(cells), np.zeros(0), np.zeros(0, dtype=np.intp)
-    return Program(
+    return BlockProgram(
         criterion=Criterion.GINI,
         scale=np.ones(size),
         start=supply[cells.group] * demand[cells.place] / demand.sum(),
@@ -97,7 +101,7 @@ def _program(cells: Cells, supply: FloatArray, demand: FloatArray, rows: Rows) -
     )
 
 
-def _gap(program: Program, z: FloatArray) -> float:
+def _gap(program: BlockProgram, z: FloatArray) -> float:
     """Return how much more entropy any point that fulfils the rows has at most, in records times nats."""
     if not program.size:
         return 0.0
@@ -109,7 +113,7 @@ def _gap(program: Program, z: FloatArray) -> float:
     return max(program.objective(z) - dual, 0.0)
 
 
-def _prices(program: Program, z: FloatArray) -> FloatArray:
+def _prices(program: BlockProgram, z: FloatArray) -> FloatArray:
     """Return what each row is worth, (C,), as cells with somebody tell; 0 where it does not hold the table back."""
     value, most = program.rows @ z, abs(program.rows) @ np.ones(len(z))
     off = ACTIVE * np.maximum(most, 1.0)
@@ -151,7 +155,7 @@ class Margins:
     block: IndexArray
     place_block: IndexArray
 
-    def scaled(self, cells: Cells, powers: FloatArray) -> tuple[FloatArray, float]:
+    def scaled(self, cells: PlaceCells, powers: FloatArray) -> tuple[FloatArray, float]:
         """Return the people in each cell, (K,), of the table of these margins nearest to exp(``powers``), and its gap.
 
         That is the distance from the optimum in records times nats, infinite where nothing was proved.
@@ -258,7 +262,7 @@ class Margins:
         return FittedTable(cells.table(held), gap, np.concatenate([own, prices]))
 
     def _by_multipliers(
-        self, cells: Cells, rows: Rows, start: FloatArray, allowance: Allowance
+        self, cells: PlaceCells, rows: CountRows, start: FloatArray, allowance: Allowance
     ) -> FittedTable | None:
         try:
             with np.errstate(divide="raise", invalid="raise", over="raise"):

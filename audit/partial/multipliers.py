@@ -15,7 +15,7 @@ import numpy as np
 from scipy import linalg, optimize, sparse
 from threadpoolctl import ThreadpoolController
 
-from treewarden.audit.partial.splits import Cells, Rows
+from treewarden.audit.partial.splits import CountRows, PlaceCells
 from treewarden.audit.partial.work_budget import Allowance
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 
@@ -45,17 +45,17 @@ AT_ONCE = 20.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Problem:
+class _MultiplierProblem:
     """People of ``supply`` (R,) over places of ``demand`` (J,), and the rows over the cells where they can be.
 
     ``of_group`` (K, R) and ``of_place`` (K, J) are 1 at the group and the place of each cell; ``speaks`` (R,) is how
     many rows speak of each group.
     """
 
-    cells: Cells
+    cells: PlaceCells
     supply: FloatArray
     demand: FloatArray
-    rows: Rows
+    rows: CountRows
     of_group: sparse.csr_array
     of_place: sparse.csr_array
     speaks: IndexArray
@@ -118,12 +118,14 @@ class _Problem:
         return np.asarray(found)
 
 
-def _problem(cells: Cells, supply: FloatArray, demand: FloatArray, rows: Rows) -> _Problem:
+def _problem(
+    cells: PlaceCells, supply: FloatArray, demand: FloatArray, rows: CountRows
+) -> _MultiplierProblem:
     at, ones = np.arange(len(cells)), np.ones(len(cells))
     of_group = sparse.csr_array((ones, (at, cells.group)), shape=(len(cells), len(supply)))
     of_place = sparse.csr_array((ones, (at, cells.place)), shape=(len(cells), len(demand)))
     speaking = sparse.csc_array(abs(rows.value) @ of_group)
-    return _Problem(
+    return _MultiplierProblem(
         cells, supply, demand, rows, of_group, of_place, np.diff(speaking.indptr).astype(np.intp)
     )
 
@@ -138,10 +140,10 @@ class _At:
 
 
 def multipliers(
-    cells: Cells,
+    cells: PlaceCells,
     supply: FloatArray,
     demand: FloatArray,
-    rows: Rows,
+    rows: CountRows,
     start: FloatArray,
     allowance: Allowance,
 ) -> FloatArray | None:
@@ -191,7 +193,7 @@ def _threads() -> ThreadpoolController:
 
 
 def _along(
-    x: FloatArray, step: FloatArray, at: _At, problem: _Problem
+    x: FloatArray, step: FloatArray, at: _At, problem: _MultiplierProblem
 ) -> tuple[FloatArray, _At] | None:
     """Return the first point of a shrinking step that makes the dual less."""
     length = 1.0

@@ -17,11 +17,11 @@ from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tables.routing import prepared
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, Columns, NumericColumn
 from treewarden.ppdm_models.tree.predicate import (
-    Answer,
     CategoryTest,
     MissingTest,
     NumericTest,
     Predicate,
+    TestAnswer,
     answer,
     are_opposite,
     atoms,
@@ -35,7 +35,7 @@ from treewarden.ppdm_models.tree.tree import Feature, Missing, NoTrueChild, Tree
 
 
 @dataclass(frozen=True, slots=True)
-class Domain:
+class ValueKinds:
     """What values a column can have, D of them, one of each kind that the tests of a tree tell apart.
 
     ``values`` are as the table has them, ``seen`` as the tests see them; ``refused`` are values that the model refuses
@@ -72,7 +72,7 @@ def domain_of(
     column: Column,
     counts: FloatArray,
     cuts: Iterable[float] = (),
-) -> Domain:
+) -> ValueKinds:
     """Return the domain of one column, given that of each profile and how many people have the profile, (P,) each.
 
     ``tests`` are those of the column; ``cuts`` are further ends at which numbers are told apart. Whoever sees that all
@@ -86,7 +86,7 @@ def domain_of(
     seen, invalid = prepared((feature,), {feature.name: values})
     share = np.bincount(of, counts, len(values)).astype(np.float64)
     refused = invalid.get(feature.name, np.zeros(len(values), dtype=bool))
-    return Domain(values, seen[feature.name], refused, share, of)
+    return ValueKinds(values, seen[feature.name], refused, share, of)
 
 
 def told_apart(trees: Sequence[Tree], columns: Mapping[str, Column]) -> dict[str, IndexArray]:
@@ -188,7 +188,7 @@ FEW_VALUES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Guess:
+class ImpliedValue:
     """What somebody knows of a hidden column without being told: the value of the profiles where ``is_known``, (P,)."""
 
     column: Column
@@ -196,7 +196,7 @@ class Guess:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PossibleStop:
     """One way to stop at a node: which hidden values lead there, and the profiles that can have taken it."""
 
     node: int
@@ -205,7 +205,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Branches:
+class TreeBranches:
     """A tree, the columns that each node's test reads, and the nodes whose test is opposite to the child's before."""
 
     tree: Tree
@@ -217,11 +217,11 @@ class Branches:
         return any(len(names) > 1 and not names.isdisjoint(hidden) for names in self.reads)
 
 
-def branches(tree: Tree) -> Branches:
+def branches(tree: Tree) -> TreeBranches:
     """Return what a walk down a tree needs of its tests."""
     nodes = tuple(tree.nodes)
     pairs = (pair for node in nodes for pair in pairwise(node.children))
-    return Branches(
+    return TreeBranches(
         tree,
         tuple(frozenset(features_of(node.test)) for node in nodes),
         tuple(two for one, two in pairs if are_opposite(nodes[one].test, nodes[two].test)),
@@ -237,11 +237,11 @@ class Knower:
     columns, (D,) each, as far as it is worked out.
     """
 
-    branches: Branches
+    branches: TreeBranches
     known: Columns
     refused: Mapping[str, BoolArray]
-    hidden: Mapping[str, Domain]
-    guesses: Mapping[str, Guess]
+    hidden: Mapping[str, ValueKinds]
+    guesses: Mapping[str, ImpliedValue]
     size: int
     rest: frozenset[int]
     answered: dict[Predicate, Parts] = field(default_factory=dict, repr=False)
@@ -254,7 +254,7 @@ class Knower:
     def of(self, profiles: IndexArray) -> Knower:
         """Return the same for some of the profiles."""
         guesses = {
-            name: Guess(each.column.take(profiles), each.is_known[profiles])
+            name: ImpliedValue(each.column.take(profiles), each.is_known[profiles])
             for name, each in self.guesses.items()
         }
         return replace(
@@ -279,41 +279,41 @@ class Knower:
                 self.answered[test] = found
         return found
 
-    def hiding(self, hidden: Mapping[str, Domain]) -> Knower:
+    def hiding(self, hidden: Mapping[str, ValueKinds]) -> Knower:
         """Return who guesses nothing and to whom other columns are hidden; of those that are now, the domains stay."""
         rest = self.rest & _rest(self.branches, _lacking(hidden))
         return replace(self, hidden=hidden, guesses={}, rest=rest)
 
 
 def knower(
-    tests: Branches,
+    tests: TreeBranches,
     known: Columns,
-    hidden: Mapping[str, Domain],
-    guesses: Mapping[str, Guess],
+    hidden: Mapping[str, ValueKinds],
+    guesses: Mapping[str, ImpliedValue],
     size: int,
 ) -> Knower:
     """Return what a walk needs, from columns as the table has them."""
     seen, refused = prepared(tests.tree.features, known)
     features = {feature.name: feature for feature in tests.tree.features}
     ready = {
-        name: Guess(prepared((features[name],), {name: each.column})[0][name], each.is_known)
+        name: ImpliedValue(prepared((features[name],), {name: each.column})[0][name], each.is_known)
         for name, each in guesses.items()
     }
     lacking = _lacking(hidden) | {name for name, column in seen.items() if column.missing.any()}
     return Knower(tests, seen, refused, hidden, ready, size, _rest(tests, lacking))
 
 
-def _rest(tests: Branches, lacking: set[str]) -> frozenset[int]:
+def _rest(tests: TreeBranches, lacking: set[str]) -> frozenset[int]:
     """Return the nodes that take all whom the child before lets by, where values of some columns can be missing."""
     return frozenset(node for node in tests.opposite if tests.reads[node].isdisjoint(lacking))
 
 
-def _lacking(hidden: Mapping[str, Domain]) -> set[str]:
+def _lacking(hidden: Mapping[str, ValueKinds]) -> set[str]:
     """Return of which hidden columns a value can be missing."""
     return {name for name, domain in hidden.items() if domain.seen.missing.any()}
 
 
-def places(who: Knower) -> Iterator[Place]:
+def places(who: Knower) -> Iterator[PossibleStop]:
     """Yield every way to stop in the tree that some profile can have taken; a node may come up several times."""
     tree = who.tree
     everybody = np.arange(who.size, dtype=np.intp)
@@ -325,7 +325,7 @@ def places(who: Knower) -> Iterator[Place]:
             continue
         node = tree.nodes[index]
         if node.is_leaf:
-            yield Place(index, masks, rows)
+            yield PossibleStop(index, masks, rows)
             continue
         for child in node.children:
             if child in who.rest:
@@ -335,13 +335,13 @@ def places(who: Knower) -> Iterator[Place]:
             taken, lost, (rows, masks) = _asked(who, child, rows, masks)
             pending.append((child, *taken))
             if tree.missing is Missing.LAST_PREDICTION and len(lost[0]):
-                yield Place(index, lost[1], lost[0])
+                yield PossibleStop(index, lost[1], lost[0])
             elif tree.missing is Missing.DEFAULT_CHILD and node.default_child is not None:
                 pending.append((node.default_child, *lost))
             if not len(rows):
                 break
         if tree.no_true_child is NoTrueChild.LAST_PREDICTION and len(rows):
-            yield Place(index, masks, rows)
+            yield PossibleStop(index, masks, rows)
 
 
 Way = tuple[IndexArray, Masks]
@@ -389,7 +389,7 @@ def _guessed(
     )
 
 
-def _parts(tree: Tree, said: Answer) -> Parts:
+def _parts(tree: Tree, said: TestAnswer) -> Parts:
     if tree.missing is Missing.NONE or not said.unknown.any():
         return said.true, None, ~said.true
     return said.true, said.unknown, ~said.true & ~said.unknown

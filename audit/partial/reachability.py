@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from treewarden.audit.consistent_tables.result import Consistency, Worlds
-from treewarden.audit.partial.flows import Ends, Network
+from treewarden.audit.consistent_tables.result import Consistency, ConsistentTables
+from treewarden.audit.partial.flows import Network, ValueBoundsOfGroups
 from treewarden.audit.partial.margin_fitting import GAP, Spread
 from treewarden.audit.partial.partial_view import Knower, places
 from treewarden.audit.population.population import Population
@@ -21,7 +21,7 @@ MOST_KEPT = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class Reachability:
     """Who can stop where: profiles that can stop at the same nodes are lumped together.
 
     ``lump_of`` (P,) is the lump of each profile. Many nodes are reached by the same people: ``crowds`` (S, C) says
@@ -47,7 +47,7 @@ Stops = list[tuple[IndexArray, list[int]]]
 """Profiles that can stop at the same nodes, and these; a node may come up several times."""
 
 
-def reach(who: Knower) -> Reach:
+def reach(who: Knower) -> Reachability:
     """Return where each profile can stop.
 
     Profiles are lumped by two random 64-bit sums over their places. Where there are too many places to keep, one of
@@ -71,7 +71,7 @@ def reach(who: Knower) -> Reach:
     else:
         stops = [each for chunk in _stops(who.of(first)) for each in chunk]
         place = np.arange(len(first))
-    return Reach(lump_of, *_crowds(stops, place, len(first), len(who.tree.nodes)))
+    return Reachability(lump_of, *_crowds(stops, place, len(first), len(who.tree.nodes)))
 
 
 def _stops(who: Knower) -> Iterator[Stops]:
@@ -202,7 +202,11 @@ class Ranges:
 
 
 def ranges(
-    counts: IntArray, lump_of: IndexArray, supply: IntArray, outer: Ends, inner: Ends
+    counts: IntArray,
+    lump_of: IndexArray,
+    supply: IntArray,
+    outer: ValueBoundsOfGroups,
+    inner: ValueBoundsOfGroups,
 ) -> Ranges:
     """Return what ends of lumps of so many people, (S,), say of profiles of so many, (P,).
 
@@ -222,7 +226,7 @@ def ranges(
 
 def bounded(
     people: Population, proved: Proofs, *, is_exact: bool, more: Ranges | None = None
-) -> Worlds:
+) -> ConsistentTables:
     """Return proofs as ends of how many people of each profile have each class, with what flows say ``more``.
 
     A table in which a value is possible has somebody with it; the others are as in truth, or anything.
@@ -246,7 +250,7 @@ def bounded(
     if not isinstance(people.truth, Undetermined):
         true = np.rint(people.truth).astype(np.int64)
         reached_low, reached_high = np.minimum(reached_low, true), np.maximum(reached_high, true)
-    return Worlds(
+    return ConsistentTables(
         counts=counts,
         low=low,
         high=high,

@@ -11,10 +11,10 @@ from scipy import sparse
 from treewarden.audit.partial.flows import Network, Rooms, ends, network
 from treewarden.audit.partial.leaf_table import Ground, LeafTable
 from treewarden.audit.partial.margin_fitting import GAP, Spread, spread
-from treewarden.audit.partial.partial_view import Domain, Knower, domain_of, places
+from treewarden.audit.partial.partial_view import Knower, ValueKinds, domain_of, places
 from treewarden.audit.partial.reachability import Proofs, Ranges, ranges
 from treewarden.audit.partial.splits import PlacedEstimate, held
-from treewarden.audit.partial.value_rules import OPEN, Said, Secret
+from treewarden.audit.partial.value_rules import OPEN, ImpliedValues, Secret
 from treewarden.audit.population.population import Population
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 
@@ -22,7 +22,7 @@ from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, Int
 
 
 @dataclass(frozen=True, slots=True)
-class Arcs:
+class CompatibleValues:
     """Who can stop where, and which secret values that leaves open.
 
     ``lump_of`` (P,) is the lump of each profile. Arc a leads from the lump ``row[a]`` to the node ``node[a]`` and
@@ -37,7 +37,7 @@ class Arcs:
     inside: FloatArray
 
 
-def secret_domain(ground: Ground, secret: Secret) -> Domain:
+def secret_domain(ground: Ground, secret: Secret) -> ValueKinds:
     """Return the values that a secret column can have as the tree's tests see them, told apart as the secret's are."""
     feature = next(each for each in ground.tree.features if each.name == secret.name)
     column = ground.population.columns[secret.name]
@@ -51,10 +51,10 @@ def secret_domain(ground: Ground, secret: Secret) -> Domain:
 def arcs_of(
     who: Knower,
     secret: Secret,
-    domain: Domain | None,
+    domain: ValueKinds | None,
     population: Population,
-    said: Said | None = None,
-) -> Arcs:
+    said: ImpliedValues | None = None,
+) -> CompatibleValues:
     """Return who can stop where; profiles that can stop at the same nodes with the same values left are one lump.
 
     ``said`` is what other columns say of the secret.
@@ -79,14 +79,14 @@ def arcs_of(
     row, node, kind = (np.concatenate(each) for each in (rows, nodes, found))
     row, node, kind = _together(row, node, kind, kinds)
     allowed, inside = values_of(kinds, secret, domain, population)
-    return Arcs(lump_of.reshape(-1), row, node, kind, allowed, inside)
+    return CompatibleValues(lump_of.reshape(-1), row, node, kind, allowed, inside)
 
 
-def joined(parts: Sequence[Arcs], profiles: Sequence[IndexArray]) -> Arcs:
+def joined(parts: Sequence[CompatibleValues], profiles: Sequence[IndexArray]) -> CompatibleValues:
     """Return the arcs of some profiles of each part, (N,), one part below the other."""
     lumps = np.cumsum([0, *(int(each.lump_of.max(initial=-1)) + 1 for each in parts)])
     kinds = np.cumsum([0, *(len(each.allowed) for each in parts)])
-    return Arcs(
+    return CompatibleValues(
         np.concatenate(
             [each.lump_of[own] + at for each, own, at in zip(parts, profiles, lumps, strict=False)]
         ),
@@ -99,7 +99,7 @@ def joined(parts: Sequence[Arcs], profiles: Sequence[IndexArray]) -> Arcs:
 
 
 def _ways(
-    who: Knower, secret: Secret, place_of: IndexArray, said: Said | None
+    who: Knower, secret: Secret, place_of: IndexArray, said: ImpliedValues | None
 ) -> Iterator[tuple[int, bytes, IndexArray]]:
     """Yield nodes with the values of the secret that a way there leaves, and the profiles that can have taken it."""
     for place in places(who):
@@ -151,7 +151,7 @@ def _union(masks: Collection[bytes]) -> bytes:
 
 
 def values_of(
-    kinds: dict[bytes, int], secret: Secret, domain: Domain | None, population: Population
+    kinds: dict[bytes, int], secret: Secret, domain: ValueKinds | None, population: Population
 ) -> tuple[BoolArray, FloatArray]:
     """Return which values each kind of mask leaves, and how common each is in the table among these, (K, B) each."""
     size = len(secret.values)
@@ -173,7 +173,7 @@ def values_of(
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SecretInference:
     """What follows for the people of one class, or of all: of N merged profiles ``profiles``, (N, B) each.
 
     ``held`` are they over all leaves; ``gap`` (S,) is as in ``Spread``, of the lumps there.
@@ -199,7 +199,7 @@ class Leads:
     lump ``row[a]`` to the place ``column[a]`` among these, and leaves the values of ``kind[a]`` (see ``Arcs``).
     """
 
-    arcs: Arcs
+    arcs: CompatibleValues
     net: Network
     columns: IndexArray
     lump_of: IndexArray
@@ -222,7 +222,7 @@ class Leads:
 
 
 def _believed(
-    arcs: Arcs, row: IndexArray, weight: FloatArray, kind: IndexArray, size: int
+    arcs: CompatibleValues, row: IndexArray, weight: FloatArray, kind: IndexArray, size: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the values of each of so many rows, the least and the most, (S, B), by the weights of the arcs from it."""
     left = arcs.allowed[kind].astype(np.float64)
@@ -233,13 +233,13 @@ def _believed(
 
 
 def part_of(
-    arcs: Arcs,
+    arcs: CompatibleValues,
     leaves: LeafTable,
     population: Population,
     of: IndexArray,
     own: FloatArray,
     work: int,
-) -> Part:
+) -> SecretInference:
     """Return what follows for some of the people, ``own`` of each profile, (P,), who are spread over their leaves."""
     people = np.bincount(of, own, len(arcs.lump_of)).astype(np.float64)
     profiles = np.flatnonzero(people > 0)
@@ -285,7 +285,7 @@ def part_of(
     counts, supply = (np.rint(each).astype(np.int64) for each in (people[profiles], net.supply))
     gaps = placed.gap
     values[gaps > GAP] = np.nan
-    return Part(
+    return SecretInference(
         profiles,
         values[lump_of],
         low[lump_of],
@@ -346,7 +346,7 @@ def summed(row: IndexArray, weight: FloatArray, each: FloatArray, size: int) -> 
 
 
 def in_order(
-    parts: list[Part],
+    parts: list[SecretInference],
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, Proofs, Ranges]:
     """Return what follows for all parts, one below the other."""
     proved = Proofs(

@@ -12,12 +12,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from treewarden.audit.partial.partial_view import Branches, Domain, asked_by, branches, domain_of
+from treewarden.audit.partial.partial_view import (
+    TreeBranches,
+    ValueKinds,
+    asked_by,
+    branches,
+    domain_of,
+)
 from treewarden.audit.partial.plain_sizes import covered, held_at, plain_tree, settled
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from treewarden.ppdm_models.tables.routing import SEVERAL, Matrix, branching, prepared
+from treewarden.ppdm_models.tables.routing import SEVERAL, NumericMatrix, branching, prepared
 from treewarden.ppdm_models.tree.column import Column, Columns, NumericColumn
 from treewarden.ppdm_models.tree.node_columns import totals_of
 from treewarden.ppdm_models.tree.predicate import answer
@@ -76,7 +82,7 @@ def infer_from_sizes(
 
     Each tree is read by itself, node by node. Sizes that count draws or weights are no sizes here.
     """
-    search = _Search(population, tuple(columns), most)
+    search = _SizeSearch(population, tuple(columns), most)
     incomplete = _searched(search, forest, population)
     return SizeInference(search.proofs(), incomplete)
 
@@ -89,12 +95,12 @@ def claims_of(
     most: int = MOST_VISITS,
 ) -> tuple[list[SizeClaim], str]:
     """Return all that node sizes prove of one column, and why there may be more; ``ends`` part its numbers besides."""
-    search = _Search(population, (column,), most, ends=ends, keeps_claims=True)
+    search = _SizeSearch(population, (column,), most, ends=ends, keeps_claims=True)
     incomplete = _searched(search, forest, population)
     return search.claims, incomplete
 
 
-def _searched(search: _Search, forest: Forest, population: Population) -> str:
+def _searched(search: _SizeSearch, forest: Forest, population: Population) -> str:
     """Search all trees, and return why there may be more than was found."""
     if population.is_absent:
         return NO_TABLE
@@ -135,7 +141,7 @@ def published_sizes(tree: Tree) -> FloatArray:
 
 
 @dataclass(slots=True)
-class _Search:
+class _SizeSearch:
     """The search over all trees: what is left of its work, and what was proved so far."""
 
     population: Population
@@ -155,7 +161,7 @@ class _Search:
         if splits is None or self.keeps_claims or (stops[people] < 0).any():
             return False
         seen, refused = prepared(tree.features, self.population.columns)
-        numbers = Matrix({name: seen[name] for name in splits.features})
+        numbers = NumericMatrix({name: seen[name] for name in splits.features})
         if (
             refused
             or not numbers.has(splits.features)
@@ -186,7 +192,7 @@ class _Search:
     def add(self, place: int, tree: Tree, sizes: FloatArray) -> None:
         """Look for what the sizes of a tree prove."""
         counts = self.population.counts
-        walk = _Walk.of(tree, self.population.columns, self.columns, self.ends)
+        walk = _TreeWalk.of(tree, self.population.columns, self.columns, self.ends)
         everyone = np.flatnonzero(walk.entered & (counts > 0))
         start = _Visit(0, everyone, np.zeros(len(everyone), np.intp), {})
         pending = [start]
@@ -197,7 +203,7 @@ class _Search:
             if tree.nodes[visit.node].children:
                 pending += walk.below(visit, visit.closed | proved)
 
-    def _judged(self, place: int, visit: _Visit, size: float, walk: _Walk) -> frozenset[int]:
+    def _judged(self, place: int, visit: _Visit, size: float, walk: _TreeWalk) -> frozenset[int]:
         """Note what the size of a node proves, and return of which columns that is."""
         asked = visit.asked
         if not asked or size != self.population.counts[visit.rows[visit.codes == ALL]].sum():
@@ -262,19 +268,21 @@ Ways = tuple[dict[int, BoolArray], dict[int, BoolArray]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Walk:
+class _TreeWalk:
     """A tree with the columns that its tests see, (P,) and one of each value that they can have, by name."""
 
-    branches: Branches
+    branches: TreeBranches
     seen: Columns
     refused: Mapping[str, BoolArray]
     whole: frozenset[str]
     code_of: Mapping[str, int]
-    domains: Mapping[str, Domain]
+    domains: Mapping[str, ValueKinds]
     entered: BoolArray
 
     @classmethod
-    def of(cls, tree: Tree, columns: Columns, names: Sequence[str], ends: Sequence[float]) -> _Walk:
+    def of(
+        cls, tree: Tree, columns: Columns, names: Sequence[str], ends: Sequence[float]
+    ) -> _TreeWalk:
         """Return a walk over the tree for these people."""
         features = tree.used_features()
         seen, refused = prepared(features, {each.name: columns[each.name] for each in features})

@@ -37,7 +37,7 @@ MOST_AT_ONCE = 4_000_000
 
 
 @dataclass(frozen=True)
-class Choice:
+class SplitChoiceView:
     """How the splits of a tree were chosen, as far as somebody knows who knows the ``columns`` of P profiles.
 
     ``nodes`` (L,) are those where people stop. A branch of fewer people than ``least`` is none that the learner surely
@@ -119,7 +119,7 @@ class PlacedEstimate:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class CandidateCounts:
     """How many candidate splits were held against the estimate, and how many of them beat the chosen one there."""
 
     rows: int
@@ -136,7 +136,7 @@ def _gather(to: IndexArray, size: int) -> sparse.csr_array:
     return sparse.csr_array((np.ones(len(to)), (np.arange(len(to)), to)), shape=(len(to), size))
 
 
-def compared(choice: Choice, parts: Sequence[PlacedEstimate]) -> Compared | None:
+def compared(choice: SplitChoiceView, parts: Sequence[PlacedEstimate]) -> CandidateCounts | None:
     """Return how the candidates on known columns fare at an estimate; None where that cannot be told.
 
     ``parts`` are all people, by class. Of categories all ways to part them are held at once: none leaves less impurity
@@ -157,11 +157,11 @@ def compared(choice: Choice, parts: Sequence[PlacedEstimate]) -> Compared | None
         enough = chosen[beside.nodes] - CLOSE * np.maximum(beside.people, 1.0)
         rows += int(np.isfinite(beside.left).sum())
         broken += int((beside.left < enough[:, None]).sum())
-    return Compared(rows, broken)
+    return CandidateCounts(rows, broken)
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class ColumnCandidates:
     """The candidates on one column at K nodes, of the people there by value and class, ``table`` (K, W, m).
 
     ``there`` (K, W) are the values that somebody has, in their order, and then V for none; ``of`` (P,) is the value of
@@ -183,7 +183,7 @@ class Beside:
         return np.asarray(self.table.sum(axis=(1, 2)))
 
 
-def besides(choice: Choice, parts: Sequence[PlacedEstimate]) -> Iterator[Beside]:
+def besides(choice: SplitChoiceView, parts: Sequence[PlacedEstimate]) -> Iterator[ColumnCandidates]:
     """Yield the candidates on each known column, many nodes at a time, with people as they are held there.
 
     Nodes where nobody differs in a column have none on it.
@@ -213,11 +213,11 @@ def besides(choice: Choice, parts: Sequence[PlacedEstimate]) -> Iterator[Beside]
                 left = _of_cuts(held, there, is_sure, choice)
             else:
                 left = left_of(held, choice.criterion).sum(axis=1, keepdims=True)
-            yield Beside(nodes[some], of, there, held, left, is_number)
+            yield ColumnCandidates(nodes[some], of, there, held, left, is_number)
 
 
 def _by_value(
-    choice: Choice, nodes: IndexArray, held: Sequence[sparse.csr_array]
+    choice: SplitChoiceView, nodes: IndexArray, held: Sequence[sparse.csr_array]
 ) -> tuple[IndexArray, IndexArray, FloatArray]:
     """Return the values that people of nodes have, node by node, with the place of the node, (E,) each, and (E, m).
 
@@ -252,7 +252,7 @@ def _together(width: IndexArray, cost: IndexArray) -> Iterator[IndexArray]:
 
 
 def _of_cuts(
-    table: FloatArray, there: IndexArray, is_sure: BoolArray, choice: Choice
+    table: FloatArray, there: IndexArray, is_sure: BoolArray, choice: SplitChoiceView
 ) -> FloatArray:
     """Return what each cut leaves of impurity, times people, (K, W - 1), infinite where it is none that binds.
 
@@ -306,7 +306,7 @@ MOST_SPOKEN = 25_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class PlaceCells:
     """Where whom of R groups can be among J = ``places``: K cells, group by group.
 
     ``group`` and ``place`` (K,) are those of each cell, ``begins`` (R + 1,) the first cell of each group.
@@ -326,13 +326,13 @@ class Cells:
         return sparse.csr_array((held, self.place, self.begins), shape=shape)
 
 
-def cells_of(can: sparse.csr_array) -> Cells:
+def cells_of(can: sparse.csr_array) -> PlaceCells:
     """Return the cells of a table that can hold somebody, (R, J), 1 where they can."""
     groups, places = can.shape
     able = sparse.csr_array(can != 0)
     able.sort_indices()
     group = np.repeat(np.arange(groups), np.diff(able.indptr))
-    return Cells(able.indptr.astype(np.intp), group, able.indices.astype(np.intp), places)
+    return PlaceCells(able.indptr.astype(np.intp), group, able.indices.astype(np.intp), places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,7 +355,7 @@ class Slopes:
         value = sparse.csr_array(self.value[rows][:, cells])
         return Slopes(self.branch[groups], value, self.least[rows], self.is_equal[rows])
 
-    def over(self, cells: Cells) -> sparse.csr_array:
+    def over(self, cells: PlaceCells) -> sparse.csr_array:
         """Return what each cell counts in each row, (C, K)."""
         at = self.branch[cells.group] * cells.places + cells.place
         is_spoken = np.zeros(self.value.shape[1], dtype=bool)
@@ -367,7 +367,7 @@ class Slopes:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class CountRows:
     """C rows over K cells: what each counts by row, ``value`` (C, K), and by cell, ``across`` (K, C).
 
     ``least`` (C,) is asked for, and no more either where it ``is_equal``, (C,).
@@ -382,7 +382,7 @@ class Rows:
         return len(self.least)
 
 
-def rows_over(cells: Cells, slopes: Sequence[Slopes]) -> Rows | None:
+def rows_over(cells: PlaceCells, slopes: Sequence[Slopes]) -> CountRows | None:
     """Return rows over some cells; None where they speak of too many."""
     value, spoken = [sparse.csr_array((0, len(cells)))], 0
     for each in slopes:
@@ -393,4 +393,4 @@ def rows_over(cells: Cells, slopes: Sequence[Slopes]) -> Rows | None:
     whole = sparse.csr_array(sparse.vstack(value, format="csr"))
     least = np.concatenate([np.zeros(0), *(each.least for each in slopes)])
     is_equal = np.concatenate([np.zeros(0, dtype=bool), *(each.is_equal for each in slopes)])
-    return Rows(whole, sparse.csr_array(whole.T), least, is_equal)
+    return CountRows(whole, sparse.csr_array(whole.T), least, is_equal)

@@ -9,12 +9,12 @@ import numpy as np
 from scipy import sparse
 
 from treewarden.audit.clock import Clock
-from treewarden.audit.consistent_tables.result import Witness, Worlds
+from treewarden.audit.consistent_tables.result import ConsistentTables, Witness
 from treewarden.audit.entropy.posterior import Posterior, SolverReport
 from treewarden.audit.knowledge.knowledge import Knowledge, SplitLevel
 from treewarden.audit.options import DEFAULT, AuditOptions
 from treewarden.audit.partial.class_rows import classed
-from treewarden.audit.partial.cutting_planes import Problem, Some, enforced
+from treewarden.audit.partial.cutting_planes import CutProblem, Some, enforced
 from treewarden.audit.partial.envelope import shown_by_both, spanning
 from treewarden.audit.partial.flows import Network, Rooms, ends, filled, network, table_of
 from treewarden.audit.partial.functional_dependencies import closed, guess_of
@@ -34,14 +34,14 @@ from treewarden.audit.partial.partial_view import Knower, knower
 from treewarden.audit.partial.reachability import (
     Proofs,
     Ranges,
-    Reach,
+    Reachability,
     bounded,
     proofs,
     ranges,
     reach,
     shares,
 )
-from treewarden.audit.partial.splits import Choice, held
+from treewarden.audit.partial.splits import SplitChoiceView, held
 from treewarden.audit.partial.unmodelled_knowledge import (
     NO_SIZES,
     NOT_COMPARED,
@@ -55,28 +55,28 @@ from treewarden.audit.partial.unmodelled_knowledge import (
     why_broken,
 )
 from treewarden.audit.partial.value_rules import NOT_USED, OPEN, SPANNING, outcome_said, target_of
-from treewarden.audit.partial.work_budget import FULL, Allowance, Effort, allowed
+from treewarden.audit.partial.work_budget import FULL, Allowance, WorkBudget, allowed
 from treewarden.audit.population.merged_profiles import merged
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
-from treewarden.ppdm_models.tree.tree import Task
+from treewarden.ppdm_models.tree.tree import TreeTask
 
 # What somebody makes of a tree who knows the class of some people, as columns that he knows say it.
 
 
 def with_outcome(
-    found: Reach,
+    found: Reachability,
     said: IndexArray,
     population: Population,
     people: Population,
     of: IndexArray,
     leaves: LeafTable,
-    choice: Choice | None,
+    choice: SplitChoiceView | None,
     doubts: tuple[str, ...],
     work: int,
     allowance: Allowance,
-) -> tuple[Posterior | Undetermined, Worlds, float]:
+) -> tuple[Posterior | Undetermined, ConsistentTables, float]:
     """Return what is believed of classes, what is proved, and how far the spread is from the optimum at most.
 
     ``said`` is the class that is known of each of the merged ``people``, (P,), ``of`` the place among these of each
@@ -103,7 +103,7 @@ def with_outcome(
         each = parts.by_class(held(people.counts, lump_of, net, placed, sizes), len(leaves.nodes))
         problem = why_broken(choice, [each])
         if problem and problem != NOT_COMPARED:
-            asked = Problem(choice, (Some(each, net, placed.gap),), parts.class_counts)
+            asked = CutProblem(choice, (Some(each, net, placed.gap),), parts.class_counts)
             more_told = enforced(asked, values, allowance)
             believed, problem = (more_told, "") if more_told is not None else (believed, problem)
     if problem:
@@ -134,7 +134,7 @@ def shown(
     lump_of: IndexArray,
     people: Population,
     held: IntArray,
-    worlds: Worlds,
+    worlds: ConsistentTables,
     classes: tuple[str, ...],
 ) -> tuple[Witness, ...]:
     """Return tables that fit, given how many of each class each group of leaves has, (G, m).
@@ -176,7 +176,7 @@ IN_ALL_LEAVES = "every leaf that can hold such a person holds this value alone"
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class TargetInference:
     """What an adversary makes of a tree who knows only some columns.
 
     ``population`` are the people as he tells them apart. ``doubts`` are why more may be known than was used: what is
@@ -189,7 +189,7 @@ class Seen:
 
     population: Population
     posterior: Posterior | Undetermined
-    worlds: Worlds | Undetermined
+    worlds: ConsistentTables | Undetermined
     doubts: tuple[str, ...]
     gap: float
     said: tuple[str, ...] = ()
@@ -203,8 +203,8 @@ def seen_by(
     known: Collection[str],
     until: Clock,
     options: AuditOptions = DEFAULT,
-    effort: Effort = FULL,
-) -> Seen | Undetermined:
+    effort: WorkBudget = FULL,
+) -> TargetInference | Undetermined:
     """Return what somebody makes of a tree's people of whom he knows these columns, and the tree's leaves.
 
     What these give away of others in the table he is taken to know too.
@@ -217,7 +217,7 @@ def seen_by(
         TableError: no table with these leaves has these numbers.
     """
     tree, population, knowledge = ground.tree, ground.population, ground.knowledge
-    if tree.task is not Task.CLASSIFICATION:
+    if tree.task is not TreeTask.CLASSIFICATION:
         return ONLY_CLASSES
     if population.weight is not None:
         return WEIGHED
@@ -273,7 +273,7 @@ def seen_by(
             gaps.append(gap)
             worlds = shown_by_both(worlds, shown_too)
         said = (*said, outcome.words(SPANNING, target))
-    seen = Seen(
+    seen = TargetInference(
         people,
         spanning(believed[-1], *believed[:-1]),
         worlds,
@@ -286,13 +286,13 @@ def seen_by(
 
 
 def _without_sizes(
-    sized: Seen,
+    sized: TargetInference,
     knowers: Sequence[Knower],
-    found: Reach,
+    found: Reachability,
     leaves: LeafTable,
     knowledge: Knowledge,
     options: AuditOptions,
-) -> Seen:
+) -> TargetInference:
     """Return what is made of a tree that does not publish its sizes, given what would be if it did.
 
     Without them the choice of any split may say more: no class counts are known by which splits were compared.
@@ -312,7 +312,9 @@ def _without_sizes(
     return replace(sized, posterior=posterior, worlds=worlds, doubts=doubts, said=said)
 
 
-def _network(found: Reach, population: Population, of: IndexArray, leaves: LeafTable) -> Network:
+def _network(
+    found: Reachability, population: Population, of: IndexArray, leaves: LeafTable
+) -> Network:
     """Return who can be where, among the leaves that hold somebody."""
     there = np.searchsorted(leaves.nodes, population.leaf)
     shape = found.crowds.shape[0], len(leaves.nodes)
@@ -322,15 +324,15 @@ def _network(found: Reach, population: Population, of: IndexArray, leaves: LeafT
 
 
 def _posterior(
-    found: Reach,
+    found: Reachability,
     net: Network,
     placed: Spread,
     leaves: LeafTable,
     people: Population,
-    choice: Choice | None,
+    choice: SplitChoiceView | None,
     doubts: tuple[str, ...],
     options: AuditOptions,
-    effort: Effort,
+    effort: WorkBudget,
 ) -> Posterior | Undetermined:
     if doubts and choice is None:
         return Undetermined(f"no estimate: {'; '.join(doubts)}")
@@ -346,7 +348,7 @@ def _posterior(
         if problem:
             some = Some(by_class, net, placed.gap)
             more = enforced(
-                Problem(choice, (some,), own.values * leaves.sizes[:, None]),
+                CutProblem(choice, (some,), own.values * leaves.sizes[:, None]),
                 shares(net, placed, own.values, leaves.sizes)[found.lump_of],
                 allowed(options, effort.enforcing),
             )
@@ -360,15 +362,15 @@ def _posterior(
 
 
 def _worlds(
-    found: Reach,
+    found: Reachability,
     net: Network,
     population: Population,
     people: Population,
     leaves: LeafTable,
     until: Clock,
     doubts: tuple[str, ...],
-    effort: Effort,
-) -> Worlds | Undetermined:
+    effort: WorkBudget,
+) -> ConsistentTables | Undetermined:
     """Return what is certain of each profile; with doubts, what is neither proved nor true is not decided."""
     if (population.counts != np.rint(population.counts)).any():
         return NOT_WHOLE
@@ -399,7 +401,12 @@ def _worlds(
 
 
 def _ranges(
-    found: Reach, net: Network, people: Population, leaves: LeafTable, own: Worlds, work: int
+    found: Reachability,
+    net: Network,
+    people: Population,
+    leaves: LeafTable,
+    own: ConsistentTables,
+    work: int,
 ) -> Ranges:
     """Return how many people of each profile can have each class, given what is proved of each leaf's classes.
 

@@ -20,8 +20,14 @@ from treewarden.audit.facts.rows import TRUTH_TOLERANCE_SHARE, Grouping, SplitFa
 from treewarden.audit.facts.stopped_leaves import is_known_learner, settings_in_force
 from treewarden.audit.knowledge.knowledge import Knowledge, SplitLevel
 from treewarden.audit.partial.leaf_table import LeafTable
-from treewarden.audit.partial.partial_view import Branches
-from treewarden.audit.partial.splits import Choice, PlacedEstimate, SureSplits, compared, left_of
+from treewarden.audit.partial.partial_view import TreeBranches
+from treewarden.audit.partial.splits import (
+    PlacedEstimate,
+    SplitChoiceView,
+    SureSplits,
+    compared,
+    left_of,
+)
 from treewarden.audit.population.members import members
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
@@ -66,7 +72,7 @@ WITH_AND_WITHOUT = "the estimate spans what he believes who knows that and who d
 
 
 def doubts_of(
-    tests: Branches,
+    tests: TreeBranches,
     leaves: LeafTable,
     knowledge: Knowledge,
     known: Sequence[str],
@@ -111,7 +117,7 @@ def _of_the_learner(
         yield UNLISTED_NOT_USED.format(", ".join(unlisted))
 
 
-def why_broken(choice: Choice, parts: Sequence[PlacedEstimate]) -> str:
+def why_broken(choice: SplitChoiceView, parts: Sequence[PlacedEstimate]) -> str:
     """Return why what the choice of splits says is not known to hold at an estimate; "" where it does."""
     found = compared(choice, parts)
     return NOT_COMPARED if found is None else found.why
@@ -127,7 +133,7 @@ def choice_of(
     leaves: LeafTable,
     knowledge: Knowledge,
     doubts: tuple[str, ...],
-) -> Choice | None:
+) -> SplitChoiceView | None:
     """Return what somebody knows of how splits were chosen who tells ``people`` apart; None where it is not used.
 
     It is where nothing else than such choices may say more, and the classes of each leaf are counted.
@@ -137,7 +143,9 @@ def choice_of(
     case = Case(tree, replace(population, qi=people.qi), members(tree, population.leaf), knowledge)
     columns = {name: people.columns[name] for name in people.qi}
     criterion = Criterion(knowledge.split.value)
-    return Choice(tree, leaves.nodes, columns, criterion, grower(case).surely, sure_splits(case))
+    return SplitChoiceView(
+        tree, leaves.nodes, columns, criterion, grower(case).surely, sure_splits(case)
+    )
 
 
 def sure_splits(case: Case) -> SureSplits:

@@ -19,7 +19,7 @@ from treewarden.audit.partial.functional_dependencies import (
     gives_all,
     with_given,
 )
-from treewarden.audit.partial.partial_view import Domain, Masks
+from treewarden.audit.partial.partial_view import Masks, ValueKinds
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
@@ -163,7 +163,7 @@ OPEN = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ImpliedValues:
     """The place of the secret's value that is said of each profile, (P,), and of each value of hidden columns.
 
     ``of_hidden`` holds one array a column, (D,), over its domain; ``of_class`` is what each class says, where
@@ -176,13 +176,13 @@ class Said:
     by: tuple[str, ...]
     people: float
 
-    def for_class(self, number: int) -> Said:
+    def for_class(self, number: int) -> ImpliedValues:
         """Return what is said of the people of one class, by its number among those that are known."""
         if not self.of_class or self.of_class[number] == OPEN:
             return self
         return replace(self, of_profile=np.full_like(self.of_profile, self.of_class[number]))
 
-    def of(self, profiles: IndexArray) -> Said:
+    def of(self, profiles: IndexArray) -> ImpliedValues:
         """Return the same for some of the profiles."""
         return replace(self, of_profile=self.of_profile[profiles])
 
@@ -202,13 +202,13 @@ def said_of(
     secret: Secret,
     known: Collection[str],
     values: Mapping[str, BoolArray],
-    hidden: Mapping[str, Domain],
+    hidden: Mapping[str, ValueKinds],
     of: IndexArray,
     size: int,
     classes: Sequence[FloatArray] = (),
     target: str = "",
     outcome: IndexArray | None = None,
-) -> Said | None:
+) -> ImpliedValues | None:
     """Return what columns say of a secret to somebody who knows some of them; None where they say nothing.
 
     ``of`` (P,) is the place among ``size`` profiles of each of the table's, by what he knows; ``values`` say of
@@ -247,7 +247,7 @@ def said_of(
         said = [own for own, value in zip(classes, of_class, strict=True) if value != OPEN]
         number = np.where(people, number, np.sum(said, axis=0))
         people[:] = True
-    return Said(of_profile, of_hidden, of_class, by, float(number[people].sum()))
+    return ImpliedValues(of_profile, of_hidden, of_class, by, float(number[people].sum()))
 
 
 def excluding(population: Population, secret: Secret, columns: Collection[str]) -> list[str]:
@@ -284,7 +284,7 @@ def _of_classes(
     return tuple(found)
 
 
-def _of_values(domain: Domain, told: BoolArray, secret: IndexArray) -> IndexArray:
+def _of_values(domain: ValueKinds, told: BoolArray, secret: IndexArray) -> IndexArray:
     """Return what each value of a hidden column says, (D,); a number that nobody has says what those beside it do."""
     found = np.full(len(domain), OPEN, dtype=np.intp)
     found[domain.of[told]] = secret[told]
@@ -316,7 +316,7 @@ NOT_USED = f"{SAYING}, which is not used: it may prove more"
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ImpliedClasses:
     """The class that is said of each profile, (P,), ``OPEN`` where none is; by which columns, of how many people."""
 
     of: IndexArray
@@ -335,7 +335,7 @@ def outcome_said(
     population: Population,
     known: Collection[str],
     values: Mapping[str, BoolArray] = NOTHING,
-) -> Outcome | None:
+) -> ImpliedClasses | None:
     """Return what known columns say of people's classes; None where they say none.
 
     ``tested`` are the columns that the tree tests. ``values`` say of which profiles the value of a hidden column is
@@ -354,7 +354,7 @@ def outcome_said(
         return None
     of = np.full(len(population.counts), OPEN, dtype=np.intp)
     of[profile[told]] = klass[told]
-    return Outcome(of, tuple(by), float(people.counts[told].sum()))
+    return ImpliedClasses(of, tuple(by), float(people.counts[told].sum()))
 
 
 def target_of(tree: Tree, population: Population) -> str:

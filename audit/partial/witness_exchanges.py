@@ -24,7 +24,7 @@ Sums = np.ndarray[tuple[int, int], np.dtype[np.uint64]]
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class ClassCells:
     """People of one profile and one class each: which profile, and which class, (C,) each."""
 
     profile: IndexArray
@@ -32,10 +32,10 @@ class Cells:
 
 
 def exchangeable(
-    trees: Sequence[Tree], population: Population, secret: Secret, cells: Cells
+    trees: Sequence[Tree], population: Population, secret: Secret, cells: ClassCells
 ) -> BoolArray | None:
     """Return which other values of a secret a person of each cell has in some table, (C, B); None: too much work."""
-    ways = _Ways.of(trees, population, secret)
+    ways = _StopsByValue.of(trees, population, secret)
     if ways is None:
         return None
     own = ways.value_of_profile[cells.profile]
@@ -53,7 +53,7 @@ def exchangeable(
 
 
 @dataclass(frozen=True, slots=True)
-class _Ways:
+class _StopsByValue:
     """Where each profile stops with each value of the secret that tests or bins tell apart, (T, D, P).
 
     ``true`` (T, P) is where it stops with its own. ``sums`` (D, P) are of random numbers, one for each leaf.
@@ -66,7 +66,9 @@ class _Ways:
     place_of_value: IndexArray
 
     @classmethod
-    def of(cls, trees: Sequence[Tree], population: Population, secret: Secret) -> _Ways | None:
+    def of(
+        cls, trees: Sequence[Tree], population: Population, secret: Secret
+    ) -> _StopsByValue | None:
         """Return them; None where that is too much work."""
         name, size = secret.name, len(population.counts)
         feature = next(each for tree in trees for each in tree.features if each.name == name)
@@ -111,7 +113,7 @@ class _Ways:
         )
 
     def exchanging(
-        self, givers: IndexArray, takers: IndexArray, cells: Cells, own: int, other: int
+        self, givers: IndexArray, takers: IndexArray, cells: ClassCells, own: int, other: int
     ) -> IndexArray:
         """Return the cells among ``givers``, who have one value, that can exchange it with one of ``takers``."""
         keys = [

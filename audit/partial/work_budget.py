@@ -11,7 +11,7 @@ from treewarden.audit.partial.flows import WORK
 
 
 @dataclass(frozen=True, slots=True)
-class Effort:
+class WorkBudget:
     """What may be spent on one adversary.
 
     ``enforcing`` is so many operations on numbers for each estimate into which the choice of splits is put, some
@@ -23,7 +23,7 @@ class Effort:
     flows: int = WORK
 
 
-FULL = Effort()
+FULL = WorkBudget()
 
 
 @dataclass(slots=True)

@@ -41,7 +41,7 @@ NOT_KNOWN = Undetermined(NOT_ALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class FileOnlyPopulation:
     """What a file says of its leaves; ``forest`` holds those that say a size, as if their people were a table's.
 
     ``doubt`` is "" where these are all the leaves and their counts are people; else why the truth may be worse.
@@ -63,7 +63,7 @@ class Said:
         return self.pure if of_shares and self.may_weigh else self.with_classes
 
 
-def said_of(model: Model, sensitive: str | None = None) -> Said:
+def said_of(model: Model, sensitive: str | None = None) -> FileOnlyPopulation:
     """Return what the file of a model tells of its leaves."""
     trees = tuple(trees_of(model))
     reason = _useless(model, trees)
@@ -84,7 +84,7 @@ def said_of(model: Model, sensitive: str | None = None) -> Said:
     if isinstance(sizes, Leaves):
         shown = int(sizes.trees[sizes.records.argmin()])
     forest = Forest(model, trees, stops, sizes, shown, Undetermined(NO_TABLE))
-    return Said(
+    return FileOnlyPopulation(
         forest,
         people,
         doubt,

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from treewarden.audit.population.leaves import Leaves, Standing, leaves_at, leaves_of, whole_of
+from treewarden.audit.population.leaves import Leaves, NodeCounts, leaves_at, leaves_of, whole_of
 from treewarden.audit.population.population import Population
 from treewarden.audit.population.routing import refused_profiles, sent
 from treewarden.audit.population.table_counts import check_counts, count_gaps, has_sums
@@ -22,7 +22,7 @@ from treewarden.ppdm_models.tables.routing import NOWHERE
 from treewarden.ppdm_models.tree.column import Columns
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.ppdm_models.tree.node_columns import is_inner, totals_of, where_of
-from treewarden.ppdm_models.tree.tree import Quality, Task, Tree
+from treewarden.ppdm_models.tree.tree import Quality, Tree, TreeTask
 
 DRAWS = (
     "the counts in the file are of a random sample: they count draws, and who was drawn twice counts twice, so no "
@@ -133,7 +133,7 @@ def _of_ensemble(
 def _draws(
     ensemble: Ensemble,
     trees: tuple[Tree, ...],
-    standing: Sequence[Standing],
+    standing: Sequence[NodeCounts],
     population: Population,
     source: str,
 ) -> tuple[bool, list[str]]:
@@ -182,7 +182,7 @@ def sample_in_words(model: Model) -> str:
     return HELD_OUT if isinstance(model, Ensemble) and model.held_out else DRAWS
 
 
-def _check_room(trees: tuple[Tree, ...], standing: Sequence[Standing], source: str) -> None:
+def _check_room(trees: tuple[Tree, ...], standing: Sequence[NodeCounts], source: str) -> None:
     """Check that no leaf counts more records than the table has there, where each counts once at most.
 
     Raises:
@@ -201,11 +201,11 @@ def _check_room(trees: tuple[Tree, ...], standing: Sequence[Standing], source: s
             )
 
 
-def _counted(here: Standing) -> FloatArray:
+def _counted(here: NodeCounts) -> FloatArray:
     return here.people if here.weighed is None else here.weighed
 
 
-def _check_reached(trees: tuple[Tree, ...], standing: Sequence[Standing], source: str) -> None:
+def _check_reached(trees: tuple[Tree, ...], standing: Sequence[NodeCounts], source: str) -> None:
     """Check that somebody of the table is in each leaf that a record reached in training, drawn and weighed or not.
 
     Raises:
@@ -227,7 +227,7 @@ def _check_reached(trees: tuple[Tree, ...], standing: Sequence[Standing], source
 def _leaves(
     ensemble: Ensemble,
     trees: tuple[Tree, ...],
-    standing: Sequence[Standing],
+    standing: Sequence[NodeCounts],
     population: Population,
     draws: bool,
 ) -> Leaves | Undetermined:
@@ -299,7 +299,7 @@ def said_by(
         scores = predict(ensemble, columns, stops)
     except (KeyError, ValueError) as error:
         return Undetermined(f"the whole model was not evaluated ({error})")
-    if ensemble.task is not Task.CLASSIFICATION:
+    if ensemble.task is not TreeTask.CLASSIFICATION:
         if scores.shape[1] != 1:
             return Undetermined("the whole model predicts several numbers")
         return [None if np.isnan(score) else float(score) for score in scores[:, 0]]
@@ -313,7 +313,7 @@ def accuracy_of(
 ) -> Reading:
     """Return the share of the records whose class the whole model predicts; ``said`` is what ``said_by`` returns."""
     truth = population.truth
-    if ensemble.task is not Task.CLASSIFICATION:
+    if ensemble.task is not TreeTask.CLASSIFICATION:
         return Undetermined("the model predicts a number, not a class")
     if isinstance(truth, Undetermined):
         return truth

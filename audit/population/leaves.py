@@ -16,13 +16,13 @@ from treewarden.ppdm_models.tables.routing import SEVERAL, Router
 from treewarden.ppdm_models.tree.column import Column
 from treewarden.ppdm_models.tree.node_columns import class_counts_of, labels_of, totals_of, where_of
 from treewarden.ppdm_models.tree.nodes import NodeTable
-from treewarden.ppdm_models.tree.tree import Node, Task, Tree, completed, count_of
+from treewarden.ppdm_models.tree.tree import Node, Tree, TreeTask, completed, count_of
 
 # How many people stop at each node of a tree, of which classes and with which sampling weights.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Standing:
+class NodeCounts:
     """How much stops at each node of a tree.
 
     ``people`` has shape (N,), ``classes`` (N, m), None where the truth is not known; ``weighed`` and
@@ -54,7 +54,7 @@ class Crowd:
         """Who sends them down trees."""
         return Router(self.columns)
 
-    def standing(self, stops: IndexArray, nodes: int) -> Standing:
+    def standing(self, stops: IndexArray, nodes: int) -> NodeCounts:
         """Return how much stops at each of so many nodes; ``stops`` (P,) says where each profile does."""
         spread = 0.0
         if stops.min(initial=0) < 0:
@@ -64,7 +64,7 @@ class Crowd:
         people, classes = _sums(places, nodes, self._people)
         weighed, weighed_classes = _sums(places, nodes, self._weights)
         assert people is not None
-        return Standing(people, classes, weighed, weighed_classes, spread)
+        return NodeCounts(people, classes, weighed, weighed_classes, spread)
 
     @cached_property
     def _people(self) -> list[FloatArray]:
@@ -142,7 +142,7 @@ def leaves_of(tree: Tree, population: Population) -> Leaves | Undetermined:
     return leaves_at(tree, here, whole_of(population))
 
 
-def leaves_at(tree: Tree, here: Standing, whole: Whole) -> Leaves | Undetermined:
+def leaves_at(tree: Tree, here: NodeCounts, whole: Whole) -> Leaves | Undetermined:
     """Return the same of people who were counted already; ``whole`` says what is known of all of them."""
     indices = np.flatnonzero(here.people)
     if not len(indices):
@@ -223,7 +223,7 @@ def _leaves(
 
 def _labels_at(tree: Tree, indices: IndexArray) -> IndexArray | Undetermined:
     """Return the labels of some nodes; no node is made where its tree has columns."""
-    if tree.task is Task.CLASSIFICATION:
+    if tree.task is TreeTask.CLASSIFICATION:
         codes = labels_of(tree, indices)
         if codes is not None:
             return codes
@@ -246,7 +246,7 @@ def _published_at(tree: Tree, indices: IndexArray) -> FloatArray | Undetermined:
 
 
 def _labels(tree: Tree, nodes: Sequence[Node]) -> IndexArray | Undetermined:
-    if tree.task is not Task.CLASSIFICATION:
+    if tree.task is not TreeTask.CLASSIFICATION:
         return Undetermined("the tree predicts a number, not a class")
     codes = [label_of(tree, node) for node in nodes]
     for node, code in zip(nodes, codes, strict=True):

@@ -16,7 +16,7 @@ from treewarden.audit.population.record_linkage import (
     link_records,
     lookalike_warnings,
 )
-from treewarden.audit.population.target import Numbers, numbers_of
+from treewarden.audit.population.target import TargetNumbers, numbers_of
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.errors import TableError, TreewardenError
@@ -28,7 +28,7 @@ MEMBERSHIP = ("no", "yes")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shared:
+class KnownGroups:
     """Groups of people whom nothing tells apart that the adversary knows: their QI values, and who is in which release.
 
     R releases, in the order of their publication, have U groups. ``places`` (R, U) is the profile of each group in each
@@ -46,13 +46,13 @@ class Shared:
     orders: IndexArray
     columns: tuple[Columns, ...] = ()
     warnings: tuple[str, ...] = ()
-    numbers: Numbers | Undetermined = Undetermined("the target is no number")
+    numbers: TargetNumbers | Undetermined = Undetermined("the target is no number")
 
     def groups(self, release: int) -> IndexArray:
         """Return the groups that a release holds."""
         return np.flatnonzero(self.places[release] >= 0)
 
-    def part(self, first: int, end: int) -> Shared:
+    def part(self, first: int, end: int) -> KnownGroups:
         """Return some releases that follow each other, and the people whom they hold."""
         held = np.flatnonzero((self.places[first:end] >= 0).any(axis=0))
         truth, numbers = self.truth, self.numbers
@@ -132,7 +132,7 @@ def shared_people(
     tables: Sequence[Table],
     populations: Sequence[Population],
     key: str | None = None,
-) -> Shared:
+) -> KnownGroups:
     """Return the people of several releases, each with its table; a table that several share is the same object.
 
     Records of different tables are one person where the column ``key`` holds the same there, and nowhere else: what
@@ -183,14 +183,14 @@ def shared_people(
     counts = np.bincount(group, minlength=groups).astype(np.float64)
     warnings = tuple(lookalike_warnings(tables, persons, key)) if key else ()
     columns = tuple(each.columns for each in populations)
-    numbers: Numbers | Undetermined
+    numbers: TargetNumbers | Undetermined
     if np.isnan(number).any():
         reasons = (each.numbers for each in populations if isinstance(each.numbers, Undetermined))
         numbers = next(reasons, Undetermined("the number of some people is not known"))
     else:
         numbers = numbers_of(number, np.ones(size), group)
     found = release_labels(models), places[:, first], counts, truth, orders, columns
-    return Shared(*found, warnings, numbers)
+    return KnownGroups(*found, warnings, numbers)
 
 
 def check_joinable(
@@ -296,7 +296,7 @@ class SameTable:
     """Releases of one table, by their places among all: ``shared`` are its people, None where the release is alone."""
 
     releases: tuple[int, ...]
-    shared: Shared | None
+    shared: KnownGroups | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -329,7 +329,7 @@ def link_releases(
     populations: Sequence[Population],
     key: str | None = None,
     setting: KeySetting = KEY_OPTION,
-) -> Shared | UnlinkedReleases:
+) -> KnownGroups | UnlinkedReleases:
     """Return the people of several releases, or that nothing says who is who in their tables.
 
     A table that several share is the same object. ``setting`` is what messages call the naming of such a column.

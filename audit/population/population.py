@@ -16,7 +16,7 @@ from treewarden.audit.population.table_counts import (
     has_unnamed_weights,
     weighing,
 )
-from treewarden.audit.population.target import Numbers, check_target, numbers_of, rival
+from treewarden.audit.population.target import TargetNumbers, check_target, numbers_of, rival
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, alike, ranks
 from treewarden.ppdm_models.errors import TableError
@@ -25,7 +25,7 @@ from treewarden.ppdm_models.tables.routing import NOWHERE, SEVERAL, route
 from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn, number_text
 from treewarden.ppdm_models.tree.ensemble import Model, trees_of
-from treewarden.ppdm_models.tree.tree import Feature, Task, Tree
+from treewarden.ppdm_models.tree.tree import Feature, Tree, TreeTask
 
 NEARLY_UNIQUE_SHARE = 0.9
 MOST_LISTED = 6
@@ -33,7 +33,7 @@ MOST_LISTED = 6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Order:
+class RecordOrder:
     """The records as they stand in the table, one person each: the profile of each, (n,), its class or its number."""
 
     profiles: IndexArray
@@ -70,8 +70,8 @@ class Population:
     sensitive: str = ""
     rival: str = ""
     is_absent: bool = False
-    order: Order | None = None
-    numbers: Numbers | Undetermined = Undetermined("the target is no number")
+    order: RecordOrder | None = None
+    numbers: TargetNumbers | Undetermined = Undetermined("the target is no number")
     records: float = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -183,7 +183,9 @@ def build_population(
             table,
             weight,
             rows.sampling,
-            Order(profile_of, classes, None if isinstance(targets, Undetermined) else targets),
+            RecordOrder(
+                profile_of, classes, None if isinstance(targets, Undetermined) else targets
+            ),
         ),
         numbers=numbers,
     )
@@ -240,8 +242,8 @@ def distinct(columns: Sequence[Column]) -> tuple[IndexArray, IndexArray]:
 
 
 def _order(
-    table: Table, people: FloatArray, sampling: FloatArray | None, order: Order
-) -> Order | None:
+    table: Table, people: FloatArray, sampling: FloatArray | None, order: RecordOrder
+) -> RecordOrder | None:
     """Return the order of the records; None where some rows stand for nobody, for several people, or are weighed."""
     is_known = table.counts is None and sampling is None
     return order if is_known and (people == 1).all() else None
@@ -253,7 +255,7 @@ def _sums(groups: IndexArray, weight: FloatArray, size: int) -> FloatArray:
 
 def _classes(tree: Model, table: Table, sensitive: str | None) -> tuple[IndexArray | None, str]:
     """Return each record's class, or None and the reason why the truth is not known."""
-    if tree.task is Task.REGRESSION:
+    if tree.task is TreeTask.REGRESSION:
         return None, "the model predicts a number, not a class"
     if sensitive is None:
         return None, "no sensitive column was named (--sensitive COLUMN)"
@@ -290,7 +292,7 @@ def _targets(
     tree: Model, table: Table, sensitive: str | None, kept: IndexArray
 ) -> FloatArray | Undetermined:
     """Return the numeric target of the records that are kept, or why it is not known."""
-    if tree.task is not Task.REGRESSION:
+    if tree.task is not TreeTask.REGRESSION:
         return Undetermined("the target is no number")
     if sensitive is None:
         return Undetermined("no sensitive column was named (--sensitive COLUMN)")

@@ -12,7 +12,7 @@ from typing import cast
 
 import numpy as np
 
-from treewarden.audit.population.leaves import Crowd, Standing, crowd_of
+from treewarden.audit.population.leaves import Crowd, NodeCounts, crowd_of
 from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Share
 from treewarden.audit.workers.pool import WORKERS, Common, Pool
@@ -40,7 +40,7 @@ class Stopped:
     """Where each profile stops in each of some trees, (B, P), and how much stops at each node of each."""
 
     stops: IndexArray
-    standing: tuple[Standing, ...]
+    standing: tuple[NodeCounts, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,7 +72,7 @@ def sent(
     share: Share | None = None,
     jobs: int | None = 1,
     pool: Pool = WORKERS,
-) -> tuple[IndexArray, list[Standing]]:
+) -> tuple[IndexArray, list[NodeCounts]]:
     """Return where each profile stops in each tree, (T, P), and how much stops at each node of each tree.
 
     A profile stops nowhere in a tree that does not speak of it. ``share`` is told how many trees are done. Large
@@ -91,7 +91,7 @@ def sent(
         )
     # Half the memory of the numbers that indexing takes by itself: all that is done with them but comparing.
     stops = cast(IndexArray, np.empty((size, profiles), dtype=np.int32))
-    standing: dict[int, Standing] = {}
+    standing: dict[int, NodeCounts] = {}
     together = max(1, BATCH_STOPS // max(profiles, 1))
 
     def take(number: int, found: Stopped) -> None:

@@ -94,7 +94,7 @@ MOST_STEPS = 2**30
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Numbers:
+class TargetNumbers:
     """The target of each profile's people: the sum, the least and the greatest value, shape (P,) each.
 
     All values of the table lie a whole number of ``step`` above the least one; 0 stands for no such step. The
@@ -106,9 +106,11 @@ class Numbers:
     most: FloatArray
     step: float
 
-    def of(self, profiles: IndexArray) -> Numbers:
+    def of(self, profiles: IndexArray) -> TargetNumbers:
         """Return those of some profiles."""
-        return Numbers(self.sums[profiles], self.least[profiles], self.most[profiles], self.step)
+        return TargetNumbers(
+            self.sums[profiles], self.least[profiles], self.most[profiles], self.step
+        )
 
     @property
     def low(self) -> float:
@@ -121,14 +123,14 @@ class Numbers:
         return float(self.most.max(initial=-np.inf))
 
 
-def numbers_of(values: FloatArray, weight: FloatArray, profile_of: IndexArray) -> Numbers:
+def numbers_of(values: FloatArray, weight: FloatArray, profile_of: IndexArray) -> TargetNumbers:
     """Return what is said of the values of all rows (N,), of which each stands for ``weight`` people of a profile."""
     size = int(profile_of.max(initial=-1)) + 1
     least, most = np.full(size, np.inf), np.full(size, -np.inf)
     np.minimum.at(least, profile_of, values)
     np.maximum.at(most, profile_of, values)
     sums = np.bincount(profile_of, weight * values, size).astype(np.float64)
-    return Numbers(sums, least, most, step_of(np.unique(values)))
+    return TargetNumbers(sums, least, most, step_of(np.unique(values)))
 
 
 def step_of(values: FloatArray) -> float:

@@ -32,14 +32,14 @@ NO_QI = "not held against the table, as the column is no quasi-identifier (--qi)
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ValueShape:
     """How long values are at most, of how many parts, and how many of these hold digits."""
 
     length: int = 0
     parts: int = 0
     numbers: int = 0
 
-    def covers(self, other: Shape) -> bool:
+    def covers(self, other: ValueShape) -> bool:
         """Return whether another shape goes beyond this one in nothing."""
         return (
             other.length <= self.length
@@ -110,9 +110,9 @@ def _is_plain(value: str) -> bool:
     return is_class_name(value) or is_joined
 
 
-def _shape(values: set[str]) -> Shape:
+def _shape(values: set[str]) -> ValueShape:
     parts = [PARTS.findall(value) for value in values]
-    return Shape(
+    return ValueShape(
         max(map(len, values), default=0),
         max(map(len, parts), default=0),
         max((sum(any(map(str.isdigit, part)) for part in own) for own in parts), default=0),

@@ -22,19 +22,22 @@ from treewarden.ppdm_models.methods.randomised.attacks import (
 )
 from treewarden.ppdm_models.methods.randomised.intervals import Intervals
 from treewarden.ppdm_models.methods.randomised.manifest import Hidden, Manifest
-from treewarden.ppdm_models.methods.randomised.noise import Classes, Gaussian
+from treewarden.ppdm_models.methods.randomised.noise import ClassNoise, Gaussian
 from treewarden.ppdm_models.methods.randomised.residual_privacy import left, seen
 
 if TYPE_CHECKING:
     from treewarden.ppdm_models.methods.randomised.manifest import Hidden
-    from treewarden.ppdm_models.methods.randomised.residual_privacy import Left, Seen
+    from treewarden.ppdm_models.methods.randomised.residual_privacy import (
+        JointIntervals,
+        ResidualPrivacy,
+    )
 
 
 # All that is known of a randomised table when it is judged.
 
 
 @dataclass(frozen=True, slots=True)
-class Recovered:
+class RecoveredColumn:
     """What an attack makes of one column, in shares of the domain's width.
 
     ``error`` is the root mean square distance of its estimates to the true values, ``noise`` the same of the noisy
@@ -56,14 +59,14 @@ class HiddenColumn:
     """
 
     said: Hidden
-    seen: Seen
-    left: Left
-    recovered: tuple[Recovered, ...]
+    seen: JointIntervals
+    left: ResidualPrivacy
+    recovered: tuple[RecoveredColumn, ...]
     missing: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Related:
+class RelatedColumns:
     """Two hidden columns whose true values go together, and how much: their correlation."""
 
     first: str
@@ -83,7 +86,7 @@ class Randomisation:
     source: str
     records: int
     columns: tuple[HiddenColumn, ...]
-    related: tuple[Related, ...] = ()
+    related: tuple[RelatedColumns, ...] = ()
     clear: tuple[str, ...] = ()
     harmless: tuple[str, ...] = ()
     label: str = ""
@@ -145,14 +148,14 @@ def randomisation_of(
 def deviation(said: Hidden) -> float:
     """Return the standard deviation of a column's noise, as a share of its domain; 0 of classes, which have none."""
     hiding, width = said.hiding, said.high - said.low
-    if isinstance(hiding, Classes):
+    if isinstance(hiding, ClassNoise):
         return 0.0
     if isinstance(hiding, Gaussian):
         return hiding.sigma / width
     return hiding.alpha / math.sqrt(3) / width
 
 
-def _recovered(manifest: Manifest, moments: Moments) -> list[list[Recovered]]:
+def _recovered(manifest: Manifest, moments: Moments) -> list[list[RecoveredColumn]]:
     """Return for each attack what it makes of each column."""
     size = len(manifest.columns)
     if moments.records < max(FEWEST_RECORDS, RECORDS_PER_COLUMN * size):
@@ -167,14 +170,14 @@ def _recovered(manifest: Manifest, moments: Moments) -> list[list[Recovered]]:
     ]
     return [
         [
-            Recovered(name, float(error), float(own), min(float(WIDTH_95 * error), 1.0))
+            RecoveredColumn(name, float(error), float(own), min(float(WIDTH_95 * error), 1.0))
             for error, own in zip(errors, as_it_stands, strict=True)
         ]
         for name, errors in made
     ]
 
 
-def _related(manifest: Manifest, moments: Moments) -> Iterator[Related]:
+def _related(manifest: Manifest, moments: Moments) -> Iterator[RelatedColumns]:
     """Yield columns whose true values go together, the closest first."""
     if moments.records < FEWEST_RECORDS:
         return
@@ -184,4 +187,4 @@ def _related(manifest: Manifest, moments: Moments) -> Iterator[Related]:
     for i, j in sorted(pairs, key=lambda pair: -abs(between[pair])):
         if abs(between[i, j]) > GO_TOGETHER:
             first, second = manifest.columns[i].name, manifest.columns[j].name
-            yield Related(first, second, float(between[i, j]))
+            yield RelatedColumns(first, second, float(between[i, j]))

@@ -17,10 +17,10 @@ from treewarden.audit.inverters import (
     knowing,
     value_sums,
 )
-from treewarden.audit.joint.cells import Cells, cells_of
+from treewarden.audit.joint.cells import PeopleCells, cells_of
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
-from treewarden.audit.population.target import Numbers
+from treewarden.audit.population.target import TargetNumbers
 from treewarden.audit.progress import Step, silent
 from treewarden.audit.reading import Interval, Undetermined
 from treewarden.audit.regression.result import ValueBounds
@@ -35,7 +35,7 @@ from treewarden.audit.regression.search import (
 )
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray
 from treewarden.ppdm_models.tree.ensemble import Ensemble
-from treewarden.ppdm_models.tree.growth import Source
+from treewarden.ppdm_models.tree.growth import FactSource
 
 # Proofs by one row at a time: what a leaf's sum leaves of each of its cells, again until nothing moves.
 
@@ -161,7 +161,7 @@ def values_of(
 
 def sums_with_rows(
     forest: Forest, population: Population, training: Mapping[str, float], used: int
-) -> tuple[Numbers, Cells, ValueSums, ValueRows] | Undetermined:
+) -> tuple[TargetNumbers, PeopleCells, ValueSums, ValueRows] | Undetermined:
     """Return what the leaves say, as sums and, of the first trees, as rows over cells; why not, where that is unknown.
 
     The true numbers of the people fulfil all of it.
@@ -177,7 +177,7 @@ def sums_with_rows(
     return found if isinstance(found, Undetermined) else (numbers, cells, *found)
 
 
-def _unfit(forest: Forest, population: Population, numbers: Numbers) -> str:
+def _unfit(forest: Forest, population: Population, numbers: TargetNumbers) -> str:
     """Return why the leaves say nothing of these people that could be joined; "" where they may."""
     if not len(population.counts):
         return "the table has no records"
@@ -197,8 +197,8 @@ def _trees(sums: ValueSums) -> int:
 def _fitting(
     forest: Forest,
     population: Population,
-    numbers: Numbers,
-    cells: Cells,
+    numbers: TargetNumbers,
+    cells: PeopleCells,
     training: Mapping[str, float],
     used: int,
 ) -> tuple[ValueSums, ValueRows] | Undetermined:
@@ -218,7 +218,7 @@ def _fitting(
     }
     if not silent_on:
         return doubting(found, growth, training)
-    told = replace(case, growth=knowing(case.growth, silent_on, Source.TAKEN))
+    told = replace(case, growth=knowing(case.growth, silent_on, FactSource.TAKEN))
     other = _held(value_sums(told, largest), forest, population, numbers, cells, used)
     if isinstance(other, Undetermined):
         return doubting(found, growth, training)
@@ -232,8 +232,8 @@ def _held(
     sums: ValueSums | Undetermined,
     forest: Forest,
     population: Population,
-    numbers: Numbers,
-    cells: Cells,
+    numbers: TargetNumbers,
+    cells: PeopleCells,
     used: int,
 ) -> tuple[ValueSums, ValueRows] | Undetermined:
     """Return sums with their rows; why not, where the true values do not fit them, of however many trees."""
@@ -251,7 +251,7 @@ def _held(
     return Undetermined(problem) if problem else (sums, rows)
 
 
-def problem_with(rows: ValueRows, numbers: Numbers, cells: Cells) -> str:
+def problem_with(rows: ValueRows, numbers: TargetNumbers, cells: PeopleCells) -> str:
     """Return why rows cannot be of people who have these numbers, "" where they can."""
     x = _truth(rows, numbers, cells)
     if rows.scale.is_whole and (x != np.rint(x)).any():
@@ -263,7 +263,7 @@ def problem_with(rows: ValueRows, numbers: Numbers, cells: Cells) -> str:
 
 
 def _are_true(
-    sums: ValueSums, forest: Forest, population: Population, numbers: Numbers, largest: float
+    sums: ValueSums, forest: Forest, population: Population, numbers: TargetNumbers, largest: float
 ) -> bool:
     """Whether the true sums of all leaves, and each person's value, lie between the ends that were found."""
     for tree in np.unique(sums.trees).tolist():
@@ -280,7 +280,7 @@ def _are_true(
     )
 
 
-def _truth(rows: ValueRows, numbers: Numbers, cells: Cells) -> FloatArray:
+def _truth(rows: ValueRows, numbers: TargetNumbers, cells: PeopleCells) -> FloatArray:
     """Return the true sum of each cell in units, (C,): whole where numbers are whole."""
     total = np.bincount(cells.of, numbers.sums, len(cells.sizes)).astype(np.float64)
     found = rows.scale.to_units(total, rows.sizes)
@@ -292,8 +292,8 @@ def _truth(rows: ValueRows, numbers: Numbers, cells: Cells) -> FloatArray:
 
 def bounds_of(
     rows: ValueRows,
-    cells: Cells,
-    numbers: Numbers,
+    cells: PeopleCells,
+    numbers: TargetNumbers,
     counts: FloatArray,
     clock: Clock,
     *,
@@ -358,7 +358,7 @@ def _joined(
 
 
 def _reached(
-    rows: ValueRows, reached: Reached, numbers: Numbers, cells: Cells, *, is_all: bool
+    rows: ValueRows, reached: Reached, numbers: TargetNumbers, cells: PeopleCells, *, is_all: bool
 ) -> tuple[FloatArray, FloatArray]:
     """Return the least and the greatest value that a person of each profile has in a table that fits, (P,).
 

@@ -10,13 +10,13 @@ import numpy as np
 
 from treewarden.audit.clock import Clock, clock
 from treewarden.audit.inverters import ValueSums
-from treewarden.audit.joint.cells import Cells, cells_of
+from treewarden.audit.joint.cells import PeopleCells, cells_of
 from treewarden.audit.joint.result import Released
 from treewarden.audit.locations import of_release
 from treewarden.audit.population.forest import Forest
-from treewarden.audit.population.linked_population import Shared
+from treewarden.audit.population.linked_population import KnownGroups
 from treewarden.audit.population.population import Population
-from treewarden.audit.population.target import Numbers
+from treewarden.audit.population.target import TargetNumbers
 from treewarden.audit.progress import Step, silent
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.regression.inference import (
@@ -28,8 +28,8 @@ from treewarden.audit.regression.inference import (
 from treewarden.audit.regression.result import EXACT_SHARE, ValueBounds
 from treewarden.audit.regression.rows import (
     ROUNDING,
-    Range,
     Scale,
+    UnitRange,
     ValueRows,
     rows_of,
     scale_of,
@@ -60,7 +60,7 @@ class AllNumbers:
     """What all releases prove together of all groups of people; ``each`` are what single ones say of their leaves."""
 
     bounds: ValueBounds
-    shared: Shared
+    shared: KnownGroups
     each: tuple[ValueSums, ...]
 
     def seen_by(self, release: int) -> ValueBounds:
@@ -72,7 +72,7 @@ class AllNumbers:
 
 
 def join_numbers(
-    held: Sequence[HeldNumbers], shared: Shared, until: Clock, step: Step = silent
+    held: Sequence[HeldNumbers], shared: KnownGroups, until: Clock, step: Step = silent
 ) -> AllNumbers | Undetermined:
     """Return what several releases prove together, or why that is not known; other tables are looked for ``until``.
 
@@ -102,8 +102,8 @@ def join_numbers(
 
 def _joined(
     held: Sequence[HeldNumbers],
-    shared: Shared,
-    numbers: Numbers,
+    shared: KnownGroups,
+    numbers: TargetNumbers,
     sums: Sequence[ValueSums],
     until: Clock,
 ) -> AllNumbers | Undetermined:
@@ -150,7 +150,7 @@ def _joined(
 
 def _told(
     held: Sequence[HeldNumbers],
-    shared: Shared,
+    shared: KnownGroups,
     sums: Sequence[ValueSums],
     found: ValueBounds,
 ) -> Iterator[Released]:
@@ -166,7 +166,9 @@ def _told(
         )
 
 
-def _exact(held: Sequence[HeldNumbers], shared: Shared, sums: Sequence[ValueSums]) -> float | None:
+def _exact(
+    held: Sequence[HeldNumbers], shared: KnownGroups, sums: Sequence[ValueSums]
+) -> float | None:
     """Return how many people's numbers some releases determine; None where they contradict each other."""
     numbers = shared.numbers
     assert not isinstance(numbers, Undetermined)
@@ -185,17 +187,17 @@ class _Total:
     fewer: int = -1
 
 
-def _lifted(shared: Shared, number: int, one: HeldNumbers) -> IndexArray:
+def _lifted(shared: KnownGroups, number: int, one: HeldNumbers) -> IndexArray:
     places = shared.places[number]
     return np.where(places < 0, -1, one.forest.stops[:, np.maximum(places, 0)])
 
 
-def _holders(shared: Shared, cells: Cells) -> list[BoolArray]:
+def _holders(shared: KnownGroups, cells: PeopleCells) -> list[BoolArray]:
     """Return which cells each release holds, (C,) each."""
     return [np.asarray(places[cells.first] >= 0) for places in shared.places]
 
 
-def _of_groups(sums: ValueSums, shared: Shared, number: int) -> ValueSums:
+def _of_groups(sums: ValueSums, shared: KnownGroups, number: int) -> ValueSums:
     """Return what a release says of its profiles' single people, of groups."""
     places = shared.places[number]
     own = np.maximum(places, 0)
@@ -223,11 +225,13 @@ def _in_range(rows: ValueRows, one: HeldNumbers, has: BoolArray) -> ValueRows:
         rows,
         least=np.where(has, np.maximum(rows.least, low), rows.least),
         most=np.where(has, np.minimum(rows.most, high), rows.most),
-        ranges=(Range(has, float(ends[0]), float(ends[1])),),
+        ranges=(UnitRange(has, float(ends[0]), float(ends[1])),),
     )
 
 
-def _totals(sums: Sequence[ValueSums], shared: Shared, cells: Cells) -> list[_Total] | Undetermined:
+def _totals(
+    sums: Sequence[ValueSums], shared: KnownGroups, cells: PeopleCells
+) -> list[_Total] | Undetermined:
     """Return the sum over all people of each release: what every tree says of it at once."""
     found = []
     for number, (one, has) in enumerate(zip(sums, _holders(shared, cells), strict=True)):
@@ -259,7 +263,7 @@ def _row(total: _Total, like: ValueRows, scale: Scale, largest: float) -> ValueR
     return told(place, *ends, like.sizes, one, scale, largest)
 
 
-def _in_words(total: _Total, row: ValueRows, shared: Shared, numbers: Numbers) -> str:
+def _in_words(total: _Total, row: ValueRows, shared: KnownGroups, numbers: TargetNumbers) -> str:
     """Return in a sentence what the totals of two releases prove of those whom only one of them holds."""
     people = float(row.sizes[total.has].sum())
     low, high = (

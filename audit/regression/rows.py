@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from treewarden.audit.inverters import ValueSums
-from treewarden.audit.joint.cells import Cells
+from treewarden.audit.joint.cells import PeopleCells
 from treewarden.audit.population.forest import Forest, sample_in_words
 from treewarden.audit.population.population import Population
-from treewarden.audit.population.target import Numbers
+from treewarden.audit.population.target import TargetNumbers
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.regression.result import EXACT_SHARE
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
@@ -52,7 +52,7 @@ class Scale:
         return (np.ceil(low), np.floor(high)) if self.is_whole else (low, high)
 
 
-def scale_of(numbers: Numbers) -> Scale:
+def scale_of(numbers: TargetNumbers) -> Scale:
     """Return how the numbers of a table are counted."""
     span = numbers.high - numbers.low
     if numbers.step:
@@ -61,7 +61,7 @@ def scale_of(numbers: Numbers) -> Scale:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Range:
+class UnitRange:
     """The least and the greatest number of a table, in units; somebody in the cells that ``has`` (C,) has each."""
 
     has: BoolArray
@@ -86,7 +86,7 @@ class ValueRows:
     least: FloatArray
     most: FloatArray
     scale: Scale
-    ranges: tuple[Range, ...] = ()
+    ranges: tuple[UnitRange, ...] = ()
 
     @property
     def room(self) -> float:
@@ -114,7 +114,7 @@ class ValueRows:
 
 
 def rows_of(
-    sums: ValueSums, stops: IndexArray, cells: Cells, scale: Scale, largest: float
+    sums: ValueSums, stops: IndexArray, cells: PeopleCells, scale: Scale, largest: float
 ) -> ValueRows:
     """Return what leaves say, of profiles that stop at ``stops`` (T, P), -1 where a tree's release lacks them.
 
@@ -130,7 +130,7 @@ def rows_of(
         place[index] = np.where(stopped < 0, -1, leaf)
     one = _of_one(sums, cells, scale, largest)
     rows = told(place, sums.low, sums.high, sizes, one, scale, largest)
-    return replace(rows, ranges=(Range(np.ones(len(sizes), dtype=bool), 0.0, scale.most),))
+    return replace(rows, ranges=(UnitRange(np.ones(len(sizes), dtype=bool), 0.0, scale.most),))
 
 
 def told(
@@ -172,7 +172,7 @@ def together(parts: Sequence[ValueRows]) -> ValueRows:
 
 
 def _of_one(
-    sums: ValueSums, cells: Cells, scale: Scale, largest: float
+    sums: ValueSums, cells: PeopleCells, scale: Scale, largest: float
 ) -> tuple[FloatArray, FloatArray]:
     """Return between which ends one person's number lies as published spreads say, by cell (C,)."""
     one, room = np.ones(len(cells.of)), ROUNDING * largest

@@ -35,7 +35,7 @@ NOTHING = 1e-7
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Solved:
+class OpenCellSolution:
     """What the rows determine of the open cells (N,), which stand at ``cells``.
 
     ``weights`` (D, R) prove the cells at ``determined`` (D,), of the dense ``matrix`` (R, N) of the rows at ``rows``
@@ -49,7 +49,7 @@ class Solved:
     weights: FloatArray
 
 
-def solved(rows: ValueRows, is_open: BoolArray) -> Solved | None:
+def solved(rows: ValueRows, is_open: BoolArray) -> OpenCellSolution | None:
     """Return what the rows determine of the open cells (C,), or None where these are too many to be solved for."""
     cells = np.flatnonzero(is_open)
     if not 0 < len(cells) <= MOST_CELLS:
@@ -63,11 +63,11 @@ def solved(rows: ValueRows, is_open: BoolArray) -> Solved | None:
     follow = linalg.solve_triangular(square, r[:rank, rank:], check_finite=False)
     fixed = np.flatnonzero((np.abs(follow) < NOTHING).all(axis=1))
     weights = linalg.solve_triangular(square, q[:, :rank].T, check_finite=False)[fixed]
-    return Solved(cells, chosen, matrix, order[:rank][fixed], weights)
+    return OpenCellSolution(cells, chosen, matrix, order[:rank][fixed], weights)
 
 
 def determined(
-    rows: ValueRows, found: Solved, low: FloatArray, high: FloatArray
+    rows: ValueRows, found: OpenCellSolution, low: FloatArray, high: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return boxes (C,) within the given ones that hold all tables which the given ones hold and which fit."""
     wanted = np.zeros((len(found.determined), len(found.cells)))
@@ -82,7 +82,7 @@ def determined(
 
 def proved(
     rows: ValueRows,
-    found: Solved,
+    found: OpenCellSolution,
     weights: FloatArray,
     wanted: FloatArray,
     low: FloatArray,
@@ -221,7 +221,7 @@ def reached_from(rows: ValueRows, x: FloatArray) -> Reached:
 
 def by_programs(
     rows: ValueRows,
-    found: Solved,
+    found: OpenCellSolution,
     reached: Reached,
     low: FloatArray,
     high: FloatArray,
@@ -232,7 +232,7 @@ def by_programs(
     First many cells at once are moved in random directions. Then it is proved of each cell that was not moved far how
     far it can be, by the duals of a linear program, and it is moved by itself.
     """
-    program = _Program(rows, found, reached)
+    program = _SumProgram(rows, found, reached)
     random = np.random.default_rng(0)
     missed, first = 0, clock.share(0.5)
     for _ in range(AIMS):
@@ -264,10 +264,10 @@ def by_programs(
     return low, high, ""
 
 
-class _Program:
+class _SumProgram:
     """All tables that have the true sums, as a program over the open cells; ``step`` units are moved at once."""
 
-    def __init__(self, rows: ValueRows, found: Solved, reached: Reached) -> None:
+    def __init__(self, rows: ValueRows, found: OpenCellSolution, reached: Reached) -> None:
         self.rows, self.found, self.reached = rows, found, reached
         self.matrix = sparse.csr_array(found.matrix)
         self.step = float(max(1.0, rows.scale.most // FINEST))

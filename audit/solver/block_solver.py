@@ -16,7 +16,7 @@ from scipy import sparse
 from treewarden.audit.ipopt.backend import Solution
 from treewarden.audit.ipopt.backends import doors
 from treewarden.audit.ipopt.model import load
-from treewarden.audit.ipopt.program import Program
+from treewarden.audit.ipopt.program import BlockProgram
 from treewarden.audit.ipopt.status import Status
 from treewarden.audit.solver.canonical import canonical, restored
 from treewarden.audit.solver.elastic import elastic, floor, is_flat, is_overloaded
@@ -31,11 +31,11 @@ from treewarden.audit.solver.task import (
     SMALL_PROGRAM,
     SPREAD_TRIES,
     WORTH_A_RESTART,
-    Answer,
-    Asking,
-    Outcome,
-    Part,
-    Task,
+    RecordedProgram,
+    SolverAnswer,
+    SolverTask,
+    TaskOutcome,
+    TaskPart,
     holds,
     no_answer,
 )
@@ -48,7 +48,7 @@ INSIDE_FIRST = 1000
 """Variables up to which finding what is forced costs next to nothing."""
 
 
-def joined(task: Task, answers: Sequence[Answer]) -> Answer:
+def joined(task: SolverTask, answers: Sequence[SolverAnswer]) -> SolverAnswer:
     """Return the answer to a task from those to its parts; where one failed, solve the task as a whole.
 
     What took its processes along is not tried in this one.
@@ -56,19 +56,19 @@ def joined(task: Task, answers: Sequence[Answer]) -> Answer:
     if len(answers) == 1:
         return answers[0]
     point, bound = answers
-    if Outcome.LOST in (point.outcome, bound.outcome):
-        return no_answer(task, Outcome.LOST, point.iterations + bound.iterations)
-    failed = (Outcome.INFEASIBLE, Outcome.NOT_CONVERGED)
+    if TaskOutcome.LOST in (point.outcome, bound.outcome):
+        return no_answer(task, TaskOutcome.LOST, point.iterations + bound.iterations)
+    failed = (TaskOutcome.INFEASIBLE, TaskOutcome.NOT_CONVERGED)
     if point.outcome in failed or bound.outcome in failed or np.isinf(bound.floor):
         return solve_task(task)
     iterations = point.iterations + bound.iterations
     return replace(point, floor=bound.floor, iterations=iterations)
 
 
-def solve_task(task: Task) -> Answer:
+def solve_task(task: SolverTask) -> SolverAnswer:
     """Solve a task from each of its starts and return the best answer, the same whatever order its parts stand in."""
     if task.program.is_impossible:
-        return no_answer(task, Outcome.INFEASIBLE)
+        return no_answer(task, TaskOutcome.INFEASIBLE)
     form = canonical(task.program)
     starts = [form.begin(start) for start in task.starts]
     if task.perturbed:
@@ -91,46 +91,46 @@ def _moved(start: FloatArray, seed: int) -> FloatArray:
     return np.asarray(start * np.exp(SIGMAS[seed % len(SIGMAS)] * draw))
 
 
-def _solved(task: Task) -> Answer:
+def _solved(task: SolverTask) -> SolverAnswer:
     """Solve a task as it stands and from inside, one after the other until one settles it.
 
     Where linear rows leave no interior, IPOPT may not converge, stop a little beside the optimum, or end in any local
     one: a small program is solved from inside first.
     """
     ways = [_from_inside, _as_it_stands] if _is_cramped(task) else [_as_it_stands, _from_inside]
-    if task.part is not Part.WHOLE:
+    if task.part is not TaskPart.WHOLE:
         ways = [_as_it_stands]
-    answer = no_answer(task, Outcome.INFEASIBLE)
+    answer = no_answer(task, TaskOutcome.INFEASIBLE)
     try:
         for way in ways:
             if not _is_settled(task, answer):
                 answer = way(task, answer)
     except MemoryError:
-        return no_answer(task, Outcome.OUT_OF_MEMORY)
+        return no_answer(task, TaskOutcome.OUT_OF_MEMORY)
     return answer
 
 
-def _is_cramped(task: Task) -> bool:
+def _is_cramped(task: SolverTask) -> bool:
     """Return whether linear rows may leave a small program no interior: no start lies strictly inside all of them."""
     if not 0 < task.program.size <= INSIDE_FIRST:
         return False
     return not any(is_inside(task.program, start) for start in task.starts)
 
 
-def _is_settled(task: Task, answer: Answer) -> bool:
+def _is_settled(task: SolverTask, answer: SolverAnswer) -> bool:
     """Return whether looking again has no point: all went well, or time ran out."""
     if answer.is_accepted:
         is_unbounded = task.chains is not None and np.isinf(answer.floor)
         return task.program.is_convex or not is_unbounded
-    return answer.outcome not in (Outcome.INFEASIBLE, Outcome.NOT_CONVERGED)
+    return answer.outcome not in (TaskOutcome.INFEASIBLE, TaskOutcome.NOT_CONVERGED)
 
 
-def _has_rows_to_spare(program: Program) -> bool:
+def _has_rows_to_spare(program: BlockProgram) -> bool:
     """Return whether there are more equalities than variables: some must follow from others, or contradict them."""
     return bool(program.size) and int((program.low == program.high).sum()) > program.size
 
 
-def _as_it_stands(task: Task, before: Answer) -> Answer:
+def _as_it_stands(task: SolverTask, before: SolverAnswer) -> SolverAnswer:
     """Solve the program as it is, unless it cannot be; return the better of that and the answer before."""
     if _has_rows_to_spare(task.program):
         return before
@@ -139,7 +139,7 @@ def _as_it_stands(task: Task, before: Answer) -> Answer:
     return replace(best, floor=floor, iterations=before.iterations + found.iterations)
 
 
-def _from_inside(task: Task, before: Answer) -> Answer:
+def _from_inside(task: SolverTask, before: SolverAnswer) -> SolverAnswer:
     """Fix what the linear rows force and solve the rest; the answer must satisfy every row of the whole program."""
     inner = interior(task.program) if task.program.size else None
     if inner is None:
@@ -166,22 +166,25 @@ def _from_inside(task: Task, before: Answer) -> Answer:
     return replace(best, iterations=iterations, floor=known)
 
 
-def _best(task: Task) -> Answer:
+def _best(task: SolverTask) -> SolverAnswer:
     if not task.program.size:
-        return Answer(Outcome.SOLVED, task.starts[0], np.zeros(0), 0.0, 0.0)
+        return SolverAnswer(TaskOutcome.SOLVED, task.starts[0], np.zeros(0), 0.0, 0.0)
     if task.chains is not None and not task.program.is_convex:
         return _with_bound(task, task.chains)
     return _of_starts(task, _solver(task, task.program), task.starts)
 
 
-def _solver(task: Task, program: Program) -> Asking:
+def _solver(task: SolverTask, program: BlockProgram) -> RecordedProgram:
     """Return what solves a program by way of the task's door."""
-    return Asking(program, lambda: doors()[task.door].opened(load(program)), task.tape)
+    return RecordedProgram(program, lambda: doors()[task.door].opened(load(program)), task.tape)
 
 
 def _of_starts(
-    task: Task, solver: Asking, starts: tuple[FloatArray, ...], before: Answer | None = None
-) -> Answer:
+    task: SolverTask,
+    solver: RecordedProgram,
+    starts: tuple[FloatArray, ...],
+    before: SolverAnswer | None = None,
+) -> SolverAnswer:
     """Return the best answer from the starts, as many as are worth it, or from before."""
     answers = [] if before is None else [before]
     same = WORTH_A_RESTART * float(task.program.scale.sum())
@@ -193,7 +196,7 @@ def _of_starts(
     return replace(best, iterations=sum(one.iterations for one in answers))
 
 
-def _ahead(program: Program, answers: Sequence[Answer]) -> Answer:
+def _ahead(program: BlockProgram, answers: Sequence[SolverAnswer]) -> SolverAnswer:
     """Return the best answer; the points of the others that are apart from it and as good are its rivals."""
     best = min(answers, key=_rank)
     if program.is_convex or len(answers) < 2:
@@ -207,7 +210,7 @@ def _ahead(program: Program, answers: Sequence[Answer]) -> Answer:
     return replace(best, rivals=tuple(met))
 
 
-def _are_apart(program: Program, one: FloatArray, other: FloatArray) -> bool:
+def _are_apart(program: BlockProgram, one: FloatArray, other: FloatArray) -> bool:
     masses = len(program.scale)
     share = np.abs(one[:masses] - other[:masses]) / program.scale
     return bool(share.max(initial=0.0) > SAME_SHARE)
@@ -220,20 +223,20 @@ def _is_enough(objectives: list[float], same: float) -> bool:
     return int((ordered <= ordered[:1] + same).sum()) >= ENOUGH * optima
 
 
-def _rank(answer: Answer) -> tuple[bool, float]:
+def _rank(answer: SolverAnswer) -> tuple[bool, float]:
     """Return what the better of two answers has less of."""
     return not answer.is_accepted, answer.objective
 
 
-def _with_bound(task: Task, chains: sparse.csr_matrix) -> Answer:
+def _with_bound(task: SolverTask, chains: sparse.csr_matrix) -> SolverAnswer:
     """Solve a program and its elastic form: one model, whose last variables, one per chain, the program holds at 0."""
     program = task.program
     relaxed = elastic(program, chains, program.start)
     solver = _solver(task, relaxed)
-    bound, known = no_answer(task, Outcome.NOT_CONVERGED), -np.inf
-    if task.part is not Part.POINT:
+    bound, known = no_answer(task, TaskOutcome.NOT_CONVERGED), -np.inf
+    if task.part is not TaskPart.POINT:
         bound, known = _bound(task, chains, relaxed, solver)
-    if task.part is Part.BOUND:
+    if task.part is TaskPart.BOUND:
         return replace(no_answer(task, bound.outcome, bound.iterations), floor=known)
     best = _of_starts(task, solver, task.starts[:1])
     if not best.is_accepted:
@@ -250,8 +253,8 @@ def _with_bound(task: Task, chains: sparse.csr_matrix) -> Answer:
 
 
 def _bound(
-    task: Task, chains: sparse.csr_matrix, relaxed: Program, solver: Asking
-) -> tuple[Answer, float]:
+    task: SolverTask, chains: sparse.csr_matrix, relaxed: BlockProgram, solver: RecordedProgram
+) -> tuple[SolverAnswer, float]:
     """Solve an elastic form; return the answer and the floor it proves.
 
     Where chains are heavier at its optimum than they were taken to be, it is solved again with what they are there, and
@@ -274,16 +277,16 @@ def _bound(
     return bound, floor(program, chains, bound.z[: program.size], bound.linear, bound.split)
 
 
-def _from_start(task: Task, solver: Asking, start: FloatArray) -> Answer:
+def _from_start(task: SolverTask, solver: RecordedProgram, start: FloatArray) -> SolverAnswer:
     held = solver.program.size - task.program.size
-    best, iterations, infeasible = no_answer(task, Outcome.INFEASIBLE), 0, 0
+    best, iterations, infeasible = no_answer(task, TaskOutcome.INFEASIBLE), 0, 0
     for number, steps in enumerate(task.tries):
         manner = BOLD if number == 0 and task.program.criterion is not Criterion.GINI else {}
         z, answer = start, best
         for eps, mu in steps:
             left = task.deadline - time.monotonic()
             if left <= 0:
-                return no_answer(task, Outcome.OUT_OF_TIME, iterations)
+                return no_answer(task, TaskOutcome.OUT_OF_TIME, iterations)
             limit = {} if np.isinf(left) else {"max_cpu_time": max(left, 0.01)}
             whole = np.concatenate([z, np.zeros(held)])
             said = solver.solve(whole, eps, held=held, mu_init=mu, **manner, **limit)
@@ -291,18 +294,18 @@ def _from_start(task: Task, solver: Asking, start: FloatArray) -> Answer:
             infeasible += said.status is Status.INFEASIBLE
             answer = _judged(task.program, said, eps)
             z = answer.z if np.isfinite(answer.z).all() else start
-        if answer.outcome is not Outcome.INFEASIBLE and answer.kkt_error < best.kkt_error:
+        if answer.outcome is not TaskOutcome.INFEASIBLE and answer.kkt_error < best.kkt_error:
             best = answer
-        if best.is_accepted or (infeasible >= 2 and best.outcome is Outcome.INFEASIBLE):
+        if best.is_accepted or (infeasible >= 2 and best.outcome is TaskOutcome.INFEASIBLE):
             break
     return replace(best, iterations=iterations)
 
 
-def _judged(program: Program, said: Solution, eps: float) -> Answer:
+def _judged(program: BlockProgram, said: Solution, eps: float) -> SolverAnswer:
     """Re-check a solver's answer against every row and for stationarity; held variables are no part of it."""
     z, bounds = said.z[: program.size], said.bounds[: program.size]
     if not holds(program, z):
-        return Answer(Outcome.INFEASIBLE, z, said.split, linear=said.linear)
+        return SolverAnswer(TaskOutcome.INFEASIBLE, z, said.split, linear=said.linear)
     kkt = program.kkt_error(z, said.linear, said.split, bounds, eps)
-    outcome = Outcome.SOLVED if kkt <= KKT_ERROR else Outcome.NOT_CONVERGED
-    return Answer(outcome, z, said.split, program.objective(z), kkt, linear=said.linear)
+    outcome = TaskOutcome.SOLVED if kkt <= KKT_ERROR else TaskOutcome.NOT_CONVERGED
+    return SolverAnswer(outcome, z, said.split, program.objective(z), kkt, linear=said.linear)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from treewarden.audit.ipopt.program import Program
+from treewarden.audit.ipopt.program import BlockProgram
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 
 ROUNDS = 3
@@ -36,7 +36,7 @@ Hashes = NDArray[np.uint64]
 class Canonical:
     """A program in canonical order, and where its variables, split rows and their terms stood before."""
 
-    program: Program
+    program: BlockProgram
     variables: IndexArray
     splits: IndexArray
     terms: IndexArray
@@ -57,7 +57,7 @@ def restored(values: FloatArray, order: IndexArray) -> FloatArray:
     return found
 
 
-def canonical(program: Program) -> Canonical:
+def canonical(program: BlockProgram) -> Canonical:
     """Return a program in canonical order: masses before totals, both sorted by what the rows say about them.
 
     This is colour refinement of the graph of variables and rows: what it cannot tell apart is, as a rule, symmetric.
@@ -100,7 +100,7 @@ def canonical(program: Program) -> Canonical:
     return Canonical(sorted_program, order, splits, terms)
 
 
-def rounded_program(program: Program) -> Program:
+def rounded_program(program: BlockProgram) -> BlockProgram:
     """Return a program without the last bits of its numbers, which depend on the order that sums were formed in."""
     rows = program.rows.copy()
     rows.data = _rounded(rows.data)
@@ -127,12 +127,12 @@ def _something(records: FloatArray) -> FloatArray:
     return np.where(np.abs(records) < NOTHING_RECORDS, 0.0, records)
 
 
-def refined(program: Program, begin: Hashes) -> Hashes:
+def refined(program: BlockProgram, begin: Hashes) -> Hashes:
     """Return a number for each variable: alike where neither rows nor ``begin`` (variables,) tell them apart."""
     return _refined(program, begin)[1]
 
 
-def _refined(program: Program, begin: Hashes) -> tuple[Hashes, Hashes]:
+def _refined(program: BlockProgram, begin: Hashes) -> tuple[Hashes, Hashes]:
     """Return a number for each row, linear before split, and each variable: alike where nothing tells them apart.
 
     ``begin`` (variables,) tells variables apart too.

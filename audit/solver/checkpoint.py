@@ -31,7 +31,13 @@ from treewarden.audit.ipopt.backends import doors
 from treewarden.audit.ipopt.status import Status
 from treewarden.audit.progress import Share
 from treewarden.audit.solver.block_solver import joined, solve_task
-from treewarden.audit.solver.task import Answer, Outcome, Tape, Task, no_answer
+from treewarden.audit.solver.task import (
+    SolutionReplay,
+    SolverAnswer,
+    SolverTask,
+    TaskOutcome,
+    no_answer,
+)
 from treewarden.audit.workers.pool import WORKERS, Pool
 from treewarden.audit.workers.pool import default_jobs as default_jobs
 from treewarden.audit.workers.processes import Call
@@ -48,11 +54,11 @@ WORTH_SECONDS = 0.02
 PACKAGES = ("treewarden", "numpy", "scipy", "pyomo")
 BESIDE = ("tape", "deadline", "share")
 """What of a task does not change what a solver says of it."""
-LOST = (Outcome.OUT_OF_TIME, Outcome.OUT_OF_MEMORY, Outcome.LOST)
+LOST = (TaskOutcome.OUT_OF_TIME, TaskOutcome.OUT_OF_MEMORY, TaskOutcome.LOST)
 """Answers that may be others next time."""
 
 
-class Kept:
+class Checkpoint:
     """A folder of what solvers said; ``notes`` are what was remarkable about its files.
 
     ``taken`` counts the tasks that were read, ``put`` those that were written.
@@ -67,19 +73,19 @@ class Kept:
         self.taken = self.put = 0
         own_folder(folder)
 
-    def asked(self, task: Task) -> Task:
+    def asked(self, task: SolverTask) -> SolverTask:
         """Return a task with what a solver said of it before, and a place for what it says now."""
         path = self.folder / f"{key_of(task)}{SUFFIX}"
         data = own_bytes(path, MOST_BYTES)
         said = None if data is None else _read(data, path.stem)
         if said is None and os.path.lexists(path):
             self.notes[f"{path}: damaged, or not written here; it is not used"] = None
-        return replace(task, tape=Tape(said or ()))
+        return replace(task, tape=SolutionReplay(said or ()))
 
-    def answered(self, task: Task, answer: object) -> None:
+    def answered(self, task: SolverTask, answer: object) -> None:
         """Keep what a solver said of a task, unless it is known already or may be otherwise next time."""
-        tape = answer.tape if isinstance(answer, Answer) else None
-        if tape is None or not isinstance(answer, Answer):
+        tape = answer.tape if isinstance(answer, SolverAnswer) else None
+        if tape is None or not isinstance(answer, SolverAnswer):
             return
         if tape.is_refused:
             self.notes[
@@ -98,18 +104,20 @@ class Kept:
             self.notes[f"{self.folder}: not all can be kept there ({error.strerror})"] = None
 
 
-KEPT: ContextVar[Kept | None] = ContextVar("kept", default=None)
+KEPT: ContextVar[Checkpoint | None] = ContextVar("kept", default=None)
 """Where this run keeps what solvers say; nothing that is worked out depends on it."""
 
 
 @contextlib.contextmanager
-def keeping(folder: Path | None, worth_seconds: float = WORTH_SECONDS) -> Iterator[Kept | None]:
+def keeping(
+    folder: Path | None, worth_seconds: float = WORTH_SECONDS
+) -> Iterator[Checkpoint | None]:
     """Keep what solvers say in a folder meanwhile, and take it from there; with None, nowhere.
 
     Raises:
         OutputError: the folder cannot be made, or others can write into it.
     """
-    kept = None if folder is None else Kept(folder, worth_seconds)
+    kept = None if folder is None else Checkpoint(folder, worth_seconds)
     before = KEPT.set(kept)
     try:
         yield kept
@@ -130,7 +138,7 @@ class Within(Generic[Result]):
             return self.job()
 
 
-def key_of(task: Task) -> str:
+def key_of(task: SolverTask) -> str:
     """Return a digest of all that what a solver says of a task depends on."""
     digest = hashlib.sha256(f"{SCHEMA} {_versions(task.door)}".encode())
     for each in fields(task):
@@ -221,8 +229,8 @@ def start_ahead(jobs: int) -> None:
 
 
 def solve_all(
-    tasks: Iterable[Task], jobs: int, pool: Pool = WORKERS, share: Share | None = None
-) -> list[Answer]:
+    tasks: Iterable[SolverTask], jobs: int, pool: Pool = WORKERS, share: Share | None = None
+) -> list[SolverAnswer]:
     """Return the answer to each task, in their order; workers start on the first while the others are being made.
 
     ``share`` is told how many parts are done, once it is known how many there are.
@@ -231,7 +239,7 @@ def solve_all(
         TreewardenError: what a task raises.
     """
     size, worth, kept = 0, WORTH_A_TASK if pool.is_ready else WORTH_A_WORKER, KEPT.get()
-    asked: list[Task] = []
+    asked: list[SolverTask] = []
     done: list[int] = []
 
     def heard(number: int, answer: object) -> None:
@@ -241,8 +249,8 @@ def solve_all(
         if kept is not None:
             kept.answered(asked[number], answer)
 
-    whole: list[tuple[Task, tuple[Task, ...]]] = []
-    with Call[Answer](pool, heard) as call:
+    whole: list[tuple[SolverTask, tuple[SolverTask, ...]]] = []
+    with Call[SolverAnswer](pool, heard) as call:
         for task in tasks:
             whole.append((task, task.parts(jobs)))
             for part in whole[-1][1]:
@@ -258,7 +266,7 @@ def solve_all(
     return [joined(task, [_answer(part, next(found)) for part in parts]) for task, parts in whole]
 
 
-def _answer(task: Task, found: Answer | TreewardenError | None) -> Answer:
+def _answer(task: SolverTask, found: SolverAnswer | TreewardenError | None) -> SolverAnswer:
     if isinstance(found, TreewardenError):
         raise found
-    return no_answer(task, Outcome.LOST) if found is None else replace(found, tape=None)
+    return no_answer(task, TaskOutcome.LOST) if found is None else replace(found, tape=None)

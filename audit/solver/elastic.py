@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
-from treewarden.audit.ipopt.program import SMALLEST_MASS, Program
+from treewarden.audit.ipopt.program import SMALLEST_MASS, BlockProgram
 from treewarden.audit.solver.canonical import NOTHING_RECORDS, NUMBER_BITS
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.tree.tree import Criterion
@@ -47,7 +47,7 @@ ROUNDING_SHARE = 1e-9
 """What rounding may take from a weight that is not near its most."""
 
 
-def chains(program: Program, members: sparse.csr_matrix) -> sparse.csr_matrix:
+def chains(program: BlockProgram, members: sparse.csr_matrix) -> sparse.csr_matrix:
     """Return which terms of the chosen splits each mass is in, 1 or 0, shape (terms, masses).
 
     ``members`` (variables, masses) says which masses each variable sums.
@@ -57,7 +57,10 @@ def chains(program: Program, members: sparse.csr_matrix) -> sparse.csr_matrix:
 
 
 def weights(
-    program: Program, chains: sparse.csr_matrix, z: FloatArray | None = None, margin: float = 1.0
+    program: BlockProgram,
+    chains: sparse.csr_matrix,
+    z: FloatArray | None = None,
+    margin: float = 1.0,
 ) -> sparse.csr_matrix:
     """Return the weight of each split row in each chain, seen from a point, or the most it is from any point.
 
@@ -75,7 +78,7 @@ def weights(
     return sparse.csr_matrix(np.unique(dense, axis=1) if dense.size else dense)
 
 
-def _most(program: Program) -> FloatArray:
+def _most(program: BlockProgram) -> FloatArray:
     """Return the weight of each term that no point exceeds."""
     free = program.term_most - program.term_known
     if program.criterion is Criterion.GINI:
@@ -83,7 +86,7 @@ def _most(program: Program) -> FloatArray:
     return np.divide(free, program.term_most, out=np.zeros_like(free), where=free > 0)
 
 
-def _from(program: Program, chains: sparse.csr_matrix, z: FloatArray) -> FloatArray:
+def _from(program: BlockProgram, chains: sparse.csr_matrix, z: FloatArray) -> FloatArray:
     """Return the weight of each term seen from a point."""
     total = np.maximum(chains @ z[: len(program.scale)], SMALLEST_MASS)
     beside = np.maximum(z[program.term_variable] - total, 0.0)
@@ -111,7 +114,7 @@ FLAT_SHARE = 1e-2
 """A chain whose weighted multipliers come this close to 1 has flat directions: other estimates are as good."""
 
 
-def elastic(program: Program, chains: sparse.csr_matrix, z: FloatArray | None) -> Program:
+def elastic(program: BlockProgram, chains: sparse.csr_matrix, z: FloatArray | None) -> BlockProgram:
     """Return the elastic form: one more variable per chain of `curvature`, with its price; ``z`` as there."""
     prices = weights(program, chains, z, MARGIN)
     extra = prices.shape[1]
@@ -128,26 +131,26 @@ def elastic(program: Program, chains: sparse.csr_matrix, z: FloatArray | None) -
 
 
 def is_overloaded(
-    program: Program, chains: sparse.csr_matrix, z: FloatArray, split: FloatArray
+    program: BlockProgram, chains: sparse.csr_matrix, z: FloatArray, split: FloatArray
 ) -> bool:
     """Return whether multipliers break the chain condition seen from a point: then they prove little."""
     loads = weights(program, chains, z).T @ np.maximum(split, 0.0)
     return bool(loads.max(initial=0.0) > 1 + LOAD_SHARE)
 
 
-def is_flat(program: Program, chains: sparse.csr_matrix, split: FloatArray) -> bool:
+def is_flat(program: BlockProgram, chains: sparse.csr_matrix, split: FloatArray) -> bool:
     """Return whether multipliers ``split`` of the split rows leave flat directions along some chain."""
     loads = weights(program, chains).T @ split
     return bool((np.abs(loads - 1) <= FLAT_SHARE).any())
 
 
-def is_convex_at(program: Program, chains: sparse.csr_matrix, split: FloatArray) -> bool:
+def is_convex_at(program: BlockProgram, chains: sparse.csr_matrix, split: FloatArray) -> bool:
     """Return whether multipliers meet the chain condition: then the Lagrangian is convex and no direction can help."""
     return bool((weights(program, chains).T @ split).max(initial=0.0) <= 1)
 
 
 def floor(
-    program: Program,
+    program: BlockProgram,
     chains: sparse.csr_matrix,
     z: FloatArray,
     linear: FloatArray,
@@ -180,7 +183,7 @@ def floor(
 
 
 def _rounding(
-    program: Program, z: FloatArray, duals: FloatArray, prices: FloatArray, reach: FloatArray
+    program: BlockProgram, z: FloatArray, duals: FloatArray, prices: FloatArray, reach: FloatArray
 ) -> float:
     """Return how far floating point may put a floor too high (Higham 2002, section 3.1).
 

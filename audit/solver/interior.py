@@ -14,7 +14,7 @@ from scipy import sparse
 from scipy.linalg import qr
 from scipy.optimize import linprog
 
-from treewarden.audit.ipopt.program import SMALLEST_MASS, Program
+from treewarden.audit.ipopt.program import SMALLEST_MASS, BlockProgram
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tree.tree import Criterion
 
@@ -34,7 +34,7 @@ class Interior:
     ``free`` (variables,) says which remain; ``values`` holds the others'; ``split_kept`` are the split rows left.
     """
 
-    program: Program
+    program: BlockProgram
     free: BoolArray
     values: FloatArray
     split_kept: IndexArray
@@ -53,7 +53,7 @@ class Interior:
         whole[self.free] = z
         return whole
 
-    def chains(self, whole: Program, chains: sparse.csr_matrix) -> sparse.csr_matrix:
+    def chains(self, whole: BlockProgram, chains: sparse.csr_matrix) -> sparse.csr_matrix:
         """Return chains (terms, masses) of `treewarden.audit.solver.elastic` for what remains of the program."""
         kept = chains[self.free[whole.term_variable]]
         return sparse.csr_matrix(kept[:, self.free[: len(whole.scale)]])
@@ -75,7 +75,7 @@ class _Tight:
     high: BoolArray
 
 
-def is_inside(program: Program, z: FloatArray) -> bool:
+def is_inside(program: BlockProgram, z: FloatArray) -> bool:
     """Return whether a point satisfies the linear rows, the inequalities among them strictly: nothing is forced."""
     value, equal = program.rows @ z, program.low == program.high
     lower = np.where(program.lower > SMALLEST_MASS, program.lower, 0.0)
@@ -86,7 +86,7 @@ def is_inside(program: Program, z: FloatArray) -> bool:
     return least > INSIDE_RECORDS and miss < INSIDE_RECORDS / 1e3
 
 
-def interior(program: Program) -> Interior | None:
+def interior(program: BlockProgram) -> Interior | None:
     """Return the program without what its linear rows force or say twice; None where that is nothing, or no point."""
     tight = _tight(program)
     if tight is None:
@@ -104,7 +104,7 @@ def interior(program: Program) -> Interior | None:
     return _without(program, values, free, (rows[kept], low[kept], high[kept]))
 
 
-def _tight(program: Program) -> _Tight | None:
+def _tight(program: BlockProgram) -> _Tight | None:
     """Return what is tight in every point that satisfies the linear rows, or None where there is no point.
 
     Over points scaled by s >= 1, as many slacks as possible are raised to 1; those that cannot be are always 0.
@@ -197,7 +197,7 @@ def _with_own_variable(rows: sparse.csr_matrix) -> BoolArray:
 
 
 def _without(
-    program: Program,
+    program: BlockProgram,
     values: FloatArray,
     free: BoolArray,
     linear: tuple[sparse.csr_matrix, FloatArray, FloatArray],

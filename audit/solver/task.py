@@ -10,8 +10,8 @@ from enum import StrEnum
 import numpy as np
 from scipy import sparse
 
-from treewarden.audit.ipopt.backend import Solution, Solver
-from treewarden.audit.ipopt.program import TAU, Program
+from treewarden.audit.ipopt.backend import LoadedSolver, Solution
+from treewarden.audit.ipopt.program import TAU, BlockProgram
 from treewarden.audit.ipopt.status import Status
 from treewarden.ppdm_models.arrays import FloatArray
 
@@ -21,7 +21,7 @@ KKT_ERROR = 1e-6
 LINEAR_ERROR_RECORDS = 1e-6
 
 
-def holds(program: Program, z: FloatArray) -> bool:
+def holds(program: BlockProgram, z: FloatArray) -> bool:
     """Return whether a point satisfies every row, within what solvers leave."""
     most = max(LINEAR_ERROR_RECORDS, 1e-10 * float(program.scale.sum()))
     return (
@@ -45,7 +45,7 @@ GAP_SHARE = 1e-6
 
 
 @dataclass(slots=True)
-class Tape:
+class SolutionReplay:
     """What a solver ``said`` before, in that order, and what was ``heard`` in the end; ``seconds`` it was asked for.
 
     Once one solution is not what was asked for, nothing of what it said after that is taken either. It ``is_sure``
@@ -63,7 +63,7 @@ class Tape:
         """Whether a solver was asked for any of it."""
         return len(self.heard) != len(self.said) or self.is_refused
 
-    def next(self, program: Program, eps: float, held: int) -> Solution | None:
+    def next(self, program: BlockProgram, eps: float, held: int) -> Solution | None:
         """Return what the solver said here before; None where it was not asked, or did not say what is optimal."""
         place = len(self.heard)
         if self.is_refused or place >= len(self.said):
@@ -73,13 +73,15 @@ class Tape:
         return None if self.is_refused else said
 
 
-class Asking:
+class RecordedProgram:
     """A program that a solver is asked about, by way of a tape where there is one; it is loaded when it has to be."""
 
-    def __init__(self, program: Program, opened: Callable[[], Solver], tape: Tape | None) -> None:
+    def __init__(
+        self, program: BlockProgram, opened: Callable[[], LoadedSolver], tape: SolutionReplay | None
+    ) -> None:
         self.program, self.tape = program, tape
         self._opened = opened
-        self._solver: Solver | None = None
+        self._solver: LoadedSolver | None = None
 
     def solve(
         self, z: FloatArray, eps: float, *, held: int = 0, **options: float | str
@@ -104,7 +106,7 @@ class Asking:
         return self._solver.solve(z, eps, held=held, **options)
 
 
-def _is_good(program: Program, said: Solution, eps: float, held: int) -> bool:
+def _is_good(program: BlockProgram, said: Solution, eps: float, held: int) -> bool:
     """Return whether a solution is one of the program, and an optimum where it says that it is solved."""
     if not _fits(program, said):
         return False
@@ -115,7 +117,7 @@ def _is_success(said: Solution) -> bool:
     return said.status in (Status.SOLVED, Status.ACCEPTABLE)
 
 
-def _fits(program: Program, said: Solution) -> bool:
+def _fits(program: BlockProgram, said: Solution) -> bool:
     sizes = (len(said.z), len(said.linear), len(said.split), len(said.bounds))
     rows = (program.rows.shape[0], len(program.split_limit))
     if sizes != (program.size, *rows, program.size) or said.iterations < 0:
@@ -124,7 +126,7 @@ def _fits(program: Program, said: Solution) -> bool:
     return not _is_success(said) or all(bool(np.isfinite(part).all()) for part in every)
 
 
-def _is_optimal(program: Program, said: Solution, eps: float, held: int) -> bool:
+def _is_optimal(program: BlockProgram, said: Solution, eps: float, held: int) -> bool:
     """Return whether all rows hold, and multipliers prove an optimum.
 
     They balance the objective, have the signs of one, and are nothing where a row or a bound has room. The last
@@ -194,7 +196,7 @@ WORTH_HALVES = 1000
 """Variables above which the bound and the optimum are worth being looked for side by side, each with a model."""
 
 
-class Outcome(StrEnum):
+class TaskOutcome(StrEnum):
     """How a task ended. Only ``SOLVED`` answers are used."""
 
     SOLVED = "solved"
@@ -205,7 +207,7 @@ class Outcome(StrEnum):
     LOST = "three processes that solved it died"
 
 
-class Part(StrEnum):
+class TaskPart(StrEnum):
     """What is wanted of a task: both, the bound alone, or the best point alone."""
 
     WHOLE = "whole"
@@ -214,7 +216,7 @@ class Part(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class SolverTask:
     """A program, where to start it, and how. Starts are tried in turn and the best accepted answer wins.
 
     With ``perturbed``, the last start stands for that many points around it, drawn with seeds 0, 1, ... No more starts
@@ -224,16 +226,16 @@ class Task:
     all that is asked for at once, as far as known. On the ``tape`` stands what a solver says of it, where that is kept.
     """
 
-    program: Program
+    program: BlockProgram
     starts: tuple[FloatArray, ...]
     tries: tuple[Steps, ...]
     door: str
     deadline: float = np.inf
     chains: sparse.csr_matrix | None = None
     perturbed: int = 0
-    part: Part = Part.WHOLE
+    part: TaskPart = TaskPart.WHOLE
     share: float = 0.0
-    tape: Tape | None = None
+    tape: SolutionReplay | None = None
 
     def __getstate__(self) -> dict[str, object]:
         """Return what travels: seconds left in place of a deadline, as each machine has a clock of its own."""
@@ -252,22 +254,22 @@ class Task:
 
         Bounds come last: they take less time than points. Without a bound, nobody knows how many starts it will be.
         """
-        if self.part is Part.BOUND:
+        if self.part is TaskPart.BOUND:
             return self.program.size // 2
         starts = len(self.starts) + self.perturbed if self.chains is None else 1
         return self.program.size * min(starts, 2 * ENOUGH)
 
-    def parts(self, jobs: int) -> tuple[Task, ...]:
+    def parts(self, jobs: int) -> tuple[SolverTask, ...]:
         """Return the tasks that this one can be done as, side by side, where it is more than one process's share."""
         is_bounded = self.chains is not None and not self.program.is_convex
         is_large = self.share * jobs > 1 and self.program.size > WORTH_HALVES
         if not is_bounded or not is_large or self.program.is_impossible:
             return (self,)
-        return replace(self, part=Part.POINT), replace(self, part=Part.BOUND)
+        return replace(self, part=TaskPart.POINT), replace(self, part=TaskPart.BOUND)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SolverAnswer:
     """The variables found, and how good they are; ``split`` are the multipliers of the split rows.
 
     ``linear`` are those of the linear rows as they stood when they were solved: of use to the solver alone.
@@ -276,7 +278,7 @@ class Answer:
     optimum is flat and one was found; ``rivals`` are optima that other starts ended at, if not much worse.
     """
 
-    outcome: Outcome
+    outcome: TaskOutcome
     z: FloatArray
     split: FloatArray
     objective: float = np.inf
@@ -286,15 +288,15 @@ class Answer:
     other: FloatArray | None = None
     linear: FloatArray = field(default_factory=lambda: np.zeros(0))
     rivals: tuple[FloatArray, ...] = ()
-    tape: Tape | None = None
+    tape: SolutionReplay | None = None
 
     @property
     def is_accepted(self) -> bool:
         """Whether every row holds and the point is stationary."""
-        return self.outcome is Outcome.SOLVED
+        return self.outcome is TaskOutcome.SOLVED
 
 
-def no_answer(task: Task, outcome: Outcome, iterations: int = 0) -> Answer:
+def no_answer(task: SolverTask, outcome: TaskOutcome, iterations: int = 0) -> SolverAnswer:
     """Return that a task was not solved."""
     empty = np.zeros(len(task.program.split_limit))
-    return Answer(outcome, task.starts[0], empty, iterations=iterations)
+    return SolverAnswer(outcome, task.starts[0], empty, iterations=iterations)

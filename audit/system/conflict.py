@@ -21,7 +21,7 @@ SLACK_RECORDS = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _MatrixRow:
     """One row as matrix rows over the lumps' masses: ``low <= matrix @ mass <= high``."""
 
     origin: Origin
@@ -66,7 +66,7 @@ def _lumps(system: System) -> tuple[IndexArray, IndexArray, FloatArray]:
 
 def _part(
     origin: Origin, lines: Sequence[Linear], lumped: tuple[IndexArray, IndexArray], m: int
-) -> _Part:
+) -> _MatrixRow:
     """Return a row's lines over lumps: profiles of a lump have the same weights in each, so its first tells them."""
     lumps, first = lumped
     is_first = np.zeros(len(lumps), dtype=bool)
@@ -80,16 +80,16 @@ def _part(
         matrices.append(sparse.csr_matrix(cells, shape=(1, len(first) * m)))
         low.append(line.low / unit)
         high.append(line.high / unit)
-    return _Part(origin, sparse.vstack(matrices, format="csr"), np.array(low), np.array(high))
+    return _MatrixRow(origin, sparse.vstack(matrices, format="csr"), np.array(low), np.array(high))
 
 
-def _can_hold(parts: Sequence[_Part], weight: FloatArray, system: System) -> bool:
+def _can_hold(parts: Sequence[_MatrixRow], weight: FloatArray, system: System) -> bool:
     return bool(_broken(parts, weight, system).max(initial=0.0) <= SLACK_RECORDS)
 
 
-def _suspects(parts: Sequence[_Part], weight: FloatArray, system: System) -> list[_Part]:
+def _suspects(parts: Sequence[_MatrixRow], weight: FloatArray, system: System) -> list[_MatrixRow]:
     """Return rows that cannot hold together: those that break when the rest hold, forced to hold one after another."""
-    forced: list[_Part] = []
+    forced: list[_MatrixRow] = []
     while _can_hold(forced, weight, system):
         broken = _broken(parts, weight, system, forced)
         worst = [
@@ -104,7 +104,10 @@ def _suspects(parts: Sequence[_Part], weight: FloatArray, system: System) -> lis
 
 
 def _broken(
-    parts: Sequence[_Part], weight: FloatArray, system: System, forced: Sequence[_Part] = ()
+    parts: Sequence[_MatrixRow],
+    weight: FloatArray,
+    system: System,
+    forced: Sequence[_MatrixRow] = (),
 ) -> FloatArray:
     """Return by how many records each row is missed at the point that misses least in all; forced ones do not give.
 

@@ -16,15 +16,15 @@ from treewarden.audit.facts.kinds import KINDS
 from treewarden.audit.facts.rows import (
     COUNT_TOLERANCE_RECORDS,
     TRUTH_TOLERANCE_SHARE,
-    Dropped,
-    Kind,
+    DroppedRow,
     Kinds,
     LeafMass,
     LeftOut,
     Linear,
     Plurality,
     Row,
-    Said,
+    RowContent,
+    RowKind,
     SplitFamily,
     WholeRecords,
     kind_of,
@@ -46,17 +46,17 @@ class System:
 
     case: Case
     rows: tuple[Row, ...]
-    dropped: tuple[Dropped, ...]
+    dropped: tuple[DroppedRow, ...]
     left_out: tuple[LeftOut, ...] = ()
     whole: tuple[Linear, ...] = ()
     kinds: Kinds = field(default_factory=lambda: KINDS, repr=False)
 
-    def kind(self, row: Row) -> Kind[Row]:
+    def kind(self, row: Row) -> RowKind[Row]:
         """Return what interprets a row."""
         return kind_of(self.kinds, row)
 
     @cached_property
-    def said(self) -> tuple[Said, ...]:
+    def said(self) -> tuple[RowContent, ...]:
         """What each row says, in their order."""
         return tuple(self.kind(row).said(self.case, row) for row in self.rows)
 

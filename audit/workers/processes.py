@@ -28,7 +28,7 @@ QUICKEST = 0.001
 """Seconds that any job is taken to need at least."""
 
 
-class Line:
+class JobQueue:
     """The numbers of the jobs that wait, the largest first; more may come until the line is closed."""
 
     def __init__(self) -> None:
@@ -91,7 +91,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
+class JobBundle:
     """Small jobs that travel as one, as asking costs more than they do."""
 
     jobs: tuple[Callable[[], Any], ...]
@@ -124,7 +124,7 @@ class Call(Generic[Result]):
         self.sizes: list[float] = []
         self.answers: dict[int, Result | TreewardenError | None] = {}
         self.done: queue.SimpleQueue[int] = queue.SimpleQueue()
-        self.line = Line()
+        self.line = JobQueue()
         self.threads: list[threading.Thread] = []
         self.workers: set[Slot] = set()
         self.failure: TreewardenError | None = None
@@ -210,7 +210,7 @@ class Call(Generic[Result]):
         tries = TRIES
         if len(numbers) > 1:
             seconds = math.inf if self.sizes[numbers[0]] else slot.batch_seconds
-            jobs = Together(tuple(self.jobs[number] for number in numbers), seconds)
+            jobs = JobBundle(tuple(self.jobs[number] for number in numbers), seconds)
             found, worker = self._tried(worker, jobs, 1)
             if found is not None:
                 for number, answer in zip(numbers, found, strict=False):

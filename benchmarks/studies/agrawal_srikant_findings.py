@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from benchmarks.studies.agrawal_srikant_runs import FUNCTIONS, NOISES, Cell, Recovered
-from treewarden.ppdm_models.methods.randomised.residual_privacy import Left
+from treewarden.ppdm_models.methods.randomised.residual_privacy import ResidualPrivacy
 
 Mark = Literal["repeated", "in part", "not repeated", "not run"]
 CORRECTED = ("ByClass", "Local")
@@ -27,7 +27,7 @@ class Study:
     originals: Mapping[int, float]
     cells: Mapping[Cell, Mapping[str, float]]
     recovered: tuple[Recovered, ...]
-    lefts: Mapping[tuple[str, float], Left]
+    lefts: Mapping[tuple[str, float], ResidualPrivacy]
     attacks: Mapping[float, tuple[float, float]]
 
     def down(self, cell: Cell, algorithm: str) -> float:

@@ -14,7 +14,7 @@ from treewarden.ppdm_models.methods.randomised.intervals import intervals
 from treewarden.ppdm_models.methods.randomised.learning import Method, Noisy, learn
 from treewarden.ppdm_models.methods.randomised.noise import Noise, gaussian, hiding, noisy, uniform
 from treewarden.ppdm_models.methods.randomised.reconstruction import reconstruct
-from treewarden.ppdm_models.methods.randomised.residual_privacy import Left, left, seen
+from treewarden.ppdm_models.methods.randomised.residual_privacy import ResidualPrivacy, left, seen
 
 Numbers = NDArray[np.float64]
 NOISES = ("gaussian", "uniform")
@@ -90,7 +90,7 @@ def reconstruction(shape: str, noise: str, level: float, records: int, seed: int
     )
 
 
-def privacy(noise: str, level: float) -> Left:
+def privacy(noise: str, level: float) -> ResidualPrivacy:
     """Return what noise of a nominal level leaves of values that are spread evenly."""
     own = intervals(0, 1, 10_000)
     return left(seen(own, np.full(own.count, 1 / own.count), hiding(noise, level, 0, 1)))

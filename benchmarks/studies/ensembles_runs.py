@@ -12,10 +12,10 @@ import pandas as pd
 from benchmarks.studies.ensembles_data import ID, LABEL, Data
 from treewarden.audit.clock import clock
 from treewarden.audit.inverters import facts_of, settings_of
-from treewarden.audit.joint.ensemble_inference import Joined, joined_of
-from treewarden.audit.joint.releases import Held, join_releases
+from treewarden.audit.joint.ensemble_inference import EnsembleProblem, joined_of
+from treewarden.audit.joint.releases import ReleaseView, join_releases
 from treewarden.audit.population.forest import accuracy_of, forest_of, said_by
-from treewarden.audit.population.linked_population import Shared, shared_people
+from treewarden.audit.population.linked_population import KnownGroups, shared_people
 from treewarden.audit.population.population import Population, build_population
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.regression.inference import values_of
@@ -73,7 +73,7 @@ def judged(
     training: Mapping[str, float] = MappingProxyType({}),
     seeds: Sequence[int] | None = (),
     over_trees: bool = False,
-) -> tuple[list[Shares], Joined | Undetermined]:
+) -> tuple[list[Shares], EnsembleProblem | Undetermined]:
     """Return what all trees of a model tell, and with ``over_trees`` what the first ones do before."""
     people = people_of(file.model, data)
     forest = forest_of(file.model, people)
@@ -116,7 +116,7 @@ def judged(
     return told, found
 
 
-def _guessed(found: Joined) -> float | None:
+def _guessed(found: EnsembleProblem) -> float | None:
     guess, units = found.joint.guess, found.units
     if isinstance(guess, Undetermined) or units.truth is None:
         return None
@@ -172,7 +172,7 @@ def together(files: list[OpenedFile], tables: list[pd.DataFrame], budget: float)
         features = [feature.name for feature in file.model.features]
         people = build_population(file.model, table, sensitive=LABEL, qi=features)
         populations.append(people)
-        held.append(Held(forest_of(file.model, people), people))
+        held.append(ReleaseView(forest_of(file.model, people), people))
     shared = shared_people([each.model for each in files], own, populations, ID)
     found = join_releases(held, shared, clock(60.0), budget)
     if isinstance(found, Undetermined):
@@ -193,7 +193,7 @@ def together(files: list[OpenedFile], tables: list[pd.DataFrame], budget: float)
     )
 
 
-def _last(shared: Shared) -> Shared:
+def _last(shared: KnownGroups) -> KnownGroups:
     """Return the last release's people as if it were the only one."""
     own = {name: getattr(shared, name)[-1:] for name in ("names", "places", "orders")}
     return replace(shared, **own)

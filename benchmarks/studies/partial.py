@@ -23,7 +23,7 @@ from treewarden.audit.clock import clock
 from treewarden.audit.knowledge.knowledge import Knowledge, SplitLevel
 from treewarden.audit.partial.attribute_inference import secret_seen_by
 from treewarden.audit.partial.leaf_table import Ground
-from treewarden.audit.partial.target_inference import Seen, seen_by
+from treewarden.audit.partial.target_inference import TargetInference, seen_by
 from treewarden.audit.partial.value_rules import secret_of
 from treewarden.audit.population.population import Population, build_population
 from treewarden.audit.reading import Undetermined
@@ -129,7 +129,7 @@ def knowing(population: Population, said: Sequence[str] | str) -> list[str]:
     return [each for each in population.qi if each not in hidden]
 
 
-def figures(seen: Seen) -> str:
+def figures(seen: TargetInference) -> str:
     """Return the figures of a row: profiles, certain, excluded, mean, surest, of whom 90 % sure, guessed right."""
     people, worlds, estimate = seen.population.counts, seen.worlds, seen.posterior
     truth = seen.population.truth
@@ -172,7 +172,7 @@ def rows(folder: Path) -> Iterator[str]:
         own = trees.setdefault(f"{name} {settings}", grown(folder, name, dict(settings)))
         known, began = knowing(own.population, said), time.monotonic()
         seen = seen_by(Ground(own.tree, own.population, NO_SPLITS), known, clock(60.0))
-        assert isinstance(seen, Seen)
+        assert isinstance(seen, TargetInference)
         yield _row(name, own, said, seen, time.monotonic() - began)
     yield ""
     yield "## A column that is secret"
@@ -190,7 +190,7 @@ def rows(folder: Path) -> Iterator[str]:
             knows_target=knows_target,
             until=clock(60.0),
         )
-        assert isinstance(seen, Seen)
+        assert isinstance(seen, TargetInference)
         told = said if isinstance(said, str) else ", ".join(said)
         told += ", and the class" if knows_target else ""
         yield _row(f"{name}, {secret}", own, told, seen, time.monotonic() - began)
@@ -200,7 +200,9 @@ HEAD = "| data | leaves | knows | profiles | certain | excluded | mean | surest 
 RULE = "|---|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|"
 
 
-def _row(name: str, own: Grown, said: Sequence[str] | str, seen: Seen, seconds: float) -> str:
+def _row(
+    name: str, own: Grown, said: Sequence[str] | str, seen: TargetInference, seconds: float
+) -> str:
     told = said if isinstance(said, str) else ", ".join(said)
     return f"| {name} | {own.leaves:,} | {told} | {figures(seen)} | {seconds:.1f} s |"
 

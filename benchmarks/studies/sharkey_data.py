@@ -11,9 +11,9 @@ import numpy as np
 
 from benchmarks.studies.pruning_data import Part, Records, hierarchies
 from treewarden.ppdm_models.methods.generalise.lattice import Ladder, ladder
-from treewarden.ppdm_models.methods.synthesis.regions import Domain, Range
+from treewarden.ppdm_models.methods.synthesis.regions import Domain, NumericRange
 from treewarden.ppdm_models.tables.read_table import read_table
-from treewarden.ppdm_models.tables.taxonomy import Intervals, Taxonomy
+from treewarden.ppdm_models.tables.taxonomy import IntervalHierarchy, Taxonomy
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
 from treewarden.ppdm_models.tree.tree import Feature
 
@@ -92,7 +92,7 @@ def domains(records: Records) -> dict[str, Domain]:
     return {
         name: column.categories
         if isinstance(column, CategoricalColumn)
-        else Range(float(column.numbers.min()), float(column.numbers.max()))
+        else NumericRange(float(column.numbers.min()), float(column.numbers.max()))
         for name, column in records.columns.items()
     }
 
@@ -102,17 +102,19 @@ def taxonomies(records: Records) -> dict[str, Taxonomy]:
     """Return each attribute's hierarchy: categories halved in alphabetical order, numbers in eight equal widths."""
     found = hierarchies(Part(records, records))
     for name, domain in domains(records).items():
-        if isinstance(domain, Range):
+        if isinstance(domain, NumericRange):
             found[name] = equal_width(name, domain.low, domain.high)
     return found
 
 
-def equal_width(name: str, low: float, high: float, halvings: int = 3) -> Intervals:
+def equal_width(name: str, low: float, high: float, halvings: int = 3) -> IntervalHierarchy:
     """Return a hierarchy of equally wide intervals: 2 ** ``halvings`` of them, then half as many, at last one."""
     parts = 2**halvings
     cuts = tuple(low + (high - low) * part / parts for part in range(1, parts))
     steps = (2**level for level in range(halvings))
-    return Intervals(name, (*(cuts[step - 1 :: step] for step in steps), ()), "equal widths")
+    return IntervalHierarchy(
+        name, (*(cuts[step - 1 :: step] for step in steps), ()), "equal widths"
+    )
 
 
 @cache

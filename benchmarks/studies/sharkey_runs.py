@@ -17,7 +17,7 @@ from treewarden.policies.remedies._pruning import Merging, held_to, merging
 from treewarden.ppdm_models.learn.best_first import BestFirst
 from treewarden.ppdm_models.learn.splits import of_classes
 from treewarden.ppdm_models.methods.generalise.lattice import Lattice, Requirement, generalise
-from treewarden.ppdm_models.methods.synthesis.pgen import Plan, basegen, pgen
+from treewarden.ppdm_models.methods.synthesis.pgen import DrawPlan, basegen, pgen
 from treewarden.ppdm_models.pruning.prune import prune
 from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, Columns, NumericColumn
@@ -193,7 +193,7 @@ def _drawn(trees: Sequence[Tree], method: str, part: Fold, seed: Sequence[int]) 
     number = int(np.random.default_rng([SEED, *seed]).integers(2**31))
     like = part.learnt
     rows = None if method == "PGEN" else len(like.target)
-    plan = Plan(rows, number, domains=domains(part.records))
+    plan = DrawPlan(rows, number, domains=domains(part.records))
     chunks = list((pgen if method == "PGEN" else basegen)(trees, plan))
     columns = {
         name: NumericColumn(np.concatenate([c[name].numbers for c in chunks]))

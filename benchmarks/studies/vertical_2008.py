@@ -22,7 +22,12 @@ from benchmarks.machine import machine
 from benchmarks.tables import table
 from treewarden.ppdm_models.methods.vertical.id3 import plain_id3
 from treewarden.ppdm_models.methods.vertical.leakage import cells_split
-from treewarden.ppdm_models.methods.vertical.party_view import Attribute, Codes, Holding, Known
+from treewarden.ppdm_models.methods.vertical.party_view import (
+    Codes,
+    Holding,
+    PartyAttribute,
+    WholeTree,
+)
 from treewarden.ppdm_models.methods.vertical.session import Mode, Session, Stops
 from treewarden.ppdm_models.methods.vertical.taking_part import play
 
@@ -46,7 +51,7 @@ class Joined:
     """A joined table."""
 
     name: str
-    attributes: tuple[Attribute, ...]
+    attributes: tuple[PartyAttribute, ...]
     classes: Codes
     labels: tuple[str, ...]
 
@@ -92,22 +97,23 @@ def msweb(folder: Path) -> Joined:
         if area in place:
             found[users[user], place[area]] = 1
     target, *areas = (
-        Attribute(str(area), ("no", "yes"), found[:, number]) for number, area in enumerate(often)
+        PartyAttribute(str(area), ("no", "yes"), found[:, number])
+        for number, area in enumerate(often)
     )
     return Joined("MSWeb", tuple(areas), target.codes, target.categories)
 
 
-def coded(name: str, values: Sequence[str]) -> Attribute:
+def coded(name: str, values: Sequence[str]) -> PartyAttribute:
     """Return a column with its categories in the order of their text."""
     categories = sorted(set(values))
     place = {each: code for code, each in enumerate(categories)}
-    return Attribute(name, tuple(categories), np.array([place[each] for each in values]))
+    return PartyAttribute(name, tuple(categories), np.array([place[each] for each in values]))
 
 
 def cut(data: Joined, records: int) -> Joined:
     """Return its first records."""
     attributes = tuple(
-        Attribute(each.name, each.categories, each.codes[:records]) for each in data.attributes
+        PartyAttribute(each.name, each.categories, each.codes[:records]) for each in data.attributes
     )
     return Joined(data.name, attributes, data.classes[:records], data.labels)
 
@@ -126,13 +132,13 @@ def session_of(
     return session, holdings
 
 
-def rules_found(known: Known, plain: Known) -> float:
+def rules_found(known: WholeTree, plain: WholeTree) -> float:
     """Return the share of the plain tree's rules, from the root to a leaf, that the other has too."""
     wanted, found = set(_rules(plain)), set(_rules(known))
     return len(wanted & found) / len(wanted)
 
 
-def _rules(of: Known) -> Iterator[tuple[tuple[tuple[int, int], ...], int]]:
+def _rules(of: WholeTree) -> Iterator[tuple[tuple[tuple[int, int], ...], int]]:
     waiting: list[tuple[int, tuple[tuple[int, int], ...]]] = [(0, ())]
     while waiting:
         number, path = waiting.pop()
@@ -174,7 +180,7 @@ def run(data: Joined, parties: int, mode: Mode) -> Run:
     )
 
 
-def _blocks(data: Joined, session: Session, known: Known) -> float:
+def _blocks(data: Joined, session: Session, known: WholeTree) -> float:
     """Return the share of cells that were shown as unnamed blocks to parties who do not hold them."""
     if session.mode is Mode.SHARED:
         return 0.0

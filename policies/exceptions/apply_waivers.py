@@ -12,8 +12,8 @@ from datetime import date
 from treewarden.audit.locations import MOST_SPOTS, is_adversary
 from treewarden.audit.reading import Interval, Reading, Undetermined, exactly
 from treewarden.policies.clause import Waivers as Settings
-from treewarden.policies.exceptions.waivers import Waiver, Waivers
-from treewarden.policies.judging.decision import Accepted, Decision, Finding, Place
+from treewarden.policies.exceptions.waivers import Waiver, WaiverFile
+from treewarden.policies.judging.decision import Accepted, Decision, Finding, Location
 from treewarden.policies.rules import rules
 from treewarden.policies.verdict import Severity, Verdict, worst
 from treewarden.ppdm_models.tree.fingerprint import LETTERS
@@ -37,9 +37,9 @@ def is_of_pack(finding: Finding) -> bool:
     return bool(finding.measure)
 
 
-def groups_of(finding: Finding) -> Mapping[str, list[Place]]:
+def groups_of(finding: Finding) -> Mapping[str, list[Location]]:
     """Return the places of a finding by what they are in any audit; those of which nothing says that are left out."""
-    groups: dict[str, list[Place]] = {}
+    groups: dict[str, list[Location]] = {}
     for place in finding.places:
         key = group_of(finding, place)
         if key:
@@ -47,7 +47,7 @@ def groups_of(finding: Finding) -> Mapping[str, list[Place]]:
     return groups
 
 
-def group_of(finding: Finding, place: Place) -> str:
+def group_of(finding: Finding, place: Location) -> str:
     """Return what a place is in any audit: its leaf, by the fingerprint; "" where nothing says that.
 
     Who knows some columns only sees people in no leaf. There they are the same where the columns have the same values
@@ -59,7 +59,7 @@ def group_of(finding: Finding, place: Place) -> str:
     return f"profile {hashlib.sha256(said.encode('ascii')).hexdigest()[:LETTERS]}"
 
 
-def verdict_at(finding: Finding, place: Place) -> Verdict:
+def verdict_at(finding: Finding, place: Location) -> Verdict:
     """Return the verdict on one place; UNDETERMINED where that is not told.
 
     Where a clause has no rule, as several measures make it up, its places read 1 where they fail, and from 0 to 1 where
@@ -70,7 +70,7 @@ def verdict_at(finding: Finding, place: Place) -> Verdict:
     return rules()[finding.rule].judge(reading_at(place), finding.limit)
 
 
-def reading_at(place: Place) -> Reading:
+def reading_at(place: Location) -> Reading:
     """Return what was read at one place; what is no number is not told."""
     if math.isnan(place.low) or math.isnan(place.high):
         return Undetermined("not a number")
@@ -107,7 +107,7 @@ def is_listed(finding: Finding) -> bool:
 
 
 def with_places(
-    finding: Finding, accept: Callable[[Place], Accepted | None], whole: bool
+    finding: Finding, accept: Callable[[Location], Accepted | None], whole: bool
 ) -> Finding:
     """Return a finding with more of its places accepted, and accepted itself where all are and these are the ``whole``.
 
@@ -152,7 +152,7 @@ NOT_WAIVED = "which no waiver accepts, only a baseline (--write-baseline)"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class WaiverFault:
     """What is wrong with a waiver: the id of the finding about it, and a sentence."""
 
     finding: str
@@ -161,7 +161,7 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Uses:
+class WaiverUses:
     """By number: the waivers that were needed by a model, and those that are told of with it."""
 
     needed: frozenset[int] = frozenset()
@@ -173,11 +173,11 @@ class Waived:
     """A decision with what was waived, and which waivers that took."""
 
     decision: Decision
-    uses: Uses = Uses()
+    uses: WaiverUses = WaiverUses()
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class WaivedModel:
     """The model that a decision is about: its digest, its name, and the fingerprints of all leaves with people.
 
     ``is_one_of_many`` says that the same waivers are held against other models too: what is wrong with a waiver that
@@ -190,7 +190,7 @@ class Model:
     is_one_of_many: bool = False
 
 
-def accepted(decision: Decision, waivers: Waivers, model: Model, today: date) -> Waived:
+def accepted(decision: Decision, waivers: WaiverFile, model: WaivedModel, today: date) -> Waived:
     """Return a decision in which what is waived does not count, and the findings about the waivers themselves."""
     settings = decision.pack.waivers
     meant = [each for each in waivers.each if each.is_for(model.name)]
@@ -209,13 +209,13 @@ def accepted(decision: Decision, waivers: Waivers, model: Model, today: date) ->
     known = {each.waiver.number for each in told} | applying.needed
     if not model.is_one_of_many:
         told += [_unused(each) for each in meant if each.number not in known]
-    uses = Uses(frozenset(applying.needed), frozenset(each.waiver.number for each in told))
+    uses = WaiverUses(frozenset(applying.needed), frozenset(each.waiver.number for each in told))
     about = findings_about(waivers.source, told, settings)
     result = replace(decision, findings=(*about, *findings))
     return Waived(replace(result, verdict=verdict_of(result)), uses)
 
 
-def unused(waivers: Waivers, uses: Iterable[Uses], today: date) -> tuple[Told, ...]:
+def unused(waivers: WaiverFile, uses: Iterable[WaiverUses], today: date) -> tuple[WaiverFault, ...]:
     """Return what is wrong with the waivers that none of many models needed, and that was not told with one of them."""
     known: set[int] = set()
     for each in uses:
@@ -224,15 +224,17 @@ def unused(waivers: Waivers, uses: Iterable[Uses], today: date) -> tuple[Told, .
     return tuple(next(_by_itself(each, today), _unused(each)) for each in left)
 
 
-def findings_about(source: str, told: Iterable[Told], settings: Settings) -> tuple[Finding, ...]:
+def findings_about(
+    source: str, told: Iterable[WaiverFault], settings: Settings
+) -> tuple[Finding, ...]:
     """Return one finding for each kind of thing that is wrong with waivers."""
-    kinds: dict[str, list[Told]] = {}
+    kinds: dict[str, list[WaiverFault]] = {}
     for each in told:
         kinds.setdefault(each.finding, []).append(each)
     return tuple(_finding(source, kind, kinds[kind], settings) for kind in sorted(kinds))
 
 
-def _finding(source: str, kind: str, told: list[Told], settings: Settings) -> Finding:
+def _finding(source: str, kind: str, told: list[WaiverFault], settings: Settings) -> Finding:
     severity: Severity = "error"
     if kind in (UNUSED, OUT_OF_REACH, OPEN):
         severity = "warning" if kind == OPEN else settings.unused
@@ -241,17 +243,19 @@ def _finding(source: str, kind: str, told: list[Told], settings: Settings) -> Fi
     return Finding(kind, "", (), "", None, "waivers", severity, count, Verdict.FAIL, message)
 
 
-def _is_here(waiver: Waiver, model: Model) -> bool:
+def _is_here(waiver: Waiver, model: WaivedModel) -> bool:
     """Return whether the model has what a waiver is for."""
     return waiver.leaf in model.leaves or waiver.digest == f"sha256:{model.digest}"
 
 
-def _is_only_for(waiver: Waiver, model: Model) -> bool:
+def _is_only_for(waiver: Waiver, model: WaivedModel) -> bool:
     """Return whether a waiver that may be for a model can be for no other."""
     return not model.is_one_of_many or waiver.model is not None
 
 
-def _wrong(waiver: Waiver, decision: Decision, model: Model, today: date) -> Told | None:
+def _wrong(
+    waiver: Waiver, decision: Decision, model: WaivedModel, today: date
+) -> WaiverFault | None:
     """Return why a waiver is not applied to a model, the first reason only."""
     found = next(_by_itself(waiver, today), None)
     if found is not None:
@@ -261,49 +265,51 @@ def _wrong(waiver: Waiver, decision: Decision, model: Model, today: date) -> Tol
         problem = (
             f"{waiver.clause!r} says that the evidence cannot be believed, which nobody can waive"
         )
-        return Told(UNKNOWN, waiver, problem)
+        return WaiverFault(UNKNOWN, waiver, problem)
     if waiver.clause not in ids:
         have = ", ".join(ids)
         problem = f"the policy {decision.pack.name!r} has no clause {waiver.clause!r}; have {have}"
-        return Told(UNKNOWN, waiver, problem)
+        return WaiverFault(UNKNOWN, waiver, problem)
     if waiver.leaf and waiver.leaf not in model.leaves:
         problem = f"no leaf of {model.name} has the fingerprint {waiver.leaf}; the model was changed, or is another"
-        return Told(UNKNOWN, waiver, problem)
+        return WaiverFault(UNKNOWN, waiver, problem)
     return None
 
 
-def _by_itself(waiver: Waiver, today: date) -> Iterator[Told]:
+def _by_itself(waiver: Waiver, today: date) -> Iterator[WaiverFault]:
     """Yield what is wrong with a waiver whatever model it is for."""
     if waiver.leaf and waiver.digest:
         problem = "it is for a leaf and for a whole model file at once; leave out one of them"
-        yield Told(CONTRADICTS, waiver, problem)
+        yield WaiverFault(CONTRADICTS, waiver, problem)
     if waiver.granted is not None and waiver.granted > waiver.expires:
         problem = f"it was granted on {waiver.granted}, after it expires on {waiver.expires}"
-        yield Told(CONTRADICTS, waiver, problem)
+        yield WaiverFault(CONTRADICTS, waiver, problem)
     if waiver.granted is not None and waiver.granted > today:
         problem = f"it says that it was granted on {waiver.granted}, and today is {today}"
-        yield Told(CONTRADICTS, waiver, problem)
+        yield WaiverFault(CONTRADICTS, waiver, problem)
     if waiver.expires < today:
         problem = (
             f"it expired on {waiver.expires}: {waiver.clause!r} in {waiver.where} counts again; {waiver.owner} answers "
             f"for it ({waiver.ticket})"
         )
-        yield Told(EXPIRED, waiver, problem)
+        yield WaiverFault(EXPIRED, waiver, problem)
 
 
-def _unused(waiver: Waiver) -> Told:
+def _unused(waiver: Waiver) -> WaiverFault:
     problem = f"nothing breaks {waiver.clause!r} in {waiver.where} any more, or it is of another model; take it out"
-    return Told(UNUSED, waiver, problem)
+    return WaiverFault(UNUSED, waiver, problem)
 
 
 class _Applying:
     """Holds the waivers that are in order against finding after finding."""
 
-    def __init__(self, decision: Decision, source: str, model: Model, settings: Settings) -> None:
+    def __init__(
+        self, decision: Decision, source: str, model: WaivedModel, settings: Settings
+    ) -> None:
         self._decision, self._source = decision, source
         self._model, self._settings = model, settings
         self.needed: set[int] = set()
-        self.told: list[Told] = []
+        self.told: list[WaiverFault] = []
 
     def to(self, finding: Finding, waivers: Collection[Waiver]) -> Finding:
         """Return a finding with what is accepted of it.
@@ -329,7 +335,7 @@ class _Applying:
             finding, lambda place: self._at(finding, place, by_leaf), is_listed(finding)
         )
 
-    def out_of_reach(self, waiver: Waiver) -> Told | None:
+    def out_of_reach(self, waiver: Waiver) -> WaiverFault | None:
         """Return that a waiver which nothing needs is of a clause that adversaries do not pass; None where all do."""
         who = [
             finding.of
@@ -344,7 +350,7 @@ class _Applying:
             f"it accepts nothing here: {waiver.clause!r} is not met by what {who[0]}{more} can learn, {NOT_WAIVED}; "
             "take it out"
         )
-        return Told(OUT_OF_REACH, waiver, problem)
+        return WaiverFault(OUT_OF_REACH, waiver, problem)
 
     def _may(self, waiver: Waiver, finding: Finding) -> bool:
         """Return whether a clause may be waived in the whole model."""
@@ -357,14 +363,14 @@ class _Applying:
                 f"it waives {finding.clause!r} in the whole model, of whose {len(self._model.leaves)} leaves "
                 f"{len(named)} break it; waive these: {', '.join(named[:MOST_LEAVES])}{more}"
             )
-            self.told.append(Told(BROAD, waiver, problem))
+            self.told.append(WaiverFault(BROAD, waiver, problem))
             return False
         if self._is_outgrown(waiver, finding, finding.reading):
             return False
         verdicts = [finding.verdict, *(verdict_at(finding, each) for each in finding.places)]
         return self._is_decided(waiver, finding, Verdict.UNDETERMINED not in verdicts)
 
-    def _at(self, finding: Finding, place: Place, by_leaf: dict[str, Waiver]) -> Accepted | None:
+    def _at(self, finding: Finding, place: Location, by_leaf: dict[str, Waiver]) -> Accepted | None:
         waiver = by_leaf.get(place.leaf)
         if waiver is None:
             return None
@@ -384,7 +390,7 @@ class _Applying:
             f"{finding.clause!r} is worse in {waiver.where} than what was waived; "
             f"{waiver.owner} answers for it ({waiver.ticket})"
         )
-        self._tell(Told(OUTGROWN, waiver, problem))
+        self._tell(WaiverFault(OUTGROWN, waiver, problem))
         return True
 
     def _is_decided(self, waiver: Waiver, finding: Finding, is_decided: bool) -> bool:
@@ -395,10 +401,10 @@ class _Applying:
             f"what {finding.clause!r} comes to in {waiver.where} could not all be told, and the policy lets only what "
             "is known be waived"
         )
-        self._tell(Told(OPEN, waiver, problem))
+        self._tell(WaiverFault(OPEN, waiver, problem))
         return False
 
-    def _tell(self, told: Told) -> None:
+    def _tell(self, told: WaiverFault) -> None:
         if told not in self.told:
             self.told.append(told)
 

@@ -33,7 +33,7 @@ from treewarden.policies.exceptions.apply_waivers import (
     verdict_of,
     with_places,
 )
-from treewarden.policies.judging.decision import Accepted, Decision, Finding, Place
+from treewarden.policies.judging.decision import Accepted, Decision, Finding, Location
 from treewarden.policies.rules import rules
 from treewarden.policies.verdict import Severity, Verdict
 from treewarden.ppdm_models.errors import BaselineError
@@ -46,11 +46,11 @@ CONFIDENTIAL = (
 End = Annotated[float, Field(strict=True, allow_inf_nan=False)] | Literal["inf", "-inf"] | None
 
 
-class _Part(BaseModel):
+class _BaselinePart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Known(_Part):
+class BaselineReading(_BaselinePart):
     """How a clause read in a leaf, or ("") in the model as a whole, and how many places of the leaf did not pass.
 
     Of who knows some columns only, ``leaf`` is a digest of the people he cannot tell apart, who are in no leaf for him.
@@ -82,7 +82,7 @@ class Known(_Part):
         return Interval(float(self.low), float(self.high))
 
 
-class Circumstances(_Part):
+class Circumstances(_BaselinePart):
     """What must be the same for readings to be compared: the target, the policy, and what the adversary knows.
 
     Of facts about single records nothing is kept but their number.
@@ -96,11 +96,11 @@ class Circumstances(_Part):
     knowledge: dict[StrictStr, StrictStr]
 
 
-class ModelBaseline(_Part):
+class ModelBaseline(_BaselinePart):
     """All that did not pass of one model, except what was waived: a baseline outlives no waiver."""
 
     circumstances: Circumstances
-    findings: tuple[Known, ...]
+    findings: tuple[BaselineReading, ...]
 
     @model_validator(mode="after")
     def _each_once(self) -> Self:
@@ -109,7 +109,7 @@ class ModelBaseline(_Part):
         return self
 
 
-class Baseline(_Part):
+class Baseline(_BaselinePart):
     """The baselines of several models, by name; ``sha256`` is of all the rest, and shows a slip of an editor."""
 
     format: Annotated[Literal["treewarden-baseline/1"], Field(alias="schema")] = (
@@ -156,7 +156,7 @@ def model_baseline(decision: Decision, under: Circumstances) -> ModelBaseline:
 
     That is what is broken at places of which nothing says which they are: they could not be told from others later.
     """
-    found: list[Known] = []
+    found: list[BaselineReading] = []
     for finding in decision.findings:
         is_waived = finding.accepted is not None and finding.accepted.by == "waiver"
         if finding.verdict is Verdict.PASS or is_waived or not is_of_pack(finding):
@@ -173,14 +173,14 @@ def model_baseline(decision: Decision, under: Circumstances) -> ModelBaseline:
     return ModelBaseline(circumstances=under, findings=tuple(once))
 
 
-def notes_of(finding: Finding, places: list[Place]) -> tuple[str, ...]:
+def notes_of(finding: Finding, places: list[Location]) -> tuple[str, ...]:
     """Return what measures read at places where several make up a clause; nothing where one has a limit."""
     if finding.rule in rules():
         return ()
     return tuple(sorted(sayable(each.note) for each in places))
 
 
-def at_worst(finding: Finding, places: list[Place]) -> tuple[Verdict, Reading]:
+def at_worst(finding: Finding, places: list[Location]) -> tuple[Verdict, Reading]:
     """Return the worst verdict and the worst ends of some places."""
     verdict = max(verdict_at(finding, each) for each in places)
     readings = [reading_at(each) for each in places]
@@ -234,11 +234,11 @@ def _known(
     reading: Reading,
     places: int = 0,
     notes: tuple[str, ...] = (),
-) -> Known:
+) -> BaselineReading:
     ends = (None, None) if isinstance(reading, Undetermined) else (reading.low, reading.high)
     low, high = (None if end is None else _end(end) for end in ends)
     word: Literal["fail", "undetermined"] = "fail" if verdict is Verdict.FAIL else "undetermined"
-    return Known(
+    return BaselineReading(
         clause=clause, leaf=leaf, verdict=word, low=low, high=high, places=places, notes=notes
     )
 
@@ -350,7 +350,7 @@ def _hidden(finding: Finding, old: ModelBaseline) -> Finding:
     )
 
 
-def _is_as_before(finding: Finding, places: list[Place], known: Known) -> bool:
+def _is_as_before(finding: Finding, places: list[Location], known: BaselineReading) -> bool:
     verdict, reading = at_worst(finding, places)
     is_same = notes_of(finding, places) == known.notes
     return (
@@ -358,7 +358,7 @@ def _is_as_before(finding: Finding, places: list[Place], known: Known) -> bool:
     )
 
 
-def _is_worse(finding: Finding, verdict: Verdict, reading: Reading, known: Known) -> bool:
+def _is_worse(finding: Finding, verdict: Verdict, reading: Reading, known: BaselineReading) -> bool:
     """Return whether a verdict or either end of a reading moved toward danger, or what is open was not open before."""
     if verdict.word != known.verdict:
         return True

@@ -66,14 +66,14 @@ class Waiver(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Waivers:
+class WaiverFile:
     """The waivers of a file, in its order; ``source`` is what the file is called in messages."""
 
     source: str
     each: tuple[Waiver, ...] = ()
 
 
-def read_waivers(data: bytes, where: str) -> Waivers:
+def read_waivers(data: bytes, where: str) -> WaiverFile:
     """Read a file of waivers.
 
     Raises:
@@ -92,10 +92,10 @@ def read_waivers(data: bytes, where: str) -> Waivers:
         raise WaiverError(where, "'waiver' is no list of tables; begin each with [[waiver]]")
     found = tuple(_waiver(each, number, where) for number, each in enumerate(listed, start=1))
     _check_twice(found, where)
-    return Waivers(where, found)
+    return WaiverFile(where, found)
 
 
-def check_lengths(waivers: Waivers, longest_days: int, today: date) -> None:
+def check_lengths(waivers: WaiverFile, longest_days: int, today: date) -> None:
     """Check that no waiver holds longer than a pack lets it, from the day it was granted, else from today.
 
     Raises:

@@ -7,25 +7,25 @@ import re
 import textwrap
 from collections.abc import Iterator, Mapping
 
-from treewarden.audit.measures import Source, measures
+from treewarden.audit.measures import EvidenceSource, measures
 from treewarden.policies.clause import Clause, Part, Waivers, When, said_of
-from treewarden.policies.comparing import Difference
+from treewarden.policies.comparing import ClauseDifference
 from treewarden.policies.judging.figures import figure
 from treewarden.policies.pack import Pack
 from treewarden.policies.rules import rules
 
 WIDTH = 100
 NEEDS = {
-    Source.LEAVES: "how many people stop in each leaf",
-    Source.TRUTH: "their true values",
-    Source.ESTIMATE: "the estimate",
-    Source.WORLDS: "exact reasoning over whole records",
-    Source.CELLS: "how often each value can occur",
-    Source.FILE: "what else the file holds",
-    Source.SHAPE: "how many people, splits and leaves there are",
-    Source.NOISE: "a table of noisy records, with the true ones",
-    Source.TOGETHER: "what the leaves of several trees say of their people",
-    Source.NUMBERS: "between which ends the leaves of a model of numbers leave those of people",
+    EvidenceSource.LEAVES: "how many people stop in each leaf",
+    EvidenceSource.TRUTH: "their true values",
+    EvidenceSource.ESTIMATE: "the estimate",
+    EvidenceSource.WORLDS: "exact reasoning over whole records",
+    EvidenceSource.CELLS: "how often each value can occur",
+    EvidenceSource.FILE: "what else the file holds",
+    EvidenceSource.SHAPE: "how many people, splits and leaves there are",
+    EvidenceSource.NOISE: "a table of noisy records, with the true ones",
+    EvidenceSource.TOGETHER: "what the leaves of several trees say of their people",
+    EvidenceSource.NUMBERS: "between which ends the leaves of a model of numbers leave those of people",
 }
 PLACES = {
     "leaf": "in every leaf by itself",
@@ -105,14 +105,14 @@ def breaks(part: Part) -> str:
     return f"{_quantity(part)}: {_too_far(part)}"
 
 
-def difference_text(difference: Difference) -> str:
+def difference_text(difference: ClauseDifference) -> str:
     """Return in a line what became of a clause from one policy to the other."""
     return (
         f"{difference.strictness.value:9}  {difference.clause}: {'; '.join(_changes(difference))}"
     )
 
 
-def _changes(difference: Difference) -> Iterator[str]:
+def _changes(difference: ClauseDifference) -> Iterator[str]:
     old, new = difference.old, difference.new
     if isinstance(old, Waivers) or isinstance(new, Waivers):
         one, two = (each.model_dump() if isinstance(each, Waivers) else {} for each in (old, new))

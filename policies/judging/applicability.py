@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from treewarden.audit.evidence import Enough, Evidence
-from treewarden.audit.measures import Measure, Source, measured, measures
+from treewarden.audit.measures import EvidenceSource, Measure, measured, measures
 from treewarden.policies.clause import Atom, Clause, Kind, Pack, Under
 from treewarden.policies.judging.clause_evaluation import held, is_plain, of_worlds
 from treewarden.policies.rules import rules
@@ -21,7 +21,13 @@ AVERAGED = (
 )
 
 OF_TARGET = frozenset(
-    {Source.TRUTH, Source.WORLDS, Source.ESTIMATE, Source.TOGETHER, Source.NUMBERS}
+    {
+        EvidenceSource.TRUTH,
+        EvidenceSource.WORLDS,
+        EvidenceSource.ESTIMATE,
+        EvidenceSource.TOGETHER,
+        EvidenceSource.NUMBERS,
+    }
 )
 """What a measure reads that is about the values that the model predicts."""
 
@@ -118,7 +124,7 @@ def failing(pack: Pack) -> Enough | None:
     """
     known = measures()
     reads = [known[atom.call.measure] for clause in pack.clauses for atom in clause.atoms]
-    if any(each.is_of_worlds and Source.ESTIMATE in each.reads for each in reads):
+    if any(each.is_of_worlds and EvidenceSource.ESTIMATE in each.reads for each in reads):
         return None
     telling = [each for each in pack.counting if is_plain(each) and of_worlds(each)]
 

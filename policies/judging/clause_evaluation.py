@@ -19,7 +19,7 @@ from treewarden.policies.judging.figures import figure
 from treewarden.policies.rules import rules
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from treewarden.ppdm_models.methods.tpp.sanitise import Groups
+from treewarden.ppdm_models.methods.tpp.sanitise import RecordGroups
 
 # Verdicts of combinations: all is the worst of its parts, any the best, not swaps PASS and FAIL.
 #
@@ -99,7 +99,7 @@ NOWHERE = Undetermined("some records stop in no leaf, so what is read of them be
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class Locations:
     """The places of a scope, one an entry: nodes of leaves, or profiles, or trees, and which tree each is in."""
 
     kind: Literal["leaf", "profile", "tree"]
@@ -109,20 +109,20 @@ class Places:
 
 def places_of(
     kind: Literal["leaf", "profile", "tree"], evidence: Evidence
-) -> Places | Undetermined:
+) -> Locations | Undetermined:
     """Return every leaf, profile or tree that has records."""
     if kind == "profile":
         profiles = np.flatnonzero(evidence.population.counts > 0)
         if not len(profiles):
             return Undetermined("the table has no records")
-        return Places(kind, profiles, _first_trees(evidence.stops, profiles))
+        return Locations(kind, profiles, _first_trees(evidence.stops, profiles))
     leaves = evidence.leaves
     if isinstance(leaves, Undetermined):
         return leaves
     if kind == "leaf":
-        return Places(kind, leaves.nodes, leaves.trees)
+        return Locations(kind, leaves.nodes, leaves.trees)
     trees = np.unique(leaves.trees)
-    return Places(kind, trees, trees)
+    return Locations(kind, trees, trees)
 
 
 def _first_trees(stops: IndexArray, profiles: IndexArray) -> IndexArray:
@@ -138,7 +138,7 @@ def _first_trees(stops: IndexArray, profiles: IndexArray) -> IndexArray:
     return found
 
 
-def ends_at(asked: MeasureCall, evidence: Evidence, places: Places) -> OpenEnds:
+def ends_at(asked: MeasureCall, evidence: Evidence, places: Locations) -> OpenEnds:
     """Return what a measure reads at each place; anything is possible where it has no value."""
     measure = measures()[asked.measure]
     found = measure.per_place(evidence, dict(asked.parameters))
@@ -180,7 +180,7 @@ class _Worst:
         return np.where(self._seen, self._low, -np.inf), np.where(self._seen, self._high, np.inf)
 
 
-def _from_leaves(found: PerPlace, evidence: Evidence, places: Places, worst: _Worst) -> None:
+def _from_leaves(found: PerPlace, evidence: Evidence, places: Locations, worst: _Worst) -> None:
     trees = np.zeros(len(found.indices), dtype=np.intp) if found.trees is None else found.trees
     if places.kind == "tree":
         worst.add(_position(places.indices, trees), found.low, found.high)
@@ -198,7 +198,7 @@ def _from_leaves(found: PerPlace, evidence: Evidence, places: Places, worst: _Wo
         worst.add(np.where(at >= 0, everyone, -1), low[at], high[at])
 
 
-def _from_profiles(found: PerPlace, evidence: Evidence, places: Places, worst: _Worst) -> bool:
+def _from_profiles(found: PerPlace, evidence: Evidence, places: Locations, worst: _Worst) -> bool:
     """Gather what is read of profiles; False where some of them stop in no leaf, and leaves are asked for."""
     if places.kind == "profile":
         worst.add(_position(places.indices, found.indices), found.low, found.high)
@@ -238,7 +238,7 @@ UNITS: dict[Scope, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class ClauseEvaluation:
     """What came of a clause. ``places`` are those it was judged at, with the verdict of each and what was read there.
 
     None where it was judged on readings of the model as a whole.
@@ -246,12 +246,14 @@ class Held:
 
     verdict: Verdict
     reading: Reading
-    places: Places | None = None
+    places: Locations | None = None
     each: IndexArray | None = None
     ends: tuple[OpenEnds, ...] = ()
 
 
-def held(clause: Clause, evidence: Evidence, read: Read, unknown: Sequence[str] = ()) -> Held:
+def held(
+    clause: Clause, evidence: Evidence, read: Read, unknown: Sequence[str] = ()
+) -> ClauseEvaluation:
     """Return the verdict of a clause, whatever its form and scope; ``read`` gives readings of the model as a whole.
 
     Measures that are ``unknown`` are taken to be undetermined everywhere.
@@ -260,28 +262,32 @@ def held(clause: Clause, evidence: Evidence, read: Read, unknown: Sequence[str] 
     def whole(asked: MeasureCall) -> Reading:
         return NOT_BELIEVED if asked.measure in unknown else read(asked).reading
 
-    def at(asked: MeasureCall, places: Places) -> OpenEnds:
+    def at(asked: MeasureCall, places: Locations) -> OpenEnds:
         return NOT_BELIEVED if asked.measure in unknown else ends_at(asked, evidence, places)
 
     is_of_worst = _tells_the_worst_alone(clause, evidence)
     if is_plain(clause) or (is_of_worst and not clause.is_combined):
         reading = whole(clause.atom.call)
-        return Held(rules()[clause.atom.rule].judge(reading, clause.atom.limit), reading)
+        return ClauseEvaluation(
+            rules()[clause.atom.rule].judge(reading, clause.atom.limit), reading
+        )
     kind = clause.scope
     if kind is None or kind == "model" or is_of_worst:
         readings = {atom.call: whole(atom.call) for atom in clause.atoms}
         verdict = whole_verdict(clause, lambda atom: readings[atom.call])
-        return Held(verdict, counted(np.array([verdict], dtype=np.intp), [*readings.values()]))
+        return ClauseEvaluation(
+            verdict, counted(np.array([verdict], dtype=np.intp), [*readings.values()])
+        )
     places = places_of(kind, evidence)
     if isinstance(places, Undetermined):
-        return Held(Verdict.UNDETERMINED, places)
+        return ClauseEvaluation(Verdict.UNDETERMINED, places)
     ends = {atom.call: at(atom.call, places) for atom in clause.atoms}
     size = len(places.indices)
     each = combined(clause, lambda atom: verdicts(atom, ends[atom.call], size))
     reasons = [found for found in ends.values() if isinstance(found, Undetermined)]
     found = tuple(ends[atom.call] for atom in clause.atoms)
     reading = counted(each, reasons) if clause.is_combined else _worst(clause, found[0])
-    return Held(Verdict(int(each.max())), reading, places, each, found)
+    return ClauseEvaluation(Verdict(int(each.max())), reading, places, each, found)
 
 
 def is_plain(clause: Clause) -> bool:
@@ -357,7 +363,7 @@ class Clauses:
             and not all(measures()[atom.call.measure].is_of_file for atom in clause.atoms)
         )
 
-    def lack(self, groups: Groups) -> str:
+    def lack(self, groups: RecordGroups) -> str:
         """Return the first clause that a group does not meet, in words."""
         leaves = leaves_of(groups)
         for clause in self.judged:
@@ -409,7 +415,7 @@ def _worst_group(atom: Atom, values: FloatArray) -> float:
     return float(values.min() if is_low else values.max())
 
 
-def leaves_of(groups: Groups) -> Leaves:
+def leaves_of(groups: RecordGroups) -> Leaves:
     """Return the groups as leaves that publish their most frequent sensitive value and how many have it."""
     labels = groups.classes.argmax(axis=1)
     hits = groups.classes.max(axis=1)

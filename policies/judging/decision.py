@@ -33,7 +33,7 @@ class Accepted:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Location:
     """A leaf or profile that does not pass: the node where its records stop, the path there, its line in the file.
 
     ``tree`` counts the trees of an ensemble, from 0. Of what the file gives away beside its trees, ``name`` is the kind
@@ -57,7 +57,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class ClausePiece:
     """An atom of a combined clause, and what it reads of the model as a whole."""
 
     atom: Atom
@@ -90,10 +90,10 @@ class Finding:
     message: str
     why: str = ""
     source: str = ""
-    places: tuple[Place, ...] = ()
+    places: tuple[Location, ...] = ()
     accepted: Accepted | None = None
     guidance: tuple[Guidance, ...] = ()
-    pieces: tuple[Piece, ...] = ()
+    pieces: tuple[ClausePiece, ...] = ()
     asks: str = ""
     scope: str = ""
     under: str = ""
@@ -173,7 +173,7 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class NamesByModel:
     """What is known of models that are held meanwhile, by the identity of each.
 
     ``fingerprints`` are by what it predicts too, ``paths`` by the place of a tree and its node.
@@ -183,13 +183,13 @@ class Known:
     paths: dict[tuple[int, int, int], str] = field(default_factory=dict)
 
 
-class Names:
+class LeafNames:
     """How the leaves of one model are called, whatever its file numbers them."""
 
-    def __init__(self, evidence: Evidence, known: Known | None = None) -> None:
+    def __init__(self, evidence: Evidence, known: NamesByModel | None = None) -> None:
         """Take the evidence about the model, and what ``known`` has of it: several adversaries are asked of one."""
         self._evidence = evidence
-        self._known = Known() if known is None else known
+        self._known = NamesByModel() if known is None else known
 
     def of(self, spot: Spot) -> str:
         """Return the fingerprint of a leaf, or of the leaf where a profile stops; "" of the file and where none is."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from treewarden.audit.consistent_tables.result import Worlds
+from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.evidence import NOT_RUN, Evidence
 from treewarden.audit.knowledge.knowledge import understated
 from treewarden.audit.locations import MOST_SPOTS
@@ -19,7 +19,7 @@ from treewarden.policies.clause import Clause, Pack
 from treewarden.policies.judging.clause_evaluation import (
     EVERY,
     UNITS,
-    Held,
+    ClauseEvaluation,
     counted,
     held,
     is_plain,
@@ -29,11 +29,11 @@ from treewarden.policies.judging.clause_evaluation import (
 )
 from treewarden.policies.judging.decision import (
     NOTHING_JUDGED,
+    ClausePiece,
     Decision,
     Finding,
-    Names,
-    Piece,
-    Place,
+    LeafNames,
+    Location,
 )
 from treewarden.policies.judging.figures import capital, figure, span
 from treewarden.policies.rules import Rule, rules
@@ -52,13 +52,15 @@ BREAKS = {
 }
 
 
-def finding_of(exposure: Exposure, clause: Clause, base: Exposure, names: Names | None) -> Finding:
+def finding_of(
+    exposure: Exposure, clause: Clause, base: Exposure, names: LeafNames | None
+) -> Finding:
     """Return what came of a clause; ``base`` is the exposure under what the audit assumes, ``names`` its leaves'.
 
     Without ``names`` no places are told.
     """
     worlds = exposure.evidence.worlds
-    is_late = isinstance(worlds, Worlds) and worlds.is_out_of_time
+    is_late = isinstance(worlds, ConsistentTables) and worlds.is_out_of_time
     found = held(
         clause,
         exposure.evidence,
@@ -77,9 +79,14 @@ def finding_of(exposure: Exposure, clause: Clause, base: Exposure, names: Names 
 
 
 def _atomic(
-    exposure: Exposure, clause: Clause, found: Held, names: Names | None, *, is_late: bool
+    exposure: Exposure,
+    clause: Clause,
+    found: ClauseEvaluation,
+    names: LeafNames | None,
+    *,
+    is_late: bool,
 ) -> Finding:
-    places: tuple[Place, ...] = ()
+    places: tuple[Location, ...] = ()
     if names is not None and found.verdict is not Verdict.PASS:
         if is_plain(clause):
             spots = breaking(clause, exposure.readings.get(clause.atom.call, NOT_MEASURED))
@@ -99,7 +106,7 @@ def breaking(clause: Clause, taken: Measurement) -> Iterator[Spot]:
 
 
 def of_atom(
-    clause: Clause, found: Held, places: tuple[Place, ...], *, is_late: bool = False
+    clause: Clause, found: ClauseEvaluation, places: tuple[Location, ...], *, is_late: bool = False
 ) -> Finding:
     """Return what came of an atomic clause, in words; ``is_late`` where whole records ran out of time."""
     atom = clause.atom
@@ -131,9 +138,14 @@ def of_atom(
 
 
 def _combined(
-    exposure: Exposure, clause: Clause, found: Held, names: Names | None, *, is_late: bool
+    exposure: Exposure,
+    clause: Clause,
+    found: ClauseEvaluation,
+    names: LeafNames | None,
+    *,
+    is_late: bool,
 ) -> Finding:
-    places: tuple[Place, ...] = ()
+    places: tuple[Location, ...] = ()
     if names is not None and found.verdict is not Verdict.PASS:
         places = tuple(_broken_places(exposure.evidence, clause, found, names))
     readings = [exposure.readings.get(atom.call, NOT_MEASURED).reading for atom in clause.atoms]
@@ -142,9 +154,9 @@ def _combined(
 
 def of_parts(
     clause: Clause,
-    found: Held,
+    found: ClauseEvaluation,
     readings: Sequence[Reading],
-    places: tuple[Place, ...],
+    places: tuple[Location, ...],
     *,
     is_late: bool = False,
 ) -> Finding:
@@ -167,14 +179,14 @@ def of_parts(
         clause.source,
         places,
         pieces=tuple(
-            Piece(atom, reading, rules()[atom.rule].judge(reading, atom.limit))
+            ClausePiece(atom, reading, rules()[atom.rule].judge(reading, atom.limit))
             for atom, reading in zip(clause.atoms, readings, strict=True)
         ),
         asks=words(clause),
     )
 
 
-def _combined_message(clause: Clause, found: Held, *, is_late: bool) -> str:
+def _combined_message(clause: Clause, found: ClauseEvaluation, *, is_late: bool) -> str:
     said = f"Asked of {EVERY[clause.scope or 'model']}, {words(clause)}: "
     if found.verdict is Verdict.PASS:
         return f"{said}that holds."
@@ -215,8 +227,8 @@ def loosened(clause: Clause) -> Iterator[str]:
 
 
 def _broken_places(
-    evidence: Evidence, clause: Clause, found: Held, names: Names
-) -> Iterator[Place]:
+    evidence: Evidence, clause: Clause, found: ClauseEvaluation, names: LeafNames
+) -> Iterator[Location]:
     """Yield the places that do not pass, those that fail first, at most as many as a report holds."""
     if found.places is None or found.each is None:
         return
@@ -240,7 +252,7 @@ def _broken_places(
             yield _place(evidence, Spot(places.kind, index, *ends, note, tree), names)
 
 
-def _read_at(clause: Clause, found: Held, at: int) -> str:
+def _read_at(clause: Clause, found: ClauseEvaluation, at: int) -> str:
     """Return what each atom of a combination reads at a place, in words."""
     said = []
     for atom, ends in zip(clause.atoms, found.ends, strict=True):
@@ -253,7 +265,7 @@ def _read_at(clause: Clause, found: Held, at: int) -> str:
     return ", ".join(said)
 
 
-def _place(evidence: Evidence, spot: Spot, names: Names) -> Place:
+def _place(evidence: Evidence, spot: Spot, names: LeafNames) -> Location:
     if spot.kind == "file":
         return _file_place(evidence, spot)
     tree, at = evidence.tree_of(spot), evidence.node_of(spot)
@@ -262,7 +274,7 @@ def _place(evidence: Evidence, spot: Spot, names: Names) -> Place:
     node = tree.nodes[at]
     number = f"tree {spot.tree + 1}: " if evidence.forest.is_ensemble else ""
     profile = evidence.population.describe(spot.index) if spot.kind == "profile" else ""
-    return Place(
+    return Location(
         spot.kind,
         spot.index,
         node.index,
@@ -278,9 +290,9 @@ def _place(evidence: Evidence, spot: Spot, names: Names) -> Place:
     )
 
 
-def _nowhere(evidence: Evidence, spot: Spot) -> Place:
+def _nowhere(evidence: Evidence, spot: Spot) -> Location:
     """Return the place of people of whom it is not known where they stop."""
-    return Place(
+    return Location(
         spot.kind,
         spot.index,
         0,
@@ -296,11 +308,11 @@ def _nowhere(evidence: Evidence, spot: Spot) -> Place:
     )
 
 
-def _file_place(evidence: Evidence, spot: Spot) -> Place:
+def _file_place(evidence: Evidence, spot: Spot) -> Location:
     """Return the place of a leak in the file."""
     assert not isinstance(evidence.leaks, Undetermined)
     leak = evidence.leaks[spot.index]
-    return Place(
+    return Location(
         spot.kind,
         spot.index,
         0,
@@ -314,11 +326,11 @@ def _file_place(evidence: Evidence, spot: Spot) -> Place:
     )
 
 
-def _tree_place(evidence: Evidence, tree: int, low: float, high: float, note: str) -> Place:
+def _tree_place(evidence: Evidence, tree: int, low: float, high: float, note: str) -> Location:
     """Return a whole tree as the place where a clause is broken."""
     root = evidence.trees[tree].nodes[0]
     name = f"tree {tree + 1}" if evidence.forest.is_ensemble else "the tree"
-    return Place("tree", tree, root.index, name, "", "", root.line, low, high, note, tree)
+    return Location("tree", tree, root.index, name, "", "", root.line, low, high, note, tree)
 
 
 def _message(
@@ -328,7 +340,7 @@ def _message(
     limit: float,
     reading: Reading,
     verdict: Verdict,
-    places: tuple[Place, ...],
+    places: tuple[Location, ...],
     *,
     is_late: bool,
 ) -> str:
@@ -397,17 +409,17 @@ def _finding(randomised: Randomisation, clause: Clause) -> Finding:
     if clause.scope in OF_PLACES or clause.under is not None:
         readings = [NO_MODEL for _ in readings]
     told = {atom.call: reading for atom, reading in zip(clause.atoms, readings, strict=True)}
-    places: tuple[Place, ...] = ()
+    places: tuple[Location, ...] = ()
     if clause.is_combined:
         verdict = whole_verdict(clause, lambda atom: told[atom.call])
-        found = Held(verdict, counted(np.array([verdict], dtype=np.intp), readings))
+        found = ClauseEvaluation(verdict, counted(np.array([verdict], dtype=np.intp), readings))
         made = of_parts(clause, found, readings, places)
     else:
         reading = readings[0]
         verdict = rules()[clause.atom.rule].judge(reading, clause.atom.limit)
         if reading is not NO_MODEL:
             places = tuple(map(_noise_place, breaking(clause, taken[clause.atom.call])))
-        made = of_atom(clause, Held(verdict, reading), places)
+        made = of_atom(clause, ClauseEvaluation(verdict, reading), places)
     return replace(
         made,
         why=" ".join([*([clause.why] if clause.why else []), *loosened(clause)]),
@@ -417,8 +429,8 @@ def _finding(randomised: Randomisation, clause: Clause) -> Finding:
     )
 
 
-def _noise_place(spot: Spot) -> Place:
-    return Place("column", spot.index, 0, spot.note, "", "", None, spot.low, spot.high, "")
+def _noise_place(spot: Spot) -> Location:
+    return Location("column", spot.index, 0, spot.note, "", "", None, spot.low, spot.high, "")
 
 
 def _nothing(randomised: Randomisation, pack: Pack) -> Finding:

@@ -23,8 +23,8 @@ from treewarden.policies.judging.decision import (
     RELEASES_LINKED,
     Decision,
     Finding,
-    Known,
-    Names,
+    LeafNames,
+    NamesByModel,
 )
 from treewarden.policies.judging.figures import figure
 from treewarden.policies.judging.finding import doubt, finding_of
@@ -44,7 +44,7 @@ def judge(audit: Audit, pack: Pack) -> Decision:
     exposure of that adversary; without one it is undetermined. Of other releases than the last, and of adversaries who
     know other columns, what passes is no finding where the same clause has one of the model.
     """
-    return _decision(audit, pack, Known())
+    return _decision(audit, pack, NamesByModel())
 
 
 def verdict_of(audit: Audit, pack: Pack) -> Verdict:
@@ -52,7 +52,7 @@ def verdict_of(audit: Audit, pack: Pack) -> Verdict:
     return _decision(audit, pack, None).verdict
 
 
-def _decision(audit: Audit, pack: Pack, known: Known | None) -> Decision:
+def _decision(audit: Audit, pack: Pack, known: NamesByModel | None) -> Decision:
     model = audit.full.evidence.model
     reasons = {clause.id: why_not(clause, model, audit.secret) for clause in pack.clauses}
     asked = [clause for clause in pack.clauses if not reasons[clause.id]]
@@ -60,7 +60,7 @@ def _decision(audit: Audit, pack: Pack, known: Known | None) -> Decision:
         (clause, exposure, _of_release(exposure, finding_of(exposure, clause, audit.full, names)))
         for clause in asked
         for exposure in _exposures(audit, clause)
-        for names in [None if known is None else Names(exposure.evidence, known)]
+        for names in [None if known is None else LeafNames(exposure.evidence, known)]
     ]
     counting = pack.model_copy(update={"clauses": tuple(filter(pack.counts, asked))})
     doubts: dict[str, Finding] = {}

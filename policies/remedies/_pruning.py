@@ -25,9 +25,9 @@ from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.pruning.merged import merged_leaves, summed
 from treewarden.ppdm_models.pruning.prune import Prunable, Pruned
-from treewarden.ppdm_models.pruning.siblings import Candidates, candidates
+from treewarden.ppdm_models.pruning.siblings import MergedLeaves, candidates
 from treewarden.ppdm_models.tables.taxonomy import Taxonomies
-from treewarden.ppdm_models.tree.tree import Node, Task, Tree
+from treewarden.ppdm_models.tree.tree import Node, Tree, TreeTask
 
 # Which leaves meet a clause, as far as the leaves alone can: what pruning aims at.
 #
@@ -129,7 +129,7 @@ class Merging:
     """
 
     tree: Tree
-    candidates: Candidates
+    candidates: MergedLeaves
     leaves: tuple[Node, ...]
     records: FloatArray
     own: tuple[IndexArray, Leaves]
@@ -197,7 +197,9 @@ def proposal(name: str, tree: Tree, pruned: Pruned | None, why_none: str) -> Pro
     """Return what pruning came to, in words."""
     if pruned is None:
         return NoProposal((name,), why_none)
-    if tree.task is Task.CLASSIFICATION and any(leaf.score is None for leaf in pruned.tree.leaves):
+    if tree.task is TreeTask.CLASSIFICATION and any(
+        leaf.score is None for leaf in pruned.tree.leaves
+    ):
         return NoProposal((name,), "pruning needs a label for each merged leaf, and none is known")
     parts = []
     if pruned.merged or not pruned.joined:
@@ -230,7 +232,7 @@ def _picked(classes: FloatArray, codes: Sequence[int]) -> FloatArray:
 
 
 def _unchanged(
-    tree: Tree, found: Candidates, leaves: Sequence[Node], stopping: FloatArray
+    tree: Tree, found: MergedLeaves, leaves: Sequence[Node], stopping: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return how many records each candidate, and each node's own stop, predicts as the tree did."""
     said = [_said(tree, node) for node in tree.nodes]
@@ -245,11 +247,11 @@ def _unchanged(
 
 
 def _said(tree: Tree, node: Node) -> str | float | int | None:
-    return node.score if tree.task is Task.REGRESSION else label_of(tree, node)
+    return node.score if tree.task is TreeTask.REGRESSION else label_of(tree, node)
 
 
 def _by_class(
-    tree: Tree, found: Candidates, leaf: IndexArray, truth: FloatArray | Undetermined
+    tree: Tree, found: MergedLeaves, leaf: IndexArray, truth: FloatArray | Undetermined
 ) -> tuple[FloatArray | Undetermined, FloatArray | Undetermined]:
     """Return the class sums of those who stop at each node, and of each candidate as a leaf."""
     if isinstance(truth, Undetermined):

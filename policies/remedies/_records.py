@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from treewarden.policies.remedies import Proposal, Remedy
-from treewarden.ppdm_models.methods.tpp.sanitise import Candidate
+from treewarden.ppdm_models.methods.tpp.sanitise import SanitisedTable
 from treewarden.ppdm_models.tables.table import Table
 
 
@@ -22,4 +22,4 @@ class UsesTable(Protocol):
 class TableProposal(Proposal):
     """A changed tree with the table that may be published beside it: ``sanitised`` holds both and how they check."""
 
-    sanitised: Candidate = field(kw_only=True)
+    sanitised: SanitisedTable = field(kw_only=True)

@@ -36,7 +36,7 @@ FINER = "finer than"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class WithholdingStep:
     """One way of publishing less: what is withheld, in words, and what is left of a leaf."""
 
     withheld: tuple[str, ...]
@@ -122,28 +122,30 @@ def _banded_rate(base: int) -> Callable[[Tree, Node], Node]:
     return lambda tree, node: banded(base)(tree, rate_only(tree, node))
 
 
-def steps(bases: Sequence[int]) -> tuple[Step, ...]:
+def steps(bases: Sequence[int]) -> tuple[WithholdingStep, ...]:
     """Return what a leaf may need to withhold, mildest first; the last step leaves labels and record counts."""
     kept = "labels, record counts and"
     return (
         *(
-            Step(
+            WithholdingStep(
                 (f"{CLASS_COUNTS} {FINER} {base}",),
                 f"give the class counts in bands of {base}; {kept} the bands stay",
                 banded(base),
             )
             for base in bases
         ),
-        Step((CLASS_COUNTS,), f"withhold the class counts; {kept} error rates stay", rate_only),
+        WithholdingStep(
+            (CLASS_COUNTS,), f"withhold the class counts; {kept} error rates stay", rate_only
+        ),
         *(
-            Step(
+            WithholdingStep(
                 (CLASS_COUNTS, f"{ERROR_RATES} {FINER} {base}"),
                 f"withhold the class counts and give the error rates in bands of {base} records",
                 _banded_rate(base),
             )
             for base in bases
         ),
-        Step(
+        WithholdingStep(
             (CLASS_COUNTS, ERROR_RATES),
             "withhold the class counts and the error rates; labels and record counts stay",
             label_only,
@@ -152,7 +154,7 @@ def steps(bases: Sequence[int]) -> tuple[Step, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class LeafRequirement:
     """A clause about the adversary's estimate, ready to be held against many leaves."""
 
     measure: Measure
@@ -168,7 +170,7 @@ class Demand:
         return self.rule.judge(reading, self.limit) is Verdict.PASS
 
 
-def demands(pack: Pack) -> tuple[Demand, ...]:
+def demands(pack: Pack) -> tuple[LeafRequirement, ...]:
     """Return what withholding numbers may mend of the clauses that count.
 
     That is what is about the estimate, not leaves or whole records. Of a combination only what it asks in any case is a
@@ -176,7 +178,9 @@ def demands(pack: Pack) -> tuple[Demand, ...]:
     """
     known, ways = measures(), rules()
     return tuple(
-        Demand(known[atom.call.measure], dict(atom.call.parameters), ways[atom.rule], atom.limit)
+        LeafRequirement(
+            known[atom.call.measure], dict(atom.call.parameters), ways[atom.rule], atom.limit
+        )
         for clause in pack.counting
         if clause.under is None or clause.under.leaf is None
         for atom in clause.demanded
@@ -187,7 +191,7 @@ def demands(pack: Pack) -> tuple[Demand, ...]:
 
 
 def passes(
-    tree: Tree, node: Node, rows: IndexArray, people: Population, asked: Sequence[Demand]
+    tree: Tree, node: Node, rows: IndexArray, people: Population, asked: Sequence[LeafRequirement]
 ) -> bool:
     """Return whether a leaf with what it publishes meets the clauses on its own, as far as its own numbers tell.
 

@@ -32,7 +32,7 @@ from treewarden.policies.remedies._withholding import (
     FINER,
     INNER_LABELS,
     RECORD_COUNTS,
-    Step,
+    WithholdingStep,
     bare_inner,
     demands,
     label_only,
@@ -113,11 +113,11 @@ def _has_other_clauses(pack: Pack) -> bool:
     )
 
 
-def _is_banded(step: Step) -> bool:
+def _is_banded(step: WithholdingStep) -> bool:
     return any(FINER in withheld for withheld in step.withheld)
 
 
-def _telling(tree: Tree, ways: Sequence[Step]) -> list[Step]:
+def _telling(tree: Tree, ways: Sequence[WithholdingStep]) -> list[WithholdingStep]:
     """Return the steps that each leave less of this tree than the one before; the last leaves the labels."""
     *milder, last = ways
     bare = _told(_everywhere(tree, last.leaf))
@@ -133,7 +133,9 @@ def _telling(tree: Tree, ways: Sequence[Step]) -> list[Step]:
     return found
 
 
-def _needs(tree: Tree, population: Population, pack: Pack, ways: list[Step]) -> Mapping[int, int]:
+def _needs(
+    tree: Tree, population: Population, pack: Pack, ways: list[WithholdingStep]
+) -> Mapping[int, int]:
     """Return for each node where records stop how many steps it needs: 0 as it is, the last where none is enough."""
     order = np.argsort(population.leaf, kind="stable")
     stops, starts = np.unique(population.leaf[order], return_index=True)
@@ -146,7 +148,7 @@ def _needs(tree: Tree, population: Population, pack: Pack, ways: list[Step]) -> 
     return found
 
 
-def _in_some_leaves(tree: Tree, ways: list[Step], needs: Mapping[int, int]) -> Proposal:
+def _in_some_leaves(tree: Tree, ways: list[WithholdingStep], needs: Mapping[int, int]) -> Proposal:
     def change(tree: Tree, node: Node) -> Node:
         number = needs.get(node.index, 0)
         return ways[number - 1].leaf(tree, node) if number else node

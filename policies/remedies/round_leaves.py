@@ -23,7 +23,7 @@ from treewarden.policies.remedies import NoProposal, Proposal, Remedy
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.files.load import formats
 from treewarden.ppdm_models.tree.ensemble import Ensemble, with_trees
-from treewarden.ppdm_models.tree.growth import Growth
+from treewarden.ppdm_models.tree.growth import EnsembleGrowth
 from treewarden.ppdm_models.tree.nodes import NodeTable
 from treewarden.ppdm_models.tree.tree import Quality, Tree
 
@@ -94,14 +94,14 @@ class RoundLeaves(Remedy):
             yield _proposal(title, _changed(model, beside, digits), (SUMS, SEEDS, VALUES))
 
 
-def _is_short(forest: Forest, growth: Growth, population: Population) -> bool:
+def _is_short(forest: Forest, growth: EnsembleGrowth, population: Population) -> bool:
     """Return whether leaf values that nobody rounded look as if somebody had: whole, they would be read as rounded."""
     classes = len(forest.model.classes)
     case = GrownCase(growth, forest.trees, forest.stops, population.counts, classes)
     return inverters()[growth.library].is_cut(case)
 
 
-def _beside(forest: Forest, growth: Growth, population: Population) -> FloatArray | str:
+def _beside(forest: Forest, growth: EnsembleGrowth, population: Population) -> FloatArray | str:
     """Return what stands in the leaves of each tree beside the steps that are rounded, (T,); or why none are."""
     model, inverter = forest.model, inverters()[growth.library]
     if not formats()[model.format].rounds_leaves:

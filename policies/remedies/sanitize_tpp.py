@@ -16,12 +16,12 @@ from treewarden.policies.pack import Pack
 from treewarden.policies.remedies import NoProposal, Proposal, Remedy
 from treewarden.policies.remedies._records import TableProposal
 from treewarden.ppdm_models.errors import LearnerError
-from treewarden.ppdm_models.learn.best_first import BestFirst, Growth
+from treewarden.ppdm_models.learn.best_first import BestFirst, GrowthOrder
 from treewarden.ppdm_models.learn.splits import of_classes
-from treewarden.ppdm_models.methods.tpp.sanitise import Candidate, Job, sanitise
+from treewarden.ppdm_models.methods.tpp.sanitise import Job, SanitisedTable, sanitise
 from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.column import CategoricalColumn
-from treewarden.ppdm_models.tree.tree import Task, Tree, rebuilt
+from treewarden.ppdm_models.tree.tree import Tree, TreeTask, rebuilt
 
 NAME = ("sanitize_tpp",)
 
@@ -42,7 +42,7 @@ class SanitizeTpp(Remedy):
     ) -> Iterator[Proposal | NoProposal]:
         if self.table is None:
             return
-        if tree.task is not Task.CLASSIFICATION or tree.learner.criterion is None:
+        if tree.task is not TreeTask.CLASSIFICATION or tree.learner.criterion is None:
             yield NoProposal(NAME, "sanitising needs a tree of classes that says its criterion")
             return
         if population.weights is not Weights.NONE or population.records != self.table.rows:
@@ -68,7 +68,7 @@ def _proposed(tree: Tree, name: str, table: Table, pack: Pack) -> Iterator[Propo
     job = _job(tree, name, target)
     splits = sum(not node.is_leaf for node in tree.nodes)
     growth = job.learner.growth(columns, job.response, splits)
-    assert isinstance(growth, Growth)
+    assert isinstance(growth, GrowthOrder)
     if not _same(tree, growth.tree(splits)):
         yield NoProposal(
             NAME,
@@ -101,7 +101,7 @@ def _same(tree: Tree, grown: Tree) -> bool:
     return asked[0] == asked[1]
 
 
-def _proposal(tree: Tree, growth: Growth, best: Candidate) -> Proposal:
+def _proposal(tree: Tree, growth: GrowthOrder, best: SanitisedTable) -> Proposal:
     """Return the tree cut to the first splits, with as much said at each node as before."""
     kept = {growth.tree(len(tree.nodes)).nodes[i].name: i for i in range(len(tree.nodes))}
     small = growth.tree(best.step.splits)

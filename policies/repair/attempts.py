@@ -21,7 +21,7 @@ from treewarden.policies.rules import rules
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, trees_of
-from treewarden.ppdm_models.tree.tree import Node, Task, Tree, completed, count_of
+from treewarden.ppdm_models.tree.tree import Node, Tree, TreeTask, completed, count_of
 
 # Privacy against utility: how far a decision meets its policy, and which of several trees no other one beats.
 
@@ -182,7 +182,7 @@ def _predictions(
     if isinstance(tree, Ensemble):
         all_say = said_by(tree, people.columns)
         return accuracy_of(tree, people, all_say), all_say
-    if tree.task is Task.REGRESSION:
+    if tree.task is TreeTask.REGRESSION:
         said = [tree.nodes[index].score for index in leaf]
         return Undetermined("the tree predicts a number, not a class"), said
     labels = {int(index): label_of(tree, tree.nodes[index]) for index in np.unique(leaf)}
@@ -198,7 +198,7 @@ NOT_TRIED = "the time was up"
 INTERRUPTED = "the search was interrupted"
 
 
-class Ended(StrEnum):
+class SearchEnd(StrEnum):
     """How a search ended: with everything tried that was worth it, or before."""
 
     DONE = "done"
@@ -207,7 +207,7 @@ class Ended(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class RepairAttempt:
     """One proposal by its ``name``, its audit and what came of it. ``problem`` says what could not be audited, if any.
 
     ``not_audited`` is why no full audit was made of it, if none was: it then never passes. Where its leaves alone broke
@@ -252,7 +252,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Repair:
+class RepairSearch:
     """Everything that was tried. ``recommended`` is the cheapest attempt that passes; never one that is undetermined.
 
     It is None where the original passes already, or nothing passes; ``nearest`` is then the attempt that lacks least.
@@ -263,19 +263,19 @@ class Repair:
 
     audit: Audit
     decision: Decision
-    attempts: tuple[Attempt, ...]
+    attempts: tuple[RepairAttempt, ...]
     refusals: tuple[NoProposal, ...]
-    recommended: Attempt | None
-    nearest: Attempt | None
+    recommended: RepairAttempt | None
+    nearest: RepairAttempt | None
     message: str
-    applied: Attempt | None
-    ended: Ended = Ended.DONE
+    applied: RepairAttempt | None
+    ended: SearchEnd = SearchEnd.DONE
     advice: tuple[str, ...] = ()
 
-    def exchanging(self, old: Attempt, new: Attempt) -> Repair:
+    def exchanging(self, old: RepairAttempt, new: RepairAttempt) -> RepairSearch:
         """Return the same with another record of one attempt, wherever that stands."""
 
-        def now(each: Attempt | None) -> Attempt | None:
+        def now(each: RepairAttempt | None) -> RepairAttempt | None:
             return new if each is old else each
 
         return replace(
@@ -292,7 +292,7 @@ class Repair:
         return self.decision.verdict is not Verdict.PASS
 
 
-def order(attempt: Attempt) -> tuple[float, ...]:
+def order(attempt: RepairAttempt) -> tuple[float, ...]:
     """Return the order of attempts, best first: those that pass by price, then by nearness to a pass.
 
     Nearest is what breaks fewest clauses, then what leaves fewest undecided, then what costs least.
@@ -307,7 +307,7 @@ def order(attempt: Attempt) -> tuple[float, ...]:
     return (failed, undecided, *_price(attempt))
 
 
-def marked(attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
+def marked(attempts: Sequence[RepairAttempt]) -> tuple[RepairAttempt, ...]:
     """Return the attempts, those on the Pareto front marked: passing, privacy and every cost count.
 
     What was not audited is neither on the front nor keeps anything from it.
@@ -317,11 +317,11 @@ def marked(attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
     return tuple(a if a.not_audited else replace(a, is_unbeaten=next(front)) for a in attempts)
 
 
-def _point(attempt: Attempt) -> tuple[float, ...]:
+def _point(attempt: RepairAttempt) -> tuple[float, ...]:
     shown = -1.0 if attempt.privacy is None else attempt.privacy
     return (-float(attempt.verdict), shown, *(-each for each in attempt.cost.rank))
 
 
-def _price(attempt: Attempt) -> tuple[float, ...]:
+def _price(attempt: RepairAttempt) -> tuple[float, ...]:
     """Return the order of recommendation: the cheapest, and of equally cheap ones the most private."""
     return (*attempt.cost.rank, -(attempt.privacy or 0.0))

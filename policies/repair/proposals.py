@@ -249,7 +249,7 @@ Named = tuple[str, Proposal]
 
 
 @dataclass(frozen=True, slots=True)
-class Base:
+class RepairBase:
     """A model that remedies start from: the original, whose name is empty, or what an attempt came to."""
 
     name: str
@@ -275,7 +275,7 @@ class Proposing:
         Where nothing beside the trees can go, the other remedies are tried all the same.
         """
         node_map = tuple(range(len(model.nodes))) if isinstance(model, Tree) else ()
-        start = Base("", Proposal((), "as it is", model, (), node_map), decision, evidence)
+        start = RepairBase("", Proposal((), "as it is", model, (), node_map), decision, evidence)
         if not file_fails(decision):
             return list(self.on(start))
         found = without_leaks(model, evidence, trees_alone=self.given.trees_alone)
@@ -283,7 +283,7 @@ class Proposing:
             return [(REDACT_FILE, found)]
         return [found, *self.on(start)]
 
-    def on(self, base: Base) -> Iterator[Named | NoProposal]:
+    def on(self, base: RepairBase) -> Iterator[Named | NoProposal]:
         """Yield what each remedy makes of a model, by name, numbered where there are several.
 
         Each remedy is used once, in one order: what decides on the leaves comes before withholding, which it cannot
@@ -309,11 +309,11 @@ class Proposing:
                 yield _named(base, own, each)
 
 
-def _named(base: Base, own: str, found: Proposal) -> Named:
+def _named(base: RepairBase, own: str, found: Proposal) -> Named:
     return f"{base.name}+{own}" if base.name else own, _joined(base.proposal, found)
 
 
-def _ready(base: Base, given: Given) -> Iterator[tuple[str, Remedy]]:
+def _ready(base: RepairBase, given: Given) -> Iterator[tuple[str, Remedy]]:
     """Yield the remedies that may follow, with what they can use; the table goes with the tree as it was grown only."""
     ordered = sorted(remedies().items(), key=lambda item: (not item[1].mends_leaves, item[0]))
     names = [name for name, _ in ordered]

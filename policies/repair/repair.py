@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from treewarden.audit.consistent_tables.result import Worlds
+from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Step, silent
 from treewarden.audit.result import Audit
@@ -14,13 +14,13 @@ from treewarden.policies.judging.figures import capital
 from treewarden.policies.judging.judge import judge, out_of_reach
 from treewarden.policies.pack import Pack
 from treewarden.policies.remedies import NoProposal, Proposal
-from treewarden.policies.repair.attempts import Attempt, Ended, Repair, order
+from treewarden.policies.repair.attempts import RepairAttempt, RepairSearch, SearchEnd, order
 from treewarden.policies.repair.holdout import NO_LIMIT, Deadline, Given
 from treewarden.policies.repair.search import (
     AuditAll,
     Found,
     Glance,
-    Search,
+    RemedySearch,
     Tell,
     Trial,
     to_nobody,
@@ -42,11 +42,11 @@ def doubts(decision: Decision) -> bool:
 def message(
     whole: str,
     decision: Decision,
-    attempts: Sequence[Attempt],
-    recommended: Attempt | None,
-    nearest: Attempt | None,
+    attempts: Sequence[RepairAttempt],
+    recommended: RepairAttempt | None,
+    nearest: RepairAttempt | None,
     refusals: Sequence[NoProposal],
-    ended: Ended,
+    ended: SearchEnd,
 ) -> str:
     """Return what came of the search; ``whole`` is what the model is called."""
     if decision.verdict is Verdict.PASS:
@@ -56,7 +56,7 @@ def message(
         return f"No change to the {whole} can help. {doubt.message}"
     if recommended is not None:
         return " ".join([f"This passes: {recommended.proposal.title}.", *_early(attempts, ended)])
-    if nearest is None and ended is not Ended.DONE:
+    if nearest is None and ended is not SearchEnd.DONE:
         said = ["Nothing was found that passes.", *_early(attempts, ended)]
     elif nearest is None:
         said = [f"No remedy has anything to propose for this {whole}. What is not met:"]
@@ -71,14 +71,14 @@ def message(
     return " ".join(said)
 
 
-def _early(attempts: Sequence[Attempt], ended: Ended) -> list[str]:
+def _early(attempts: Sequence[RepairAttempt], ended: SearchEnd) -> list[str]:
     """Return why the search is not complete, if so, and how many changes were left."""
-    if ended is Ended.DONE:
+    if ended is SearchEnd.DONE:
         return []
     left = sum(not attempt.is_tried for attempt in attempts)
     changes = f"{left} {'change was' if left == 1 else 'changes were'} not tried"
-    why = "was interrupted" if ended is Ended.INTERRUPTED else "ran out of time"
-    more = "" if ended is Ended.INTERRUPTED else "; a larger --time-limit may find more"
+    why = "was interrupted" if ended is SearchEnd.INTERRUPTED else "ran out of time"
+    more = "" if ended is SearchEnd.INTERRUPTED else "; a larger --time-limit may find more"
     return [f"The search {why}: {changes}{more}."]
 
 
@@ -95,7 +95,7 @@ STUDY = (
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class SettingNames:
     """What a library calls the number of rounds, what makes leaves larger, the size of trees, and row sampling."""
 
     rounds: str
@@ -104,13 +104,15 @@ class Names:
     sampling: str
 
 
-NAMES: Mapping[str, Names] = {
-    "xgboost": Names("num_boost_round", "min_child_weight", "max_depth", "subsample"),
-    "lightgbm": Names("num_iterations", "min_data_in_leaf", "num_leaves", "bagging_fraction"),
-    "catboost": Names("iterations", "min_data_in_leaf", "depth", ""),
-    "sklearn_boosting": Names("n_estimators", "min_samples_leaf", "max_depth", "subsample"),
-    "sklearn_hist": Names("max_iter", "min_samples_leaf", "max_depth", ""),
-    "spark": Names("maxIter", "minInstancesPerNode", "maxDepth", ""),
+NAMES: Mapping[str, SettingNames] = {
+    "xgboost": SettingNames("num_boost_round", "min_child_weight", "max_depth", "subsample"),
+    "lightgbm": SettingNames(
+        "num_iterations", "min_data_in_leaf", "num_leaves", "bagging_fraction"
+    ),
+    "catboost": SettingNames("iterations", "min_data_in_leaf", "depth", ""),
+    "sklearn_boosting": SettingNames("n_estimators", "min_samples_leaf", "max_depth", "subsample"),
+    "sklearn_hist": SettingNames("max_iter", "min_samples_leaf", "max_depth", ""),
+    "spark": SettingNames("maxIter", "minInstancesPerNode", "maxDepth", ""),
 }
 """By the name of the library in its growth. CatBoost has larger leaves in other trees than symmetric ones only."""
 
@@ -131,7 +133,7 @@ SAMPLED = (("heart, LightGBM, bagging 0.8", "1.000", "0.000"),)
 
 
 def advice(
-    model: Model, audit: Audit, decision: Decision, attempts: Sequence[Attempt]
+    model: Model, audit: Audit, decision: Decision, attempts: Sequence[RepairAttempt]
 ) -> tuple[str, ...]:
     """Return what to grow a boosted model with instead, one sentence or two each; nothing where it passes as it is."""
     growth = model.growth if isinstance(model, Ensemble) else None
@@ -147,12 +149,14 @@ def advice(
 def certain_in(audit: Audit | None) -> tuple[float, bool] | None:
     """Return how many people an audit proves the value of, and whether it left others open; None where it is silent."""
     worlds = None if audit is None else audit.full.evidence.worlds
-    if not isinstance(worlds, Worlds):
+    if not isinstance(worlds, ConsistentTables):
         return None
     return float(worlds.counts[worlds.certain].sum()), bool(worlds.open_profiles.any())
 
 
-def _rounds(names: Names, audit: Audit, rounds: int, attempts: Sequence[Attempt]) -> Iterator[str]:
+def _rounds(
+    names: SettingNames, audit: Audit, rounds: int, attempts: Sequence[RepairAttempt]
+) -> Iterator[str]:
     """Yield what fewer rounds would leave, as far as models without the last ones were audited."""
     told = []
     for each in attempts:
@@ -184,7 +188,7 @@ def _people(number: float) -> str:
     return f"{number:,.0f} {'person' if number == 1 else 'people'}"
 
 
-def _studied(names: Names) -> Iterator[str]:
+def _studied(names: SettingNames) -> Iterator[str]:
     few, many = LEAVES
     yield (
         f"Grow larger leaves ({names.leaves}): {STUDY} {_share(WHOLE)} of the people were certain, with {few.lever} "
@@ -209,7 +213,7 @@ def _share(found: Measured) -> str:
     return f"{100 * float(found.certain):.3g} %"
 
 
-__all__ = ["Attempt", "AuditAll", "Ended", "Given", "Repair", "order", "repair"]
+__all__ = ["AuditAll", "Given", "RepairAttempt", "RepairSearch", "SearchEnd", "order", "repair"]
 
 Auditor = Callable[[Model], Audit]
 
@@ -228,7 +232,7 @@ def repair(
     every: bool = True,
     wanted: str = "",
     tell: Tell = to_nobody,
-) -> Repair:
+) -> RepairSearch:
     """Try each remedy, and each after the one before it, until all that is worth it was audited and judged.
 
     ``population`` is that of the original; ``audit`` audits any model over the same people, under the same knowledge,
@@ -260,7 +264,7 @@ def repair(
         wanted,
         tell,
     )
-    search = Search(trial)
+    search = RemedySearch(trial)
     if decision.verdict is not Verdict.PASS and not doubts(decision):
         search.run(result, decision)
     attempts, refusals = tuple(search.attempts), tuple(search.refusals)
@@ -271,7 +275,7 @@ def repair(
     said = message(whole, decision, attempts, recommended, nearest, refusals, search.ended)
     if decision.verdict is not Verdict.PASS and recommended is None:
         said = " ".join(filter(None, (out_of_reach(result, decision), said)))
-    return Repair(
+    return RepairSearch(
         result,
         decision,
         attempts,

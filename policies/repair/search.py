@@ -19,14 +19,14 @@ from treewarden.policies.remedies._records import TableProposal
 from treewarden.policies.repair.attempts import (
     INTERRUPTED,
     NOT_TRIED,
-    Attempt,
     Cost,
-    Ended,
+    RepairAttempt,
+    SearchEnd,
     cost_of,
     marked,
 )
 from treewarden.policies.repair.holdout import NO_LIMIT, Deadline, Given
-from treewarden.policies.repair.proposals import REDACT_FILE, Base, Named, Proposing
+from treewarden.policies.repair.proposals import REDACT_FILE, Named, Proposing, RepairBase
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.ppdm_models.tree.ensemble import Model
@@ -67,21 +67,21 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class CostedProposal:
     """A proposal that is to be tried, and its cost."""
 
     name: str
     proposal: Proposal
     cost: Cost
 
-    def is_as(self, other: Candidate) -> bool:
+    def is_as(self, other: CostedProposal) -> bool:
         """Return whether the same would be published."""
         one, two = self.proposal, other.proposal
         is_alone = not isinstance(one, TableProposal) and not isinstance(two, TableProposal)
         return is_alone and one.is_bare == two.is_bare and one.model == two.model
 
 
-class Search:
+class RemedySearch:
     """Tries single remedies first, then, on what did not pass, two of them, and so on.
 
     Where the file fails for what stands beside its trees, that goes first: no change of the trees passes with it. What
@@ -92,12 +92,12 @@ class Search:
     def __init__(self, trial: Trial) -> None:
         self.trial = trial
         self.proposing = Proposing(trial.population, trial.pack, trial.given)
-        self.attempts: list[Attempt] = []
+        self.attempts: list[RepairAttempt] = []
         self.refusals: list[NoProposal] = []
-        self.ended = Ended.DONE
-        self._open: list[Candidate] = []
-        self._found: dict[str, Attempt] = {}
-        self._asked: list[tuple[Candidate, list[Candidate]]] = []
+        self.ended = SearchEnd.DONE
+        self._open: list[CostedProposal] = []
+        self._found: dict[str, RepairAttempt] = {}
+        self._asked: list[tuple[CostedProposal, list[CostedProposal]]] = []
 
     def run(self, audit: Audit, decision: Decision) -> None:
         """Try all that is worth it on a model that was audited and judged; an interrupt or the deadline ends it."""
@@ -106,19 +106,19 @@ class Search:
             while found:
                 self.refusals += [each for each in found if isinstance(each, NoProposal)]
                 bases = self._round([each for each in found if not isinstance(each, NoProposal)])
-                if self.ended is not Ended.DONE:
+                if self.ended is not SearchEnd.DONE:
                     break
                 found = [each for base in bases for each in self.proposing.on(base)]
         except KeyboardInterrupt:
-            self.ended = Ended.INTERRUPTED
+            self.ended = SearchEnd.INTERRUPTED
             self._close()
         self.attempts = list(marked(self.attempts))
 
-    def _round(self, named: Sequence[Named]) -> list[Base]:
+    def _round(self, named: Sequence[Named]) -> list[RepairBase]:
         """Try proposals; return what others may start from."""
         trial = self.trial
         self._open = [
-            Candidate(
+            CostedProposal(
                 name,
                 proposal,
                 cost_of(trial.model, trial.population, proposal, trial.given.holdout),
@@ -129,7 +129,7 @@ class Search:
             self._audit(sorted(self._open, key=lambda each: each.cost.rank))
         tried = self._close()
         return [
-            Base(a.name, a.proposal, a.decision, a.audit.full.evidence)
+            RepairBase(a.name, a.proposal, a.decision, a.audit.full.evidence)
             for a in tried
             if a.audit and a.decision and a.verdict is not Verdict.PASS
             if isinstance(a.proposal.model, Tree) or a.name == REDACT_FILE
@@ -137,7 +137,7 @@ class Search:
             if not self._cheaper(a.cost, or_as_cheap=True)
         ]
 
-    def _audit(self, ordered: Sequence[Candidate]) -> None:
+    def _audit(self, ordered: Sequence[CostedProposal]) -> None:
         changes = f"{len(ordered)} change{'s' if len(ordered) > 1 else ''}"
         with (
             self.trial.step(f"auditing {changes} like the original"),
@@ -148,7 +148,7 @@ class Search:
                 for each in (candidate, *twins):
                     self._enter(self._attempt(each, answer))
 
-    def _worth(self, ordered: Sequence[Candidate]) -> Iterator[Proposal]:
+    def _worth(self, ordered: Sequence[CostedProposal]) -> Iterator[Proposal]:
         """Yield the proposals that are still worth an audit when the next one is asked for."""
         self._asked = []
         for each in ordered:
@@ -160,7 +160,7 @@ class Search:
             self.trial.tell(f"trying {each.name} ({each.proposal.title})")
             yield each.proposal
 
-    def _fails_at_a_glance(self, candidate: Candidate) -> bool:
+    def _fails_at_a_glance(self, candidate: CostedProposal) -> bool:
         """Return whether its leaves or its file alone break a clause, which no estimate mends; then it is an attempt.
 
         Withholding leaves the leaves as they were, so they are not looked at again.
@@ -176,10 +176,10 @@ class Search:
             return False
         why = "its leaves, or its file, break a clause already"
         name, proposal, cost = candidate.name, candidate.proposal, candidate.cost
-        self._enter(Attempt(name, proposal, cost, found, decision, not_audited=why))
+        self._enter(RepairAttempt(name, proposal, cost, found, decision, not_audited=why))
         return True
 
-    def _is_twin(self, candidate: Candidate) -> bool:
+    def _is_twin(self, candidate: CostedProposal) -> bool:
         """Return whether the same is audited already under another name; then that audit counts for both."""
         for other, twins in self._asked:
             if candidate.is_as(other):
@@ -192,7 +192,7 @@ class Search:
                 return True
         return False
 
-    def _is_dominated(self, candidate: Candidate) -> bool:
+    def _is_dominated(self, candidate: CostedProposal) -> bool:
         """Return whether it costs more than what passes, and nobody wants to know about it."""
         is_wanted = self.trial.every or candidate.name == self.trial.wanted
         return not is_wanted and bool(self._cheaper(candidate.cost))
@@ -205,16 +205,16 @@ class Search:
             return ""
         return best.name if or_as_cheap or best.cost.rank < cost.rank else ""
 
-    def _attempt(self, candidate: Candidate, result: Found) -> Attempt:
+    def _attempt(self, candidate: CostedProposal, result: Found) -> RepairAttempt:
         name, proposal, cost = candidate.name, candidate.proposal, candidate.cost
         if isinstance(result, TreewardenError):
-            return Attempt(name, proposal, cost, None, None, str(result))
+            return RepairAttempt(name, proposal, cost, None, None, str(result))
         pack = self.trial.pack
         decision, problem = judge(result, pack), _open(proposal, pack)
         why = result.stopped
-        return Attempt(name, proposal, cost, result, decision, problem, not_audited=why)
+        return RepairAttempt(name, proposal, cost, result, decision, problem, not_audited=why)
 
-    def _enter(self, attempt: Attempt) -> None:
+    def _enter(self, attempt: RepairAttempt) -> None:
         """Note what came of a candidate, and tell of it."""
         is_first = not any(
             a.verdict is Verdict.PASS for a in (*self.attempts, *self._found.values())
@@ -226,7 +226,7 @@ class Search:
             more = "; looking for a cheaper one" if left else ""
             self.trial.tell(f"passes: {attempt.name} ({attempt.proposal.title}){more}")
 
-    def _close(self) -> list[Attempt]:
+    def _close(self) -> list[RepairAttempt]:
         """End a round: return its attempts in the order of the proposals, with why the others were not audited.
 
         How many were asked for before one passed depends on the number of processes: what costs more is left out, so
@@ -238,10 +238,12 @@ class Search:
             cheaper = self._cheaper(each.cost) if self._is_dominated(each) else ""
             why = f"it costs more than {cheaper}, which passes" if cheaper else ""
             if attempt is None and not why:
-                self.ended = Ended.OUT_OF_TIME if self.ended is Ended.DONE else self.ended
-                why = INTERRUPTED if self.ended is Ended.INTERRUPTED else NOT_TRIED
+                self.ended = SearchEnd.OUT_OF_TIME if self.ended is SearchEnd.DONE else self.ended
+                why = INTERRUPTED if self.ended is SearchEnd.INTERRUPTED else NOT_TRIED
             if why:
-                attempt = Attempt(each.name, each.proposal, each.cost, None, None, not_audited=why)
+                attempt = RepairAttempt(
+                    each.name, each.proposal, each.cost, None, None, not_audited=why
+                )
             assert attempt is not None
             tried.append(attempt)
         self._open, self._found = [], {}
@@ -249,7 +251,7 @@ class Search:
         return tried
 
 
-def _lacks(attempt: Attempt) -> str:
+def _lacks(attempt: RepairAttempt) -> str:
     clauses = ", ".join(finding.clause for finding in attempt.failing)
     return f" ({clauses})" if clauses else ""
 

@@ -18,17 +18,17 @@ from treewarden.ppdm_models.learn.splits import (
     ANY,
     CRITERIA,
     MOST_SET_VALUES,
-    Attribute,
+    LearnedAttribute,
+    LearnedSplit,
     Response,
-    Rule,
-    Split,
+    SplitRule,
     attributes_of,
     best_split,
     worth_of,
 )
 from treewarden.ppdm_models.tree.column import Columns
 from treewarden.ppdm_models.tree.predicate import Always, Predicate
-from treewarden.ppdm_models.tree.tree import Criterion, Learner, Node, Task, Tool, Tree, rebuilt
+from treewarden.ppdm_models.tree.tree import Criterion, Learner, Node, Tool, Tree, TreeTask, rebuilt
 
 MOST_SET_COUNTS = 2_000_000
 """The same for what is counted of a node: ways to part an attribute times classes."""
@@ -64,13 +64,13 @@ class BestFirst:
         if self.sets and self.multiway:
             raise ValueError("one branch per category leaves no sets to part them into")
 
-    def growth(self, columns: Columns, response: Response, max_splits: int) -> Growth:
+    def growth(self, columns: Columns, response: Response, max_splits: int) -> GrowthOrder:
         """Grow a tree of up to so many splits on all columns.
 
         Raises:
             LearnerError: a value is missing, or the criterion does not fit the response.
         """
-        if (self.criterion == "variance") is not (response.task is Task.REGRESSION):
+        if (self.criterion == "variance") is not (response.task is TreeTask.REGRESSION):
             problem = (
                 "variance compares numbers; for classes choose gini, entropy or gain-ratio"
                 if response.classes
@@ -81,7 +81,7 @@ class BestFirst:
         learner = self._settled(attributes, len(response.classes))
         return _Growing(learner, attributes, response).grown(max_splits)
 
-    def _settled(self, attributes: tuple[Attribute, ...], classes: int) -> BestFirst:
+    def _settled(self, attributes: tuple[LearnedAttribute, ...], classes: int) -> BestFirst:
         if not self.sets or self.set_attributes is not None:
             return self
         few = (each for each in attributes if 0 < len(each.categories) <= MOST_SET_VALUES)
@@ -95,7 +95,7 @@ class BestFirst:
 
 
 @dataclass(frozen=True, slots=True)
-class Growth:
+class GrowthOrder:
     """A grown tree that remembers the order of its splits. ``ties`` are the splits that had an equally good rival."""
 
     learner: BestFirst
@@ -124,19 +124,19 @@ class _Growing:
     """A tree under way: nodes in the order they were made, and the splits that wait, best first."""
 
     def __init__(
-        self, learner: BestFirst, attributes: tuple[Attribute, ...], response: Response
+        self, learner: BestFirst, attributes: tuple[LearnedAttribute, ...], response: Response
     ) -> None:
         self.learner, self.attributes, self.response = learner, attributes, response
         worth = worth_of(learner.criterion, response)
         sets = learner.set_attributes or ()
-        self.rule = Rule(worth, learner.multiway, learner.min_leaf, sets)
+        self.rule = SplitRule(worth, learner.multiway, learner.min_leaf, sets)
         self.nodes: list[Node] = []
         self.rows: list[IndexArray] = []
         self.depths: list[int] = []
         self.waiting: list[tuple[float, int]] = []
-        self.found: dict[int, Split] = {}
+        self.found: dict[int, LearnedSplit] = {}
 
-    def grown(self, max_splits: int) -> Growth:
+    def grown(self, max_splits: int) -> GrowthOrder:
         everyone = np.arange(len(self.response.values), dtype=np.intp)
         self._add(None, Always(), everyone)
         order: list[int] = []
@@ -149,7 +149,9 @@ class _Growing:
                 ties.append(number)
             for branch, test in enumerate(split.tests):
                 self._add(number, test, self.rows[number][split.branch == branch])
-        return Growth(self.learner, tuple(self.nodes), tuple(order), tuple(ties), self._skeleton())
+        return GrowthOrder(
+            self.learner, tuple(self.nodes), tuple(order), tuple(ties), self._skeleton()
+        )
 
     def _add(self, parent: int | None, test: Predicate, rows: IndexArray) -> None:
         number = len(self.nodes)

@@ -19,7 +19,7 @@ from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, Int
 from treewarden.ppdm_models.errors import LearnerError
 from treewarden.ppdm_models.tree.column import Columns, NumericColumn
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest, Predicate
-from treewarden.ppdm_models.tree.tree import Feature, Task
+from treewarden.ppdm_models.tree.tree import Feature, TreeTask
 
 # The attributes as a learner sees them: codes in the order of the values, prepared once for all nodes.
 
@@ -30,7 +30,7 @@ MOST_SET_VALUES = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Attribute:
+class LearnedAttribute:
     """One attribute: ``codes`` (N,) point into ``distinct`` numbers (ascending), or into ``categories`` (sorted)."""
 
     name: str
@@ -49,7 +49,7 @@ class Attribute:
         return Feature(self.name, numeric=self.distinct is not None, values=self.categories)
 
 
-def attributes_of(columns: Columns) -> tuple[Attribute, ...]:
+def attributes_of(columns: Columns) -> tuple[LearnedAttribute, ...]:
     """Return the attributes in the order of the columns, which is also their rank in a tie.
 
     Raises:
@@ -65,10 +65,10 @@ def attributes_of(columns: Columns) -> tuple[Attribute, ...]:
             )
         if isinstance(column, NumericColumn):
             distinct, codes = np.unique(column.numbers + 0.0, return_inverse=True)  # -0 becomes 0
-            found.append(Attribute(name, codes.reshape(-1), distinct))
+            found.append(LearnedAttribute(name, codes.reshape(-1), distinct))
         else:
             found.append(
-                Attribute(name, column.codes.astype(np.intp), categories=column.categories)
+                LearnedAttribute(name, column.codes.astype(np.intp), categories=column.categories)
             )
     return tuple(found)
 
@@ -100,9 +100,9 @@ class Response:
     per_unit: int = 1
 
     @property
-    def task(self) -> Task:
+    def task(self) -> TreeTask:
         """Whether classes or numbers are predicted."""
-        return Task.CLASSIFICATION if self.classes else Task.REGRESSION
+        return TreeTask.CLASSIFICATION if self.classes else TreeTask.REGRESSION
 
     def sums(self, rows: IndexArray, cells: IndexArray | IntArray, size: int) -> FloatArray:
         """Return what the records of each cell add up to: class counts, (size, m), or count and sum, (size, 2)."""
@@ -226,7 +226,7 @@ CLOSE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class LearnedSplit:
     """A chosen split: the tests of its branches, and each record's branch, shape (n,) for the node's n records.
 
     ``rank`` is what it was chosen by: the impurity decrease times records, or its ratio to the split's own information.
@@ -240,10 +240,10 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True)
-class _Candidates:
+class _AttributeCandidates:
     """The candidates of one attribute: their ranks, (candidates,), and what was counted on the way."""
 
-    attribute: Attribute
+    attribute: LearnedAttribute
     local: IndexArray
     present: IndexArray
     places: IndexArray
@@ -251,7 +251,7 @@ class _Candidates:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class SplitRule:
     """What makes a split admissible and the best one; ``sets`` are the attributes whose values are parted by sets."""
 
     worth: Worth
@@ -261,8 +261,8 @@ class Rule:
 
 
 def best_split(
-    attributes: tuple[Attribute, ...], response: Response, rows: IndexArray, rule: Rule
-) -> Split | None:
+    attributes: tuple[LearnedAttribute, ...], response: Response, rows: IndexArray, rule: SplitRule
+) -> LearnedSplit | None:
     """Return the best split of the records ``rows``, or None where none lowers the impurity."""
     total = response.sums(rows, np.zeros(len(rows), dtype=np.intp), 1)[0]
     if response.classes and (total > 0).sum() < 2:
@@ -282,8 +282,12 @@ def best_split(
 
 
 def _candidates(
-    attribute: Attribute, response: Response, rows: IndexArray, total: FloatArray, rule: Rule
-) -> _Candidates | None:
+    attribute: LearnedAttribute,
+    response: Response,
+    rows: IndexArray,
+    total: FloatArray,
+    rule: SplitRule,
+) -> _AttributeCandidates | None:
     """Return an attribute's admissible candidates; None where there is none."""
     local, size, kept = attribute.codes[rows], attribute.size, None
     if size > 4 * len(rows):  # a small node of an attribute with many values
@@ -301,15 +305,15 @@ def _candidates(
     if not fit.any():
         return None
     ranks = rule.worth.ranks(branches[fit], rule.worth.gains(total, branches[fit]))
-    return _Candidates(attribute, attribute.codes[rows], present, places[fit], ranks)
+    return _AttributeCandidates(attribute, attribute.codes[rows], present, places[fit], ranks)
 
 
 def _branches(
-    attribute: Attribute,
+    attribute: LearnedAttribute,
     present: IndexArray,
     counted: FloatArray,
     total: FloatArray,
-    rule: Rule,
+    rule: SplitRule,
 ) -> tuple[FloatArray, IndexArray]:
     """Return the sums of each candidate's branches, (candidates, b, m), and the value each candidate stands at."""
     if attribute.distinct is None and rule.multiway:
@@ -335,7 +339,7 @@ def _beside_first(places: IndexArray, size: int) -> BoolArray:
     return np.concatenate([np.ones((len(places), 1)), others], axis=1).astype(bool)
 
 
-def _split(found: _Candidates, best: int, rule: Rule, rivals: int) -> Split:
+def _split(found: _AttributeCandidates, best: int, rule: SplitRule, rivals: int) -> LearnedSplit:
     attribute, present, local = found.attribute, found.present, found.local
     place, rank, name = int(found.places[best]), float(found.ranks[best]), attribute.name
     tests: tuple[Predicate, ...]
@@ -344,13 +348,13 @@ def _split(found: _Candidates, best: int, rule: Rule, rivals: int) -> Split:
             float(attribute.distinct[present[place]]), float(attribute.distinct[present[place + 1]])
         )
         tests = (NumericTest(name, high=cut, high_closed=True), NumericTest(name, low=cut))
-        return Split(tests, (local > present[place]).astype(np.intp), rank, rivals)
+        return LearnedSplit(tests, (local > present[place]).astype(np.intp), rank, rivals)
     if rule.multiway:
         tests = tuple(CategoryTest(name, (attribute.categories[code],)) for code in present)
-        return Split(tests, np.searchsorted(present, local), rank, rivals)
+        return LearnedSplit(tests, np.searchsorted(present, local), rank, rivals)
     chosen = present[place : place + 1]
     if name in rule.sets:
         chosen = present[_beside_first(np.array([place]), len(present))[0]]
     values = tuple(attribute.categories[code] for code in chosen)
     tests = (CategoryTest(name, values), CategoryTest(name, values, negated=True))
-    return Split(tests, (~np.isin(local, chosen)).astype(np.intp), rank, rivals)
+    return LearnedSplit(tests, (~np.isin(local, chosen)).astype(np.intp), rank, rivals)

@@ -8,13 +8,13 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray
-from treewarden.ppdm_models.pruning.siblings import Candidates
+from treewarden.ppdm_models.pruning.siblings import MergedLeaves
 from treewarden.ppdm_models.tree.tree import (
     Band,
     Node,
     NoTrueChild,
-    Task,
     Tree,
+    TreeTask,
     completed,
     count_of,
 )
@@ -74,7 +74,7 @@ def _spread(counts: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _PublishedNodes:
     """What nodes publish as leaves, one row each; NaN where something is not told, so that a sum with it is not either.
 
     ``shares`` and ``scores`` are weighted by records. ``listed`` is 0 where some class count is told, ``banded`` 1
@@ -90,8 +90,8 @@ class _Told:
     banded: FloatArray
     scores: FloatArray
 
-    def each(self, change: Callable[[FloatArray], FloatArray]) -> _Told:
-        return _Told(*(change(getattr(self, field.name)) for field in fields(self)))
+    def each(self, change: Callable[[FloatArray], FloatArray]) -> _PublishedNodes:
+        return _PublishedNodes(*(change(getattr(self, field.name)) for field in fields(self)))
 
 
 def summed(tree: Tree, stopping: FloatArray) -> FloatArray:
@@ -105,7 +105,7 @@ def summed(tree: Tree, stopping: FloatArray) -> FloatArray:
 
 def merged_leaves(
     tree: Tree,
-    candidates: Candidates,
+    candidates: MergedLeaves,
     classes: FloatArray | None,
     stopping: FloatArray | None = None,
 ) -> tuple[Node, ...]:
@@ -118,13 +118,13 @@ def merged_leaves(
     leaves' are to be weighted by, those tell it.
     """
     leaves = _as_published(tree, candidates, classes)
-    if stopping is None or tree.task is not Task.REGRESSION:
+    if stopping is None or tree.task is not TreeTask.REGRESSION:
         return leaves
     return _averaged(tree, candidates, leaves, stopping)
 
 
 def _averaged(
-    tree: Tree, candidates: Candidates, leaves: tuple[Node, ...], stopping: FloatArray
+    tree: Tree, candidates: MergedLeaves, leaves: tuple[Node, ...], stopping: FloatArray
 ) -> tuple[Node, ...]:
     """Return the leaves, merged ones without a number with the mean of what the records in them were told before.
 
@@ -145,7 +145,7 @@ def _averaged(
 
 
 def _as_published(
-    tree: Tree, candidates: Candidates, classes: FloatArray | None
+    tree: Tree, candidates: MergedLeaves, classes: FloatArray | None
 ) -> tuple[Node, ...]:
     size = len(tree.nodes)
     guessed = counts_up(tree, candidates.members) if classes is None and tree.classes else None
@@ -189,7 +189,7 @@ def _without(rows: FloatArray, inner: BoolArray) -> FloatArray:
     return kept
 
 
-def _told(tree: Tree, nodes: Sequence[Node]) -> _Told:
+def _told(tree: Tree, nodes: Sequence[Node]) -> _PublishedNodes:
     m = len(tree.classes)
     unknown = (np.nan,) * m
     records = np.array([node.records for node in nodes], dtype=np.float64)
@@ -204,7 +204,7 @@ def _told(tree: Tree, nodes: Sequence[Node]) -> _Told:
     ]
     low, high = (np.where(np.isnan(each), counts, each) for each in ends)
     numbers = [node.score if isinstance(node.score, float | int) else np.nan for node in nodes]
-    return _Told(
+    return _PublishedNodes(
         records,
         counts,
         np.array([0.0 if node.class_counts else np.nan for node in nodes]),
@@ -223,7 +223,7 @@ def _ends(bands: tuple[Band | None, ...] | None, m: int, end: int) -> tuple[floa
 def _join_leaf(
     tree: Tree,
     node: Node,
-    told: _Told,
+    told: _PublishedNodes,
     row: int,
     classes: FloatArray | None,
     guessed: FloatArray | None,
@@ -258,7 +258,9 @@ def _all_known(row: FloatArray) -> tuple[float, ...] | None:
     return None if np.isnan(row).any() or not len(row) else tuple(row.tolist())
 
 
-def _mean_shares(told: _Told, row: int, classes: FloatArray | None) -> tuple[float, ...] | None:
+def _mean_shares(
+    told: _PublishedNodes, row: int, classes: FloatArray | None
+) -> tuple[float, ...] | None:
     """Return the shares of all leaves together, by their published records or else by the real class counts."""
     if np.isnan(told.shares[row]).any():
         return None
@@ -270,7 +272,7 @@ def _mean_shares(told: _Told, row: int, classes: FloatArray | None) -> tuple[flo
     return _all_known(classes / classes.sum())
 
 
-def _summed_bands(told: _Told, row: int) -> tuple[Band | None, ...]:
+def _summed_bands(told: _PublishedNodes, row: int) -> tuple[Band | None, ...]:
     ends = zip(told.low[row].tolist(), told.high[row].tolist(), strict=True)
     return tuple(None if np.isnan(low) else (low, high) for low, high in ends)
 
@@ -295,9 +297,9 @@ def _numbers(
 
 
 def _score(
-    tree: Tree, node: Node, told: _Told, row: int, numbers: Sequence[float]
+    tree: Tree, node: Node, told: _PublishedNodes, row: int, numbers: Sequence[float]
 ) -> str | float | None:
-    if tree.task is Task.REGRESSION:
+    if tree.task is TreeTask.REGRESSION:
         return _mean_score(told, row) if node.score is None else node.score
     if not numbers:
         return node.score
@@ -306,7 +308,7 @@ def _score(
     return node.score if node.score in best else best[0]
 
 
-def _mean_score(told: _Told, row: int) -> float | None:
+def _mean_score(told: _PublishedNodes, row: int) -> float | None:
     """Return the mean of the leaves' numbers, weighted by their records; None where either is not published."""
     if not told.records[row] > 0:
         return None

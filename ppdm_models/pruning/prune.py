@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray
-from treewarden.ppdm_models.pruning.siblings import Candidates, Groups, Runs
+from treewarden.ppdm_models.pruning.siblings import BranchGroups, MergedLeaves, Runs
 from treewarden.ppdm_models.tree.tree import Node, Tree, rebuilt
 
 # Cuts a tree: some of its nodes, or some of their siblings together, become leaves.
@@ -32,7 +32,7 @@ class Prunable:
     """
 
     tree: Tree
-    candidates: Candidates
+    candidates: MergedLeaves
     stays: BoolArray
     satisfied: BoolArray
     records: FloatArray
@@ -117,12 +117,12 @@ def prune(prunable: Prunable) -> Pruned | None:
 def _mended(prunable: Prunable, node: int, failing: list[int], kept: BoolArray) -> list[int] | None:
     """Return the groups that mend a node's failing children; None where all must be merged into one."""
     way = prunable.candidates.ways.get(node)
-    if isinstance(way, Groups):
+    if isinstance(way, BranchGroups):
         return _grouped(prunable, way, failing)
     return _run_together(prunable, way, kept) if isinstance(way, Runs) else None
 
 
-def _grouped(prunable: Prunable, way: Groups, failing: list[int]) -> list[int] | None:
+def _grouped(prunable: Prunable, way: BranchGroups, failing: list[int]) -> list[int] | None:
     """Climb from each failing child to the lowest group around it that satisfies."""
     found: dict[int, None] = {}
     for child in failing:
@@ -135,7 +135,7 @@ def _grouped(prunable: Prunable, way: Groups, failing: list[int]) -> list[int] |
     return [way.numbers[group] for group in found if not _is_inside(way, group, found)]
 
 
-def _is_inside(way: Groups, group: int, others: dict[int, None]) -> bool:
+def _is_inside(way: BranchGroups, group: int, others: dict[int, None]) -> bool:
     while group:
         group = way.parent[group]
         if group in others:
@@ -177,7 +177,7 @@ Worth = tuple[float, int]
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class _PruningPlan:
     """The best that can be made of a part of the tree: its worth, the nodes kept as they are, and the merged leaves."""
 
     worth: Worth
@@ -191,7 +191,7 @@ def prune_optimally(prunable: Prunable, value: FloatArray, own: FloatArray) -> P
     ``value`` (N + G,) is what each candidate keeps as a leaf, ``own`` (N,) what those who stop at a node keep while it
     is split. Of equal ones the one with the most leaves; it has as many as the prunable tree needs at least.
     """
-    plans: list[_Plan | None] = [None] * len(prunable.tree.nodes)
+    plans: list[_PruningPlan | None] = [None] * len(prunable.tree.nodes)
     must_split = _without_choice(prunable)
     for node in reversed(prunable.tree.nodes):
         here = node.index
@@ -202,7 +202,7 @@ def prune_optimally(prunable: Prunable, value: FloatArray, own: FloatArray) -> P
         )
         if split is not None:
             worth = split.worth[0] + float(own[here]), split.worth[1]
-            split = _Plan(worth, split.kept, split.merged)
+            split = _PruningPlan(worth, split.kept, split.merged)
         leaf = None if here in must_split else _leaf(prunable, here, value)
         plans[here] = _better(split, leaf)
     return None if plans[0] is None else cut(prunable, _merges(prunable, plans))
@@ -219,33 +219,36 @@ def _without_choice(prunable: Prunable) -> set[int]:
     return set(chain)
 
 
-def _leaf(prunable: Prunable, number: int, value: FloatArray) -> _Plan | None:
+def _leaf(prunable: Prunable, number: int, value: FloatArray) -> _PruningPlan | None:
     if not prunable.satisfied[number]:
         return None
-    return _Plan((float(value[number]), 1), (), (number,))
+    return _PruningPlan((float(value[number]), 1), (), (number,))
 
 
 def _split(
-    prunable: Prunable, node: int, plans: Sequence[_Plan | None], value: FloatArray
-) -> _Plan | None:
+    prunable: Prunable, node: int, plans: Sequence[_PruningPlan | None], value: FloatArray
+) -> _PruningPlan | None:
     """Return the best that can be made of a node's children; None where one of them cannot be saved."""
     parts = {child: _one(child, plans[child]) for child in prunable.tree.nodes[node].children}
     way = prunable.candidates.ways.get(node)
-    if isinstance(way, Groups):
+    if isinstance(way, BranchGroups):
         return _in_groups(prunable, way, parts, value)
     if isinstance(way, Runs):
         return _in_runs(prunable, way, parts, value)
     return _together(parts.values())
 
 
-def _one(child: int, plan: _Plan | None) -> _Plan | None:
-    return None if plan is None else _Plan(plan.worth, (child,), ())
+def _one(child: int, plan: _PruningPlan | None) -> _PruningPlan | None:
+    return None if plan is None else _PruningPlan(plan.worth, (child,), ())
 
 
 def _in_groups(
-    prunable: Prunable, way: Groups, parts: Mapping[int, _Plan | None], value: FloatArray
-) -> _Plan | None:
-    inside: list[list[_Plan | None]] = [[] for _ in way.parent]
+    prunable: Prunable,
+    way: BranchGroups,
+    parts: Mapping[int, _PruningPlan | None],
+    value: FloatArray,
+) -> _PruningPlan | None:
+    inside: list[list[_PruningPlan | None]] = [[] for _ in way.parent]
     for child, part in parts.items():
         inside[way.place[child]].append(part)
     # A group comes after the one around it.
@@ -256,9 +259,9 @@ def _in_groups(
 
 
 def _in_runs(
-    prunable: Prunable, way: Runs, parts: Mapping[int, _Plan | None], value: FloatArray
-) -> _Plan | None:
-    best: list[_Plan | None] = [_Plan((0.0, 0), (), ())]
+    prunable: Prunable, way: Runs, parts: Mapping[int, _PruningPlan | None], value: FloatArray
+) -> _PruningPlan | None:
+    best: list[_PruningPlan | None] = [_PruningPlan((0.0, 0), (), ())]
     for j in range(1, len(way.children) + 1):
         found = _together([best[j - 1], parts[way.children[j - 1]]])
         for i in range(j - 1):
@@ -269,7 +272,7 @@ def _in_runs(
     return best[-1]
 
 
-def _together(parts: Iterable[_Plan | None]) -> _Plan | None:
+def _together(parts: Iterable[_PruningPlan | None]) -> _PruningPlan | None:
     value, leaves = 0.0, 0
     kept: list[int] = []
     merged: list[int] = []
@@ -279,17 +282,17 @@ def _together(parts: Iterable[_Plan | None]) -> _Plan | None:
         value, leaves = value + part.worth[0], leaves + part.worth[1]
         kept += part.kept
         merged += part.merged
-    return _Plan((value, leaves), tuple(kept), tuple(merged))
+    return _PruningPlan((value, leaves), tuple(kept), tuple(merged))
 
 
-def _better(first: _Plan | None, second: _Plan | None) -> _Plan | None:
+def _better(first: _PruningPlan | None, second: _PruningPlan | None) -> _PruningPlan | None:
     """Return the worthier of two plans, the first of equal ones."""
     if first is None or second is None:
         return second if first is None else first
     return second if second.worth > first.worth else first
 
 
-def _merges(prunable: Prunable, plans: Sequence[_Plan | None]) -> list[int]:
+def _merges(prunable: Prunable, plans: Sequence[_PruningPlan | None]) -> list[int]:
     """Return the merged leaves of the whole tree's plan, from the root down."""
     nodes, pending = prunable.tree.nodes, [0]
     found: list[int] = []

@@ -10,7 +10,7 @@ from itertools import combinations, pairwise
 import numpy as np
 
 from treewarden.ppdm_models.arrays import FloatArray
-from treewarden.ppdm_models.tables.taxonomy import Categories, Intervals, Taxonomies
+from treewarden.ppdm_models.tables.taxonomy import Categories, IntervalHierarchy, Taxonomies
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest, Predicate
 from treewarden.ppdm_models.tree.tree import Node, Tree
 
@@ -30,7 +30,7 @@ class Runs:
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
+class BranchGroups:
     """Branches under a hierarchy. Group 0 holds all; ``parent`` gives for each later one the group around it.
 
     ``place`` is the group that a child is in itself; ``numbers`` are the candidates, -1 for group 0.
@@ -42,7 +42,7 @@ class Groups:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
+class MergedLeaves:
     """Every leaf that merging could make: number i < N is node i as a leaf, the later ones are groups of siblings.
 
     ``members`` are the nodes merged, in the order of their parent's children; ``tests`` those of the groups; ``ways``
@@ -51,7 +51,7 @@ class Candidates:
 
     members: tuple[tuple[int, ...], ...]
     tests: tuple[Predicate, ...]
-    ways: Mapping[int, Runs | Groups]
+    ways: Mapping[int, Runs | BranchGroups]
 
     def totals(self, passing: FloatArray) -> FloatArray:
         """Return what each candidate would hold, shape (N + G, ...), given what each node does, shape (N, ...)."""
@@ -63,7 +63,7 @@ class Candidates:
         return np.concatenate([passing, np.add.reduceat(passing[flat], starts, axis=0)])
 
 
-def candidates(tree: Tree, taxonomies: Taxonomies | None = None) -> Candidates:
+def candidates(tree: Tree, taxonomies: Taxonomies | None = None) -> MergedLeaves:
     """Return all that merging could make of a tree.
 
     Siblings belong together where they lie under one value of their attribute's hierarchy; without one, where they are
@@ -76,21 +76,21 @@ def candidates(tree: Tree, taxonomies: Taxonomies | None = None) -> Candidates:
     for node in tree.nodes:
         if len(node.children) > 2:
             collected.add(tree, node, taxonomies or {})
-    return Candidates(tuple(collected.members), tuple(collected.tests), collected.ways)
+    return MergedLeaves(tuple(collected.members), tuple(collected.tests), collected.ways)
 
 
 @dataclass(slots=True)
 class _Collected:
     members: list[tuple[int, ...]]
     tests: list[Predicate]
-    ways: dict[int, Runs | Groups]
+    ways: dict[int, Runs | BranchGroups]
 
     def add(self, tree: Tree, node: Node, taxonomies: Taxonomies) -> None:
         tests = [tree.nodes[child].test for child in node.children]
         numeric = _neighbours(tests)
         if numeric is not None:
             taxonomy = taxonomies.get(numeric[0][1].feature)
-            if isinstance(taxonomy, Intervals):
+            if isinstance(taxonomy, IntervalHierarchy):
                 self._add_groups(node, [list(_intervals(taxonomy, test)) for test in tests], tests)
             elif len(tests) <= MOST_NEIGHBOURS:
                 self._add_runs(node, numeric)
@@ -132,7 +132,7 @@ class _Collected:
             for child, path in zip(node.children, kept, strict=True)
         }
         if numbers:
-            self.ways[node.index] = Groups(tuple(parent), place, (-1, *numbers))
+            self.ways[node.index] = BranchGroups(tuple(parent), place, (-1, *numbers))
 
     def _number(self, node: Node, places: Sequence[int], tests: Sequence[Predicate]) -> int:
         self.members.append(tuple(node.children[place] for place in places))
@@ -171,7 +171,7 @@ def _labels(taxonomy: Categories, test: CategoryTest) -> list[Key]:
     return shared
 
 
-def _intervals(taxonomy: Intervals, test: Predicate) -> Iterator[Key]:
+def _intervals(taxonomy: IntervalHierarchy, test: Predicate) -> Iterator[Key]:
     assert isinstance(test, NumericTest)
     for level in range(1, taxonomy.height + 1):
         place = taxonomy.holds(test.low, test.high, level)

@@ -130,7 +130,7 @@ MAX_WORK = 50_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class PartitionProblem:
     """Two children of a node take the same record, none takes it, or the node was too large to check.
 
     ``children`` are the two that overlap (node indices); ``witness`` is a record as people write it.
@@ -173,7 +173,7 @@ class _Budget:
         return True
 
 
-def problems(tree: Tree) -> Iterator[Problem]:
+def problems(tree: Tree) -> Iterator[PartitionProblem]:
     """Yield what keeps the children of each inner node from splitting it, at most one overlap and one gap per node.
 
     A record whose tested value is missing, so that some child answers "unknown", is no gap: the tree's missing-value
@@ -232,22 +232,22 @@ def _problems_at(
     tests: Sequence[Predicate],
     features: Mapping[str, Feature],
     budget: _Budget,
-) -> Sequence[Problem]:
+) -> Sequence[PartitionProblem]:
     if not budget.allows(len(tests), 0):
-        return [Problem("skipped", node.index)]
+        return [PartitionProblem("skipped", node.index)]
     own = list(dict.fromkeys(name for test in tests for name in features_of(test)))
     anywhere = _look(node, tests, features, own, [], budget)
     if anywhere == []:  # then nor in the region of the node
         return []
     known = _region(tree, node)
     if known is None:
-        return [Problem("skipped", node.index)]
+        return [PartitionProblem("skipped", node.index)]
     names, conditions, others = _connected(own, known)
     found = _look(node, tests, features, names, conditions, budget)
     if found is None:
         within = [condition for condition in known if set(features_of(condition[0])) <= set(own)]
         is_clean = _look(node, tests, features, own, within, budget) == []
-        found = [] if is_clean else [Problem("skipped", node.index)]
+        found = [] if is_clean else [PartitionProblem("skipped", node.index)]
     return found if found and _is_reached(others, features, budget) else []
 
 
@@ -335,7 +335,7 @@ def _look(
     names: Sequence[str],
     conditions: Sequence[Condition],
     budget: _Budget,
-) -> list[Problem] | None:
+) -> list[PartitionProblem] | None:
     """Return the problems among the cells of some features; None where that is too much work."""
     made = _cells(names, features, [*tests, *(test for test, _ in conditions)], budget)
     if made is None or made[0] * len(tests) > MAX_TABLE:
@@ -349,8 +349,8 @@ def _look(
     both = np.flatnonzero(inside & (true.sum(axis=0) > 1))
     if len(both):
         pair = tuple(node.children[child] for child in np.flatnonzero(true[:, both[0]])[:2])
-        found.append(Problem("overlap", node.index, pair, witness(columns, int(both[0]))))
+        found.append(PartitionProblem("overlap", node.index, pair, witness(columns, int(both[0]))))
     none = np.flatnonzero(inside & ~true.any(axis=0) & ~unknown)
     if len(none):
-        found.append(Problem("gap", node.index, (), witness(columns, int(none[0]))))
+        found.append(PartitionProblem("gap", node.index, (), witness(columns, int(none[0]))))
     return found

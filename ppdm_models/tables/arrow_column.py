@@ -37,7 +37,7 @@ from treewarden.ppdm_models.tables.number_formats import (
     read_numbers,
     text_array,
 )
-from treewarden.ppdm_models.tables.table import Places, RawColumn, Table, place
+from treewarden.ppdm_models.tables.table import FirstRecords, RawColumn, Table, place
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 
 MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
@@ -67,7 +67,7 @@ class ArrowColumn(RawColumn):
     source: str
     name: str
     values: pa.Array
-    places: Places | None = None
+    places: FirstRecords | None = None
     dialect: Dialect = field(default_factory=Dialect)
 
     def cells(self) -> list[object]:
@@ -308,7 +308,7 @@ def _present(texts: pa.Array) -> pa.Array:
     return pc.if_else(is_missing, nothing(trimmed.type), trimmed)
 
 
-def _not_a_number(name: str, values: pa.Array, places: Places | None) -> str:
+def _not_a_number(name: str, values: pa.Array, places: FirstRecords | None) -> str:
     for row, value in enumerate(values.to_pylist()):
         try:
             float("nan" if value is None else value)

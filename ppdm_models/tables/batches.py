@@ -26,7 +26,7 @@ from treewarden.ppdm_models.tables.dialect import (
 )
 from treewarden.ppdm_models.tables.header import said_of_twins
 from treewarden.ppdm_models.tables.read_table import (
-    Header,
+    CsvHeader,
     csv_header,
     delimiter_of,
     encoded,
@@ -38,7 +38,7 @@ from treewarden.ppdm_models.tables.read_table import (
     unpacked_start,
     unreadable,
 )
-from treewarden.ppdm_models.tables.readers import Reader
+from treewarden.ppdm_models.tables.readers import TableReader
 from treewarden.ppdm_models.tables.readers.opening import reader_of
 from treewarden.ppdm_models.unsupported_files import ARROW_FILE, PEEKED, table_advice
 
@@ -62,10 +62,10 @@ class Batches:
 
     path: Path
     schema: pa.Schema
-    header: Header | None = None
+    header: CsvHeader | None = None
     packed: str = ""
     is_arrow: bool = False
-    reader: Reader | None = None
+    reader: TableReader | None = None
     called: str = ""
     dialect: Dialect = field(default_factory=Dialect)
     may_guess: bool = False
@@ -288,7 +288,7 @@ def batch_file(
     """
     with path.open("xb") as file:
         if form == ".csv":
-            yield _Csv(file, schema, delimiter)
+            yield _CsvFile(file, schema, delimiter)
             return
         listed = [name for name in schema.names if name not in unlike]
         with pa_parquet.ParquetWriter(
@@ -305,7 +305,7 @@ class _Parquet(BatchFile):
         self._writer.write_batch(pa.RecordBatch.from_arrays(batch.columns, schema=self._schema))
 
 
-class _Csv(BatchFile):
+class _CsvFile(BatchFile):
     def __init__(self, file: BinaryIO, schema: pa.Schema, delimiter: str) -> None:
         for column in schema:
             if pa.types.is_nested(column.type):

@@ -13,7 +13,7 @@ from treewarden.ppdm_models.tree.column import Columns
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Model, Other, Silence
 from treewarden.ppdm_models.tree.nodes import NodeTable
 from treewarden.ppdm_models.tree.predicate import Always, answer, features_of
-from treewarden.ppdm_models.tree.tree import Node, Task, Tree
+from treewarden.ppdm_models.tree.tree import Node, Tree, TreeTask
 
 # The middle or the largest of what the members of an ensemble say.
 
@@ -67,7 +67,7 @@ def _of_nodes(tree: Tree, *, as_votes: bool) -> FloatArray:
 def _row(tree: Tree, node: Node, as_votes: bool) -> FloatArray:
     if node.outputs is not None and not as_votes:
         return np.array(node.outputs)
-    if tree.task is Task.REGRESSION:
+    if tree.task is TreeTask.REGRESSION:
         return np.array([np.nan if node.score is None else float(node.score)])
     label = tree.classes.index(str(node.score)) if node.score is not None else None
     shares = node.class_shares
@@ -88,7 +88,7 @@ def _of_columns(tree: Tree, *, as_votes: bool) -> FloatArray | None:
     if not isinstance(nodes, NodeTable) or nodes.outputs is not None:
         return None
     scores = nodes.scores
-    if tree.task is Task.REGRESSION:
+    if tree.task is TreeTask.REGRESSION:
         return scores[:, None].copy() if isinstance(scores, np.ndarray) else None
     if isinstance(scores, np.ndarray) or nodes.class_shares is not None or not tree.classes:
         return None
@@ -196,7 +196,7 @@ def _rows_of(tree: Tree, scores: Scores, stopped: Stopped) -> tuple[IndexArray, 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Said:
+class _MemberScores:
     """What one member says of each record, whether it speaks of it, with what weight, and whom it refuses.
 
     With ``rows`` (n,) the others but the last are of the leaves of a tree, and these say in which one each record is.
@@ -209,11 +209,11 @@ class _Said:
     rows: IndexArray | None = None
 
     @property
-    def by_record(self) -> _Said:
+    def by_record(self) -> _MemberScores:
         """The same without ``rows``."""
         if self.rows is None:
             return self
-        return _Said(
+        return _MemberScores(
             self.scores[self.rows], self.speaks[self.rows], self.weights[self.rows], self.refused
         )
 
@@ -238,7 +238,7 @@ def _of_ensemble(
     if is_sum and ensemble.silence is Silence.CONTINUE:  # no more than one member at a time
         refused = np.zeros(_size(columns), dtype=bool)
 
-        def each() -> Iterator[_Said]:
+        def each() -> Iterator[_MemberScores]:
             for one in said:
                 refused[:] |= one.refused
                 yield one
@@ -264,7 +264,7 @@ def _members(
     columns: Columns,
     known: Sequence[Scores | tuple[Scores, BoolArray]],
     stopped: Stopped,
-) -> Iterator[_Said]:
+) -> Iterator[_MemberScores]:
     """Yield what each member says; of trees the scores of their leaves are known."""
     size = _size(columns)
     seen, invalid = prepared(ensemble.features, columns)
@@ -285,7 +285,7 @@ def _members(
         for name in set(features_of(member.test)) & invalid.keys():
             unasked |= invalid[name]
         speaks = answer(member.test, seen, size).true | unasked
-        yield _Said(
+        yield _MemberScores(
             np.where(speaks[:, None], scores, np.nan),
             speaks,
             np.where(speaks, member.weight, 0.0),
@@ -295,13 +295,13 @@ def _members(
 
 def _of_all(
     weight: float, scores: Scores, refused: BoolArray, rows: IndexArray | None = None
-) -> _Said:
+) -> _MemberScores:
     """Return what a member says who speaks of every record."""
     size = len(scores)
-    return _Said(scores, np.ones(size, dtype=bool), np.full(size, weight), refused, rows)
+    return _MemberScores(scores, np.ones(size, dtype=bool), np.full(size, weight), refused, rows)
 
 
-def _chosen(ensemble: Ensemble, said: Sequence[_Said]) -> tuple[Scores, BoolArray]:
+def _chosen(ensemble: Ensemble, said: Sequence[_MemberScores]) -> tuple[Scores, BoolArray]:
     """Return what the first member says whose test holds."""
     if ensemble.combination is not Combination.SELECT_FIRST:
         raise ValueError(f"{ensemble.source}: {ensemble.combination} is not evaluated")
@@ -339,7 +339,7 @@ def _first(parts: list[Scores], spoken: BoolArray) -> Scores:
 
 def _summed(
     ensemble: Ensemble,
-    said: Iterable[_Said],
+    said: Iterable[_MemberScores],
     widths: Sequence[int],
     size: int,
 ) -> Scores:

@@ -31,7 +31,7 @@ from treewarden.ppdm_models.tables.dialect import (
 )
 from treewarden.ppdm_models.tables.header import said_of_twins
 from treewarden.ppdm_models.tables.memory import room_bytes
-from treewarden.ppdm_models.tables.readers import Labels, Reader
+from treewarden.ppdm_models.tables.readers import Labels, TableReader
 from treewarden.ppdm_models.tables.readers.opening import reader_of
 from treewarden.ppdm_models.tables.table import RawColumn, Table
 from treewarden.ppdm_models.tree.column import CategoricalColumn
@@ -115,7 +115,7 @@ NO_ROOM = "Failed to launch worker thread"
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class CsvHeader:
     """The names of the columns of a CSV file, what parts its cells, and how many lines stand before the names."""
 
     names: tuple[str, ...]
@@ -218,7 +218,7 @@ def delimiter_of(first: str) -> str:
     return max(",;\t", key=first.count)
 
 
-def csv_header(file: BinaryIO, name: str, encoding: str = UTF_8) -> Header:
+def csv_header(file: BinaryIO, name: str, encoding: str = UTF_8) -> CsvHeader:
     """Return what the first line of a CSV file says.
 
     Raises:
@@ -240,7 +240,7 @@ def csv_header(file: BinaryIO, name: str, encoding: str = UTF_8) -> Header:
     problem = said_of_twins(names)
     if problem:
         raise TableError(name, problem)
-    return Header(tuple(names), delimiter, int(told is not None))
+    return CsvHeader(tuple(names), delimiter, int(told is not None))
 
 
 def packing(start: bytes) -> str:
@@ -281,7 +281,7 @@ def is_encoding_error(error: Exception) -> bool:
     return isinstance(error, UnicodeError) or INVALID_UTF_8 in str(error)
 
 
-def _of_reader(reader: Reader, name: str, dialect: Dialect) -> Table:
+def _of_reader(reader: TableReader, name: str, dialect: Dialect) -> Table:
     table = pa.Table.from_batches(reader.read(reader.schema.names), reader.schema)
     typed = replace(dialect, is_typed=True)
     return labelled(table_of_arrow(table, name, dialect=typed), reader.labels, reader.notes)
@@ -337,7 +337,7 @@ def is_guess_allowed(said: Dialect, known: Dialect, start: BinaryIO) -> bool:
     return not said.encoding and known.encoding == UTF_8 and may_be_guessed(start.read(PEEKED))
 
 
-def read_options(header: Header, dialect: Dialect) -> dict[str, object]:
+def read_options(header: CsvHeader, dialect: Dialect) -> dict[str, object]:
     """Return how Arrow is to read a CSV file: from which line on, and in which encoding."""
     encoding = "utf8" if dialect.encoding == UTF_8 else dialect.encoding
     return {"skip_rows": header.lines_before, "encoding": encoding}

@@ -58,7 +58,7 @@ class Branching:
     high: IndexArray
     depth: int
 
-    def stops(self, numbers: Matrix, rows: IndexArray | None = None) -> IndexArray:
+    def stops(self, numbers: NumericMatrix, rows: IndexArray | None = None) -> IndexArray:
         """Return the leaf of each record, or of some ``rows``; none of them lacks a value."""
         table = numbers.table if rows is None else numbers.table[rows]
         columns = np.array([numbers.places[name] for name in self.features], dtype=np.intp)
@@ -77,7 +77,7 @@ class Branching:
         return stops
 
 
-class Matrix:
+class NumericMatrix:
     """The numeric ones of some columns as one table, (n, F), worked out once for many trees.
 
     ``places`` says where each column stands in ``table``.
@@ -235,7 +235,7 @@ class Router:
         self._columns = columns
         self._features: tuple[Feature, ...] | None = None
         self._seen: tuple[dict[str, Column], dict[str, BoolArray]] = ({}, {})
-        self._numbers = Matrix({})
+        self._numbers = NumericMatrix({})
 
     def routed(self, tree: Tree) -> tuple[IndexArray, BoolArray]:
         """Return where each record stops, and which ones the model refuses for a value that it calls invalid.
@@ -249,7 +249,7 @@ class Router:
         is_treated = any(feature.treatments for feature in features)  # no part of their value
         if is_treated or features != self._features:
             self._seen = prepared(features, self._columns)
-            self._numbers = Matrix(self._seen[0])
+            self._numbers = NumericMatrix(self._seen[0])
             self._features = None if is_treated else features
         columns, invalid = self._seen
         size = len(next(iter(columns.values()))) if columns else 0
@@ -257,7 +257,7 @@ class Router:
 
 
 def _routed(
-    tree: Tree, columns: Columns, invalid: Invalid, numbers: Matrix, size: int
+    tree: Tree, columns: Columns, invalid: Invalid, numbers: NumericMatrix, size: int
 ) -> tuple[IndexArray, BoolArray]:
     stop = np.full(size, NOWHERE, dtype=np.intp)
     refused = np.zeros(size, dtype=bool)
@@ -323,7 +323,7 @@ def _accepted(
     return rows
 
 
-def _branched(tree: Tree, numbers: Matrix, invalid: Invalid, stop: IndexArray) -> IndexArray:
+def _branched(tree: Tree, numbers: NumericMatrix, invalid: Invalid, stop: IndexArray) -> IndexArray:
     """Route the records that a tree of plain splits has a value for, and return the others."""
     rows = np.arange(len(stop), dtype=np.intp)
     plain = branching(tree) if len(rows) else None

@@ -22,7 +22,7 @@ FILE_BITS = 40
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Places:
+class FirstRecords:
     """The first record of each row, (rows,); ``files`` names the files of the table where it has several.
 
     ``first`` is None where records have no order, as in a database.
@@ -40,7 +40,7 @@ class Places:
         return f"record {record + 1:d}{where}"
 
 
-def place(places: Places | None, row: int) -> str:
+def place(places: FirstRecords | None, row: int) -> str:
     """Return where a row stands in a table that may be read record by record."""
     return f"record {row + 1}" if places is None else places.of(row)
 
@@ -129,7 +129,7 @@ class Table:
     rows: int
     index: tuple[str, ...] = ()
     counts: FloatArray | None = None
-    places: Places | None = None
+    places: FirstRecords | None = None
     digest: str = ""
     notes: tuple[str, ...] = ()
 

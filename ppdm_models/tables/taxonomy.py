@@ -58,7 +58,7 @@ class Categories:
 
 
 @dataclass(frozen=True, slots=True)
-class Intervals:
+class IntervalHierarchy:
     """A hierarchy of numeric intervals. ``cuts`` are those of each level from 1 up, each among those of the one below.
 
     An interval holds its lower cut and not its upper one; the highest level has no cuts.
@@ -93,7 +93,7 @@ class Intervals:
         return place if place == len(cuts) or high <= cuts[place] else None
 
 
-Taxonomy = Categories | Intervals
+Taxonomy = Categories | IntervalHierarchy
 Taxonomies = Mapping[str, Taxonomy]
 
 
@@ -109,7 +109,7 @@ def fitting(taxonomies: Taxonomies, features: Iterable[Feature]) -> None:
         if name not in known:
             have = ", ".join(map(repr, list(known)[:12]))
             raise TaxonomyError(where, f"no such column; have {have}")
-        if isinstance(taxonomy, Intervals) != known[name].numeric:
+        if isinstance(taxonomy, IntervalHierarchy) != known[name].numeric:
             given, wanted = ("values", "cuts") if known[name].numeric else ("cuts", "values")
             raise TaxonomyError(where, f"gives {given}, but the column needs {wanted}")
         if isinstance(taxonomy, Categories):
@@ -230,7 +230,7 @@ def read_toml(data: bytes, where: str) -> dict[str, Taxonomy]:
         raise TaxonomyError(where, f"not a TOML file ({error})") from error
     found: dict[str, Taxonomy] = {}
     for name, table in said.items():
-        place = _Place(where, text, name)
+        place = _TomlLine(where, text, name)
         if not isinstance(table, dict) or not table:
             raise place.wrong(name, "is no hierarchy; write parent = [children] under it")
         found[name] = (
@@ -242,7 +242,7 @@ def read_toml(data: bytes, where: str) -> dict[str, Taxonomy]:
     return found
 
 
-class _Place:
+class _TomlLine:
     """Finds the line that an error is about: TOML's reader keeps none."""
 
     def __init__(self, where: str, text: str, attribute: str) -> None:
@@ -266,7 +266,7 @@ def _is_nested(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(level, list) for level in value)
 
 
-def _intervals(name: str, table: Mapping[str, object], place: _Place) -> Intervals:
+def _intervals(name: str, table: Mapping[str, object], place: _TomlLine) -> IntervalHierarchy:
     levels = table[CUTS]
     assert isinstance(levels, list)
     if len(levels) > limits.TAXONOMY_LEVELS or sum(map(len, levels)) > limits.TAXONOMY_VALUES:
@@ -285,10 +285,12 @@ def _intervals(name: str, table: Mapping[str, object], place: _Place) -> Interva
             raise place.wrong(CUTS, f"{problem}, so an interval would have two parents")
         below = set(cuts)
         kept.append(tuple(cuts))
-    return Intervals(name, tuple(kept if kept and not kept[-1] else [*kept, ()]), place.where)
+    return IntervalHierarchy(
+        name, tuple(kept if kept and not kept[-1] else [*kept, ()]), place.where
+    )
 
 
-def _categories(name: str, table: Mapping[str, object], place: _Place) -> Categories:
+def _categories(name: str, table: Mapping[str, object], place: _TomlLine) -> Categories:
     parent: dict[str, str] = {}
     for above, children in table.items():
         if not isinstance(children, list) or not all(isinstance(c, str) and c for c in children):
@@ -310,7 +312,7 @@ def _categories(name: str, table: Mapping[str, object], place: _Place) -> Catego
     )
 
 
-def _climb(value: str, parent: Mapping[str, str], place: _Place) -> list[str]:
+def _climb(value: str, parent: Mapping[str, str], place: _TomlLine) -> list[str]:
     path = [value]
     while path[-1] in parent:
         above = parent[path[-1]]

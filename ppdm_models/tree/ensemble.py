@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from treewarden.ppdm_models.tree.growth import Growth
+from treewarden.ppdm_models.tree.growth import EnsembleGrowth
 from treewarden.ppdm_models.tree.predicate import Always, Predicate
-from treewarden.ppdm_models.tree.tree import Feature, Task, Tree
+from treewarden.ppdm_models.tree.tree import Feature, Tree, TreeTask
 
 
 class Combination(StrEnum):
@@ -117,7 +117,7 @@ class Ensemble:
     features: tuple[Feature, ...]
     target: str
     classes: tuple[str, ...] = ()
-    task: Task = Task.CLASSIFICATION
+    task: TreeTask = TreeTask.CLASSIFICATION
     base: tuple[float, ...] = ()
     link: Link = Link.IDENTITY
     resampled: bool | None = None
@@ -125,7 +125,7 @@ class Ensemble:
     most_silent: float = 1.0
     held_out: bool = False
     shrinkage: Shrinkage | None = None
-    growth: Growth | None = field(default=None, compare=False)
+    growth: EnsembleGrowth | None = field(default=None, compare=False)
     seeds: tuple[int, ...] = field(default=(), compare=False)
     source: str = field(default="ensemble", compare=False)
     format: str = field(default="", compare=False)
@@ -160,7 +160,7 @@ Model = Tree | Ensemble
 
 def outputs_of(model: Model) -> int:
     """Return how many numbers a model predicts for a record; 1 for a model that predicts a class."""
-    if model.task is not Task.REGRESSION:
+    if model.task is not TreeTask.REGRESSION:
         return 1
     if isinstance(model, Tree):
         return next((len(leaf.outputs) for leaf in model.leaves[:1] if leaf.outputs), 1)

@@ -48,7 +48,7 @@ Say = Callable[[float], str]
 NO_END = "[]"
 
 
-class _Interval(NamedTuple):
+class _TextInterval(NamedTuple):
     """What a number of one feature must lie in, the ends in text, and the whole as JSON and as a text in JSON."""
 
     low: float = -math.inf
@@ -61,7 +61,7 @@ class _Interval(NamedTuple):
     item: str = ""
 
 
-ANY = _Interval()
+ANY = _TextInterval()
 
 
 def paths_in_text(
@@ -86,7 +86,7 @@ def paths_in_text(
     return found
 
 
-def _by_text(interval: _Interval) -> str:
+def _by_text(interval: _TextInterval) -> str:
     return interval.text
 
 
@@ -105,17 +105,17 @@ def _asked(plain: Plain, wanted: frozenset[int] | None) -> list[bool] | None:
 
 def _ways(
     plain: Plain, ends: Numbers, say: Say, asked: list[bool] | None
-) -> Iterator[tuple[int, list[_Interval] | None]]:
+) -> Iterator[tuple[int, list[_TextInterval] | None]]:
     """Yield each leaf with the intervals that lead there; None for one that nobody comes to, which ends it."""
     cuts, inner, parents = plain.cuts, plain.inner.tolist(), plain.parents.tolist()
     places, values = cuts.features.tolist(), ends.tolist()
     upper, closed = cuts.upper.tolist(), cuts.closed.tolist()
     names = [json.dumps(name) for name in cuts.names]
-    ways: dict[int, Mapping[int, _Interval]] = {}
+    ways: dict[int, Mapping[int, _TextInterval]] = {}
     for node, parent in enumerate(parents):
         if asked is not None and not asked[node]:
             continue
-        way: Mapping[int, _Interval] = {}
+        way: Mapping[int, _TextInterval] = {}
         if parent >= 0:
             above, place = ways[parent], places[node]
             own, end = above.get(place, ANY), values[node]
@@ -134,7 +134,9 @@ def _ways(
             yield node, list(way.values())
 
 
-def _above(own: _Interval, end: float, is_in: bool, name: str, say: Say) -> _Interval | None:
+def _above(
+    own: _TextInterval, end: float, is_in: bool, name: str, say: Say
+) -> _TextInterval | None:
     """Return what of an interval is above an end, which ``is_in`` or not; None where that is nothing."""
     if end < own.low:
         return own
@@ -143,10 +145,12 @@ def _above(own: _Interval, end: float, is_in: bool, name: str, say: Say) -> _Int
         return None
     low_text = _end(end, has, say)
     text, item = _texts(name, low_text, own.high_text)
-    return _Interval(end, has, low_text, own.high, own.has_high, own.high_text, text, item)
+    return _TextInterval(end, has, low_text, own.high, own.has_high, own.high_text, text, item)
 
 
-def _below(own: _Interval, end: float, is_in: bool, name: str, say: Say) -> _Interval | None:
+def _below(
+    own: _TextInterval, end: float, is_in: bool, name: str, say: Say
+) -> _TextInterval | None:
     """Return what of an interval is below an end, which ``is_in`` or not; None where that is nothing."""
     if end > own.high:
         return own
@@ -155,7 +159,7 @@ def _below(own: _Interval, end: float, is_in: bool, name: str, say: Say) -> _Int
         return None
     high_text = _end(end, has, say)
     text, item = _texts(name, own.low_text, high_text)
-    return _Interval(own.low, own.has_low, own.low_text, end, has, high_text, text, item)
+    return _TextInterval(own.low, own.has_low, own.low_text, end, has, high_text, text, item)
 
 
 def _end(value: float, is_in: bool, say: Say) -> str:
@@ -205,13 +209,13 @@ class _Not:
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
+class _PathTests:
     """What holds of who comes to a node: one test a feature where tests can be merged, and all others."""
 
     merged: Mapping[tuple[type, str], NumericTest | CategoryTest]
     others: tuple[Predicate | _Not, ...] = ()
 
-    def and_(self, test: Predicate | _Not) -> _Way:
+    def and_(self, test: Predicate | _Not) -> _PathTests:
         """Return the way of those of whom a test holds besides."""
         if isinstance(test, AllOf):
             way = self
@@ -222,8 +226,8 @@ class _Way:
             key = (type(test), test.feature)
             joint = both(self.merged[key], test) if key in self.merged else test
             if joint is not None:
-                return _Way({**self.merged, key: joint}, self.others)
-        return self if isinstance(test, Always) else _Way(self.merged, (*self.others, test))
+                return _PathTests({**self.merged, key: joint}, self.others)
+        return self if isinstance(test, Always) else _PathTests(self.merged, (*self.others, test))
 
     def text(self, target: str, say: Say) -> str:
         """Return all of it in one text, the same in whatever order it was put together."""
@@ -261,10 +265,10 @@ def _leaf_texts(
             yield index, way.text(target, say)
 
 
-def _leaf_paths(tree: Tree, tests: Sequence[Predicate]) -> Iterator[tuple[int, _Way]]:
+def _leaf_paths(tree: Tree, tests: Sequence[Predicate]) -> Iterator[tuple[int, _PathTests]]:
     """Yield each node where records may stop with what holds of them: at an inner one, none of its children's tests."""
     stops_inside = _stops_inside(tree)
-    start = _Way({})
+    start = _PathTests({})
     for test in (*tests, tree.root.test):
         start = start.and_(test)
     stack = [(0, start)]

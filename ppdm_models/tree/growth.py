@@ -14,7 +14,7 @@ import numpy as np
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray
 
 
-class Source(StrEnum):
+class FactSource(StrEnum):
     """Where a fact comes from: the file says it, it follows from the file's numbers, or the file withholds it.
 
     What is withheld may be told by somebody else, or taken to be what the library does by itself.
@@ -32,23 +32,23 @@ class Fact:
     """One setting of the training: its value, and where it comes from; ``why`` it is not known, where it is not."""
 
     value: float | None
-    source: Source
+    source: FactSource
     why: str = ""
 
 
 def known(value: float) -> Fact:
     """Return a fact that the file says."""
-    return Fact(float(value), Source.KNOWN)
+    return Fact(float(value), FactSource.KNOWN)
 
 
 def derived(value: float) -> Fact:
     """Return a fact that follows from other numbers of the file."""
-    return Fact(float(value), Source.DERIVED)
+    return Fact(float(value), FactSource.DERIVED)
 
 
 def withheld(why: str = "the file does not say it") -> Fact:
     """Return that a fact is not known."""
-    return Fact(None, Source.WITHHELD, why)
+    return Fact(None, FactSource.WITHHELD, why)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,7 +79,7 @@ class GrownTree:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Growth:
+class EnsembleGrowth:
     """How an ensemble was grown.
 
     ``library`` names who can turn its leaf values back (a plug-in of ``treewarden.audit.inverters``), ``objective``

@@ -19,7 +19,7 @@ from treewarden.ppdm_models.tree.column import (
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class TestAnswer:
     """What a test says of each record: true, or unknown, or (neither) false."""
 
     true: BoolArray
@@ -179,24 +179,24 @@ def are_opposite(one: Predicate, other: Predicate) -> bool:
     return False
 
 
-def answer(test: Predicate, columns: Columns, size: int) -> Answer:
+def answer(test: Predicate, columns: Columns, size: int) -> TestAnswer:
     """Ask a test of each of ``size`` records, by three-valued logic (PMML 4.4, TreeModel).
 
     Raises:
         KeyError: an attribute of the test is not among the columns.
     """
     if isinstance(test, Always | Never | Refusal):
-        return Answer(np.full(size, isinstance(test, Always)), np.zeros(size, dtype=bool))
+        return TestAnswer(np.full(size, isinstance(test, Always)), np.zeros(size, dtype=bool))
     if isinstance(test, Unknown):
-        return Answer(np.zeros(size, dtype=bool), np.ones(size, dtype=bool))
+        return TestAnswer(np.zeros(size, dtype=bool), np.ones(size, dtype=bool))
     if isinstance(test, AllOf | AnyOf | OneOf | Surrogate):
         return _combined(test, [answer(part, columns, size) for part in test.parts])
     column = columns[test.feature]
     missing = column.missing
     if isinstance(test, MissingTest):
-        return Answer(~missing if test.negated else missing, np.zeros(size, dtype=bool))
+        return TestAnswer(~missing if test.negated else missing, np.zeros(size, dtype=bool))
     inside = _in_interval(test, column) if isinstance(test, NumericTest) else _in_set(test, column)
-    return Answer(inside & ~missing, missing)
+    return TestAnswer(inside & ~missing, missing)
 
 
 def refusals(test: Predicate) -> Iterator[Refusal]:
@@ -229,24 +229,24 @@ def refused_by(test: Predicate, columns: Columns, size: int) -> BoolArray:
     return found
 
 
-def _combined(test: AllOf | AnyOf | OneOf | Surrogate, answers: list[Answer]) -> Answer:
+def _combined(test: AllOf | AnyOf | OneOf | Surrogate, answers: list[TestAnswer]) -> TestAnswer:
     true = np.stack([part.true for part in answers])
     unknown = np.stack([part.unknown for part in answers])
     false = ~true & ~unknown
     if isinstance(test, AllOf):
-        return Answer(
+        return TestAnswer(
             np.asarray(true.all(axis=0)), np.asarray(unknown.any(axis=0) & ~false.any(axis=0))
         )
     if isinstance(test, AnyOf):
-        return Answer(
+        return TestAnswer(
             np.asarray(true.any(axis=0)), np.asarray(unknown.any(axis=0) & ~true.any(axis=0))
         )
     if isinstance(test, OneOf):
         unclear = np.asarray(unknown.any(axis=0))
-        return Answer(np.asarray(true.sum(axis=0) % 2 == 1) & ~unclear, unclear)
+        return TestAnswer(np.asarray(true.sum(axis=0) % 2 == 1) & ~unclear, unclear)
     speaks = np.argmin(unknown, axis=0)  # the first known part; the first part where none is known
     each = np.arange(true.shape[1])
-    return Answer(true[speaks, each], unknown[speaks, each])
+    return TestAnswer(true[speaks, each], unknown[speaks, each])
 
 
 def _in_interval(test: NumericTest, column: Column) -> BoolArray:

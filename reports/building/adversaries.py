@@ -10,7 +10,7 @@ from treewarden.audit.evidence import Evidence
 from treewarden.audit.measures import call, measures, of_models
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import Audit, Exposure, Lacking
-from treewarden.policies.judging.decision import Decision, Finding, Place
+from treewarden.policies.judging.decision import Decision, Finding, Location
 from treewarden.policies.judging.figures import figure
 from treewarden.policies.verdict import SEVERITIES, Severity, Verdict, worst
 from treewarden.ppdm_models.tree.paths import path_text
@@ -144,11 +144,11 @@ def leaf_cases(evidence: Evidence, decision: Decision) -> tuple[LeafCase, ...]:
     The first few, of which a page tells at its top, are of different people where there are such: several trees have
     leaves of the same ones.
     """
-    found: dict[Key, list[tuple[Finding, list[Place]]]] = {}
+    found: dict[Key, list[tuple[Finding, list[Location]]]] = {}
     for finding in decision.own:
         if finding.verdict is Verdict.PASS:
             continue
-        here: dict[Key, list[Place]] = {}
+        here: dict[Key, list[Location]] = {}
         for place in finding.places:
             if place.kind in ("leaf", "profile") and not _is_unknown(evidence, place):
                 here.setdefault((place.tree, place.node), []).append(place)
@@ -178,7 +178,7 @@ def _of_different_people(evidence: Evidence, keys: Sequence[Key]) -> list[Key]:
     return found
 
 
-def _is_unknown(evidence: Evidence, place: Place) -> bool:
+def _is_unknown(evidence: Evidence, place: Location) -> bool:
     """Whether a place stands for all of which nothing is known, as there is no table: it is no leaf."""
     return (
         evidence.population.is_absent and not evidence.trees[place.tree].nodes[place.node].is_leaf
@@ -193,7 +193,7 @@ def _worst_first(case: LeafCase, grave: Sequence[Severity]) -> tuple[float, ...]
 
 
 def _case(
-    evidence: Evidence, tree: int, node: int, broken: list[tuple[Finding, list[Place]]]
+    evidence: Evidence, tree: int, node: int, broken: list[tuple[Finding, list[Location]]]
 ) -> LeafCase:
     first = broken[0][1][0]
     drawn = evidence.trees[tree]
@@ -223,7 +223,7 @@ def _case(
     )
 
 
-def _break(finding: Finding, places: list[Place]) -> Break:
+def _break(finding: Finding, places: list[Location]) -> Break:
     worst = places[0]
     profiles = [place for place in places if place.kind == "profile"]
     return Break(
@@ -238,7 +238,7 @@ def _break(finding: Finding, places: list[Place]) -> Break:
     )
 
 
-def _accepted(places: list[Place]) -> Accepted | None:
+def _accepted(places: list[Location]) -> Accepted | None:
     """Return why what breaks a demand in a leaf does not count; None where something of it does."""
     reasons = list(dict.fromkeys(place.accepted for place in places))
     if any(each is None for each in reasons):

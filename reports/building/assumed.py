@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from treewarden.audit.assumed_columns import AssumedColumns, ProvedColumn, assumed_columns
 from treewarden.audit.evidence import Evidence
-from treewarden.audit.facts.rows import Dropped
+from treewarden.audit.facts.rows import DroppedRow
 from treewarden.audit.knowledge.knowledge import (
     FACT,
     KnownRecord,
@@ -35,7 +35,7 @@ _CRITERIA = {
 }
 
 
-def knowledge(evidence: Evidence, dropped: Sequence[Dropped] = ()) -> Knowledge:
+def knowledge(evidence: Evidence, dropped: Sequence[DroppedRow] = ()) -> Knowledge:
     """Return the knowledge of an audit, as values and in sentences, without facts that the table contradicts."""
     evidence = replace(evidence, knowledge=_true(evidence.knowledge, dropped))
     known = evidence.knowledge
@@ -64,7 +64,7 @@ def untold(audit: Audit) -> str:
     )
 
 
-def _true(known: Known, dropped: Sequence[Dropped]) -> Known:
+def _true(known: Known, dropped: Sequence[DroppedRow]) -> Known:
     """Return what is known without the facts from elsewhere that the table contradicts."""
     untrue = {each.where for each in dropped if each.constraint == FACT}
     facts = tuple(fact for fact in known.facts if fact.words not in untrue)

@@ -15,10 +15,10 @@ from treewarden.policies.judging.decision import Decision
 from treewarden.policies.judging.figures import figure
 from treewarden.policies.pack import Pack
 from treewarden.policies.repair import attempts as repairs
-from treewarden.policies.repair.attempts import Repair, order, privacy
+from treewarden.policies.repair.attempts import RepairSearch, order, privacy
 from treewarden.policies.rules import rules
 from treewarden.policies.verdict import Verdict
-from treewarden.ppdm_models.tree.tree import Task
+from treewarden.ppdm_models.tree.tree import TreeTask
 from treewarden.reports.building.adversaries import MOST_CASES, adversaries, leaf_cases
 from treewarden.reports.building.assumed import (
     ABOUT_WAIVERS,
@@ -69,7 +69,7 @@ from treewarden.reports.document.words import count, counted, percent, sentence
 # The part of a repair's report that sets the model as given beside the changed one, and lists what was tried.
 
 
-def repair_part(repair: Repair) -> RepairPart:
+def repair_part(repair: RepairSearch) -> RepairPart:
     """Return what was tried, best first; ``after`` is the applied attempt, else the nearest that was audited."""
     after, shown = repair.applied or repair.nearest, repair.audit.full.evidence.forest.shown
     after = None if after is None or after.not_audited else after
@@ -91,13 +91,13 @@ def repair_part(repair: Repair) -> RepairPart:
     )
 
 
-def _title(repair: Repair) -> str:
+def _title(repair: RepairSearch) -> str:
     if repair.applied is None:
         return "Nearest attempt, still not enough"
     return f"After: {'recommended' if repair.applied is repair.recommended else 'chosen'}"
 
 
-def _summary(repair: Repair) -> str:
+def _summary(repair: RepairSearch) -> str:
     """Return what the picture of privacy against utility shows, in words."""
     tried = sum(each.is_tried for each in repair.attempts)
     left = len(repair.attempts) - tried
@@ -146,7 +146,7 @@ def _bare(reading: Reading) -> Value:
     return Value(low=reading.low, high=reading.high, text=reading.text, reason=reading.reason)
 
 
-def _attempt(tried: repairs.Attempt, repair: Repair) -> Attempt:
+def _attempt(tried: repairs.RepairAttempt, repair: RepairSearch) -> Attempt:
     cost = tried.cost
     changed = cost.predictions_changed
     return Attempt(
@@ -176,8 +176,8 @@ def _attempt(tried: repairs.Attempt, repair: Repair) -> Attempt:
     )
 
 
-def _loss(loss: Taken | None, repair: Repair) -> Value | None:
-    is_share = repair.audit.full.evidence.task is Task.CLASSIFICATION
+def _loss(loss: Taken | None, repair: RepairSearch) -> Value | None:
+    is_share = repair.audit.full.evidence.task is TreeTask.CLASSIFICATION
     return None if loss is None else value(loss, "share" if is_share else "")
 
 
@@ -237,7 +237,7 @@ def audit_document(
     return _document(audit, decision, provenance, "audit", title, story, purpose, assumed)
 
 
-def repair_document(repair: Repair, provenance: Provenance, purpose: str = "") -> Document:
+def repair_document(repair: RepairSearch, provenance: Provenance, purpose: str = "") -> Document:
     """Return the report of a repair: on the model that is written, else on the model as it was given."""
     audit, decision = repair.audit, repair.decision
     best = repair.applied
@@ -319,7 +319,7 @@ def policy_part(pack: Pack) -> Policy:
 
 def asks_worlds(evidence: Evidence) -> bool:
     """Return whether whole records can be reasoned over: of a tree, or of trees whose leaves say who is in them."""
-    if evidence.population.is_absent or evidence.task is Task.REGRESSION:
+    if evidence.population.is_absent or evidence.task is TreeTask.REGRESSION:
         return False
     return not asks_together(evidence) or not isinstance(evidence.together, Undetermined)
 
@@ -330,13 +330,13 @@ def asks_together(evidence: Evidence) -> bool:
     Of numbers the part about values says that, and only what each of several releases adds is told beside it.
     """
     has_several = evidence.forest.is_ensemble or evidence.together is not ONE_TREE
-    is_told = evidence.task is not Task.REGRESSION or evidence.is_of_several
+    is_told = evidence.task is not TreeTask.REGRESSION or evidence.is_of_several
     return has_several and not evidence.population.is_absent and is_told
 
 
 def asks_values(evidence: Evidence) -> bool:
     """Return whether leaves could prove something of people's numbers."""
-    return evidence.task is Task.REGRESSION and not evidence.population.is_absent
+    return evidence.task is TreeTask.REGRESSION and not evidence.population.is_absent
 
 
 def finding_part(found: decisions.Finding) -> Finding:
@@ -390,7 +390,7 @@ def finding_part(found: decisions.Finding) -> Finding:
     )
 
 
-def _piece(found: decisions.Piece) -> Piece:
+def _piece(found: decisions.ClausePiece) -> Piece:
     atom = found.atom
     unit = measures()[atom.call.measure].unit
     return Piece(

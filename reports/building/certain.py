@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from treewarden.audit.consistent_tables.result import Consistency, Worlds
+from treewarden.audit.consistent_tables.result import Consistency, ConsistentTables
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.reading import Undetermined
 from treewarden.policies.judging.figures import span
@@ -67,12 +67,12 @@ def worlds_part(evidence: Evidence) -> WorldsPart:
     )
 
 
-def _larger(worlds: Worlds) -> tuple[str, ...]:
+def _larger(worlds: ConsistentTables) -> tuple[str, ...]:
     """Return that more may be decided, where time was what was lacking."""
     return (LARGER,) if worlds.not_decided and worlds.is_out_of_time else ()
 
 
-def _rows(worlds: Worlds, told: str) -> tuple[Row, ...]:
+def _rows(worlds: ConsistentTables, told: str) -> tuple[Row, ...]:
     """Return the counts as lines of a table."""
     ruled_out = float(worlds.counts[worlds.excluded.any(axis=1)].sum())
     bits = worlds.split_bits
@@ -91,7 +91,7 @@ def _rows(worlds: Worlds, told: str) -> tuple[Row, ...]:
     return tuple(Row(name=name, text=text) for name, text in said)
 
 
-def _groups(worlds: Worlds, these: BoolArray) -> str:
+def _groups(worlds: ConsistentTables, these: BoolArray) -> str:
     held = these & (worlds.counts > 0)
     people = counted(float(worlds.counts[held].sum()), "person", "people")
     return f"{counted(float(held.sum()), 'group', 'groups')}, {people}"
@@ -108,7 +108,7 @@ def _unknown(reason: str) -> WorldsPart:
     )
 
 
-def _summary(evidence: Evidence, worlds: Worlds) -> str:
+def _summary(evidence: Evidence, worlds: ConsistentTables) -> str:
     records = float(worlds.counts.sum())
     sure, open_ = (
         float(worlds.counts[these].sum()) for these in (worlds.certain, worlds.open_profiles)
@@ -126,7 +126,7 @@ def _summary(evidence: Evidence, worlds: Worlds) -> str:
     return said
 
 
-def _posterior(worlds: Worlds) -> tuple[Found, str]:
+def _posterior(worlds: ConsistentTables) -> tuple[Found, str]:
     posterior = worlds.posterior
     if isinstance(posterior, Undetermined):
         gave_up = "gave up" in posterior.reason
@@ -150,7 +150,7 @@ def _large(number_: int) -> str:
     return f"about 10^{len(str(number_)) - 1}"
 
 
-def _certain(evidence: Evidence, worlds: Worlds) -> tuple[Certain, ...]:
+def _certain(evidence: Evidence, worlds: ConsistentTables) -> tuple[Certain, ...]:
     """Return the largest profiles that are certain first by a split choice, then by the counts of their leaf."""
     order = sorted(worlds.reasons, key=lambda q: (_rank(worlds.reasons[q]), -worlds.counts[q], q))
     found = []
@@ -186,7 +186,7 @@ def _because(reason: str) -> str:
     return f"otherwise {reason}" if "would have split" in reason else reason
 
 
-def _otherwise(evidence: Evidence, worlds: Worlds) -> tuple[Otherwise, ...]:
+def _otherwise(evidence: Evidence, worlds: ConsistentTables) -> tuple[Otherwise, ...]:
     found = []
     for witness in worlds.witnesses:
         grade, said = GRADES[witness.grade]

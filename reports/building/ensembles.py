@@ -6,15 +6,15 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from treewarden.audit.consistent_tables.result import Worlds
+from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.evidence import Evidence
-from treewarden.audit.joint.result import Released, Together
+from treewarden.audit.joint.result import EnsembleInference, Released
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.regression.result import EXACT_SHARE, ValueBounds
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.tree.column import brief
-from treewarden.ppdm_models.tree.growth import Fact, Source
-from treewarden.ppdm_models.tree.tree import Task
+from treewarden.ppdm_models.tree.growth import Fact, FactSource
+from treewarden.ppdm_models.tree.tree import TreeTask
 from treewarden.reports.document.parts import (
     Ensemble,
     KnownNumber,
@@ -54,24 +54,26 @@ FACTS = {
     "seed": "Seed of the draws (seed)",
 }
 SOURCES = {
-    Source.KNOWN: "the file says so",
-    Source.DERIVED: "follows from the file's numbers",
-    Source.WITHHELD: "withheld",
-    Source.TOLD: "not in the file, and assumed to be known",
-    Source.TAKEN: "not in the file; what its library does by itself",
+    FactSource.KNOWN: "the file says so",
+    FactSource.DERIVED: "follows from the file's numbers",
+    FactSource.WITHHELD: "withheld",
+    FactSource.TOLD: "not in the file, and assumed to be known",
+    FactSource.TAKEN: "not in the file; what its library does by itself",
 }
 
 
 def ensemble_part(evidence: Evidence) -> Ensemble:
     """Return what the leaves of all trees prove, or why that could not be told."""
-    if evidence.task is Task.REGRESSION:
+    if evidence.task is TreeTask.REGRESSION:
         return _of_numbers(evidence)
     together = evidence.together
     if isinstance(together, Undetermined):
         return _untold(evidence, together)
     by_leaf = float(evidence.population.counts[together.by_leaf].sum())
     worlds = evidence.worlds
-    certain = float(worlds.counts[worlds.certain].sum()) if isinstance(worlds, Worlds) else None
+    certain = (
+        float(worlds.counts[worlds.certain].sum()) if isinstance(worlds, ConsistentTables) else None
+    )
     return Ensemble(
         trees=together.trees,
         leaves=together.leaves,
@@ -158,7 +160,9 @@ def fact_rows(facts: Mapping[str, Fact]) -> tuple[Row, ...]:
     )
 
 
-def _summary(together: Together, by_leaf: float, certain: float | None, people: float) -> str:
+def _summary(
+    together: EnsembleInference, by_leaf: float, certain: float | None, people: float
+) -> str:
     leaves = counted(together.leaves, "leaf", "leaves")
     if together.is_replayed:
         said = (

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from treewarden.audit.consistent_tables.result import Worlds
+from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.divergence import individual_divergences
 from treewarden.audit.entropy.posterior import Posterior
 from treewarden.audit.evidence import Evidence
@@ -20,7 +20,7 @@ from treewarden.ppdm_models.arrays import FloatArray, by_rows
 from treewarden.ppdm_models.tree.column import brief
 from treewarden.ppdm_models.tree.paths import path_text, rounded
 from treewarden.ppdm_models.tree.predicate import text
-from treewarden.ppdm_models.tree.tree import Node, Task, Tree
+from treewarden.ppdm_models.tree.tree import Node, Tree, TreeTask
 from treewarden.reports.building.values import value
 from treewarden.reports.document.parts import (
     Certainty,
@@ -88,7 +88,7 @@ def _certainty(
     known = "" if right is None or not sure else f", and is right about {count(right)} of them"
     whole_records = evidence.worlds
     worlds = certain = None
-    if isinstance(whole_records, Worlds):
+    if isinstance(whole_records, ConsistentTables):
         proved = float(whole_records.counts[whole_records.certain].sum())
         known += f"; the value of {count(proved)} is proved by whole records"
         certain = proved / people.records
@@ -100,7 +100,7 @@ def _certainty(
         if isinstance(truth, Undetermined)
         else _reached(estimate.high.ravel(), truth.ravel()),
         worlds=worlds,
-        worlds_are_proved_only=isinstance(whole_records, Worlds)
+        worlds_are_proved_only=isinstance(whole_records, ConsistentTables)
         and isinstance(whole_records.posterior, Undetermined),
         certain=certain,
         limit=limit,
@@ -109,7 +109,7 @@ def _certainty(
     )
 
 
-def _best_of_worlds(worlds: Worlds) -> FloatArray:
+def _best_of_worlds(worlds: ConsistentTables) -> FloatArray:
     """Return per profile the best guess's probability among all tables that fit, else what they all give at least."""
     if isinstance(worlds.posterior, Undetermined):
         return np.asarray(worlds.low.max(axis=1) / np.maximum(worlds.counts, 1))
@@ -259,7 +259,7 @@ UNKNOWN = "Not known"
 def lessons(audit: Audit) -> tuple[Lesson, ...]:
     """Return the lessons of an audit, those on the estimate first."""
     exposure, told = audit.full, audit.told
-    if exposure.evidence.task is Task.REGRESSION:
+    if exposure.evidence.task is TreeTask.REGRESSION:
         return (_exactness(exposure.evidence), _smallest_leaf(exposure))
     return (
         _sureness(told.evidence),

@@ -13,7 +13,7 @@ from treewarden.policies.judging.decision import Decision
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.methods.randomised import reconstruction
 from treewarden.ppdm_models.methods.randomised.manifest import Hidden, Manifest
-from treewarden.ppdm_models.methods.randomised.noise import Classes, Gaussian, Uniform
+from treewarden.ppdm_models.methods.randomised.noise import ClassNoise, Gaussian, Uniform
 from treewarden.reports.building.build import finding_part, policy_part
 from treewarden.reports.building.values import value, word
 from treewarden.reports.document.parts import File, Row, Value, number
@@ -43,7 +43,7 @@ LIMITS = {
     Uniform.kind: "It is no differential privacy: uniform noise rules out every value that it cannot have come from.",
     Gaussian.kind: "It is no claim of differential privacy: Gaussian noise gives that only for a stated sensitivity, "
     "and far less of it than a level suggests.",
-    Classes.kind: "Classes are no noise: everybody's class is in clear, and nothing below it is told.",
+    ClassNoise.kind: "Classes are no noise: everybody's class is in clear, and nothing below it is told.",
 }
 ONCE = (
     "It holds for one release: a second one of the same people, with noise drawn anew, lets noise be averaged away. "
@@ -81,7 +81,7 @@ NEXT = {
 def randomisation_document(
     found: Randomisation,
     decision: Decision,
-    figures: Sequence[reconstruction.Distribution],
+    figures: Sequence[reconstruction.ColumnDistribution],
     manifest: Manifest,
     warnings: tuple[str, ...] = (),
 ) -> RandomisedDocument:
@@ -119,7 +119,7 @@ def randomisation_document(
 
 def reconstruction_document(
     manifest: Manifest,
-    figures: Sequence[reconstruction.Distribution],
+    figures: Sequence[reconstruction.ColumnDistribution],
     warnings: tuple[str, ...] = (),
 ) -> RandomisedDocument:
     """Return the report of what is recovered of a randomised table; nothing is judged."""
@@ -163,7 +163,7 @@ def hidden_by(said: Hidden) -> str:
 def _column(
     said: Hidden,
     missing: int,
-    figure: reconstruction.Distribution | None,
+    figure: reconstruction.ColumnDistribution | None,
     own: HiddenColumn | None,
 ) -> Column:
     return Column(
@@ -199,7 +199,7 @@ def _column(
     )
 
 
-def _distribution(figure: reconstruction.Distribution) -> Distribution:
+def _distribution(figure: reconstruction.ColumnDistribution) -> Distribution:
     own = figure.own.edges
     error = figure.error
     return Distribution(
@@ -214,7 +214,7 @@ def _distribution(figure: reconstruction.Distribution) -> Distribution:
     )
 
 
-def _summary(figure: reconstruction.Distribution) -> str:
+def _summary(figure: reconstruction.ColumnDistribution) -> str:
     """Return what a picture shows, for whoever does not see it."""
     middle = float(figure.shares @ figure.own.middles)
     noisy = (figure.noisy_edges[:-1] + figure.noisy_edges[1:]) / 2

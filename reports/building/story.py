@@ -20,7 +20,7 @@ from treewarden.policies.judging.decision import (
     Decision,
     Finding,
 )
-from treewarden.policies.repair.attempts import Repair
+from treewarden.policies.repair.attempts import RepairSearch
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.files.convert import SUFFIXES, first_writable, writable
 from treewarden.ppdm_models.files.fitted import IN_MEMORY
@@ -241,7 +241,7 @@ def audit_story(
     return Story(headline(evidence, decision), meaning, tuple(steps))
 
 
-def repair_story(repair: Repair) -> Story:
+def repair_story(repair: RepairSearch) -> Story:
     """Return the opening of a repair's report."""
     evidence, best = repair.audit.full.evidence, repair.applied
     whole = _whole(evidence)

@@ -8,7 +8,7 @@ from treewarden.audit.measures import MeasureCall, call, measures, of_models
 from treewarden.audit.reading import Interval, Reading, Undetermined
 from treewarden.audit.reading import Reading as Found
 from treewarden.audit.result import Audit
-from treewarden.policies.judging.decision import Finding, Place
+from treewarden.policies.judging.decision import Finding, Location
 from treewarden.policies.judging.figures import span
 from treewarden.policies.verdict import Verdict
 from treewarden.reports.document.parts import Number, Value, number
@@ -39,7 +39,7 @@ def value(reading: Reading, unit: str, beside: float | None = None) -> Value:
     )
 
 
-def place_value(found: Finding, place: Place) -> Value:
+def place_value(found: Finding, place: Location) -> Value:
     """Return what was read at a place; of a combined clause, what each of its measures reads there."""
     ends = Interval(place.low, place.high)
     if not found.is_combined:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from treewarden.audit.reading import exactly
 from treewarden.policies.verdict import Verdict, worst
-from treewarden.ppdm_models.methods.vertical.leakage import Seen
-from treewarden.ppdm_models.methods.vertical.messages import MINER, Entry, Kind, Log, role
+from treewarden.ppdm_models.methods.vertical.leakage import SideView
+from treewarden.ppdm_models.methods.vertical.messages import MINER, Log, LogEntry, MessageKind, role
 from treewarden.ppdm_models.methods.vertical.party_view import Skeleton
 from treewarden.ppdm_models.methods.vertical.secure_minimum import threshold
 from treewarden.ppdm_models.methods.vertical.session import Mode, Session
@@ -58,14 +58,14 @@ SELF = (
 )
 
 
-def learnt(seen: Seen, session: Session, asked: int) -> tuple[str, ...]:
+def learnt(seen: SideView, session: Session, asked: int) -> tuple[str, ...]:
     """Return what a side learnt; ``asked`` is how many records were classified."""
     if seen.name == role(MINER, session.parties):
         return tuple(_by_miner(session, asked))
     return tuple(_by_party(seen, session, asked))
 
 
-def hidden(seen: Seen, session: Session, asked: int) -> tuple[str, ...]:
+def hidden(seen: SideView, session: Session, asked: int) -> tuple[str, ...]:
     """Return what a side was not shown."""
     if seen.name == role(MINER, session.parties):
         but = " but of those that were classified" if asked else ""
@@ -100,10 +100,10 @@ def _by_miner(session: Session, asked: int) -> Iterator[str]:
     yield "when each message came, and how long it was"
 
 
-def _by_party(seen: Seen, session: Session, asked: int) -> Iterator[str]:
+def _by_party(seen: SideView, session: Session, asked: int) -> Iterator[str]:
     own = session.parties.index(seen.name)
     has_some = bool(session.ranks[own])
-    if any(each.kind is Kind.HIDDEN_IDS for each in seen.received):
+    if any(each.kind is MessageKind.HIDDEN_IDS for each in seen.received):
         yield "which of its ids all parties have, and how many ids each other party has"
         if own == FIRST:
             yield "as the one that compares hidden ids: which of its own each other party has, and how many any share"
@@ -146,18 +146,18 @@ NOBODY = (
 LEFT_OUT = "The audits were left out; the trees may not be published before they are done."
 BEFORE_THE_ROOT = frozenset(
     {
-        Kind.GROUP_KEY,
-        Kind.HIDDEN_IDS,
-        Kind.COMMON_IDS,
-        Kind.LABELS,
-        Kind.WIDTH,
-        Kind.SEED,
-        Kind.MASKED_TABLE,
-        Kind.SHARE,
-        Kind.ASK,
-        Kind.BRANCH,
-        Kind.END,
-        Kind.BYE,
+        MessageKind.GROUP_KEY,
+        MessageKind.HIDDEN_IDS,
+        MessageKind.COMMON_IDS,
+        MessageKind.LABELS,
+        MessageKind.WIDTH,
+        MessageKind.SEED,
+        MessageKind.MASKED_TABLE,
+        MessageKind.SHARE,
+        MessageKind.ASK,
+        MessageKind.BRANCH,
+        MessageKind.END,
+        MessageKind.BYE,
     }
 )
 
@@ -179,7 +179,7 @@ class About:
 def leakage_document(
     about: About,
     log: Log,
-    sides: Sequence[Seen],
+    sides: Sequence[SideView],
     skeleton: Skeleton | None,
     audits: Sequence[Audited] = (),
     *,
@@ -192,8 +192,8 @@ def leakage_document(
     tree is one leaf, and nothing was compared.
     """
     kinds = {each.kind for each in log.entries}
-    is_ideal = not whose or Kind.KEY in kinds
-    real = REAL if Kind.COMPARING in kinds else UNCOMPARED
+    is_ideal = not whose or MessageKind.KEY in kinds
+    real = REAL if MessageKind.COMPARING in kinds else UNCOMPARED
     verdict = word(worst(Verdict[each.verdict] for each in audits)) if audits else None
     why = "" if audits else LEFT_OUT if is_left_out else NOBODY
     return LeakageDocument(
@@ -258,7 +258,7 @@ def _agreed(about: About) -> Agreed:
     )
 
 
-def _side(seen: Seen, about: About) -> Side:
+def _side(seen: SideView, about: About) -> Side:
     return Side(
         name=seen.name,
         learnt=learnt(seen, about.session, about.asked),
@@ -277,7 +277,7 @@ def _side(seen: Seen, about: About) -> Side:
     )
 
 
-def _blocks(sides: Sequence[Seen], session: Session) -> float | None:
+def _blocks(sides: Sequence[SideView], session: Session) -> float | None:
     """Return the share of cells that were shown as blocks: each to all parties but the one that holds it."""
     seen = {each.name: each.blocks for each in sides}
     cells = 0.0
@@ -293,9 +293,12 @@ def _share(of: float | None) -> Value | None:
     return None if of is None else value(exactly(of), "share")
 
 
-def _flow(entries: Sequence[Entry], names: tuple[str, ...]) -> tuple[Traffic, ...]:
+def _flow(entries: Sequence[LogEntry], names: tuple[str, ...]) -> tuple[Traffic, ...]:
     """Return what was said about the root, each sender, receiver and kind once."""
-    messages, sizes = Counter[tuple[int, int, Kind]](), Counter[tuple[int, int, Kind]]()
+    messages, sizes = (
+        Counter[tuple[int, int, MessageKind]](),
+        Counter[tuple[int, int, MessageKind]](),
+    )
     for each in entries:
         if each.node == 0 and each.kind not in BEFORE_THE_ROOT:
             messages[each.sender, each.receiver, each.kind] += 1

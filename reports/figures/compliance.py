@@ -20,9 +20,9 @@ from treewarden.reports.figures.remaining import (
     Cell,
     Filing,
     Items,
-    Section,
-    Table,
-    Words,
+    Paragraph,
+    ReportSection,
+    ReportTable,
     aside,
     is_clause,
     not_examined,
@@ -36,24 +36,24 @@ from treewarden.reports.figures.remaining import (
 NOTHING = "–"
 
 
-def repair_section(repair: Repair) -> Section:
+def repair_section(repair: Repair) -> ReportSection:
     """Return what was changed, or that nothing was."""
-    return Section("repair", "Repair made", tuple(_blocks(repair)))
+    return ReportSection("repair", "Repair made", tuple(_blocks(repair)))
 
 
 def _blocks(repair: Repair) -> Iterator[Block]:
-    yield Words(repair.message)
+    yield Paragraph(repair.message)
     made = next((each for each in repair.attempts if each.is_applied), None)
     if made is None or repair.after is None:
-        yield Words("No change was made.")
+        yield Paragraph("No change was made.")
         return
     if made.title not in repair.message:
-        yield Words(f"The change: {made.title}.")
-    yield Table(
+        yield Paragraph(f"The change: {made.title}.")
+    yield ReportTable(
         "Before and after", ("Item", "Before", "After"), tuple(_rows(repair, made)), (34, 33, 33)
     )
     if made.withheld:
-        yield Words(f"Withheld in the file: {listed(list(made.withheld))}.")
+        yield Paragraph(f"Withheld in the file: {listed(list(made.withheld))}.")
 
 
 def _rows(repair: Repair, made: Attempt) -> Iterator[tuple[Cell, ...]]:
@@ -123,7 +123,7 @@ DECISION = (
 SIGN_OFF = ("Name", "Role", "Date", "Signature")
 
 
-def filing(document: Document, more: tuple[Section, ...] = ()) -> Filing:
+def filing(document: Document, more: tuple[ReportSection, ...] = ()) -> Filing:
     """Return the report in sections, in the order in which it is filed; ``more`` stand before the signature."""
     is_public = document.redacted_below is not None
     repaired = () if document.repair is None else (repair_section(document.repair),)
@@ -137,26 +137,30 @@ def filing(document: Document, more: tuple[Section, ...] = ()) -> Filing:
         disclaimer=DISCLAIMER,
         created=document.provenance.created or "",
         sections=(
-            Section("purpose", "Purpose", _purpose(document)),
-            Section("subject", "Model and data", tuple(_subject(document))),
-            Section("adversary", "Adversary and knowledge assumed", _adversary(document)),
-            Section("policy", "Policy", tuple(_policy(document))),
-            Section("clauses", "Each clause: reading, limit and result", (_clauses(document),)),
-            Section("guidance", "Evidence by paragraph of guidance", tuple(_guidance(document))),
-            Section("waivers", "Waivers in force", tuple(_waivers(document))),
-            Section("risk", "Remaining risk", tuple(remaining_risk(document))),
-            Section("unexamined", "What was not examined", tuple(not_examined(document))),
+            ReportSection("purpose", "Purpose", _purpose(document)),
+            ReportSection("subject", "Model and data", tuple(_subject(document))),
+            ReportSection("adversary", "Adversary and knowledge assumed", _adversary(document)),
+            ReportSection("policy", "Policy", tuple(_policy(document))),
+            ReportSection(
+                "clauses", "Each clause: reading, limit and result", (_clauses(document),)
+            ),
+            ReportSection(
+                "guidance", "Evidence by paragraph of guidance", tuple(_guidance(document))
+            ),
+            ReportSection("waivers", "Waivers in force", tuple(_waivers(document))),
+            ReportSection("risk", "Remaining risk", tuple(remaining_risk(document))),
+            ReportSection("unexamined", "What was not examined", tuple(not_examined(document))),
             *repaired,
             *more,
-            Section("sign-off", "Decision and signature", _sign_off()),
+            ReportSection("sign-off", "Decision and signature", _sign_off()),
         ),
     )
 
 
 def _purpose(document: Document) -> tuple[Block, ...]:
     if document.purpose:
-        return (Words(document.purpose),)
-    return (Words(ASKED, "note"), Blanks(("Purpose", "")))
+        return (Paragraph(document.purpose),)
+    return (Paragraph(ASKED, "note"), Blanks(("Purpose", "")))
 
 
 def _subject(document: Document) -> Iterator[Block]:
@@ -198,14 +202,14 @@ def _digest(said: str) -> Cell:
     return Cell(said, kind="code") if said else Cell(left_out)
 
 
-def _facts(caption: str, *rows: tuple[str, Cell]) -> Table:
+def _facts(caption: str, *rows: tuple[str, Cell]) -> ReportTable:
     said = tuple((Cell(name), cell) for name, cell in rows)
-    return Table(caption, ("Item", "What it is"), said, (25, 75))
+    return ReportTable(caption, ("Item", "What it is"), said, (25, 75))
 
 
 def _adversary(document: Document) -> tuple[Block, ...]:
     return (
-        Words(
+        Paragraph(
             "The adversary is whoever reads the published model in order to learn something about a person. The audit "
             "speaks of one who knows this, and no more; against one who knows more it promises nothing."
         ),
@@ -216,7 +220,7 @@ def _adversary(document: Document) -> tuple[Block, ...]:
 def _policy(document: Document) -> Iterator[Block]:
     policy = document.policy
     if policy.description:
-        yield Words(policy.description)
+        yield Paragraph(policy.description)
     yield _facts(
         "The policy",
         ("Name", Cell(f"{policy.name}: {policy.title}")),
@@ -230,17 +234,17 @@ def _policy(document: Document) -> Iterator[Block]:
         for each in asked
     )
     if rows:
-        yield Table(
+        yield ReportTable(
             "Where each limit comes from", ("Clause", "Limit", "Source"), rows, (24, 26, 50)
         )
 
 
 def _clauses(document: Document) -> Block:
     if not document.findings:
-        return Words("The policy demands nothing.")
+        return Paragraph("The policy demands nothing.")
     rows = tuple(_clause(each, document.fail_on) for each in document.findings)
     headings = ("Clause, and what it measures", "Result", "Reading", "Limit")
-    return Table("Every clause of the policy", headings, rows, (46, 18, 18, 18))
+    return ReportTable("Every clause of the policy", headings, rows, (46, 18, 18, 18))
 
 
 def _clause(found: Finding, fail_on: Severity) -> tuple[Cell, ...]:
@@ -264,13 +268,13 @@ def _judged(found: Finding) -> Iterator[str]:
 def _guidance(document: Document) -> Iterator[Block]:
     served = [(each, found) for found in document.findings for each in found.guidance]
     if not served:
-        yield Words("No clause of this policy names guidance that it serves.")
+        yield Paragraph("No clause of this policy names guidance that it serves.")
         return
     first = {
         name: at for at, name in reversed(list(enumerate(each.document for each, _ in served)))
     }
     served.sort(key=lambda pair: first[pair[0].document])
-    yield Words(MAPPED)
+    yield Paragraph(MAPPED)
     rows = tuple(
         (
             Cell(f"{each.document}, {each.paragraph}", note=each.says),
@@ -281,7 +285,7 @@ def _guidance(document: Document) -> Iterator[Block]:
         for each, found in served
     )
     headings = ("Guidance, and what it says", "Clause", "Result", "Reading")
-    yield Table("Evidence by paragraph", headings, rows, (36, 28, 18, 18))
+    yield ReportTable("Evidence by paragraph", headings, rows, (36, 28, 18, 18))
 
 
 def _accepted(document: Document, found: Finding) -> Iterator[tuple[Finding, str, Accepted | None]]:
@@ -301,15 +305,15 @@ def _waivers(document: Document) -> Iterator[Block]:
     ]
     public = document.redacted_below is not None
     if said:
-        yield Words("What is accepted stays a finding, and does not count toward the verdict.")
+        yield Paragraph("What is accepted stays a finding, and does not count toward the verdict.")
         headings = ("Clause", "Where", "Accepted by, and why")
-        yield Table("Accepted findings", headings, tuple(said[:MOST_PLACES]), (24, 38, 38))
+        yield ReportTable("Accepted findings", headings, tuple(said[:MOST_PLACES]), (24, 38, 38))
         if len(said) > MOST_PLACES:
-            yield Words(f"{len(said) - MOST_PLACES:,} more are in the JSON report.", "note")
+            yield Paragraph(f"{len(said) - MOST_PLACES:,} more are in the JSON report.", "note")
     elif not public:
-        yield Words("None: no finding was accepted by a waiver or a baseline.")
+        yield Paragraph("None: no finding was accepted by a waiver or a baseline.")
     if public:
-        yield Words("Waivers of single leaves are told in the full report only.", "note")
+        yield Paragraph("Waivers of single leaves are told in the full report only.", "note")
 
 
 def _sign_off() -> tuple[Block, ...]:

@@ -103,7 +103,7 @@ OPEN_LEVELS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class DrawnStep:
     """A node that opens a level, an end of the drawing, or the end of a level.
 
     ``said`` is the node's test, ``more`` what it holds, or what a folded part stands for.
@@ -116,7 +116,7 @@ class Step:
     is_unfolded: bool = False
 
 
-def outline(nodes: Sequence[TreeNode]) -> Iterator[Step]:
+def outline(nodes: Sequence[TreeNode]) -> Iterator[DrawnStep]:
     """Yield a tree from its root as far as it is drawn, without recursion: a tree may be as deep as it has leaves."""
     kept = select(nodes)
     node = {each.index: each for each in nodes}
@@ -124,19 +124,19 @@ def outline(nodes: Sequence[TreeNode]) -> Iterator[Step]:
     while waiting:
         index = waiting.pop()
         if index is None:
-            yield Step("close")
+            yield DrawnStep("close")
             continue
         here, below = node[index], kept.children[index]
         said = "every record" if here.parent is None else here.test
         records = f"{here.records_text} {'record' if here.records_text == '1' else 'records'}"
         if below:
-            yield Step("open", said, records, here, kept.depth[index] < OPEN_LEVELS)
+            yield DrawnStep("open", said, records, here, kept.depth[index] < OPEN_LEVELS)
             waiting += [None, *reversed(below)]
         else:
             held = f"{records}; value {here.label}"
             if here.label_share_text:
                 held = f"{records}; “{here.label}”, true of {here.label_share_text}"
-            yield Step("end", said, kept.stubs.get(index, held), here)
+            yield DrawnStep("end", said, kept.stubs.get(index, held), here)
 
 
 # Cuts words to the room there is in a picture.
@@ -203,7 +203,7 @@ TOO_DEEP = "The tree is too deep to write every test: each leaf has its last one
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class DrawnLine:
     """A branch, an upright that joins branches, or the dots from a branch's end to the columns."""
 
     x1: float
@@ -214,7 +214,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class FittedWords:
     """Words at a place, cut to the room there; ``full`` is all of them."""
 
     x: float
@@ -243,8 +243,8 @@ class Drawing:
 
     width: float
     height: float
-    lines: tuple[Line, ...]
-    words: tuple[Words, ...]
+    lines: tuple[DrawnLine, ...]
+    words: tuple[FittedWords, ...]
     marks: tuple[Mark, ...]
     bands: tuple[float, ...]
     note: str
@@ -253,7 +253,7 @@ class Drawing:
 
 
 @dataclass(frozen=True, slots=True)
-class _Frame:
+class _Skeleton:
     """The skeleton: height of each node, place of each level and column, words of each row."""
 
     node: Mapping[int, TreeNode]
@@ -291,7 +291,7 @@ def draw(nodes: Sequence[TreeNode], style: Style = "full") -> Drawing:
     )
 
 
-def _frame(nodes: Sequence[TreeNode], kept: Selection, style: Style, signs: int) -> _Frame:
+def _frame(nodes: Sequence[TreeNode], kept: Selection, style: Style, signs: int) -> _Skeleton:
     node = {each.index: each for each in nodes}
     y = {index: TOP + ROW * (line + 0.5) for line, index in enumerate(kept.ends)}
     for index in reversed(kept.order):
@@ -317,7 +317,7 @@ def _frame(nodes: Sequence[TreeNode], kept: Selection, style: Style, signs: int)
         column = [headings[position], *(row[position] for row in cells.values())]
         columns.append(columns[-1] + _widest(column) + GAP)
     right = columns.pop() - GAP + MARGIN
-    return _Frame(node, kept, style, signs, y, x, cells, columns, right, letters, headings)
+    return _Skeleton(node, kept, style, signs, y, x, cells, columns, right, letters, headings)
 
 
 def _letters(ends: Sequence[TreeNode]) -> dict[str, str]:
@@ -327,7 +327,7 @@ def _letters(ends: Sequence[TreeNode]) -> dict[str, str]:
     return dict(zip(sorted(clauses), signs, strict=False))
 
 
-def _lines(frame: _Frame) -> Iterator[Line]:
+def _lines(frame: _Skeleton) -> Iterator[DrawnLine]:
     kept, risky = frame.kept, _on_the_way_to_risk(frame)
     for index in kept.order:
         x, y = frame.x[kept.depth[index]], frame.y[index]
@@ -335,27 +335,27 @@ def _lines(frame: _Frame) -> Iterator[Line]:
         parent = frame.node[index].parent
         if parent is not None:
             left = frame.x[kept.depth[index] - 1]
-            yield Line(left, y, x, y, kind)
-            yield Line(left, frame.y[parent], left, y, kind)
+            yield DrawnLine(left, y, x, y, kind)
+            yield DrawnLine(left, frame.y[parent], left, y, kind)
         if not kept.children[index] and x < frame.x[-1]:
-            yield Line(x, y, frame.x[-1], y, "leader")
+            yield DrawnLine(x, y, frame.x[-1], y, "leader")
 
 
-def _words(frame: _Frame) -> Iterator[Words]:
+def _words(frame: _Skeleton) -> Iterator[FittedWords]:
     for left, text in zip(frame.columns, frame.headings, strict=True):
-        yield Words(left, 18.0, text, text, "heading")
+        yield FittedWords(left, 18.0, text, text, "heading")
     for index in frame.kept.order:
         depth, y = frame.kept.depth[index], frame.y[index]
         if depth and frame.style == "full":
             text = frame.node[index].test
             cut = mid_cut(text, frame.signs)
-            yield Words(frame.x[depth - 1] + 7, y - 5, cut, text, "test")
+            yield FittedWords(frame.x[depth - 1] + 7, y - 5, cut, text, "test")
         for left, text in zip(frame.columns, frame.cells.get(index, ()), strict=False):
             if text:
-                yield Words(left, y + 4, short(text, CELL_SIGNS), text, "cell")
+                yield FittedWords(left, y + 4, short(text, CELL_SIGNS), text, "cell")
 
 
-def _marks(frame: _Frame) -> Iterator[Mark]:
+def _marks(frame: _Skeleton) -> Iterator[Mark]:
     for index in frame.kept.order:
         node, is_end = frame.node[index], not frame.kept.children[index]
         if index in frame.kept.stubs or (not is_end and node.risk == "none"):
@@ -368,7 +368,7 @@ def _marks(frame: _Frame) -> Iterator[Mark]:
         yield Mark(x, frame.y[index], node.risk, full)
 
 
-def _on_the_way_to_risk(frame: _Frame) -> set[int]:
+def _on_the_way_to_risk(frame: _Skeleton) -> set[int]:
     risky: set[int] = set()
     for index in reversed(frame.kept.order):
         if frame.node[index].risk in AT_RISK or risky.intersection(frame.kept.children[index]):

@@ -18,7 +18,7 @@ LIKEWISE = {
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ToldFinding:
     """A finding, and in words where else its clause came to the same verdict for the same reason.
 
     ``likewise`` says shortly what these are; "" where there are none.
@@ -29,14 +29,15 @@ class Told:
     likewise: str = ""
 
 
-def told_once(findings: Iterable[Finding]) -> tuple[Told, ...]:
+def told_once(findings: Iterable[Finding]) -> tuple[ToldFinding, ...]:
     """Return findings in their order, those of others (releases, adversaries) that come to the same with the first."""
     groups: dict[tuple[str, str, str, str, Accepted | None], list[Finding]] = {}
     for each in findings:
         key = (each.clause, each.verdict, each.value.reason, each.under, each.accepted)
         groups.setdefault(key, []).append(each)
     return tuple(
-        Told(first, tuple(_others(others)), _likewise(others)) for first, *others in groups.values()
+        ToldFinding(first, tuple(_others(others)), _likewise(others))
+        for first, *others in groups.values()
     )
 
 

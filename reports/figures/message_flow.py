@@ -44,7 +44,7 @@ class Arrow:
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class MessageFlow:
     """The picture, in units of which ``width`` by ``height`` are drawn; ``note`` says what is left out."""
 
     width: float
@@ -55,7 +55,7 @@ class Flow:
     note: str
 
 
-def message_flow(document: LeakageDocument) -> Flow | None:
+def message_flow(document: LeakageDocument) -> MessageFlow | None:
     """Return the picture of the messages about the root; None where there were none."""
     rows = _rows(document.flow)
     if not rows:
@@ -72,7 +72,7 @@ def message_flow(document: LeakageDocument) -> Flow | None:
     left_out = len(rows) - len(shown)
     note = f"… and {counted(left_out, 'more row', 'more rows')} of messages." if left_out else ""
     bottom = TOP + ROW * len(shown) + FOOT
-    return Flow(lane * len(lanes), bottom + 8, bottom, lanes, arrows, note)
+    return MessageFlow(lane * len(lanes), bottom + 8, bottom, lanes, arrows, note)
 
 
 def message_flow_svg(document: LeakageDocument) -> bytes | None:

@@ -73,7 +73,7 @@ STYLE = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Box:
+class _MarkArea:
     """What a mark or its label covers, in points from the origin of the axes."""
 
     left: float
@@ -81,7 +81,7 @@ class _Box:
     right: float
     high: float
 
-    def meets(self, other: _Box) -> bool:
+    def meets(self, other: _MarkArea) -> bool:
         """Whether the two cover a point together."""
         across = self.left < other.right and other.left < self.right
         return across and self.low < other.high and other.low < self.high
@@ -260,7 +260,7 @@ def _numbers(axes: Axes, places: dict[tuple[float, float], list[str]]) -> None:
         (PLOT_POINTS[0] * (at[0] - x[0]) / (x[1] - x[0]), PLOT_POINTS[1] * at[1] / (y[1] - y[0]))
         for at in places
     ]
-    taken = [_Box(left - 5, low - 5, left + 5, low + 5) for left, low in marks]
+    taken = [_MarkArea(left - 5, low - 5, left + 5, low + 5) for left, low in marks]
     for (at, numbers), mark in zip(places.items(), marks, strict=True):
         said = ", ".join(
             [*numbers[:MOST_NUMBERS], *(["..."] if len(numbers) > MOST_NUMBERS else [])]
@@ -272,15 +272,15 @@ def _numbers(axes: Axes, places: dict[tuple[float, float], list[str]]) -> None:
 
 
 def _beside(
-    mark: tuple[float, float], width: float, taken: Sequence[_Box]
-) -> tuple[tuple[float, float], _Box]:
+    mark: tuple[float, float], width: float, taken: Sequence[_MarkArea]
+) -> tuple[tuple[float, float], _MarkArea]:
     """Return how far from its mark a label of a width goes, and what it covers: the nearest place that is free."""
     found = []
     for level in range(LABEL_LEVELS):
         for aside in (-8.0, 8.0):
             left = mark[0] + aside - (width if aside < 0 else 0.0)
             low = mark[1] + 6 + level * LINE_POINTS
-            box = _Box(left, low, left + width, low + LINE_POINTS)
+            box = _MarkArea(left, low, left + width, low + LINE_POINTS)
             found.append(((aside, 6 + level * LINE_POINTS), box))
             is_inside = box.left >= -LABEL_MARGIN and box.right <= PLOT_POINTS[0] + LABEL_MARGIN
             if is_inside and not any(box.meets(other) for other in taken):

@@ -28,7 +28,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class Paragraph:
     """A paragraph."""
 
     text: str
@@ -44,7 +44,7 @@ class Items:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ReportTable:
     """A table whose first cells name the rows; ``shares`` are the widths of its columns, in parts of their sum."""
 
     caption: str
@@ -70,11 +70,11 @@ class Boxes:
     kind: Literal["boxes"] = "boxes"
 
 
-Block = Words | Items | Table | Blanks | Boxes
+Block = Paragraph | Items | ReportTable | Blanks | Boxes
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class ReportSection:
     """A part of the report under its own heading."""
 
     ident: str
@@ -94,7 +94,7 @@ class Filing:
     meaning: str
     disclaimer: str
     created: str
-    sections: tuple[Section, ...]
+    sections: tuple[ReportSection, ...]
 
 
 # The columns that were assumed known and not judged, as lines and items that every form shows alike.
@@ -225,7 +225,7 @@ def place_text(place: Place, trees: int) -> str:
 def remaining_risk(document: Document) -> Iterator[Block]:
     """Yield what an adversary can still learn, in plain words."""
     accepted = any(each.accepted is not None for each in document.findings)
-    yield Words(
+    yield Paragraph(
         BUT_FOR_ACCEPTED if accepted and document.verdict == "PASS" else REMAINS[document.verdict]
     )
     broken = [each for each in document.findings if each.verdict != "PASS"]
@@ -238,7 +238,7 @@ def remaining_risk(document: Document) -> Iterator[Block]:
         ),
     ):
         if found:
-            yield Words(said)
+            yield Paragraph(said)
             yield Items(tuple(f"{each.clause}: {each.message}" for each in found))
     learned = [
         f"{each.figure} {each.text} {each.detail}".rstrip()
@@ -248,10 +248,10 @@ def remaining_risk(document: Document) -> Iterator[Block]:
     if document.worlds is not None and not document.worlds.reason:
         learned.append(document.worlds.summary)
     if learned:
-        yield Words("In figures:")
+        yield Paragraph("In figures:")
         yield Items(tuple(learned))
     if document.plots.levels:
-        yield Table(
+        yield ReportTable(
             "What each published element adds",
             ("The adversary knows", "People guessed right", "Surest true guess of anybody"),
             tuple(_level(each) for each in document.plots.levels),
@@ -268,21 +268,21 @@ def not_examined(document: Document) -> Iterator[Block]:
     """Yield what no verdict covers: clauses not judged, readings not taken, and the limits of the method."""
     if document.not_judged:
         rows = tuple((Cell(row.name), Cell(row.text)) for row in document.not_judged)
-        yield Table("Clauses that were not judged", ("Clause", "Why"), rows, (30, 70))
+        yield ReportTable("Clauses that were not judged", ("Clause", "Why"), rows, (30, 70))
     else:
-        yield Words("Every clause of the policy was judged.")
+        yield Paragraph("Every clause of the policy was judged.")
     open_ = [each for each in document.findings if each.verdict == "UNDETERMINED"]
     if open_:
         rows = tuple((Cell(each.clause), Cell(_why_open(each))) for each in open_)
-        yield Table("Clauses that could not be decided", ("Clause", "Why"), rows, (30, 70))
+        yield ReportTable("Clauses that could not be decided", ("Clause", "Why"), rows, (30, 70))
     else:
-        yield Words("Every clause that was judged could be decided.")
+        yield Paragraph("Every clause that was judged could be decided.")
     yield from assumed_blocks(document)
     more = tuple(_left_open(document))
     if more:
-        yield Words("Besides:")
+        yield Paragraph("Besides:")
         yield Items(more)
-    yield Words("No audit of this kind looks at:")
+    yield Paragraph("No audit of this kind looks at:")
     yield Items(tuple(_limits(document)))
 
 
@@ -290,7 +290,7 @@ def assumed_blocks(document: Document) -> Iterator[Block]:
     """Yield which columns were assumed known, so that nobody judged what the model tells of them."""
     said = summary_of(document)
     if said:
-        yield Words(sentence(said))
+        yield Paragraph(sentence(said))
         yield Items(tuple(assumed_items(document)))
 
 

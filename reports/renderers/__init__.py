@@ -12,7 +12,7 @@ from treewarden.reports.building.entry import gate_of_one
 from treewarden.reports.document.document import Document
 from treewarden.reports.document.gate import Gate
 from treewarden.reports.document.randomised import RandomisedDocument
-from treewarden.reports.figures.remaining import Section
+from treewarden.reports.figures.remaining import ReportSection
 
 
 class Renderer(ABC):
@@ -45,7 +45,7 @@ class FilingRenderer(Renderer):
         return self.render_with(document, ())
 
     @abstractmethod
-    def render_with(self, document: Document, more: tuple[Section, ...]) -> bytes:
+    def render_with(self, document: Document, more: tuple[ReportSection, ...]) -> bytes:
         """Return the report with further sections before the signature, of what somebody else holds on record."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from treewarden.reports.document.document import Document
 from treewarden.reports.figures.compliance import filing
 from treewarden.reports.figures.pages import environment
-from treewarden.reports.figures.remaining import Section
+from treewarden.reports.figures.remaining import ReportSection
 from treewarden.reports.renderers import FilingRenderer
 
 
@@ -15,7 +15,7 @@ class ComplianceRenderer(FilingRenderer):
     media_type = "text/html; charset=utf-8"
     suffix = "compliance.html"
 
-    def render_with(self, document: Document, more: tuple[Section, ...]) -> bytes:
+    def render_with(self, document: Document, more: tuple[ReportSection, ...]) -> bytes:
         page = environment().get_template("compliance.html.j2")
         return page.render(doc=document, said=filing(document, more)).encode("utf-8")
 

@@ -12,7 +12,7 @@ from typing import Any
 from treewarden.ppdm_models.errors import OutputError
 from treewarden.reports.document.document import Document
 from treewarden.reports.figures.compliance import breakable, drawable, filing
-from treewarden.reports.figures.remaining import Section
+from treewarden.reports.figures.remaining import ReportSection
 from treewarden.reports.renderers import FilingRenderer
 
 STANDARD = "ua-1"
@@ -37,7 +37,7 @@ class PdfRenderer(FilingRenderer):
     def check(self) -> None:
         _typst()
 
-    def render_with(self, document: Document, more: tuple[Section, ...]) -> bytes:
+    def render_with(self, document: Document, more: tuple[ReportSection, ...]) -> bytes:
         typst = _typst()
         said = {**asdict(filing(document, more)), "date": _date(document.provenance.created)}
         try:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
 
-from treewarden.service.cases.recognising import Use, by_session, by_token, note_use
+from treewarden.service.cases.recognising import PendingUse, by_session, by_token, note_use
 from treewarden.service.database.engine import KEPT_CONNECTIONS
 from treewarden.service.errors import NotSignedInError, UnavailableError
 from treewarden.service.people.permissions import Permission
@@ -60,7 +60,7 @@ def _known(request: Request) -> Principal | None:
     return getattr(request.state, "principal", None)
 
 
-def _recognise(request: Request, unit: Unit) -> Use | None:
+def _recognise(request: Request, unit: Unit) -> PendingUse | None:
     """Find out who asks, and return what use has yet to be written down, None for none."""
     authorization = request.headers.get("authorization", "")
     if authorization:
@@ -75,7 +75,7 @@ def _recognise(request: Request, unit: Unit) -> Use | None:
     return used
 
 
-def _note(request: Request, used: Use | None) -> None:
+def _note(request: Request, used: PendingUse | None) -> None:
     """Write down that a token or session is used, outside of any view that a use case has."""
     if used is not None:
         with suppress(UnavailableError):  # a database that is busy must not keep anybody out

@@ -20,8 +20,8 @@ from treewarden.service.api._asking import the_principal, the_site
 from treewarden.service.cases.idempotent import (
     LONGEST,
     WHERE,
-    Answer,
-    Claim,
+    KeyClaim,
+    StoredAnswer,
     claim,
     give_back,
     keep,
@@ -108,11 +108,11 @@ async def _once(request: Request, key: str, handler: Handler, needed: Permission
     site = the_site(request)
     digest = _hash(request, await request.body())
     found = await run_sync(claim, site, who, key, digest)
-    if isinstance(found, Answer):
+    if isinstance(found, StoredAnswer):
         return Response(found.body, found.status, found.headers)
     request.state.claimed = found
     response = await handler(request)
-    answer = Answer(
+    answer = StoredAnswer(
         response.status_code,
         {name: value for name, value in response.headers.items() if name in KEPT},
         bytes(response.body),
@@ -121,7 +121,7 @@ async def _once(request: Request, key: str, handler: Handler, needed: Permission
     return response
 
 
-def _keep(site: Site, unit: Unit | None, claimed: Claim, answer: Answer) -> None:
+def _keep(site: Site, unit: Unit | None, claimed: KeyClaim, answer: StoredAnswer) -> None:
     if unit is not None:
         keep(unit, claimed, answer)
         return

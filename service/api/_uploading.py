@@ -27,7 +27,7 @@ _MOST_NAME = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class UploadedFile:
     """A file of a form, as it is kept, and what it is called there."""
 
     digest: str
@@ -37,11 +37,11 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class UploadForm:
     """A form: its texts, and its files that are not empty."""
 
     fields: dict[str, str]
-    files: dict[str, Sent]
+    files: dict[str, UploadedFile]
 
 
 def plain_body(request: Request, most: int) -> AsyncIterator[bytes]:
@@ -65,7 +65,7 @@ def plain_body(request: Request, most: int) -> AsyncIterator[bytes]:
 
 async def receive_form(
     request: Request, site: Site, who: Principal, kinds: Mapping[str, Kind]
-) -> Form:
+) -> UploadForm:
     """Return a form whose file fields are those of ``kinds``; it is kept whole or not at all.
 
     Raises:
@@ -77,7 +77,7 @@ async def receive_form(
     boundary = _boundary(request)
     most = site.settings.max_body + sum(most_of(site.settings, kind) for kind in kinds.values())
     pieces = plain_body(request, most)
-    parts = _Parts(site, kinds, await run_sync(room, site, who))
+    parts = _FormParts(site, kinds, await run_sync(room, site, who))
     try:
         await _feed(parts.parser(boundary), pieces, most)
         return await run_sync(parts.form, who)
@@ -97,7 +97,7 @@ async def _feed(parser: MultipartParser, pieces: AsyncIterable[bytes], most: int
     parser.finalize()
 
 
-class _Parts:
+class _FormParts:
     """What was found in a form so far; the parser calls it in the order of the bytes."""
 
     def __init__(self, site: Site, kinds: Mapping[str, Kind], most: int) -> None:
@@ -127,7 +127,7 @@ class _Parts:
             },
         )
 
-    def form(self, who: Principal) -> Form:
+    def form(self, who: Principal) -> UploadForm:
         """Write down what arrived."""
         if not self._is_whole:
             raise _broken()
@@ -136,10 +136,10 @@ class _Parts:
         self._is_kept = True
         kept = keep(self._site, who, arrived) if arrived else []
         files = {
-            field: Sent(upload.digest, upload.size, upload.is_known, file_name)
+            field: UploadedFile(upload.digest, upload.size, upload.is_known, file_name)
             for (field, (_, _, file_name)), upload in zip(self._files.items(), kept, strict=True)
         }
-        return Form(fields, files)
+        return UploadForm(fields, files)
 
     def close(self) -> None:
         """Leave nothing behind of a form that did not arrive whole."""

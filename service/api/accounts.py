@@ -10,7 +10,7 @@ from treewarden.service.api._asking import Reading, Who, Writing, asks, reads
 from treewarden.service.api._once import takes_no_key
 from treewarden.service.cases import people
 from treewarden.service.people.permissions import Permission
-from treewarden.service.schemas.base import Id, Page, Wanted
+from treewarden.service.schemas.base import Id, Page, PageRequest
 from treewarden.service.schemas.people import (
     Account,
     Changed,
@@ -25,7 +25,7 @@ ROUTER = APIRouter(tags=["people"], dependencies=[Depends(takes_no_key)])
 
 
 @ROUTER.get("/accounts", **reads(Permission.ADMIN))
-def get_accounts(who: Who, unit: Reading, wanted: Annotated[Wanted, Query()]) -> Page[Account]:
+def get_accounts(who: Who, unit: Reading, wanted: Annotated[PageRequest, Query()]) -> Page[Account]:
     """Return who may sign in."""
     return people.list_accounts(unit, who, wanted)
 

@@ -15,7 +15,7 @@ from treewarden.service.cases import audits
 from treewarden.service.people.permissions import Permission
 from treewarden.service.people.principal import Principal
 from treewarden.service.schemas.audits import Audit, Finding, NewAudit, Progress, WantedAudits
-from treewarden.service.schemas.base import Id, Page, Wanted
+from treewarden.service.schemas.base import Id, Page, PageRequest
 from treewarden.service.site import Site
 
 ROUTER = APIRouter(tags=["audits"], route_class=Once)
@@ -51,7 +51,7 @@ def get_audit(who: Who, unit: Reading, audit_id: Id) -> Audit:
 
 @ROUTER.get("/audits/{audit_id}/findings", **reads(Permission.READ))
 def get_findings(
-    who: Who, unit: Reading, audit_id: Id, wanted: Annotated[Wanted, Query()]
+    who: Who, unit: Reading, audit_id: Id, wanted: Annotated[PageRequest, Query()]
 ) -> Page[Finding]:
     """Return what is not met."""
     return audits.list_findings(unit, who, audit_id, wanted)

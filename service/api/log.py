@@ -10,14 +10,14 @@ from fastapi.responses import StreamingResponse
 from treewarden.service.api._asking import AtSite, Reading, Who, asks, reads
 from treewarden.service.cases import log
 from treewarden.service.people.permissions import Permission
-from treewarden.service.schemas.base import Page, Wanted
+from treewarden.service.schemas.base import Page, PageRequest
 from treewarden.service.schemas.telling import LogCheck, LogEntry
 
 ROUTER = APIRouter(tags=["log"])
 
 
 @ROUTER.get("/audit-log", **reads(Permission.READ))
-def get_log(who: Who, unit: Reading, wanted: Annotated[Wanted, Query()]) -> Page[LogEntry]:
+def get_log(who: Who, unit: Reading, wanted: Annotated[PageRequest, Query()]) -> Page[LogEntry]:
     """Return rows of the log, newest first."""
     return log.list_log(unit, who, wanted)
 

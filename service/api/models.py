@@ -11,7 +11,7 @@ from treewarden.service.api._asking import Reading, Who, Writing, asks, reads
 from treewarden.service.api._once import Once
 from treewarden.service.cases import comparing, models
 from treewarden.service.people.permissions import Permission
-from treewarden.service.schemas.base import Id, Page, Wanted
+from treewarden.service.schemas.base import Id, Page, PageRequest
 from treewarden.service.schemas.models import (
     Comparison,
     Model,
@@ -56,7 +56,7 @@ def post_version(
 
 @ROUTER.get("/models/{model_id}/versions", **reads(Permission.READ))
 def get_versions(
-    who: Who, unit: Reading, model_id: Id, wanted: Annotated[Wanted, Query()]
+    who: Who, unit: Reading, model_id: Id, wanted: Annotated[PageRequest, Query()]
 ) -> Page[Version]:
     """Return the versions of a model."""
     return models.list_versions(unit, who, model_id, wanted)

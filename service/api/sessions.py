@@ -10,14 +10,14 @@ from treewarden.service.api._asking import Reading, Who, Writing, asks, reads
 from treewarden.service.cases.sessions import end_access, end_session, list_sessions
 from treewarden.service.cases.tokens import list_tokens
 from treewarden.service.people.permissions import Permission
-from treewarden.service.schemas.base import Id, Page, Wanted
+from treewarden.service.schemas.base import Id, Page, PageRequest
 from treewarden.service.schemas.people import EndedAccess, Session, Token
 
 ROUTER = APIRouter(tags=["people"])
 
 
 @ROUTER.get("/sessions", **reads(Permission.READ))
-def get_sessions(who: Who, unit: Reading, wanted: Annotated[Wanted, Query()]) -> Page[Session]:
+def get_sessions(who: Who, unit: Reading, wanted: Annotated[PageRequest, Query()]) -> Page[Session]:
     """Return one's own sessions that go on; administrators see those of all."""
     return list_sessions(unit, who, wanted)
 
@@ -36,7 +36,7 @@ def delete_my_access(who: Who, unit: Writing) -> EndedAccess:
 
 @ROUTER.get("/accounts/{account_id}/sessions", **reads(Permission.ADMIN))
 def get_account_sessions(
-    who: Who, unit: Reading, account_id: Id, wanted: Annotated[Wanted, Query()]
+    who: Who, unit: Reading, account_id: Id, wanted: Annotated[PageRequest, Query()]
 ) -> Page[Session]:
     """Return the sessions of an account that go on."""
     return list_sessions(unit, who, wanted, account_id)
@@ -44,7 +44,7 @@ def get_account_sessions(
 
 @ROUTER.get("/accounts/{account_id}/tokens", **reads(Permission.ADMIN))
 def get_account_tokens(
-    who: Who, unit: Reading, account_id: Id, wanted: Annotated[Wanted, Query()]
+    who: Who, unit: Reading, account_id: Id, wanted: Annotated[PageRequest, Query()]
 ) -> Page[Token]:
     """Return the tokens of an account."""
     return list_tokens(unit, who, wanted, account_id)

@@ -18,7 +18,7 @@ from treewarden.service.cases.tables import (
     withdraw_table,
 )
 from treewarden.service.people.permissions import Permission
-from treewarden.service.schemas.base import Id, Page, Wanted
+from treewarden.service.schemas.base import Id, Page, PageRequest
 from treewarden.service.schemas.tables import NewShare, NewTable, TrainingTable
 
 ROUTER = APIRouter(tags=["tables"], route_class=Once)
@@ -33,7 +33,9 @@ def post_table(new: NewTable, who: Who, unit: Writing, response: Response) -> Tr
 
 
 @ROUTER.get("/tables", **reads(Permission.READ))
-def get_tables(who: Who, unit: Reading, wanted: Annotated[Wanted, Query()]) -> Page[TrainingTable]:
+def get_tables(
+    who: Who, unit: Reading, wanted: Annotated[PageRequest, Query()]
+) -> Page[TrainingTable]:
     """Return your tables and those shared with you, newest first, erased ones too: nothing else is kept of those."""
     return list_tables(unit, who, wanted)
 

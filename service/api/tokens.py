@@ -10,14 +10,14 @@ from treewarden.service.api._asking import Reading, Who, Writing, asks, reads
 from treewarden.service.api._once import takes_no_key
 from treewarden.service.cases.tokens import create_token, list_tokens, revoke_token
 from treewarden.service.people.permissions import Permission
-from treewarden.service.schemas.base import Id, Page, Wanted
+from treewarden.service.schemas.base import Id, Page, PageRequest
 from treewarden.service.schemas.people import MadeToken, NewToken, Token
 
 ROUTER = APIRouter(tags=["people"], dependencies=[Depends(takes_no_key)])
 
 
 @ROUTER.get("/tokens", **reads(Permission.READ))
-def get_tokens(who: Who, unit: Reading, wanted: Annotated[Wanted, Query()]) -> Page[Token]:
+def get_tokens(who: Who, unit: Reading, wanted: Annotated[PageRequest, Query()]) -> Page[Token]:
     """Return one's own tokens; administrators see those of all."""
     return list_tokens(unit, who, wanted)
 

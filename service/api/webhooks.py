@@ -11,7 +11,7 @@ from treewarden.service.api._once import takes_no_key
 from treewarden.service.cases import webhooks
 from treewarden.service.cases.workers import list_workers
 from treewarden.service.people.permissions import Permission
-from treewarden.service.schemas.base import Id, Page, Wanted
+from treewarden.service.schemas.base import Id, Page, PageRequest
 from treewarden.service.schemas.telling import Delivery, MadeWebhook, NewWebhook, Webhook, Worker
 
 ROUTER = APIRouter(tags=["operations"], dependencies=[Depends(takes_no_key)])
@@ -24,7 +24,7 @@ def post_webhook(who: Who, unit: Writing, new: NewWebhook) -> MadeWebhook:
 
 
 @ROUTER.get("/webhooks", **reads(Permission.ADMIN))
-def get_webhooks(who: Who, unit: Reading, wanted: Annotated[Wanted, Query()]) -> Page[Webhook]:
+def get_webhooks(who: Who, unit: Reading, wanted: Annotated[PageRequest, Query()]) -> Page[Webhook]:
     """Return webhooks."""
     return webhooks.list_webhooks(unit, who, wanted)
 
@@ -49,7 +49,7 @@ def post_ping(who: Who, unit: Writing, webhook_id: Id) -> Delivery:
 
 @ROUTER.get("/webhooks/{webhook_id}/deliveries", **reads(Permission.ADMIN))
 def get_deliveries(
-    who: Who, unit: Reading, webhook_id: Id, wanted: Annotated[Wanted, Query()]
+    who: Who, unit: Reading, webhook_id: Id, wanted: Annotated[PageRequest, Query()]
 ) -> Page[Delivery]:
     """Return what was sent, and what became of it."""
     return webhooks.list_deliveries(unit, who, webhook_id, wanted)

@@ -121,7 +121,7 @@ def log_failure(site: Site, failed: FailedAttempt) -> None:
             record(unit, home, failed.action, "account", account_id, detail)
 
 
-class _Lines:
+class _LogLineBudget:
     """Bounds the lines that strangers can have written into the log of this process."""
 
     def __init__(self) -> None:
@@ -147,7 +147,7 @@ class _Lines:
             )
 
 
-_LINES = _Lines()
+_LINES = _LogLineBudget()
 
 
 def _lock(unit: Unit, key: str) -> None:

@@ -24,7 +24,7 @@ from treewarden.service.cases.erasing import erase_files
 from treewarden.service.cases.jobs import cancel_job
 from treewarden.service.cases.models import get_version
 from treewarden.service.cases.options import audit_options, check_columns
-from treewarden.service.cases.paging import NEWEST, OLDEST, Order, narrowed, paged
+from treewarden.service.cases.paging import NEWEST, OLDEST, ListOrder, narrowed, paged
 from treewarden.service.cases.policies import chosen_pack, days_allowed
 from treewarden.service.cases.queueing import queue_job
 from treewarden.service.cases.quotas import check_waiting
@@ -47,7 +47,7 @@ from treewarden.service.ledger.log import record
 from treewarden.service.people.permissions import Permission
 from treewarden.service.people.principal import Principal
 from treewarden.service.schemas.audits import Audit, Finding, NewAudit, Progress, Sort
-from treewarden.service.schemas.base import Page, Wanted
+from treewarden.service.schemas.base import Page, PageRequest
 from treewarden.service.site import Unit
 
 SEARCHED = (
@@ -59,10 +59,10 @@ SEARCHED = (
     account.c.name,
 )
 """Where the words stand that audits are looked for by."""
-ORDERS: Mapping[Sort, Order] = {
+ORDERS: Mapping[Sort, ListOrder] = {
     "newest": NEWEST,
     "oldest": OLDEST,
-    "model": Order(func.lower(model.c.name)),
+    "model": ListOrder(func.lower(model.c.name)),
 }
 
 
@@ -142,7 +142,7 @@ def submit(unit: Unit, who: Principal, new: NewAudit) -> Audit:
 def list_audits(
     unit: Unit,
     who: Principal,
-    wanted: Wanted,
+    wanted: PageRequest,
     state: str = "",
     verdict: str = "",
     model_id: str = "",
@@ -187,7 +187,7 @@ def get_audit(unit: Unit, who: Principal, audit_id: str) -> Audit:
     return shown(unit, who, _row(unit, who, audit_id))
 
 
-def list_findings(unit: Unit, who: Principal, audit_id: str, wanted: Wanted) -> Page[Finding]:
+def list_findings(unit: Unit, who: Principal, audit_id: str, wanted: PageRequest) -> Page[Finding]:
     """Return what is not met, in the order of the report; the cursor is a number here.
 
     Raises:

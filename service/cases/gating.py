@@ -36,7 +36,7 @@ EXITS: dict[Outcome, Literal[0, 1, 3, 4] | None] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class GateBasis:
     """What a gate goes by.
 
     ``has_approval`` is whether the approval of somebody who has no part in it is there, and not only a state that says
@@ -84,7 +84,7 @@ def gate_answer(unit: Unit, who: Principal, release_id: str) -> GateAnswer:
     if row is None:
         raise NotFoundError(f"release {release_id[:40]!r}", "there is none of that id")
     outcome, why = decided(
-        Standing(
+        GateBasis(
             row.audit_state,
             row.verdict,
             row.state,
@@ -109,7 +109,7 @@ def gate_answer(unit: Unit, who: Principal, release_id: str) -> GateAnswer:
     )
 
 
-def decided(of: Standing) -> tuple[Outcome, str]:
+def decided(of: GateBasis) -> tuple[Outcome, str]:
     """Return the outcome, and why; what is not known to be fine is no pass."""
     if of.contradiction:
         return "UNDETERMINED", f"{of.contradiction}; {ADVICE}"

@@ -11,7 +11,7 @@ from sqlalchemy import Row, Text, cast, func, or_, select
 from treewarden.service.cases.models import list_versions
 from treewarden.service.database.tables import audit, finding
 from treewarden.service.people.principal import Principal
-from treewarden.service.schemas.base import Wanted
+from treewarden.service.schemas.base import PageRequest
 from treewarden.service.schemas.models import Version
 from treewarden.service.site import Unit
 
@@ -20,7 +20,7 @@ MOST = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Audited:
+class VersionVerdict:
     """The newest verdict about a version, and how many findings it rests on; ``worst`` is the clause with most of them.
 
     Findings that a waiver accepts are in ``accepted`` alone.
@@ -43,7 +43,7 @@ class Past:
     """
 
     n: int
-    audited: Audited | None
+    audited: VersionVerdict | None
     smallest_leaf: int | None
 
 
@@ -53,7 +53,7 @@ def model_history(unit: Unit, who: Principal, model_id: str) -> tuple[Past, ...]
     Raises:
         NotFoundError: the organisation has no such model.
     """
-    versions = list_versions(unit, who, model_id, Wanted(limit=MOST)).items
+    versions = list_versions(unit, who, model_id, PageRequest(limit=MOST)).items
     audits = _newest_verdicts(unit, who, [each.id for each in versions])
     found = _findings(unit, [row.id for row in audits.values()])
     return tuple(
@@ -100,11 +100,11 @@ def _findings(unit: Unit, audit_ids: Sequence[str]) -> Sequence[Row[Any]]:
     ).all()
 
 
-def _audited(row: Row[Any], findings: Sequence[Row[Any]]) -> Audited:
+def _audited(row: Row[Any], findings: Sequence[Row[Any]]) -> VersionVerdict:
     own = [each for each in findings if each.audit_id == row.id]
     counting = [each for each in own if each.is_open]
     worst = max(counting, key=lambda each: (each.verdict == "FAIL", each.number), default=None)
-    return Audited(
+    return VersionVerdict(
         audit_id=row.id,
         verdict=row.verdict,
         policy=row.pack_name,

@@ -20,7 +20,7 @@ WHERE = "Idempotency-Key"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class StoredAnswer:
     """What was answered."""
 
     status: int
@@ -29,7 +29,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class KeyClaim:
     """The right to answer under a key. Whoever takes a key over from a dead request has another ``at``."""
 
     who: Principal
@@ -37,7 +37,7 @@ class Claim:
     at: datetime
 
 
-def claim(site: Site, who: Principal, key: str, request_hash: str) -> Claim | Answer:
+def claim(site: Site, who: Principal, key: str, request_hash: str) -> KeyClaim | StoredAnswer:
     """Return the answer that is kept under a key, or the right to make it.
 
     Raises:
@@ -53,7 +53,7 @@ def claim(site: Site, who: Principal, key: str, request_hash: str) -> Claim | An
         raise _in_flight() from error
 
 
-def _claimed(unit: Unit, who: Principal, key: str, request_hash: str) -> Claim | Answer:
+def _claimed(unit: Unit, who: Principal, key: str, request_hash: str) -> KeyClaim | StoredAnswer:
     found = unit.connection.execute(
         select(idempotency).where(*_is(who, key)).with_for_update()
     ).first()
@@ -67,18 +67,18 @@ def _claimed(unit: Unit, who: Principal, key: str, request_hash: str) -> Claim |
                 created_at=unit.now,
             )
         )
-        return Claim(who, key, unit.now)
+        return KeyClaim(who, key, unit.now)
     if found.request_hash != request_hash:
         raise InvalidError(WHERE, "was sent with another request; take a new one")
     if found.status is not None:
-        return Answer(found.status, dict(found.headers), found.body)
+        return StoredAnswer(found.status, dict(found.headers), found.body)
     if found.created_at + GIVEN_UP > unit.now:
         raise _in_flight()
     unit.connection.execute(update(idempotency).where(*_is(who, key)).values(created_at=unit.now))
-    return Claim(who, key, unit.now)
+    return KeyClaim(who, key, unit.now)
 
 
-def keep(unit: Unit, claimed: Claim, answer: Answer) -> None:
+def keep(unit: Unit, claimed: KeyClaim, answer: StoredAnswer) -> None:
     """Keep an answer, in the transaction of what it tells of: both are there, or neither.
 
     Raises:
@@ -93,7 +93,7 @@ def keep(unit: Unit, claimed: Claim, answer: Answer) -> None:
         raise _in_flight()
 
 
-def give_back(site: Site, claimed: Claim) -> None:
+def give_back(site: Site, claimed: KeyClaim) -> None:
     """Free a key under which nothing was done."""
     with site.unit() as unit:
         unit.connection.execute(delete(idempotency).where(*_held(claimed)))
@@ -107,7 +107,7 @@ def _is(who: Principal, key: str) -> tuple[ColumnElement[bool], ...]:
     )
 
 
-def _held(claimed: Claim) -> tuple[ColumnElement[bool], ...]:
+def _held(claimed: KeyClaim) -> tuple[ColumnElement[bool], ...]:
     return (
         *_is(claimed.who, claimed.key),
         idempotency.c.created_at == claimed.at,

@@ -18,7 +18,7 @@ from treewarden.service.errors import InvalidError
 from treewarden.service.ledger.log import FIRST, digest_of, head_problem
 from treewarden.service.people.permissions import Permission
 from treewarden.service.people.principal import Principal
-from treewarden.service.schemas.base import Page, Wanted
+from treewarden.service.schemas.base import Page, PageRequest
 from treewarden.service.schemas.telling import LogCheck, LogEntry, Sort
 from treewarden.service.site import Site, Unit
 from treewarden.service.unseen import shown_in_json
@@ -42,7 +42,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 def list_log(
     unit: Unit,
     who: Principal,
-    wanted: Wanted,
+    wanted: PageRequest,
     *,
     text: str = "",
     since: date | None = None,

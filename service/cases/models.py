@@ -18,7 +18,7 @@ from treewarden.service.errors import ConflictError, GoneError, NotFoundError
 from treewarden.service.ids import new_id
 from treewarden.service.ledger.log import record
 from treewarden.service.people.principal import Principal
-from treewarden.service.schemas.base import Page, Wanted
+from treewarden.service.schemas.base import Page, PageRequest
 from treewarden.service.schemas.models import Model, NewModel, NewVersion, Version
 from treewarden.service.site import Unit
 
@@ -47,7 +47,7 @@ def create_model(unit: Unit, who: Principal, new: NewModel) -> Model:
     return get_model(unit, who, made)
 
 
-def list_models(unit: Unit, who: Principal, wanted: Wanted, name: str = "") -> Page[Model]:
+def list_models(unit: Unit, who: Principal, wanted: PageRequest, name: str = "") -> Page[Model]:
     """Return models, those whose name holds a text where one is given."""
     statement = _models(who)
     if name:
@@ -106,7 +106,7 @@ def add_version(unit: Unit, who: Principal, model_id: str, new: NewVersion) -> V
     return get_version(unit, who, made)
 
 
-def list_versions(unit: Unit, who: Principal, model_id: str, wanted: Wanted) -> Page[Version]:
+def list_versions(unit: Unit, who: Principal, model_id: str, wanted: PageRequest) -> Page[Version]:
     """Return the versions of a model.
 
     Raises:

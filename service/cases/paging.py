@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Row, Select, and_, or_
 
 from treewarden.service.errors import InvalidError
 from treewarden.service.ids import is_id
-from treewarden.service.schemas.base import Wanted
+from treewarden.service.schemas.base import PageRequest
 from treewarden.service.site import Unit
 
 MOST_WORDS = 10
@@ -18,15 +18,15 @@ NAME = "paged_by"
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class ListOrder:
     """By what a list is ordered: by a column and then by ids, or by ids alone: in the order of their making."""
 
     column: ColumnElement[Any] | None = None
     is_descending: bool = False
 
 
-NEWEST = Order(is_descending=True)
-OLDEST = Order()
+NEWEST = ListOrder(is_descending=True)
+OLDEST = ListOrder()
 
 
 def narrowed(
@@ -44,8 +44,8 @@ def paged(
     unit: Unit,
     statement: Select[Any],
     column: ColumnElement[str],
-    wanted: Wanted,
-    order: Order = NEWEST,
+    wanted: PageRequest,
+    order: ListOrder = NEWEST,
 ) -> tuple[list[Row[Any]], str | None]:
     """Return the rows of a part of a list, and the cursor of the next part, None at the end.
 
@@ -70,7 +70,7 @@ def _after(
     statement: Select[Any],
     keys: Sequence[ColumnElement[Any]],
     cursor: str,
-    order: Order,
+    order: ListOrder,
 ) -> ColumnElement[bool]:
     """Return what holds of the rows after the one whose id is the cursor."""
     refused = InvalidError("cursor", "is none of this list; take “next” of the page before")
@@ -90,5 +90,5 @@ def _after(
     )
 
 
-def _beyond(column: ColumnElement[Any], value: object, order: Order) -> ColumnElement[bool]:
+def _beyond(column: ColumnElement[Any], value: object, order: ListOrder) -> ColumnElement[bool]:
     return column < value if order.is_descending else column > value

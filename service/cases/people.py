@@ -18,7 +18,7 @@ from treewarden.service.ledger.log import record
 from treewarden.service.people import passwords
 from treewarden.service.people.permissions import ALLOWED, Role
 from treewarden.service.people.principal import Principal
-from treewarden.service.schemas.base import Page, Wanted
+from treewarden.service.schemas.base import Page, PageRequest
 from treewarden.service.schemas.people import (
     Account,
     Changed,
@@ -90,7 +90,7 @@ def create_account(unit: Unit, who: Principal, new: NewAccount) -> Made:
     return Made(account=get_account(unit, who, made), password=password)
 
 
-def list_accounts(unit: Unit, who: Principal, wanted: Wanted) -> Page[Account]:
+def list_accounts(unit: Unit, who: Principal, wanted: PageRequest) -> Page[Account]:
     """Return accounts of the organisation."""
     statement = select(account).where(account.c.organisation_id == who.organisation_id)
     rows, following = paged(unit, statement, account.c.id, wanted)

@@ -36,7 +36,7 @@ STANDINGS: tuple[tuple[Strictness, Standing], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenPack:
     """A version of a pack: ``toml`` says all of it, ``pack_version_id`` is None for one that ships."""
 
     name: str
@@ -47,14 +47,14 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class PackComparison:
     """What a policy asks for beside the least one of an organisation, and how the two differ, clause by clause."""
 
     standing: Standing
     lines: tuple[str, ...] = ()
 
 
-def chosen_pack(unit: Unit, organisation_id: str, name: str) -> Chosen:
+def chosen_pack(unit: Unit, organisation_id: str, name: str) -> ChosenPack:
     """Return a pack by ``name``, or a version of one of the organisation by ``name@2``.
 
     Raises:
@@ -62,9 +62,9 @@ def chosen_pack(unit: Unit, organisation_id: str, name: str) -> Chosen:
     """
     if name in _shipped_names():
         shipped = _shipped(name)
-        return Chosen(name, 1, shipped.digest, None, shipped.toml)
+        return ChosenPack(name, 1, shipped.digest, None, shipped.toml)
     found = _version(unit, organisation_id, name)
-    return Chosen(found.name, found.n, found.digest, found.id, found.toml)
+    return ChosenPack(found.name, found.n, found.digest, found.id, found.toml)
 
 
 def list_packs(unit: Unit, who: Principal) -> tuple[Pack, ...]:
@@ -158,30 +158,30 @@ def diff_packs(unit: Unit, who: Principal, old: str, new: str) -> PackDifference
 
 def compare_with_least(
     unit: Unit, organisation_id: str, least: str | None, name: str, digest: str
-) -> Compared:
+) -> PackComparison:
     """Return what a policy asks for beside the least one; ``digest`` is that of the policy as an audit used it.
 
     What cannot be proved, or cannot be looked at any more, is ``different``: that is never taken for enough.
     """
     if least is None:
-        return Compared("not set")
+        return PackComparison("not set")
     try:
         one, two = (chosen_pack(unit, organisation_id, each) for each in (least, name))
     except NotFoundError:
-        return Compared("different", (f"{least!r} or {name!r} is not there any more",))
+        return PackComparison("different", (f"{least!r} or {name!r} is not there any more",))
     if two.digest != digest:
-        return Compared("different", (f"{name!r} asks for something else by now",))
+        return PackComparison("different", (f"{name!r} asks for something else by now",))
     return _compared(one.toml, two.toml)
 
 
 @lru_cache(maxsize=MOST_UNDERSTOOD)
-def _compared(old: str, new: str) -> Compared:
+def _compared(old: str, new: str) -> PackComparison:
     found = compared(_understood(old, "least"), _understood(new, "policy"))
     lines = tuple(map(difference_text, found))
     for strictness, standing in STANDINGS:
         if any(each.strictness is strictness for each in found):
-            return Compared(standing, lines)
-    return Compared("at least", lines)
+            return PackComparison(standing, lines)
+    return PackComparison("at least", lines)
 
 
 def longest_days(unit: Unit, who: Principal) -> int:
@@ -190,7 +190,7 @@ def longest_days(unit: Unit, who: Principal) -> int:
     return max(each.waivers.longest_days for each in packs)
 
 
-def days_allowed(chosen: Chosen) -> int:
+def days_allowed(chosen: ChosenPack) -> int:
     """Return for how many days a waiver may hold by a pack."""
     return _understood(chosen.toml, chosen.name).waivers.longest_days
 

@@ -21,14 +21,14 @@ NOTED_EVERY = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class PendingUse:
     """A token or a session whose use has yet to be written down."""
 
     what: Literal["token", "session"]
     id: str
 
 
-def by_token(unit: Unit, secret: str) -> tuple[Principal, Use | None]:
+def by_token(unit: Unit, secret: str) -> tuple[Principal, PendingUse | None]:
     """Return whose token it is, and its use where that is yet to be noted: once a minute is enough.
 
     Raises:
@@ -48,10 +48,10 @@ def by_token(unit: Unit, secret: str) -> tuple[Principal, Use | None]:
     allowed = frozenset(map(Permission, found.permissions))
     is_noted = found.used_at is not None and found.used_at > unit.now - NOTED_EVERY
     who = _principal(found, allowed, token_id=found.token_id)
-    return who, None if is_noted else Use("token", found.token_id)
+    return who, None if is_noted else PendingUse("token", found.token_id)
 
 
-def by_session(unit: Unit, secret: str) -> tuple[Principal, Use | None]:
+def by_session(unit: Unit, secret: str) -> tuple[Principal, PendingUse | None]:
     """Return whose session it is, and its use where that is yet to be noted.
 
     Raises:
@@ -68,7 +68,7 @@ def by_session(unit: Unit, secret: str) -> tuple[Principal, Use | None]:
         raise NotSignedInError("session", "is over; sign in again")
     is_noted = found.seen_at is not None and found.seen_at > unit.now - NOTED_EVERY
     who = _principal(found, frozenset(Permission), session_id=found.session_id)
-    return who, None if is_noted else Use("session", found.session_id)
+    return who, None if is_noted else PendingUse("session", found.session_id)
 
 
 # Statements are put together once, as every request needs one of them; no more is read than a principal is made of.
@@ -95,7 +95,7 @@ def is_live(unit: Unit) -> ColumnElement[bool]:
     return (session.c.expires_at > unit.now) & (seen > unit.now - idle)
 
 
-def note_use(site: Site, use: Use) -> None:
+def note_use(site: Site, use: PendingUse) -> None:
     """Write down that a token or a session is used; of many at once, one does."""
     table, at = (token, token.c.used_at) if use.what == "token" else (session, session.c.seen_at)
     with site.unit() as unit:

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from sqlalchemy import select
 
-from treewarden.reports.figures.remaining import Block, Cell, Section, Table, Words
+from treewarden.reports.figures.remaining import Block, Cell, Paragraph, ReportSection, ReportTable
 from treewarden.service.cases.release_shown import AGREES
 from treewarden.service.cases.waiver_shown import shown, waivers_from
 from treewarden.service.database.tables import audit, log_entry, waiver
@@ -23,26 +23,26 @@ ABOUT = (
 )
 
 
-def release_record(unit: Unit, who: Principal, release: Release) -> Section:
+def release_record(unit: Unit, who: Principal, release: Release) -> ReportSection:
     """Return who asked for a release, who decided about it and when, by which policy, waivers and log."""
-    return Section("record", "Release on record", tuple(_blocks(unit, who, release)))
+    return ReportSection("record", "Release on record", tuple(_blocks(unit, who, release)))
 
 
 def _blocks(unit: Unit, who: Principal, release: Release) -> Iterator[Block]:
-    yield Words(ABOUT, "note")
+    yield Paragraph(ABOUT, "note")
     yield _facts(unit, who, release)
     if release.reviews:
         yield _decisions(release)
     else:
-        yield Words("Nobody has decided about it yet.")
+        yield Paragraph("Nobody has decided about it yet.")
     waivers = _waivers(unit, who, release)
     if waivers:
         yield _accepted(waivers)
     else:
-        yield Words("The audit rests on no waiver.")
+        yield Paragraph("The audit rests on no waiver.")
 
 
-def _facts(unit: Unit, who: Principal, release: Release) -> Table:
+def _facts(unit: Unit, who: Principal, release: Release) -> ReportTable:
     asked_at = unit.connection.execute(
         select(audit.c.created_at, audit.c.pack_digest).where(
             audit.c.organisation_id == who.organisation_id, audit.c.id == release.audit_id
@@ -66,7 +66,7 @@ def _facts(unit: Unit, who: Principal, release: Release) -> Table:
         *_logged(unit, who, release),
     )
     said = tuple((Cell(name), cell) for name, cell in rows)
-    return Table("The release", ("Item", "What it is"), said, (25, 75))
+    return ReportTable("The release", ("Item", "What it is"), said, (25, 75))
 
 
 def _logged(unit: Unit, who: Principal, release: Release) -> Iterator[tuple[str, Cell]]:
@@ -85,7 +85,7 @@ def _logged(unit: Unit, who: Principal, release: Release) -> Iterator[tuple[str,
         yield f"Log, digest of row {row.seq}", Cell(row.hash, kind="code")
 
 
-def _decisions(release: Release) -> Table:
+def _decisions(release: Release) -> ReportTable:
     rows = tuple(
         (
             Cell(each.reviewer),
@@ -94,7 +94,7 @@ def _decisions(release: Release) -> Table:
         )
         for each in release.reviews
     )
-    return Table("Decisions", ("Who", "Decision", "When"), rows, (30, 45, 25))
+    return ReportTable("Decisions", ("Who", "Decision", "When"), rows, (30, 45, 25))
 
 
 def _waivers(unit: Unit, who: Principal, release: Release) -> list[Waiver]:
@@ -108,7 +108,7 @@ def _waivers(unit: Unit, who: Principal, release: Release) -> list[Waiver]:
     return [shown(unit, row) for row in unit.connection.execute(found)]
 
 
-def _accepted(waivers: list[Waiver]) -> Table:
+def _accepted(waivers: list[Waiver]) -> ReportTable:
     rows = tuple(
         (
             Cell(each.clause, note=each.reason),
@@ -119,7 +119,7 @@ def _accepted(waivers: list[Waiver]) -> Table:
         for each in waivers
     )
     headings = ("Clause", "Asked for by", "Decided by", "State")
-    return Table("Waivers that the audit was given", headings, rows, (35, 20, 20, 25))
+    return ReportTable("Waivers that the audit was given", headings, rows, (35, 20, 20, 25))
 
 
 def _moment(at: datetime | None) -> str:

@@ -12,7 +12,7 @@ from sqlalchemy import Row, Select, select
 from treewarden.service.cases.contradictions import ADVICE, contradiction_of
 from treewarden.service.cases.gating import lapsed, waivers_by_id
 from treewarden.service.cases.parties import deciders_of, parties_of, why_own
-from treewarden.service.cases.policies import Compared, compare_with_least
+from treewarden.service.cases.policies import PackComparison, compare_with_least
 from treewarden.service.database.tables import (
     account,
     audit,
@@ -90,17 +90,17 @@ def checks(unit: Unit, row: Row[Any]) -> tuple[Check, ...]:
     return _checks(row, gone, _compared(unit, row))
 
 
-def _checks(row: Row[Any], gone: str, policy: Compared) -> tuple[Check, ...]:
+def _checks(row: Row[Any], gone: str, policy: PackComparison) -> tuple[Check, ...]:
     return (*_automatic(row, gone), *_policy_check(row, policy), *_ticked(row))
 
 
-def _compared(unit: Unit, row: Row[Any]) -> Compared:
+def _compared(unit: Unit, row: Row[Any]) -> PackComparison:
     return compare_with_least(
         unit, row.organisation_id, row.least_pack, row.pack_name, row.pack_digest
     )
 
 
-def _policy_check(row: Row[Any], policy: Compared) -> Iterator[Check]:
+def _policy_check(row: Row[Any], policy: PackComparison) -> Iterator[Check]:
     """Yield the line about the least policy, where the organisation has one."""
     why = {
         "laxer": f"{row.pack_name!r} asks for less than {row.least_pack!r}",
@@ -175,7 +175,7 @@ def _shown(
     who: Principal,
     row: Row[Any],
     gone: str,
-    policy: Compared,
+    policy: PackComparison,
     parties: Sequence[Row[Any]],
     decided: tuple[Review, ...],
     said: tuple[Comment, ...],

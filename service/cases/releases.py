@@ -9,7 +9,7 @@ from sqlalchemy import Row, func, insert, select, update
 
 from treewarden.service.cases.contradictions import ADVICE, contradiction_of
 from treewarden.service.cases.gating import gate_answer
-from treewarden.service.cases.paging import NEWEST, OLDEST, Order, narrowed, paged
+from treewarden.service.cases.paging import NEWEST, OLDEST, ListOrder, narrowed, paged
 from treewarden.service.cases.parties import parties_of, why_own
 from treewarden.service.cases.release_shown import (
     AGREES,
@@ -39,7 +39,7 @@ from treewarden.service.ledger.log import record
 from treewarden.service.ledger.seals import seal_of
 from treewarden.service.people.permissions import Permission
 from treewarden.service.people.principal import Principal
-from treewarden.service.schemas.base import Page, Wanted
+from treewarden.service.schemas.base import Page, PageRequest
 from treewarden.service.schemas.releases import (
     NewComment,
     NewRelease,
@@ -57,10 +57,10 @@ SEARCHED = (
     OPENER.c.name,
 )
 """Where the words stand that releases are looked for by."""
-ORDERS: Mapping[Sort, Order] = {
+ORDERS: Mapping[Sort, ListOrder] = {
     "newest": NEWEST,
     "oldest": OLDEST,
-    "title": Order(func.lower(release.c.title)),
+    "title": ListOrder(func.lower(release.c.title)),
 }
 AFTER = {"approve": "approved", "reject": "rejected", "changes": "changes"}
 
@@ -120,7 +120,7 @@ def open_release(unit: Unit, who: Principal, new: NewRelease) -> Release:
 def list_releases(
     unit: Unit,
     who: Principal,
-    wanted: Wanted,
+    wanted: PageRequest,
     state: str | None = None,
     *,
     text: str = "",

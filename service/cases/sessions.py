@@ -17,7 +17,7 @@ from treewarden.service.ledger.log import record
 from treewarden.service.people.permissions import Permission
 from treewarden.service.people.principal import Principal
 from treewarden.service.people.tokens import digest_of, new_secret
-from treewarden.service.schemas.base import Page, Wanted
+from treewarden.service.schemas.base import Page, PageRequest
 from treewarden.service.schemas.people import EndedAccess, Session
 from treewarden.service.site import Unit
 
@@ -57,7 +57,7 @@ def sign_out(unit: Unit, who: Principal) -> None:
 
 
 def list_sessions(
-    unit: Unit, who: Principal, wanted: Wanted, account_id: str | None = None
+    unit: Unit, who: Principal, wanted: PageRequest, account_id: str | None = None
 ) -> Page[Session]:
     """Return one's own sessions that go on; administrators see those of all, or of one account.
 

@@ -53,7 +53,7 @@ class Credentials:
 
 
 @dataclass(frozen=True, slots=True)
-class _Attempt:
+class _SignInAttempt:
     """One attempt as it is counted; ``found`` is the account, ``first`` the limit that success forgets."""
 
     limits: tuple[Limit, ...]
@@ -156,7 +156,7 @@ def asks_organisation(unit: Unit) -> bool:
     return len(unit.connection.execute(select(organisation.c.id).limit(2)).all()) > 1
 
 
-def _attempt(unit: Unit, credentials: Credentials) -> _Attempt:
+def _attempt(unit: Unit, credentials: Credentials) -> _SignInAttempt:
     """Return who it may be, and what the attempt counts for; whoever there is, names are counted alike."""
     home = _organisation_of(unit, credentials.organisation)
     # asked where there is no such organisation too, so that it takes as long
@@ -169,14 +169,14 @@ def _attempt(unit: Unit, credentials: Credentials) -> _Attempt:
         failed = replace(failed, organisation_id=found.organisation_id, account_id=found.id)
         for browser in credentials.browsers:
             if browser.account_id == found.id:
-                return _Attempt((Limit(f"{found.id}\n{browser.id}\nbrowser"),), failed, found)
+                return _SignInAttempt((Limit(f"{found.id}\n{browser.id}\nbrowser"),), failed, found)
     network = network_of(credentials.address)
     limits = (
         Limit(f"{subject}\n{network}"),
         Limit(f"{network}\naddress", ATTEMPTS_FROM_ADDRESS),
         Limit(f"{subject}\nanywhere", ATTEMPTS_FROM_ANYWHERE),
     )
-    return _Attempt(limits, failed, found)
+    return _SignInAttempt(limits, failed, found)
 
 
 def _organisation_of(unit: Unit, name: str) -> str | None:
@@ -204,7 +204,7 @@ def _account_of(unit: Unit, organisation_id: str, name: str) -> Row[Any] | None:
     ).first()
 
 
-def _counted(site: Site, attempt: _Attempt) -> tuple[str, ...]:
+def _counted(site: Site, attempt: _SignInAttempt) -> tuple[str, ...]:
     """Count an attempt; where there were too many, the logs say so."""
     try:
         with site.unit() as unit:
@@ -229,7 +229,7 @@ def _new_values(site: Site, credentials: Credentials, found: Row[Any]) -> dict[s
 def _begun(
     site: Site,
     credentials: Credentials,
-    attempt: _Attempt,
+    attempt: _SignInAttempt,
     found: Row[Any],
     counted: tuple[str, ...],
     values: dict[str, object],

@@ -26,7 +26,7 @@ from treewarden.service.ids import new_id
 from treewarden.service.ledger.log import record
 from treewarden.service.people.permissions import ALLOWED, Permission, Role
 from treewarden.service.people.principal import Principal
-from treewarden.service.schemas.base import Page, Wanted
+from treewarden.service.schemas.base import Page, PageRequest
 from treewarden.service.schemas.tables import ColumnOf, NewShare, NewTable, Share, TrainingTable
 from treewarden.service.site import Unit
 from treewarden.service.vault.paths import open_below
@@ -88,7 +88,7 @@ def get_table(unit: Unit, who: Principal, table_id: str) -> TrainingTable:
     return _all_shown(unit, who, [_row(unit, who, table_id)])[0]
 
 
-def list_tables(unit: Unit, who: Principal, wanted: Wanted) -> Page[TrainingTable]:
+def list_tables(unit: Unit, who: Principal, wanted: PageRequest) -> Page[TrainingTable]:
     """Return the tables that somebody may see, newest first."""
     statement = _told(who).order_by(data_table.c.id.desc()).limit(wanted.limit + 1)
     if wanted.cursor:

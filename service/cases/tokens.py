@@ -16,7 +16,7 @@ from treewarden.service.ledger.log import record
 from treewarden.service.people.permissions import Permission
 from treewarden.service.people.principal import Principal
 from treewarden.service.people.tokens import SHOWN, digest_of, new_secret
-from treewarden.service.schemas.base import Page, Wanted
+from treewarden.service.schemas.base import Page, PageRequest
 from treewarden.service.schemas.people import MadeToken, NewToken, Token
 from treewarden.service.site import Unit
 
@@ -56,7 +56,7 @@ def create_token(unit: Unit, who: Principal, new: NewToken) -> MadeToken:
 
 
 def list_tokens(
-    unit: Unit, who: Principal, wanted: Wanted, account_id: str | None = None
+    unit: Unit, who: Principal, wanted: PageRequest, account_id: str | None = None
 ) -> Page[Token]:
     """Return one's own tokens; administrators see those of all, or of one account.
 

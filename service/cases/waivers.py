@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Row, and_, func, insert, or_, select, true
 from treewarden.policies.exceptions.waivers import read_waivers
 from treewarden.ppdm_models.errors import WaiverError
 from treewarden.service.cases.contradictions import tell
-from treewarden.service.cases.paging import NEWEST, OLDEST, Order, narrowed, paged
+from treewarden.service.cases.paging import NEWEST, OLDEST, ListOrder, narrowed, paged
 from treewarden.service.cases.parties import is_own_model
 from treewarden.service.cases.policies import longest_days
 from treewarden.service.cases.waiver_shown import ASKED, as_file, shown, waivers_from
@@ -31,7 +31,7 @@ from treewarden.service.ledger.events import Event, emit
 from treewarden.service.ledger.log import record
 from treewarden.service.ledger.seals import is_sealed, seal_of
 from treewarden.service.people.principal import Principal
-from treewarden.service.schemas.base import Page, Wanted
+from treewarden.service.schemas.base import Page, PageRequest
 from treewarden.service.schemas.policies import Deciding, Imported, NewWaiver, Sort, Waiver
 from treewarden.service.site import Unit
 
@@ -44,11 +44,11 @@ SEARCHED = (
     ASKED.c.name,
 )
 """Where the words stand that waivers are looked for by."""
-ORDERS: Mapping[Sort, Order] = {
+ORDERS: Mapping[Sort, ListOrder] = {
     "newest": NEWEST,
     "oldest": OLDEST,
-    "ends": Order(waiver.c.expires),
-    "clause": Order(func.lower(waiver.c.clause)),
+    "ends": ListOrder(waiver.c.expires),
+    "clause": ListOrder(func.lower(waiver.c.clause)),
 }
 CHANGED = "was changed past the service; refuse it, and have it asked for again"
 OWN = "nobody decides about what he asked for himself; let somebody else decide"
@@ -104,7 +104,7 @@ def request_waiver(unit: Unit, who: Principal, new: NewWaiver) -> Waiver:
 def list_waivers(
     unit: Unit,
     who: Principal,
-    wanted: Wanted,
+    wanted: PageRequest,
     state: str = "",
     *,
     text: str = "",

@@ -14,7 +14,7 @@ from treewarden.service.ids import new_id
 from treewarden.service.ledger.events import Event, queue
 from treewarden.service.ledger.log import record
 from treewarden.service.people.principal import Principal
-from treewarden.service.schemas.base import Page, Wanted
+from treewarden.service.schemas.base import Page, PageRequest
 from treewarden.service.schemas.telling import Delivery, MadeWebhook, NewWebhook, Webhook
 from treewarden.service.site import Unit
 from treewarden.service.vault.addresses import target
@@ -44,7 +44,7 @@ def create_webhook(unit: Unit, who: Principal, new: NewWebhook) -> MadeWebhook:
     return MadeWebhook(webhook=get_webhook(unit, who, made), secret=secret)
 
 
-def list_webhooks(unit: Unit, who: Principal, wanted: Wanted) -> Page[Webhook]:
+def list_webhooks(unit: Unit, who: Principal, wanted: PageRequest) -> Page[Webhook]:
     """Return webhooks, without their secrets."""
     statement = select(webhook).where(webhook.c.organisation_id == who.organisation_id)
     rows, following = paged(unit, statement, webhook.c.id, wanted)
@@ -101,7 +101,9 @@ def ping(unit: Unit, who: Principal, webhook_id: str) -> Delivery:
     return _delivery(_row(unit, who, made))
 
 
-def list_deliveries(unit: Unit, who: Principal, webhook_id: str, wanted: Wanted) -> Page[Delivery]:
+def list_deliveries(
+    unit: Unit, who: Principal, webhook_id: str, wanted: PageRequest
+) -> Page[Delivery]:
     """Return what was sent to a webhook, and what became of it.
 
     Raises:

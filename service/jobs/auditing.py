@@ -28,7 +28,7 @@ from treewarden.reports.document.document import Document, Provenance
 from treewarden.reports.document.parts import File
 from treewarden.reports.renderers import rendered, renderer
 from treewarden.service.cases.options import audit_options
-from treewarden.service.jobs.orders import Answer, Kept, Order
+from treewarden.service.jobs.orders import JobAnswer, JobOrder, KeptFile
 from treewarden.service.jobs.reading import content, table_of
 from treewarden.service.jobs.repairing import Repairing, search_repairs
 
@@ -45,8 +45,8 @@ VERDICTS: Mapping[str, Literal["PASS", "FAIL", "UNDETERMINED"]] = {
 
 
 def audited(
-    order: Order, step: Step, say_read: Callable[[], None]
-) -> tuple[Answer, tuple[bytes, ...]]:
+    order: JobOrder, step: Step, say_read: Callable[[], None]
+) -> tuple[JobAnswer, tuple[bytes, ...]]:
     """Return the verdict of an order's audit, and its reports; of a repair, the models that pass.
 
     ``say_read`` is called once the model and the table are read.
@@ -96,14 +96,14 @@ def _accepted(given: Accepting, audit: Audit, decision: Decision) -> Decision:
 
 
 def _answer(
-    order: Order, document: Document, repairing: Repairing | None
-) -> tuple[Answer, tuple[bytes, ...]]:
+    order: JobOrder, document: Document, repairing: Repairing | None
+) -> tuple[JobAnswer, tuple[bytes, ...]]:
     assert order.model is not None
     entry = entry_of(document, order.model_name, order.model.name)
     made = list(_reports(order, document))
     for number, data in () if repairing is None else repairing.files:
-        made.append((Kept(kind="repaired", form=str(number)), data))
-    answer = Answer(
+        made.append((KeptFile(kind="repaired", form=str(number)), data))
+    answer = JobAnswer(
         verdict=VERDICTS[document.verdict],
         headline="; ".join(each for each in (entry.headline, entry.assumed_known) if each),
         entry=json.loads(entry.model_dump_json(by_alias=True)),
@@ -115,21 +115,21 @@ def _answer(
     return answer, tuple(data for _, data in made)
 
 
-def _reports(order: Order, document: Document) -> Iterator[tuple[Kept, bytes]]:
+def _reports(order: JobOrder, document: Document) -> Iterator[tuple[KeptFile, bytes]]:
     assert order.model is not None
     name = order.model.name
     for form in PIPELINE_FORMS:
-        yield Kept(kind="public", form=form), rendered(renderer(form), document, name)
+        yield KeptFile(kind="public", form=form), rendered(renderer(form), document, name)
     try:
         shown = redacted(document)
     except OutputError:  # too few people for anything to be said of them
         shown = None
     if shown is not None:
         for form in PUBLIC_FORMS:
-            yield Kept(kind="public", form=form), rendered(renderer(form), shown, name)
+            yield KeptFile(kind="public", form=form), rendered(renderer(form), shown, name)
     if order.is_internal:
         for form in INTERNAL_FORMS:
-            yield Kept(kind="internal", form=form), rendered(renderer(form), document, name)
+            yield KeptFile(kind="internal", form=form), rendered(renderer(form), document, name)
 
 
 def _provenance(told: Provenance) -> dict[str, Any]:

@@ -13,34 +13,34 @@ from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.reports.building.redacted import problem_of
 from treewarden.service.errors import ServiceError
 from treewarden.service.jobs.auditing import audited
-from treewarden.service.jobs.confining import Limits, confine
+from treewarden.service.jobs.confining import ProcessLimits, confine
 from treewarden.service.jobs.differing import compared
 from treewarden.service.jobs.frames import receive, send
 from treewarden.service.jobs.inspecting import inspected_model, inspected_table
-from treewarden.service.jobs.orders import READ, Answer, Order
+from treewarden.service.jobs.orders import READ, JobAnswer, JobOrder
 
 TOO_LITTLE = (
     "needs more memory than one audit has here; try fewer quasi-identifiers or a smaller tree"
 )
 SELDOM_SECONDS = 0.3
-PLAIN: dict[str, Callable[[Order], Answer]] = {
+PLAIN: dict[str, Callable[[JobOrder], JobAnswer]] = {
     "inspect_model": inspected_model,
     "inspect_table": inspected_table,
     "compare": compared,
 }
 
 
-def run(connection: Connection, limits: Limits) -> None:
+def run(connection: Connection, limits: ProcessLimits) -> None:
     """Do the one job that is asked over a connection, and answer there; started in a process of its own."""
     confine(limits)
-    order = Order.model_validate(receive(connection).said)
+    order = JobOrder.model_validate(receive(connection).said)
     answer, files = _answered(order, connection)
     send(connection, {"answer": answer.model_dump(mode="json")}, files)
     connection.close()
     os._exit(0)  # nothing is left to do, and tidying up large results takes its time
 
 
-def _answered(order: Order, connection: Connection) -> tuple[Answer, tuple[bytes, ...]]:
+def _answered(order: JobOrder, connection: Connection) -> tuple[JobAnswer, tuple[bytes, ...]]:
     told = [0.0]
 
     @contextmanager
@@ -55,12 +55,12 @@ def _answered(order: Order, connection: Connection) -> tuple[Answer, tuple[bytes
             return PLAIN[order.kind](order), ()
         return audited(order, step, lambda: send(connection, {"stage": READ}))
     except MemoryError:
-        return Answer(problem=TOO_LITTLE), ()
+        return JobAnswer(problem=TOO_LITTLE), ()
     except ServiceError as error:
-        return Answer(problem=str(error)), ()
+        return JobAnswer(problem=str(error)), ()
     except TreewardenError as error:
-        return Answer(problem=problem_of(error)), ()
+        return JobAnswer(problem=problem_of(error)), ()
     except Exception as error:  # whatever a stranger's file did here, it ends with this process
         if os.environ.get("TREEWARDEN_TRACEBACK"):
             traceback.print_exc()
-        return Answer(problem=problem_of(error)), ()
+        return JobAnswer(problem=problem_of(error)), ()

@@ -30,8 +30,8 @@ from treewarden.service.database.tables import (
 )
 from treewarden.service.errors import UnavailableError
 from treewarden.service.ids import new_id
-from treewarden.service.jobs.leases import Claim, end
-from treewarden.service.jobs.orders import Answer, Kept, Proposed
+from treewarden.service.jobs.leases import JobClaim, end
+from treewarden.service.jobs.orders import JobAnswer, KeptFile, Proposed
 from treewarden.service.ledger.events import Event, emit
 from treewarden.service.ledger.log import record
 from treewarden.service.site import Site, Unit
@@ -40,11 +40,11 @@ from treewarden.service.vault.receiving import Stored
 EXITS = {"PASS": 0, "FAIL": 1, "UNDETERMINED": 3}
 NO_AUDIT = 4
 MOST_REPORT = 2**30
-File = tuple[Kept, Stored]
-Say = Callable[[Unit, Claim, Answer, Sequence[File]], None]
+File = tuple[KeptFile, Stored]
+Say = Callable[[Unit, JobClaim, JobAnswer, Sequence[File]], None]
 
 
-def store(site: Site, answer: Answer, files: Sequence[bytes]) -> tuple[File, ...]:
+def store(site: Site, answer: JobAnswer, files: Sequence[bytes]) -> tuple[File, ...]:
     """Put the reports of an answer into the vault, where nobody finds them until their rows are written.
 
     Raises:
@@ -56,7 +56,7 @@ def store(site: Site, answer: Answer, files: Sequence[bytes]) -> tuple[File, ...
     )
 
 
-def commit(site: Site, of: Claim, answer: Answer, kept: Sequence[File]) -> bool:
+def commit(site: Site, of: JobClaim, answer: JobAnswer, kept: Sequence[File]) -> bool:
     """Write down what a job found, and return whether this attempt still held it; if not, nothing is kept.
 
     Where the connection was lost at the very end, the database may have taken it all the same: so files stay until
@@ -101,7 +101,7 @@ def _is_taken(site: Site, kept: Sequence[File]) -> bool:
 
 def finish(
     site: Site,
-    of: Claim,
+    of: JobClaim,
     state: str,
     problem: str,
     say: Callable[[Unit], None],
@@ -126,7 +126,7 @@ def finish(
     return True
 
 
-def _table_of(unit: Unit, of: Claim, *, is_passed: bool) -> tuple[Erased, ...]:
+def _table_of(unit: Unit, of: JobClaim, *, is_passed: bool) -> tuple[Erased, ...]:
     if of.kind not in ("audit", "repair"):
         return ()
     found = unit.connection.execute(
@@ -139,7 +139,7 @@ def _table_of(unit: Unit, of: Claim, *, is_passed: bool) -> tuple[Erased, ...]:
     )
 
 
-def say_of_model(unit: Unit, of: Claim, answer: Answer, kept: Sequence[File]) -> None:
+def say_of_model(unit: Unit, of: JobClaim, answer: JobAnswer, kept: Sequence[File]) -> None:
     """Write down what a model publishes, or why it was refused: then its file goes, as it may be a table by mistake."""
     state = "refused" if answer.problem else "ready"
     blob_id = unit.connection.execute(
@@ -153,7 +153,7 @@ def say_of_model(unit: Unit, of: Claim, answer: Answer, kept: Sequence[File]) ->
     record(unit, of.organisation_id, f"version.{state}", "version", of.subject_id)
 
 
-def say_of_table(unit: Unit, of: Claim, answer: Answer, kept: Sequence[File]) -> None:
+def say_of_table(unit: Unit, of: JobClaim, answer: JobAnswer, kept: Sequence[File]) -> None:
     """Write down which columns a table has, or why it was refused."""
     state = "refused" if answer.problem else "ready"
     values: dict[str, Any] = {"state": state, "problem": answer.problem}
@@ -168,7 +168,7 @@ def say_of_table(unit: Unit, of: Claim, answer: Answer, kept: Sequence[File]) ->
     record(unit, of.organisation_id, f"table.{state}", "table", of.subject_id)
 
 
-def say_of_comparison(unit: Unit, of: Claim, answer: Answer, kept: Sequence[File]) -> None:
+def say_of_comparison(unit: Unit, of: JobClaim, answer: JobAnswer, kept: Sequence[File]) -> None:
     """Write down how two models differ."""
     trees = None if answer.trees is None else list(answer.trees)
     state = "refused" if answer.problem else "ready"
@@ -179,7 +179,7 @@ def say_of_comparison(unit: Unit, of: Claim, answer: Answer, kept: Sequence[File
     )
 
 
-def say_of_audit(unit: Unit, of: Claim, answer: Answer, kept: Sequence[File]) -> None:
+def say_of_audit(unit: Unit, of: JobClaim, answer: JobAnswer, kept: Sequence[File]) -> None:
     """Write down a verdict with its findings and reports, or why there is none."""
     state = "error" if answer.problem else "done"
     found = unit.connection.execute(
@@ -226,13 +226,13 @@ def say_of_audit(unit: Unit, of: Claim, answer: Answer, kept: Sequence[File]) ->
     emit(unit, of.organisation_id, Event.AUDIT_FINISHED, payload)
 
 
-def say_cancelled(unit: Unit, of: Claim) -> None:
+def say_cancelled(unit: Unit, of: JobClaim) -> None:
     """Write down that a job was cancelled."""
     if of.kind in ("audit", "repair"):
         cancel_audit(unit, of.organisation_id, of.subject_id)
 
 
-def _keep_findings(unit: Unit, of: Claim, entry: Entry) -> None:
+def _keep_findings(unit: Unit, of: JobClaim, entry: Entry) -> None:
     rows = [
         {
             "id": new_id(),
@@ -256,7 +256,7 @@ def _keep_findings(unit: Unit, of: Claim, entry: Entry) -> None:
         unit.connection.execute(insert(finding), rows)
 
 
-def _keep_blob(unit: Unit, of: Claim, told: Kept, stored: Stored) -> None:
+def _keep_blob(unit: Unit, of: JobClaim, told: KeptFile, stored: Stored) -> None:
     """Write a file down; one that a repair made is kept as long as reports are, unless somebody takes it before."""
     is_repaired = told.kind == "repaired"
     unit.connection.execute(
@@ -281,7 +281,7 @@ def _report_end(unit: Unit, organisation_id: str) -> datetime:
 
 
 def _keep_proposals(
-    unit: Unit, of: Claim, proposals: Sequence[Proposed], repaired: Mapping[str, str]
+    unit: Unit, of: JobClaim, proposals: Sequence[Proposed], repaired: Mapping[str, str]
 ) -> None:
     """Write down what a repair tried; ``repaired`` are the ids of the files that were kept, by number."""
     rows = [

@@ -29,14 +29,14 @@ NICER = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ProcessLimits:
     """Bytes of address space, and seconds of processor time."""
 
     memory: int
     seconds: int
 
 
-def confine(limits: Limits) -> None:
+def confine(limits: ProcessLimits) -> None:
     """Confine this process; where whoever it works for is gone already, it ends at once."""
     if sys.platform == "linux":
         library = ctypes.CDLL(None, use_errno=True)

@@ -20,10 +20,10 @@ import treewarden
 from treewarden.service.database.tables import account, delivery, mail, webhook
 from treewarden.service.errors import InvalidError
 from treewarden.service.jobs.mailing import compose, send_mail
-from treewarden.service.jobs.sending import TIMEOUT_SECONDS, Sent, hung_up_after
+from treewarden.service.jobs.sending import TIMEOUT_SECONDS, DeliveryResult, hung_up_after
 from treewarden.service.ledger.signing import HEADER, signature
 from treewarden.service.site import Site
-from treewarden.service.vault.addresses import Resolve, Target, resolved, target
+from treewarden.service.vault.addresses import CallTarget, Resolve, resolved, target
 
 ROUND_SECONDS = 10.0
 """After how long no further delivery is begun: whoever calls has other chores."""
@@ -35,12 +35,12 @@ MOST = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Channel:
+class DeliveryChannel:
     """A way to deliver: what waits in which table, and one attempt."""
 
     table: Table
     due: Select[Any]
-    attempt: Callable[[Site, Row[Any]], Sent]
+    attempt: Callable[[Site, Row[Any]], DeliveryResult]
 
 
 def deliver_due(site: Site, resolve: Resolve = resolved) -> int:
@@ -62,23 +62,23 @@ def deliver_due(site: Site, resolve: Resolve = resolved) -> int:
     return tried
 
 
-def _channels(site: Site, resolve: Resolve) -> list[Channel]:
+def _channels(site: Site, resolve: Resolve) -> list[DeliveryChannel]:
     """Return the ways to deliver; e-mails wait where none are sent."""
     hooks = (
         select(delivery, webhook.c.url, webhook.c.sealed_secret)
         .join(webhook, webhook.c.id == delivery.c.webhook_id)
         .where(webhook.c.disabled_at.is_(None))
     )
-    found = [Channel(delivery, hooks, lambda site, row: _call(site, row, resolve))]
+    found = [DeliveryChannel(delivery, hooks, lambda site, row: _call(site, row, resolve))]
     if site.settings.mail_host:
         mails = select(mail, account.c.mail_address, account.c.disabled_at).join(
             account, account.c.id == mail.c.account_id
         )
-        found.append(Channel(mail, mails, _mail))
+        found.append(DeliveryChannel(mail, mails, _mail))
     return found
 
 
-def _taken(site: Site, channel: Channel) -> Row[Any] | None:
+def _taken(site: Site, channel: DeliveryChannel) -> Row[Any] | None:
     """Take what is due longest, so that no other worker sends it meanwhile."""
     table = channel.table
     with site.unit() as unit:
@@ -97,16 +97,16 @@ def _taken(site: Site, channel: Channel) -> Row[Any] | None:
         return found
 
 
-def _mail(site: Site, found: Row[Any]) -> Sent:
+def _mail(site: Site, found: Row[Any]) -> DeliveryResult:
     if found.disabled_at is not None or not found.mail_address:
-        return Sent(None, "nobody hears of it any more", is_final=True)
+        return DeliveryResult(None, "nobody hears of it any more", is_final=True)
     message = compose(
         site.settings, found.id, found.mail_address, found.event, found.path, found.created_at
     )
     return send_mail(site.settings, message)
 
 
-def _call(site: Site, found: Row[Any], resolve: Resolve) -> Sent:
+def _call(site: Site, found: Row[Any], resolve: Resolve) -> DeliveryResult:
     body = json.dumps(found.payload, sort_keys=True).encode()
     with site.reading() as unit:
         at = int(unit.now.timestamp())
@@ -121,13 +121,13 @@ def _call(site: Site, found: Row[Any], resolve: Resolve) -> Sent:
     try:
         to = target(found.url, site.settings.webhook_hosts, resolve)
     except InvalidError as error:
-        return Sent(None, str(error))
+        return DeliveryResult(None, str(error))
     return post(to, body, headers)
 
 
 def post(
-    to: Target, body: bytes, headers: dict[str, str], seconds: float = TIMEOUT_SECONDS
-) -> Sent:
+    to: CallTarget, body: bytes, headers: dict[str, str], seconds: float = TIMEOUT_SECONDS
+) -> DeliveryResult:
     """Send a body to the address that was checked; a redirect is an answer like any other, and not followed."""
     connection = _connection(to, seconds)
     try:
@@ -136,24 +136,24 @@ def post(
             connection.request("POST", to.path, body, {**headers, "Host": to.authority})
             status = connection.getresponse().status
     except (OSError, HTTPException) as error:
-        return Sent(None, f"not reached ({type(error).__name__})")
+        return DeliveryResult(None, f"not reached ({type(error).__name__})")
     finally:
         connection.close()
     if 200 <= status < 300:
-        return Sent(status)
-    return Sent(status, f"answered {status}")
+        return DeliveryResult(status)
+    return DeliveryResult(status, f"answered {status}")
 
 
-def _connection(to: Target, seconds: float) -> HTTPConnection:
+def _connection(to: CallTarget, seconds: float) -> HTTPConnection:
     if to.scheme == "http":
         return HTTPConnection(to.address, to.port, timeout=seconds)
-    return _Checked(to, seconds)
+    return _CheckedConnection(to, seconds)
 
 
-class _Checked(HTTPSConnection):
+class _CheckedConnection(HTTPSConnection):
     """A connection to an address, whose certificate has to be that of the host."""
 
-    def __init__(self, to: Target, seconds: float) -> None:
+    def __init__(self, to: CallTarget, seconds: float) -> None:
         super().__init__(to.address, to.port, timeout=seconds)
         self.to, self.context = to, ssl.create_default_context()
 
@@ -162,7 +162,7 @@ class _Checked(HTTPSConnection):
         self.sock = self.context.wrap_socket(self.sock, server_hostname=self.to.host)
 
 
-def _write_down(site: Site, table: Table, found: Row[Any], sent: Sent) -> None:
+def _write_down(site: Site, table: Table, found: Row[Any], sent: DeliveryResult) -> None:
     number = found.attempts + 1
     with site.unit() as unit:
         values: dict[str, Any]

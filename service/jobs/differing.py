@@ -8,7 +8,7 @@ from treewarden.ppdm_models.files.load import open_model
 from treewarden.ppdm_models.semantics.describe import describe, leaf_entries
 from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.reports.document.words import counted, printable
-from treewarden.service.jobs.orders import Answer, Order
+from treewarden.service.jobs.orders import JobAnswer, JobOrder
 from treewarden.service.jobs.reading import content
 
 TOLD = {
@@ -25,7 +25,7 @@ TOLD = {
 MOST_LINES = 200
 
 
-def compared(order: Order) -> Answer:
+def compared(order: JobOrder) -> JobAnswer:
     """Return how the trees of two models differ."""
     assert order.model is not None
     assert order.other is not None
@@ -38,7 +38,7 @@ def compared(order: Order) -> Answer:
     more = len(lines) - MOST_LINES
     if more > 0:
         lines = [*lines[:MOST_LINES], f"and {counted(more, 'more difference', 'more differences')}"]
-    return Answer(trees=tuple(map(printable, lines)))
+    return JobAnswer(trees=tuple(map(printable, lines)))
 
 
 def _facts(old: Mapping[str, object], new: Mapping[str, object]) -> Iterator[str]:

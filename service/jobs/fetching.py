@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
-from treewarden.service.jobs.orders import Order, SealedFile
+from treewarden.service.jobs.orders import JobOrder, SealedFile
 from treewarden.service.vault.vault import Vault
 
 FILES = ("model", "other", "table")
@@ -13,7 +13,7 @@ FILES = ("model", "other", "table")
 
 
 @contextmanager
-def fetched(vault: Vault, order: Order, progress: Callable[[], None]) -> Iterator[Order]:
+def fetched(vault: Vault, order: JobOrder, progress: Callable[[], None]) -> Iterator[JobOrder]:
     """Give an order that says where the files are; copies are removed afterwards, and were never unsealed.
 
     ``progress`` is called again and again meanwhile; what it raises ends it.

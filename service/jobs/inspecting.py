@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from treewarden.jobs.inputs import ModelBytes
 from treewarden.jobs.inspecting import said_of
-from treewarden.service.jobs.orders import Answer, Order
+from treewarden.service.jobs.orders import JobAnswer, JobOrder
 from treewarden.service.jobs.reading import content, table_of
 
 
-def inspected_model(order: Order) -> Answer:
+def inspected_model(order: JobOrder) -> JobAnswer:
     """Return what ``treewarden inspect`` says of a model."""
     assert order.model is not None
     said = said_of(ModelBytes(content(order.model), order.model.name))
-    return Answer(summary=said, format=str(said["format"]))
+    return JobAnswer(summary=said, format=str(said["format"]))
 
 
-def inspected_table(order: Order) -> Answer:
+def inspected_table(order: JobOrder) -> JobAnswer:
     """Return the columns of a table, and how many records it has."""
     assert order.table is not None
     table, file = table_of(order.table)
@@ -23,4 +23,4 @@ def inspected_table(order: Order) -> Answer:
         {"name": name, "kind": "number" if table.guessed(name).numeric else "category"}
         for name in table.columns
     )
-    return Answer(columns=columns, records=table.rows, digest=file.sha256)
+    return JobAnswer(columns=columns, records=table.rows, digest=file.sha256)

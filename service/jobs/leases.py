@@ -43,7 +43,7 @@ class Lease(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class JobClaim:
     """A job in the hands of a worker: this attempt of it."""
 
     id: str
@@ -54,7 +54,7 @@ class Claim:
     failures: int
 
 
-def claim(unit: Unit, worker: str, lease_seconds: float) -> Claim | None:
+def claim(unit: Unit, worker: str, lease_seconds: float) -> JobClaim | None:
     """Claim a free job: one that is queued, or whose worker was not heard of for too long.
 
     Organisations take turns: next is the one that has fewest jobs running, then the one whose last job began longest
@@ -77,7 +77,7 @@ def claim(unit: Unit, worker: str, lease_seconds: float) -> Claim | None:
     )
     kind = "started" if attempt == 1 else "retried"
     add_event(unit, found.id, attempt, kind, f"begun by {worker}")
-    return Claim(
+    return JobClaim(
         found.id, found.organisation_id, found.kind, found.subject_id, attempt, found.failures
     )
 
@@ -120,7 +120,7 @@ def _free(unit: Unit) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
     )
 
 
-def renew(unit: Unit, of: Claim, lease_seconds: float) -> Lease:
+def renew(unit: Unit, of: JobClaim, lease_seconds: float) -> Lease:
     """Say that the job is still being done; whoever has lost it stops."""
     found = unit.connection.execute(
         update(job)
@@ -133,7 +133,7 @@ def renew(unit: Unit, of: Claim, lease_seconds: float) -> Lease:
     return Lease.CANCELLED if found.cancel_requested else Lease.KEPT
 
 
-def end(unit: Unit, of: Claim, state: str, problem: str = "") -> bool:
+def end(unit: Unit, of: JobClaim, state: str, problem: str = "") -> bool:
     """End a job, and return whether it was still this attempt's: if not, nothing in this transaction may stay.
 
     One that is to be cancelled finds nothing any more: it may rest on a table whose owner has erased it.
@@ -147,7 +147,7 @@ def end(unit: Unit, of: Claim, state: str, problem: str = "") -> bool:
     return ended.rowcount == 1
 
 
-def give_back(unit: Unit, of: Claim, why: str, *, is_failure: bool = True) -> bool:
+def give_back(unit: Unit, of: JobClaim, why: str, *, is_failure: bool = True) -> bool:
     """Queue a job once more, and return whether it was still this attempt's; a process that died is a failure."""
     queued = unit.connection.execute(
         update(job)

@@ -8,7 +8,7 @@ from datetime import datetime
 from email.message import EmailMessage
 from email.utils import format_datetime
 
-from treewarden.service.jobs.sending import TIMEOUT_SECONDS, Sent, hung_up_after
+from treewarden.service.jobs.sending import TIMEOUT_SECONDS, DeliveryResult, hung_up_after
 from treewarden.service.ledger.events import Event
 from treewarden.service.settings import Settings
 
@@ -41,12 +41,14 @@ def compose(
     return message
 
 
-def send_mail(settings: Settings, message: EmailMessage, seconds: float = TIMEOUT_SECONDS) -> Sent:
+def send_mail(
+    settings: Settings, message: EmailMessage, seconds: float = TIMEOUT_SECONDS
+) -> DeliveryResult:
     """Send an e-mail; a recipient whom the server refuses for good is not tried again."""
     try:
         password = _password(settings)
     except (OSError, UnicodeDecodeError):
-        return Sent(None, "TREEWARDEN_MAIL_PASSWORD_FILE cannot be read")
+        return DeliveryResult(None, "TREEWARDEN_MAIL_PASSWORD_FILE cannot be read")
     server = _server(settings, seconds)
     try:
         with hung_up_after(lambda: server.sock, seconds), server:
@@ -58,12 +60,14 @@ def send_mail(settings: Settings, message: EmailMessage, seconds: float = TIMEOU
             server.send_message(message)
     except smtplib.SMTPRecipientsRefused as error:
         code = max((code for code, _ in error.recipients.values()), default=0)
-        return Sent(None, f"the recipient is refused ({code})", is_final=code >= PERMANENT)
+        return DeliveryResult(
+            None, f"the recipient is refused ({code})", is_final=code >= PERMANENT
+        )
     except smtplib.SMTPResponseException as error:
-        return Sent(None, f"the mail server answered {error.smtp_code}")
+        return DeliveryResult(None, f"the mail server answered {error.smtp_code}")
     except (OSError, ValueError, smtplib.SMTPException) as error:
-        return Sent(None, f"the mail server was not reached ({type(error).__name__})")
-    return Sent(OK)
+        return DeliveryResult(None, f"the mail server was not reached ({type(error).__name__})")
+    return DeliveryResult(OK)
 
 
 def _server(settings: Settings, seconds: float) -> smtplib.SMTP:

@@ -20,8 +20,8 @@ from treewarden.service.database.tables import (
     pack_version,
 )
 from treewarden.service.errors import ConflictError
-from treewarden.service.jobs.leases import Claim
-from treewarden.service.jobs.orders import Order, PlainFile, SealedFile
+from treewarden.service.jobs.leases import JobClaim
+from treewarden.service.jobs.orders import JobOrder, PlainFile, SealedFile
 from treewarden.service.site import Unit
 
 SEARCH_SHARE = 0.8
@@ -32,7 +32,7 @@ ANOTHER = (
 GONE = "was erased before the audit began; upload it again and submit a new audit"
 
 
-def order_of(unit: Unit, of: Claim) -> Order:
+def order_of(unit: Unit, of: JobClaim) -> JobOrder:
     """Return what the process of a job is asked.
 
     Raises:
@@ -42,26 +42,26 @@ def order_of(unit: Unit, of: Claim) -> Order:
     return ORDERS[of.kind](unit, of.subject_id)
 
 
-def _inspect_model(unit: Unit, version_id: str) -> Order:
-    return Order(kind="inspect_model", model=_version(unit, version_id))
+def _inspect_model(unit: Unit, version_id: str) -> JobOrder:
+    return JobOrder(kind="inspect_model", model=_version(unit, version_id))
 
 
-def _inspect_table(unit: Unit, table_id: str) -> Order:
-    return Order(kind="inspect_table", table=_table(unit, table_id))
+def _inspect_table(unit: Unit, table_id: str) -> JobOrder:
+    return JobOrder(kind="inspect_table", table=_table(unit, table_id))
 
 
-def _compare(unit: Unit, comparison_id: str) -> Order:
+def _compare(unit: Unit, comparison_id: str) -> JobOrder:
     found = unit.connection.execute(
         select(comparison).where(comparison.c.id == comparison_id)
     ).one()
-    return Order(
+    return JobOrder(
         kind="compare",
         model=_version(unit, found.from_version_id),
         other=_version(unit, found.to_version_id),
     )
 
 
-def _audit(unit: Unit, audit_id: str) -> Order:
+def _audit(unit: Unit, audit_id: str) -> JobOrder:
     found = unit.connection.execute(
         select(audit, model.c.name.label("model_name"), organisation.c.keeps_profiles)
         .join(model_version, model_version.c.id == audit.c.model_version_id)
@@ -70,7 +70,7 @@ def _audit(unit: Unit, audit_id: str) -> Order:
         .where(audit.c.id == audit_id)
     ).one()
     _check_same_table(unit, found)
-    return Order(
+    return JobOrder(
         kind=found.kind,
         model=_version(unit, found.model_version_id),
         table=None if found.data_table_id is None else _table(unit, found.data_table_id),

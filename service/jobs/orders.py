@@ -35,7 +35,7 @@ class PlainFile(Body):
     digest: str = ""
 
 
-class Order(Body):
+class JobOrder(Body):
     """One job. ``other`` is the second model of a comparison; ``is_internal``: whether full reports are wanted too.
 
     A repair ends its search ``seconds`` after it began, and ``tries_all`` changes, also those that cost more than one
@@ -59,7 +59,7 @@ class Order(Body):
     tries_all: bool = False
 
 
-class Kept(Body):
+class KeptFile(Body):
     """A file of an answer, in their order: a report, or the model that the proposal of the number ``form`` makes."""
 
     kind: Literal["internal", "public", "repaired"]
@@ -80,7 +80,7 @@ class Proposed(Body):
     file_name: str = ""
 
 
-class Answer(Body):
+class JobAnswer(Body):
     """What came of a job. ``problem`` says why nothing did; ``kept`` names the files that come along."""
 
     problem: str = ""
@@ -94,6 +94,6 @@ class Answer(Body):
     headline: str = ""
     entry: dict[str, Any] | None = None
     provenance: dict[str, Any] | None = None
-    kept: tuple[Kept, ...] = ()
+    kept: tuple[KeptFile, ...] = ()
     proposals: tuple[Proposed, ...] = ()
     repair_summary: dict[str, Any] | None = None

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from treewarden.audit.progress import Step
-from treewarden.jobs.audit_inputs import Subject
+from treewarden.jobs.audit_inputs import AuditInputs
 from treewarden.jobs.repairing import published, repair_file
-from treewarden.policies.repair.attempts import Attempt, order
+from treewarden.policies.repair.attempts import RepairAttempt, order
 from treewarden.policies.repair.holdout import Deadline
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.errors import RemedyError
@@ -17,7 +17,7 @@ from treewarden.reports.building.build import repair_document
 from treewarden.reports.building.story import repair_target
 from treewarden.reports.document.document import Attempt as AttemptPart
 from treewarden.reports.document.document import Document, Provenance
-from treewarden.service.jobs.orders import Order, Proposed
+from treewarden.service.jobs.orders import JobOrder, Proposed
 
 MOST_FILES = 5
 """So many of the changes that pass are kept as files, the cheapest ones."""
@@ -49,7 +49,9 @@ class Repairing:
         return {"message": told.message, "refusals": list(told.refusals), "advice": advice}
 
 
-def search_repairs(order_: Order, subject: Subject, told: Provenance, step: Step) -> Repairing:
+def search_repairs(
+    order_: JobOrder, subject: AuditInputs, told: Provenance, step: Step
+) -> Repairing:
     """Look for changes that pass; a model of a format that is only read is written in another one.
 
     Raises:
@@ -93,7 +95,7 @@ def search_repairs(order_: Order, subject: Subject, told: Provenance, step: Step
     )
 
 
-def _file(subject: Subject, attempt: Attempt, target: str | None) -> bytes:
+def _file(subject: AuditInputs, attempt: RepairAttempt, target: str | None) -> bytes:
     return published(subject, attempt.proposal, target)
 
 

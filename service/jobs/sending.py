@@ -13,7 +13,7 @@ TIMEOUT_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class DeliveryResult:
     """What came of one attempt: the status of the answer, or why there was none.
 
     ``is_final``: it is not tried again, as nothing else would come of it.

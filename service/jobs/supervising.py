@@ -23,19 +23,19 @@ from treewarden.service.cases.queueing import add_event
 from treewarden.service.errors import UnavailableError
 from treewarden.service.jobs.child import run
 from treewarden.service.jobs.committing import commit, finish, say_cancelled, store
-from treewarden.service.jobs.confining import Limits
+from treewarden.service.jobs.confining import ProcessLimits
 from treewarden.service.jobs.fetching import fetched
 from treewarden.service.jobs.frames import Frame, FrameError, Incoming, send
 from treewarden.service.jobs.leases import (
     MOST_ATTEMPTS,
     MOST_FAILURES,
-    Claim,
+    JobClaim,
     Lease,
     give_back,
     renew,
 )
 from treewarden.service.jobs.ordering import order_of
-from treewarden.service.jobs.orders import READ, Answer, Order
+from treewarden.service.jobs.orders import READ, JobAnswer, JobOrder
 from treewarden.service.jobs.starting import start_forkserver, start_process
 from treewarden.service.site import Site
 
@@ -63,13 +63,13 @@ Written = TypeVar("Written")
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ProcessEnd:
     """How the process of a job ended: with an answer, or ``why`` without one; ``is_lost`` where the lease is gone.
 
     ``is_failure``: whether that counts against the job, as it does not where its worker was stopped.
     """
 
-    answer: Answer | None = None
+    answer: JobAnswer | None = None
     files: tuple[bytes, ...] = ()
     why: str = ""
     is_cancelled: bool = False
@@ -81,7 +81,7 @@ class Ended:
 class _EndedError(Exception):
     """A job ended before its process began."""
 
-    def __init__(self, ended: Ended) -> None:
+    def __init__(self, ended: ProcessEnd) -> None:
         super().__init__(ended.why)
         self.ended = ended
 
@@ -89,16 +89,16 @@ class _EndedError(Exception):
 class _LeaseKeeper:
     """Renews the lease of a job where it is time for it, and tells when the job is not to go on."""
 
-    def __init__(self, site: Site, of: Claim, stop: threading.Event) -> None:
+    def __init__(self, site: Site, of: JobClaim, stop: threading.Event) -> None:
         self._site, self._of, self._stop = site, of, stop
         self._beaten = time.monotonic()
         self._lease_ends = self._beaten + site.settings.lease_seconds
 
-    def ended(self) -> Ended | None:
+    def ended(self) -> ProcessEnd | None:
         """Return why the job is not to go on, None where it is."""
         settings, now = self._site.settings, time.monotonic()
         if self._stop.is_set():
-            return Ended(why="its worker was stopped", is_failure=False)
+            return ProcessEnd(why="its worker was stopped", is_failure=False)
         if now - self._beaten < min(settings.heartbeat_seconds, settings.poll_seconds):
             return None
         self._beaten = now
@@ -106,11 +106,11 @@ class _LeaseKeeper:
             with self._site.unit() as unit:
                 lease = renew(unit, self._of, settings.lease_seconds)
         except UnavailableError:
-            return Ended(is_lost=True) if now > self._lease_ends else None
+            return ProcessEnd(is_lost=True) if now > self._lease_ends else None
         self._lease_ends = now + settings.lease_seconds
         if lease is Lease.KEPT:
             return None
-        return Ended(is_lost=lease is Lease.LOST, is_cancelled=lease is Lease.CANCELLED)
+        return ProcessEnd(is_lost=lease is Lease.LOST, is_cancelled=lease is Lease.CANCELLED)
 
     def check(self) -> None:
         """Check that the job is to go on.
@@ -143,7 +143,7 @@ def warm_up(context: ForkServerContext) -> None:
         process.join()
 
 
-def supervise(site: Site, of: Claim, context: ForkServerContext, stop: threading.Event) -> None:
+def supervise(site: Site, of: JobClaim, context: ForkServerContext, stop: threading.Event) -> None:
     """See a claimed job to its end, through lost connections to the database; the fence decides what counts.
 
     Where ``stop`` is set, the process is ended and the job queued again for another worker.
@@ -157,7 +157,7 @@ def supervise(site: Site, of: Claim, context: ForkServerContext, stop: threading
         ended = error.ended
     except TreewardenError as error:
         is_away = isinstance(error, UnavailableError)
-        ended = Ended(why=str(error), is_final=not is_away, is_failure=not is_away)
+        ended = ProcessEnd(why=str(error), is_final=not is_away, is_failure=not is_away)
     if ended.is_lost:
         LOG.warning("lease lost", job=of.id, attempt=of.attempt)
         return
@@ -174,7 +174,7 @@ def supervise(site: Site, of: Claim, context: ForkServerContext, stop: threading
 
 
 def _keep(
-    site: Site, of: Claim, answer: Answer, files: tuple[bytes, ...], stop: threading.Event
+    site: Site, of: JobClaim, answer: JobAnswer, files: tuple[bytes, ...], stop: threading.Event
 ) -> None:
     """Commit an answer; one that the database refuses, as a stranger's file led to it, is a problem instead."""
     try:
@@ -192,7 +192,9 @@ def _keep(
     LOG.info("job done" if is_kept else "result fenced off", job=of.id, attempt=of.attempt)
 
 
-def _done(site: Site, of: Claim, context: ForkServerContext, stop: threading.Event) -> Ended:
+def _done(
+    site: Site, of: JobClaim, context: ForkServerContext, stop: threading.Event
+) -> ProcessEnd:
     with site.reading() as unit:
         order = order_of(unit, of)
     lease = _LeaseKeeper(site, of, stop)
@@ -201,11 +203,11 @@ def _done(site: Site, of: Claim, context: ForkServerContext, stop: threading.Eve
 
 
 def _done_here(
-    site: Site, of: Claim, order: Order, context: ForkServerContext, lease: _LeaseKeeper
-) -> Ended:
+    site: Site, of: JobClaim, order: JobOrder, context: ForkServerContext, lease: _LeaseKeeper
+) -> ProcessEnd:
     settings = site.settings
     ours, theirs = context.Pipe()
-    limits = Limits(settings.child_memory, settings.child_seconds)
+    limits = ProcessLimits(settings.child_memory, settings.child_seconds)
     process = context.Process(target=run, args=(theirs, limits), daemon=True)
     start_process(process)
     theirs.close()
@@ -220,11 +222,11 @@ def _done_here(
 
 def _watched(
     site: Site,
-    of: Claim,
+    of: JobClaim,
     process: ForkServerProcess,
     connection: Connection,
     lease: _LeaseKeeper,
-) -> Ended:
+) -> ProcessEnd:
     settings = site.settings
     begun = time.monotonic()
     incoming, is_read = Incoming(connection), False
@@ -234,23 +236,23 @@ def _watched(
             return lost
         seconds = time.monotonic() - begun
         if seconds > settings.child_seconds:
-            return Ended(why=TOO_LONG.format(settings.child_seconds), is_final=True)
+            return ProcessEnd(why=TOO_LONG.format(settings.child_seconds), is_final=True)
         if not is_read and seconds > settings.read_seconds:
-            return Ended(why=TOO_LONG_TO_READ.format(settings.read_seconds), is_final=True)
+            return ProcessEnd(why=TOO_LONG_TO_READ.format(settings.read_seconds), is_final=True)
         try:
             frame = incoming.heard(min(0.2, settings.poll_seconds))
         except (EOFError, OSError):
             process.join(1.0)
-            return Ended(why=f"its process ended ({_how(process.exitcode)})")
+            return ProcessEnd(why=f"its process ended ({_how(process.exitcode)})")
         except FrameError as error:
-            return Ended(why=f"its process answered what is not understood ({error})")
+            return ProcessEnd(why=f"its process answered what is not understood ({error})")
         is_read = is_read or (frame is not None and frame.said.get("stage") == READ)
         found = None if frame is None else _heard(site, of, frame)
         if found is not None:
             return found
 
 
-def _heard(site: Site, of: Claim, frame: Frame) -> Ended | None:
+def _heard(site: Site, of: JobClaim, frame: Frame) -> ProcessEnd | None:
     """Return the end that a frame tells of; a stage is written down."""
     stage = frame.said.get("stage")
     if isinstance(stage, str):
@@ -259,25 +261,25 @@ def _heard(site: Site, of: Claim, frame: Frame) -> Ended | None:
                 add_event(unit, of.id, of.attempt, "stage", stage)
         return None
     try:
-        answer = Answer.model_validate(frame.said.get("answer"))
+        answer = JobAnswer.model_validate(frame.said.get("answer"))
     except ValidationError:
-        return Ended(why="its process answered what is not understood")
+        return ProcessEnd(why="its process answered what is not understood")
     if len(answer.kept) != len(frame.files):
-        return Ended(why="its process answered what is not understood")
-    return Ended(answer, frame.files)
+        return ProcessEnd(why="its process answered what is not understood")
+    return ProcessEnd(answer, frame.files)
 
 
-def _end(site: Site, of: Claim, state: str, problem: str, stop: threading.Event) -> None:
+def _end(site: Site, of: JobClaim, state: str, problem: str, stop: threading.Event) -> None:
     """End a job without a result: cancelled, or with an error."""
     if state == "error":
-        _insist(lambda: commit(site, of, Answer(problem=problem), ()), stop)
+        _insist(lambda: commit(site, of, JobAnswer(problem=problem), ()), stop)
     else:
         _insist(
             lambda: finish(site, of, state, problem, lambda unit: say_cancelled(unit, of)), stop
         )
 
 
-def _is_cancelled(site: Site, of: Claim, stop: threading.Event) -> bool:
+def _is_cancelled(site: Site, of: JobClaim, stop: threading.Event) -> bool:
     def renewed() -> Lease:
         with site.unit() as unit:
             return renew(unit, of, site.settings.lease_seconds)
@@ -285,7 +287,7 @@ def _is_cancelled(site: Site, of: Claim, stop: threading.Event) -> bool:
     return _insist(renewed, stop) is Lease.CANCELLED
 
 
-def _give_back(site: Site, of: Claim, ended: Ended) -> bool:
+def _give_back(site: Site, of: JobClaim, ended: ProcessEnd) -> bool:
     with site.unit() as unit:
         return give_back(unit, of, ended.why, is_failure=ended.is_failure)
 

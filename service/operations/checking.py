@@ -24,14 +24,14 @@ AT_ONCE = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedItem:
     """One thing that was looked at, and what is wrong with it, if anything."""
 
     what: str
     problem: str = ""
 
 
-def check(site: Site, anchors: Sequence[Anchor] = ()) -> Iterator[Checked]:
+def check(site: Site, anchors: Sequence[Anchor] = ()) -> Iterator[CheckedItem]:
     """Look at everything, and yield what was found as it is found; nothing is changed.
 
     ``anchors`` are what was said elsewhere of the logs before.
@@ -41,56 +41,56 @@ def check(site: Site, anchors: Sequence[Anchor] = ()) -> Iterator[Checked]:
         UnavailableError: the database cannot be reached.
     """
     check_level(site.engine)
-    yield Checked(f"level {head()}")
+    yield CheckedItem(f"level {head()}")
     with site.reading() as unit:
         yield from _file(unit)
         yield from _logs(unit)
-        yield from (Checked("anchor", problem) for problem in anchor_problems(unit, anchors))
+        yield from (CheckedItem("anchor", problem) for problem in anchor_problems(unit, anchors))
         if anchors:
-            yield Checked(f"{len(anchors)} anchors of logs")
+            yield CheckedItem(f"{len(anchors)} anchors of logs")
         yield from _decisions(unit)
         yield from _references(unit)
     yield _store(site)
     yield from _blobs(site)
 
 
-def _store(site: Site) -> Checked:
+def _store(site: Site) -> CheckedItem:
     """Write, read and remove a small file where files are kept."""
     try:
         site.vault.store.check()
     except SetupError as error:
-        return Checked("where files are kept", str(error))
-    return Checked("where files are kept")
+        return CheckedItem("where files are kept", str(error))
+    return CheckedItem("where files are kept")
 
 
-def _file(unit: Unit) -> Iterator[Checked]:
+def _file(unit: Unit) -> Iterator[CheckedItem]:
     if unit.connection.dialect.name == "sqlite":
         found = unit.connection.execute(text("PRAGMA integrity_check")).scalars().all()
-        yield Checked("file of the database", "" if found == ["ok"] else "; ".join(found)[:500])
+        yield CheckedItem("file of the database", "" if found == ["ok"] else "; ".join(found)[:500])
 
 
-def _logs(unit: Unit) -> Iterator[Checked]:
+def _logs(unit: Unit) -> Iterator[CheckedItem]:
     for row in unit.connection.execute(select(organisation).order_by(organisation.c.id)).all():
         found = check_log(unit, row.id)
-        yield Checked(f"log of {row.name!r}, {found.rows} rows", found.problem)
+        yield CheckedItem(f"log of {row.name!r}, {found.rows} rows", found.problem)
 
 
-def _decisions(unit: Unit) -> Iterator[Checked]:
+def _decisions(unit: Unit) -> Iterator[CheckedItem]:
     """Compare verdicts, releases and waivers with their seals, with each other and with the log."""
     number = 0
     for table, compare in ((audit, contradicted_audits), (release, contradicted_releases)):
         ids = unit.connection.execute(select(table.c.id).order_by(table.c.id)).scalars().all()
         for start in range(0, len(ids), AT_ONCE):
             found = compare(unit, ids[start : start + AT_ONCE])
-            yield from (Checked(table.name, problem) for problem in found.values())
+            yield from (CheckedItem(table.name, problem) for problem in found.values())
         number += len(ids)
     for each in unit.connection.execute(select(organisation.c.id)).scalars().all():
         for problem in contradicted_waivers(unit, each).values():
-            yield Checked("waiver", problem)
-    yield Checked(f"{number} audits and releases, and all waivers")
+            yield CheckedItem("waiver", problem)
+    yield CheckedItem(f"{number} audits and releases, and all waivers")
 
 
-def _references(unit: Unit) -> Iterator[Checked]:
+def _references(unit: Unit) -> Iterator[CheckedItem]:
     """Look for rows that refer to none; PostgreSQL refuses them, SQLite may have been written by somebody else."""
     number = 0
     for table in METADATA.sorted_tables:
@@ -105,11 +105,11 @@ def _references(unit: Unit) -> Iterator[Checked]:
             number += 1
             if lost:
                 problem = f"{lost} rows refer to a row of {key.referred_table.name} that is missing"
-                yield Checked(f"table {table.name}", problem)
-    yield Checked(f"{number} kinds of references")
+                yield CheckedItem(f"table {table.name}", problem)
+    yield CheckedItem(f"{number} kinds of references")
 
 
-def _blobs(site: Site) -> Iterator[Checked]:
+def _blobs(site: Site) -> Iterator[CheckedItem]:
     """Unseal every file, a few rows at a time, so that nobody who writes has to wait."""
     number, after = 0, ""
     while True:
@@ -125,9 +125,9 @@ def _blobs(site: Site) -> Iterator[Checked]:
         for row in rows:
             problem = _problem(site, row)
             if problem and _is_kept(site, row.id):  # it may have been erased meanwhile
-                yield Checked(f"{row.kind} {row.id}", problem)
+                yield CheckedItem(f"{row.kind} {row.id}", problem)
             number, after = number + 1, row.id
-    yield Checked(f"{number} files of the vault")
+    yield CheckedItem(f"{number} files of the vault")
 
 
 def _problem(site: Site, row: Row[tuple[object, ...]]) -> str:

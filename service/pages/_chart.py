@@ -28,7 +28,7 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ChartColumn:
     """A version on the chart; ``total`` stands above its bar, ``size`` above its point. None where there is none."""
 
     x: float
@@ -46,8 +46,8 @@ class Chart:
     """All versions, and the lines between the points of those that follow each other."""
 
     width: int
-    columns: tuple[Column, ...]
-    lines: tuple[tuple[Column, Column], ...]
+    columns: tuple[ChartColumn, ...]
+    lines: tuple[tuple[ChartColumn, ChartColumn], ...]
     has_points: bool
 
 
@@ -73,10 +73,10 @@ def _total(past: Past) -> int | None:
     return None if past.audited is None else past.audited.failed + past.audited.undecided
 
 
-def _column(number: int, past: Past, most: int, largest: int) -> Column:
+def _column(number: int, past: Past, most: int, largest: int) -> ChartColumn:
     bars = tuple(_bars(past, most))
     share = math.log1p(past.smallest_leaf or 0) / (math.log1p(largest) or 1.0)
-    return Column(
+    return ChartColumn(
         x=LEFT + STEP * (number + 0.5),
         n=past.n,
         verdict=past.audited.verdict if past.audited else "",

@@ -27,7 +27,7 @@ LONGEST_PATTERN = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class DescribedValue:
     """A parameter, or a field of a body: where it stands, what it may be, and the schema that says more of it."""
 
     name: str
@@ -45,7 +45,7 @@ class Schema:
     name: str
     title: str
     text: str
-    fields: tuple[Value, ...]
+    fields: tuple[DescribedValue, ...]
     words: tuple[str, ...]
     example: str
 
@@ -59,7 +59,7 @@ class Operation:
     path: str
     text: str
     permission: str
-    values: tuple[Value, ...]
+    values: tuple[DescribedValue, ...]
     body: str
     answers: tuple[tuple[str, str], ...]
     curl: str
@@ -126,7 +126,9 @@ def _answered(answer: Mapping[str, Any]) -> str:
     return ""
 
 
-def _curl(method: str, path: str, values: tuple[Value, ...], media: str, example: str) -> str:
+def _curl(
+    method: str, path: str, values: tuple[DescribedValue, ...], media: str, example: str
+) -> str:
     """Return the line of a shell that asks; what only the reader knows is a variable in capitals."""
     asked = [f"{each.name}={_first(each)}" for each in values if _is_needed(each)]
     query = f"?{'&'.join(asked)}" if asked else ""
@@ -142,11 +144,11 @@ def _curl(method: str, path: str, values: tuple[Value, ...], media: str, example
     return " \\\n  ".join([*parts, f'"$TREEWARDEN_URL{address}"'])
 
 
-def _is_needed(value: Value) -> bool:
+def _is_needed(value: DescribedValue) -> bool:
     return value.place == "query" and value.is_required
 
 
-def _first(value: Value) -> str:
+def _first(value: DescribedValue) -> str:
     """Return a word that a value may be, else a variable of its name."""
     words = value.kind.split(" or ")
     return words[0] if len(words) > 1 else f"${{{value.name.upper()}:?}}"
@@ -169,8 +171,8 @@ def _schema(name: str, said: Mapping[str, Any]) -> Schema:
     )
 
 
-def _value(name: str, place: str, schema: Mapping[str, Any], is_required: bool) -> Value:
-    return Value(
+def _value(name: str, place: str, schema: Mapping[str, Any], is_required: bool) -> DescribedValue:
+    return DescribedValue(
         name=name,
         place=place,
         kind=_kind(schema),

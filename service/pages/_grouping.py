@@ -11,7 +11,7 @@ WORST = ("FAIL", "UNDETERMINED")
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class FindingGroup:
     """A clause, the worst of its verdicts, and its findings: those that count first."""
 
     clause: str
@@ -26,7 +26,7 @@ class Group:
         return all(each.accepted for each in self.findings)
 
 
-def grouped(findings: Iterable[Finding]) -> tuple[Group, ...]:
+def grouped(findings: Iterable[Finding]) -> tuple[FindingGroup, ...]:
     """Return findings by clause: what counts before what is a warning or accepted, failures before doubts."""
     found: dict[tuple[str, str], list[Finding]] = {}
     for each in findings:
@@ -35,13 +35,13 @@ def grouped(findings: Iterable[Finding]) -> tuple[Group, ...]:
     return tuple(sorted(groups, key=_rank))
 
 
-def _group(findings: list[Finding]) -> Group:
+def _group(findings: list[Finding]) -> FindingGroup:
     several = sorted(findings, key=lambda each: (bool(each.accepted), _gravity(each.verdict)))
     first = several[0]
-    return Group(first.clause, first.verdict, first.severity, first.message, tuple(several))
+    return FindingGroup(first.clause, first.verdict, first.severity, first.message, tuple(several))
 
 
-def _rank(group: Group) -> tuple[bool, bool, int]:
+def _rank(group: FindingGroup) -> tuple[bool, bool, int]:
     return group.is_accepted, group.severity != "error", _gravity(group.verdict)
 
 

@@ -13,7 +13,7 @@ from treewarden.service.pages._forms import see
 from treewarden.service.pages._rendering import page
 from treewarden.service.people.permissions import Permission
 from treewarden.service.people.principal import Principal
-from treewarden.service.schemas.base import Id, Wanted
+from treewarden.service.schemas.base import Id, PageRequest
 from treewarden.service.schemas.people import Account
 from treewarden.service.site import Unit
 
@@ -77,7 +77,7 @@ def post_token(who: Who, unit: Writing, account_id: Id, token_id: Id) -> Respons
 
 def _shown(request: Request, unit: Unit, who: Principal, somebody: Account | None) -> Response:
     account_id = who.account_id if somebody is None else somebody.id
-    wanted = Wanted(limit=200)
+    wanted = PageRequest(limit=200)
     tokens = list_tokens(unit, who, wanted, account_id).items
     return page(
         request,

@@ -25,7 +25,7 @@ from treewarden.service.pages._rendering import page
 from treewarden.service.pages._typed import Typed
 from treewarden.service.people.permissions import Permission, Role
 from treewarden.service.people.principal import Principal
-from treewarden.service.schemas.base import Id, Wanted
+from treewarden.service.schemas.base import Id, PageRequest
 from treewarden.service.schemas.people import Changed, Made, NewAccount, Retention
 from treewarden.service.site import Site
 
@@ -143,7 +143,7 @@ def _people(
     error: ServiceError | ValidationError | None = None,
 ) -> Response:
     with site.reading() as unit:
-        found = list_accounts(unit, who, Wanted(limit=200))
+        found = list_accounts(unit, who, PageRequest(limit=200))
     return page(
         request,
         "people.html.j2",

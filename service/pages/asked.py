@@ -48,7 +48,7 @@ ORDERS = (
 )
 
 
-class Asked(Body):
+class NewAuditForm(Body):
     """What was chosen, as a form sends it."""
 
     kind: str = "audit"
@@ -94,7 +94,7 @@ def post_asked(
     who: Who,
     site: AtSite,
     version_id: Id,
-    asked: Annotated[Asked, Form()],
+    asked: Annotated[NewAuditForm, Form()],
     table: Annotated[Id | None, Query()] = None,
 ) -> Response:
     """Ask for the audit, and lead on to it."""
@@ -124,16 +124,16 @@ def _is_read(*each: Version | TrainingTable | None) -> bool:
     return all(one is None or one.state != "reading" for one in each)
 
 
-def _first(version: Version, table: TrainingTable | None) -> Asked:
+def _first(version: Version, table: TrainingTable | None) -> NewAuditForm:
     """Return what is chosen to begin with: what the model's file says, as far as the table has it."""
     names = [each.name for each in table.columns or ()] if table else []
     target = target_of(version.summary)
     sensitive = target if target in names else ""
     asked = [name for name in asked_columns(version.summary) if name in names and name != sensitive]
-    return Asked(sensitive=sensitive, qi=asked, waivers="yes")
+    return NewAuditForm(sensitive=sensitive, qi=asked, waivers="yes")
 
 
-def _options(asked: Asked, has_table: bool) -> dict[str, Any]:
+def _options(asked: NewAuditForm, has_table: bool) -> dict[str, Any]:
     """Return the options of the audit; those that were left as they are stand for themselves."""
     found: dict[str, Any] = {}
     if has_table:
@@ -158,7 +158,7 @@ def _options(asked: Asked, has_table: bool) -> dict[str, Any]:
     return found
 
 
-def _somebody(asked: Asked) -> dict[str, Any]:
+def _somebody(asked: NewAuditForm) -> dict[str, Any]:
     """Return the options that declare somebody who knows some columns only, and a secret that is no target."""
     if asked.secret and asked.secret == asked.sensitive:
         problem = f"{asked.secret!r} is to be protected already; choose another column, or none"
@@ -185,7 +185,7 @@ def _shown(
     unit: Unit,
     version: Version,
     table: TrainingTable | None,
-    asked: Asked,
+    asked: NewAuditForm,
     error: ServiceError | ValidationError | None = None,
 ) -> Response:
     return page(

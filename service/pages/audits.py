@@ -21,7 +21,7 @@ from treewarden.service.pages._typed import Words
 from treewarden.service.people.permissions import Permission
 from treewarden.service.people.principal import Principal
 from treewarden.service.schemas.audits import Audit, Progress, Sort, State, Verdict
-from treewarden.service.schemas.base import Id, Wanted
+from treewarden.service.schemas.base import Id, PageRequest
 from treewarden.service.site import Unit
 
 ROUTER = APIRouter(tags=["pages"])
@@ -48,7 +48,7 @@ def get_audits(
     found = list_audits(
         unit,
         who,
-        Wanted(cursor=cursor, limit=25),
+        PageRequest(cursor=cursor, limit=25),
         state=state,
         verdict=verdict,
         model_id=model,
@@ -96,7 +96,7 @@ def show_audit(
         NotFoundError: the organisation has no such audit.
     """
     found = get_audit(unit, who, audit_id)
-    findings = list_findings(unit, who, audit_id, Wanted(limit=MOST)).items
+    findings = list_findings(unit, who, audit_id, PageRequest(limit=MOST)).items
     kinds = [each.kind for each in found.reports if each.form == "html"]
     if report == "public" and kinds and "public" not in kinds:
         report = "internal"
@@ -161,8 +161,10 @@ def _has_tried(audit: Audit) -> bool:
 
 def _others(unit: Unit, who: Principal, audit: Audit) -> list[tuple[str, str]]:
     """Return the audits to compare with, those of the same model first, each with what it is called."""
-    done = list_audits(unit, who, Wanted(limit=MOST_OTHERS), state="done").items
-    own = list_audits(unit, who, Wanted(limit=MOST_OTHERS), "done", model_id=audit.model_id).items
+    done = list_audits(unit, who, PageRequest(limit=MOST_OTHERS), state="done").items
+    own = list_audits(
+        unit, who, PageRequest(limit=MOST_OTHERS), "done", model_id=audit.model_id
+    ).items
     every = {each.id: each for each in (*own, *done) if each.id != audit.id}
     return [
         (

@@ -13,7 +13,7 @@ from treewarden.service.cases.log import check_log, list_log
 from treewarden.service.pages._rendering import page
 from treewarden.service.pages._typed import Words
 from treewarden.service.people.permissions import Permission
-from treewarden.service.schemas.base import Wanted
+from treewarden.service.schemas.base import PageRequest
 from treewarden.service.schemas.telling import Sort
 
 ROUTER = APIRouter(tags=["pages"])
@@ -42,7 +42,7 @@ def get_log(
     found = list_log(
         unit,
         who,
-        Wanted(cursor=cursor, limit=50),
+        PageRequest(cursor=cursor, limit=50),
         text=text,
         since=since or None,
         until=until or None,

@@ -17,7 +17,7 @@ from treewarden.service.pages._forms import is_asked_again, waited
 from treewarden.service.pages._rendering import page
 from treewarden.service.pages._telling import facts_of
 from treewarden.service.people.permissions import Permission
-from treewarden.service.schemas.base import Id, Wanted
+from treewarden.service.schemas.base import Id, PageRequest
 
 ROUTER = APIRouter(tags=["pages"])
 MOST = 200
@@ -33,7 +33,7 @@ def get_models(
     cursor: Annotated[str, Query(max_length=200)] = "",
 ) -> Response:
     """Show all models, newest first, or those with some letters in their names."""
-    found = list_models(unit, who, Wanted(cursor=cursor, limit=25), name.strip())
+    found = list_models(unit, who, PageRequest(cursor=cursor, limit=25), name.strip())
     newest = [each.latest.id for each in found.items if each.latest]
     return page(
         request,
@@ -57,10 +57,10 @@ def get_one(
 ) -> Response:
     """Show a model: its versions, what the newest publishes, its audits."""
     model = get_model(unit, who, model_id)
-    versions = list_versions(unit, who, model_id, Wanted(cursor=cursor, limit=25))
+    versions = list_versions(unit, who, model_id, PageRequest(cursor=cursor, limit=25))
     if is_asked_again(request):
         return waited(not any(each.state == "reading" for each in versions.items))
-    audits = list_audits(unit, who, Wanted(limit=MOST), model_id=model_id).items
+    audits = list_audits(unit, who, PageRequest(limit=MOST), model_id=model_id).items
     history = model_history(unit, who, model_id)
     return page(
         request,

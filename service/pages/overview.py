@@ -10,7 +10,7 @@ from treewarden.service.cases.audits import list_audits
 from treewarden.service.cases.overview import overview
 from treewarden.service.pages._rendering import page
 from treewarden.service.people.permissions import Permission
-from treewarden.service.schemas.base import Wanted
+from treewarden.service.schemas.base import PageRequest
 
 ROUTER = APIRouter(tags=["pages"])
 
@@ -25,7 +25,7 @@ def get_overview(request: Request, who: Who, unit: Reading) -> Response:
         "overview.html.j2",
         who,
         all=found,
-        audits=list_audits(unit, who, Wanted(limit=8)).items,
+        audits=list_audits(unit, who, PageRequest(limit=8)).items,
         to_decide=[
             each
             for each in found.waiting

@@ -29,7 +29,7 @@ from treewarden.service.pages._rendering import page
 from treewarden.service.pages._typed import Typed, Words
 from treewarden.service.people.permissions import Permission
 from treewarden.service.people.principal import Principal
-from treewarden.service.schemas.base import Id, Wanted
+from treewarden.service.schemas.base import Id, PageRequest
 from treewarden.service.schemas.releases import NewComment, NewReview, Sort, State
 from treewarden.service.site import Site, Unit
 
@@ -53,9 +53,9 @@ def get_releases(
     """Show releases; those that wait for a decision stand apart, above all others, unless some are looked for."""
     is_first = not cursor
     waits = is_first and not text
-    waiting = list_releases(unit, who, Wanted(limit=100), state="open").items if waits else ()
+    waiting = list_releases(unit, who, PageRequest(limit=100), state="open").items if waits else ()
     found = list_releases(
-        unit, who, Wanted(cursor=cursor, limit=25), state=state or None, text=text, sort=sort
+        unit, who, PageRequest(cursor=cursor, limit=25), state=state or None, text=text, sort=sort
     )
     return page(
         request,
@@ -180,7 +180,7 @@ def _shown(
     error: ServiceError | ValidationError | None = None,
 ) -> Response:
     found = get_release(unit, who, release_id)
-    findings = list_findings(unit, who, found.audit_id, Wanted(limit=SHOWN))
+    findings = list_findings(unit, who, found.audit_id, PageRequest(limit=SHOWN))
     return page(
         request,
         "release.html.j2",

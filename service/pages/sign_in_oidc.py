@@ -18,7 +18,7 @@ from treewarden.service.errors import NotFoundError, NotSignedInError, ServiceEr
 from treewarden.service.pages._cookies import drop_cookie, keep_cookie, keep_session
 from treewarden.service.pages._forms import SEE_OTHER, see
 from treewarden.service.pages.sign_in import form, safe
-from treewarden.service.people.oidc import Begun, begin, finish
+from treewarden.service.people.oidc import SignInStart, begin, finish
 from treewarden.service.site import Site
 
 ROUTER = APIRouter(tags=["pages"])
@@ -69,12 +69,12 @@ def _back(request: Request, site: Site) -> str:
     return f"{base.rstrip('/')}{PATH}/back"
 
 
-def _sealed(site: Site, begun: Begun, following: str) -> str:
+def _sealed(site: Site, begun: SignInStart, following: str) -> str:
     told = json.dumps([*astuple(begun), following, time.time() + SECONDS])
     return base64.urlsafe_b64encode(site.vault.seal(told.encode())).decode()
 
 
-def _opened(site: Site, cookie: str) -> tuple[Begun, str]:
+def _opened(site: Site, cookie: str) -> tuple[SignInStart, str]:
     """Return what was sealed, where it is one of ours and young enough."""
     try:
         told = json.loads(site.vault.unseal(base64.urlsafe_b64decode(cookie.encode())))
@@ -83,7 +83,7 @@ def _opened(site: Site, cookie: str) -> tuple[Begun, str]:
         raise _not_begun() from error
     if time.time() > until:
         raise _not_begun()
-    return Begun(*begun), following
+    return SignInStart(*begun), following
 
 
 def _not_begun() -> NotSignedInError:

@@ -30,7 +30,7 @@ from treewarden.service.pages._labels import FILES
 from treewarden.service.pages._rendering import address, page
 from treewarden.service.people.permissions import Permission
 from treewarden.service.people.principal import Principal
-from treewarden.service.schemas.base import Id, Wanted
+from treewarden.service.schemas.base import Id, PageRequest
 from treewarden.service.schemas.models import Model, NewModel, NewVersion, Version
 from treewarden.service.schemas.tables import NewTable
 from treewarden.service.site import Site, Unit
@@ -54,7 +54,7 @@ MOST = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SubmittedForm:
     """What was typed and uploaded; what is uploaded needs not be sent again when something else was refused.
 
     ``model_id`` and ``version_id`` say what is there already; both "" for a new model.
@@ -81,13 +81,13 @@ def get_submit(
     version: Annotated[Id | None, Query()] = None,
 ) -> Response:
     """Show where the files go: a new model, a new version of one, or a table for a version that is there."""
-    return _shown(request, who, unit, Sent(model_id=model or "", version_id=version or ""))
+    return _shown(request, who, unit, SubmittedForm(model_id=model or "", version_id=version or ""))
 
 
 @ROUTER.post("/submit", **asks(Permission.SUBMIT))
 async def post_submit(request: Request, who: Who, site: AtSite) -> Response:
     """Take the files, streamed into the vault, and lead on to what is asked."""
-    sent = Sent()
+    sent = SubmittedForm()
     try:
         form = await receive_form(request, site, who, KINDS)
         sent = _sent(form.fields)
@@ -101,12 +101,12 @@ async def post_submit(request: Request, who: Who, site: AtSite) -> Response:
         return await to_thread.run_sync(partial(_again, request, site, who, sent, error))
 
 
-def _sent(fields: Mapping[str, str]) -> Sent:
+def _sent(fields: Mapping[str, str]) -> SubmittedForm:
     told = {name: fields.get(name, "").strip() for name in TEXTS}
-    return Sent(**told, has_table=fields.get("has_table", "yes") == "yes")
+    return SubmittedForm(**told, has_table=fields.get("has_table", "yes") == "yes")
 
 
-def _taken(site: Site, who: Principal, sent: Sent) -> str:
+def _taken(site: Site, who: Principal, sent: SubmittedForm) -> str:
     """Make what was sent, all of it or nothing, and return where it goes on."""
     with site.unit() as unit:
         version_id = sent.version_id or _new_version(unit, who, sent)
@@ -122,7 +122,7 @@ def _taken(site: Site, who: Principal, sent: Sent) -> str:
     return address(f"/submit/{version_id}", table=table_id)
 
 
-def _new_version(unit: Unit, who: Principal, sent: Sent) -> str:
+def _new_version(unit: Unit, who: Principal, sent: SubmittedForm) -> str:
     if not sent.model_digest:
         raise InvalidError(
             "model_file", "none was chosen; choose the file as it would be published"
@@ -143,7 +143,7 @@ def _again(
     request: Request,
     site: Site,
     who: Principal,
-    sent: Sent,
+    sent: SubmittedForm,
     error: ServiceError | ValidationError,
 ) -> Response:
     with site.reading() as unit:
@@ -154,7 +154,7 @@ def _shown(
     request: Request,
     who: Principal,
     unit: Unit,
-    sent: Sent,
+    sent: SubmittedForm,
     error: ServiceError | ValidationError | None = None,
 ) -> Response:
     version: Version | None = get_version(unit, who, sent.version_id) if sent.version_id else None
@@ -168,7 +168,7 @@ def _shown(
         sent=sent,
         version=version,
         model=model,
-        models=() if model else list_models(unit, who, Wanted(limit=MOST)).items,
+        models=() if model else list_models(unit, who, PageRequest(limit=MOST)).items,
         has_roots=bool(roots_of(unit, who.organisation_id)),
         refused=refusal(error, FILES) if error else "",
     )

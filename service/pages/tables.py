@@ -20,7 +20,7 @@ from treewarden.service.pages._rendering import page
 from treewarden.service.pages._typed import Typed
 from treewarden.service.people.permissions import Permission
 from treewarden.service.people.principal import Principal
-from treewarden.service.schemas.base import Id, Wanted
+from treewarden.service.schemas.base import Id, PageRequest
 from treewarden.service.schemas.tables import NewShare
 from treewarden.service.site import Site, Unit
 
@@ -88,7 +88,7 @@ def _shown(
     cursor: str,
     error: ServiceError | ValidationError | None = None,
 ) -> Response:
-    found = list_tables(unit, who, Wanted(cursor=cursor, limit=SHOWN))
+    found = list_tables(unit, who, PageRequest(cursor=cursor, limit=SHOWN))
     return page(
         request,
         "tables.html.j2",

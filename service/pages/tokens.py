@@ -18,7 +18,7 @@ from treewarden.service.pages._rendering import page
 from treewarden.service.pages._typed import Typed
 from treewarden.service.people.permissions import Permission
 from treewarden.service.people.principal import Principal
-from treewarden.service.schemas.base import Id, Wanted
+from treewarden.service.schemas.base import Id, PageRequest
 from treewarden.service.schemas.people import MadeToken, NewToken
 from treewarden.service.site import Site
 
@@ -81,7 +81,7 @@ def _shown(
     error: ServiceError | ValidationError | None = None,
 ) -> Response:
     with site.reading() as unit:
-        found = list_tokens(unit, who, Wanted(limit=200))
+        found = list_tokens(unit, who, PageRequest(limit=200))
         now = unit.now
     return page(
         request,

@@ -28,7 +28,7 @@ from treewarden.service.pages._rendering import page
 from treewarden.service.pages._typed import Typed, Words
 from treewarden.service.people.permissions import Permission
 from treewarden.service.people.principal import Principal
-from treewarden.service.schemas.base import Body, Id, Wanted
+from treewarden.service.schemas.base import Body, Id, PageRequest
 from treewarden.service.schemas.policies import Deciding, NewWaiver, Sort
 from treewarden.service.site import Site, Unit
 
@@ -36,7 +36,7 @@ ROUTER = APIRouter(tags=["pages"])
 STATES = ("requested", "approved", "refused", "revoked")
 
 
-class Asked(Body):
+class WaiverForm(Body):
     """The fields of a waiver as they were typed."""
 
     clause: Typed = ""
@@ -71,7 +71,7 @@ def get_waivers(
     cursor: Annotated[str, Query(max_length=200)] = "",
 ) -> Response:
     """Show waivers, all or those that are like what was asked."""
-    wanted = Wanted(cursor=cursor, limit=50)
+    wanted = PageRequest(cursor=cursor, limit=50)
     found = list_waivers(unit, who, wanted, state=state, text=text, sort=sort)
     return page(
         request,
@@ -89,7 +89,7 @@ def get_waivers(
 
 
 @ROUTER.get("/waivers/new", **asks(Permission.SUBMIT))
-def get_new(request: Request, who: Who, asked: Annotated[Asked, Query()]) -> Response:
+def get_new(request: Request, who: Who, asked: Annotated[WaiverForm, Query()]) -> Response:
     """Show the form that asks for a waiver; a finding's page fills in what it is about."""
     first = asked.model_copy(update={"owner": asked.owner or who.name})
     return _new(request, who, first)
@@ -97,7 +97,7 @@ def get_new(request: Request, who: Who, asked: Annotated[Asked, Query()]) -> Res
 
 @ROUTER.post("/waivers", **asks(Permission.SUBMIT))
 def post_waiver(
-    request: Request, who: Who, site: AtSite, asked: Annotated[Asked, Form()]
+    request: Request, who: Who, site: AtSite, asked: Annotated[WaiverForm, Form()]
 ) -> Response:
     """Ask for a waiver, and lead on to it."""
     try:
@@ -216,7 +216,7 @@ def _shown(
 def _new(
     request: Request,
     who: Principal,
-    asked: Asked,
+    asked: WaiverForm,
     error: ServiceError | ValidationError | None = None,
 ) -> Response:
     return page(

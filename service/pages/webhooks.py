@@ -27,7 +27,7 @@ from treewarden.service.pages._rendering import page
 from treewarden.service.pages._typed import Typed
 from treewarden.service.people.permissions import Permission
 from treewarden.service.people.principal import Principal
-from treewarden.service.schemas.base import Id, Wanted
+from treewarden.service.schemas.base import Id, PageRequest
 from treewarden.service.schemas.telling import MadeWebhook, NewWebhook
 from treewarden.service.site import Site, Unit
 
@@ -125,7 +125,7 @@ def _one(
     cursor: str,
     error: ServiceError | None = None,
 ) -> Response:
-    found = list_deliveries(unit, who, webhook_id, Wanted(cursor=cursor, limit=50))
+    found = list_deliveries(unit, who, webhook_id, PageRequest(cursor=cursor, limit=50))
     return page(
         request,
         "webhook.html.j2",
@@ -149,7 +149,7 @@ def _all(
     error: ServiceError | ValidationError | None = None,
 ) -> Response:
     with site.reading() as unit:
-        found = list_webhooks(unit, who, Wanted(limit=200))
+        found = list_webhooks(unit, who, PageRequest(limit=200))
     return page(
         request,
         "webhooks.html.j2",

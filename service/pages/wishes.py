@@ -21,7 +21,7 @@ from treewarden.service.pages._rendering import page
 from treewarden.service.people.permissions import Permission
 from treewarden.service.people.principal import Principal
 from treewarden.service.schemas.audits import Audit, Finding
-from treewarden.service.schemas.base import Body, Id, Wanted
+from treewarden.service.schemas.base import Body, Id, PageRequest
 from treewarden.service.schemas.policies import NewWaiver
 from treewarden.service.schemas.releases import NewRelease
 from treewarden.service.site import Unit
@@ -134,7 +134,7 @@ def _found(unit: Unit, who: Principal, audit_id: str, n: int) -> tuple[Audit, Fi
     audit = get_audit(unit, who, audit_id)
     cursor = ""
     while True:
-        part = list_findings(unit, who, audit_id, Wanted(limit=MOST, cursor=cursor))
+        part = list_findings(unit, who, audit_id, PageRequest(limit=MOST, cursor=cursor))
         for each in part.items:
             if each.n == n:
                 return audit, each

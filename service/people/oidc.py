@@ -28,7 +28,7 @@ SCOPE = "openid profile email"
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class SignInStart:
     """What a browser keeps, sealed, until it comes back; ``url`` is where it is sent."""
 
     url: str
@@ -62,7 +62,7 @@ def check_oidc(settings: Settings) -> None:
         raise SetupError("TREEWARDEN_OIDC_ROLE", problem)
 
 
-def begin(settings: Settings, back: str) -> Begun:
+def begin(settings: Settings, back: str) -> SignInStart:
     """Return where to send a browser; the provider sends it ``back``.
 
     Raises:
@@ -72,10 +72,10 @@ def begin(settings: Settings, back: str) -> Begun:
     with _provider(settings, back) as client:
         where = _address(_described(settings, client), "authorization_endpoint")
         url, state = client.create_authorization_url(where, code_verifier=verifier, nonce=nonce)
-    return Begun(url, state, nonce, verifier)
+    return SignInStart(url, state, nonce, verifier)
 
 
-def finish(settings: Settings, back: str, begun: Begun, code: str) -> Person:
+def finish(settings: Settings, back: str, begun: SignInStart, code: str) -> Person:
     """Return who came back with ``code``.
 
     Raises:
@@ -101,7 +101,7 @@ def finish(settings: Settings, back: str, begun: Begun, code: str) -> Person:
     return _person(settings, token.claims)
 
 
-def _registry(settings: Settings, begun: Begun) -> jwt.JWTClaimsRegistry:
+def _registry(settings: Settings, begun: SignInStart) -> jwt.JWTClaimsRegistry:
     return jwt.JWTClaimsRegistry(
         leeway=LEEWAY_SECONDS,
         iss={"essential": True, "value": settings.oidc_issuer},

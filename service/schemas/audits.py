@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from treewarden.service.schemas.base import Body, Id, Name, Prose, Wanted, shown_as
+from treewarden.service.schemas.base import Body, Id, Name, PageRequest, Prose, shown_as
 
 Kind = Literal["audit", "repair"]
 State = Literal["queued", "running", "done", "error", "cancelled"]
@@ -45,7 +45,7 @@ class NewAudit(Body):
     keeps_table: bool = False
 
 
-class WantedAudits(Wanted):
+class WantedAudits(PageRequest):
     """Which audits: those of one state, verdict or model where these are named."""
 
     state: State | Literal[""] = ""

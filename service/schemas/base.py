@@ -52,7 +52,7 @@ class Page(Body, Generic[Item]):
     next: str | None = None
 
 
-class Wanted(Body):
+class PageRequest(Body):
     """Which part of a list: ``cursor`` is what the page before said."""
 
     cursor: str = Field(default="", max_length=200)

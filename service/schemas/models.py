@@ -13,8 +13,8 @@ from treewarden.service.schemas.base import (
     FileName,
     Id,
     Name,
+    PageRequest,
     Prose,
-    Wanted,
     shown_as,
 )
 
@@ -44,7 +44,7 @@ class NewVersion(Body):
     file_name: FileName
 
 
-class WantedModels(Wanted):
+class WantedModels(PageRequest):
     """Which models: those whose name holds a text where one is given."""
 
     name: str = Field(default="", max_length=200)

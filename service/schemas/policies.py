@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from treewarden.service.schemas.base import Body, Id, Name, Prose, Wanted, shown_as
+from treewarden.service.schemas.base import Body, Id, Name, PageRequest, Prose, shown_as
 
 WaiverState = Literal["requested", "approved", "refused", "revoked"]
 
@@ -81,7 +81,7 @@ class NewWaiver(Body):
     expires: date
 
 
-class WantedWaivers(Wanted):
+class WantedWaivers(PageRequest):
     """Which waivers: those of one state where it is named."""
 
     state: WaiverState | Literal[""] = ""

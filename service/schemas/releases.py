@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from treewarden.service.schemas.base import Body, Digest, Id, Name, Prose, Wanted, shown_as
+from treewarden.service.schemas.base import Body, Digest, Id, Name, PageRequest, Prose, shown_as
 
 State = Literal["open", "changes", "approved", "rejected", "withdrawn", "released"]
 Sort = Literal["newest", "oldest", "title"]
@@ -29,7 +29,7 @@ class NewRelease(Body):
     purpose: Prose = ""
 
 
-class WantedReleases(Wanted):
+class WantedReleases(PageRequest):
     """Which releases: those of one state where it is named."""
 
     state: State | Literal[""] = ""

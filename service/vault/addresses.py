@@ -16,7 +16,7 @@ _WHERE = "url"
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class CallTarget:
     """Where a call goes: the ``address`` that was checked, and what the request says of the host."""
 
     scheme: str
@@ -48,7 +48,7 @@ def resolved(host: str, port: int) -> Sequence[str]:
     return [str(each[4][0]) for each in found]
 
 
-def target(url: str, own_hosts: Sequence[str], resolve: Resolve = resolved) -> Target:
+def target(url: str, own_hosts: Sequence[str], resolve: Resolve = resolved) -> CallTarget:
     """Return where a call goes.
 
     ``own_hosts`` are those that the administrator named: they may have private addresses, and need no TLS.
@@ -68,7 +68,7 @@ def target(url: str, own_hosts: Sequence[str], resolve: Resolve = resolved) -> T
             if not _is_public(each):
                 problem = "leads to this machine or an inner network; the administrator can allow it (webhook_hosts)"
                 raise InvalidError(_WHERE, problem)
-    return Target(scheme, host, addresses[0], port, path)
+    return CallTarget(scheme, host, addresses[0], port, path)
 
 
 def _parts(url: str) -> tuple[str, str, int, str]:

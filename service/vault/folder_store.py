@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO, ClassVar
 
 from treewarden.service.errors import SetupError, UnavailableError
-from treewarden.service.vault.store import Store, StoredFile, Writer
+from treewarden.service.vault.store import SealedWriter, Store, StoredFile
 
 INCOMING = "incoming"
 FULL = "is full"
@@ -31,7 +31,7 @@ class FolderStore(Store):
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def begin(self, blob_id: str) -> Writer:
+    def begin(self, blob_id: str) -> SealedWriter:
         return _FileWriter(self.folder, blob_id)
 
     def open(self, blob_id: str, digest: str) -> BinaryIO:
@@ -68,7 +68,7 @@ class FolderStore(Store):
             raise SetupError(str(self.folder), f"{found}; name another --data-dir")
 
 
-class _FileWriter(Writer):
+class _FileWriter(SealedWriter):
     def __init__(self, folder: Path, blob_id: str) -> None:
         self._folder, self._blob_id = folder, blob_id
         try:

@@ -21,7 +21,7 @@ from obstore.store import S3Store
 
 from treewarden.service.errors import SetupError, UnavailableError
 from treewarden.service.settings import Settings
-from treewarden.service.vault.store import Store, StoredFile, Writer
+from treewarden.service.vault.store import SealedWriter, Store, StoredFile
 
 if TYPE_CHECKING:
     from obstore.store import S3Config
@@ -48,12 +48,12 @@ class ObjectStore(Store):
     def __init__(self, bucket: S3Store, clock: Callable[[], float] = time.monotonic) -> None:
         self._bucket, self._clock = bucket, clock
 
-    def begin(self, blob_id: str) -> Writer:
+    def begin(self, blob_id: str) -> SealedWriter:
         return _ObjectWriter(self, self._bucket, blob_id, self._clock)
 
     def open(self, blob_id: str, digest: str) -> BinaryIO:
         try:
-            return cast(BinaryIO, io.BufferedReader(_Parts(self._bucket, blob_id)))
+            return cast(BinaryIO, io.BufferedReader(_ObjectParts(self._bucket, blob_id)))
         except FileNotFoundError:
             next(
                 _listed(self._bucket, blob_id), None
@@ -119,7 +119,7 @@ class ObjectStore(Store):
         )
 
 
-class _ObjectWriter(Writer):
+class _ObjectWriter(SealedWriter):
     def __init__(
         self, store: Store, bucket: S3Store, blob_id: str, clock: Callable[[], float]
     ) -> None:
@@ -154,7 +154,7 @@ class _ObjectWriter(Writer):
         self._at = self._clock()
 
 
-class _Parts(io.RawIOBase):
+class _ObjectParts(io.RawIOBase):
     """The bytes of a file, one object after the other."""
 
     def __init__(self, bucket: S3Store, blob_id: str) -> None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from treewarden.service.errors import TooLargeError
 from treewarden.service.ids import new_id
-from treewarden.service.vault.sealing import Sealer, new_key, wrapped
-from treewarden.service.vault.store import Store, Writer
+from treewarden.service.vault.sealing import ChunkSealer, new_key, wrapped
+from treewarden.service.vault.store import SealedWriter, Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,8 @@ class Receiving:
     def __init__(self, store: Store, master: bytes, most: int) -> None:
         self._store, self._master, self._most = store, master, most
         self._key, self._digest, self._size = new_key(), hashlib.sha256(), 0
-        self._sealer, self._id = Sealer(self._key), new_id()
-        self._writer: Writer | None = None
+        self._sealer, self._id = ChunkSealer(self._key), new_id()
+        self._writer: SealedWriter | None = None
 
     def __enter__(self) -> Receiving:
         return self.open()
@@ -75,6 +75,6 @@ class Receiving:
         if self._writer is not None:
             self._writer.abandon()
 
-    def _begun(self) -> Writer:
+    def _begun(self) -> SealedWriter:
         assert self._writer is not None, "open it first"
         return self._writer

@@ -26,7 +26,7 @@ def new_key() -> bytes:
     return secrets.token_bytes(KEY_BYTES)
 
 
-class Sealer:
+class ChunkSealer:
     """Seals bytes that come in pieces of any size; at most one chunk and one piece are held at a time."""
 
     def __init__(self, key: bytes) -> None:

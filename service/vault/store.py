@@ -17,7 +17,7 @@ class StoredFile:
     written_at: float
 
 
-class Writer(ABC):
+class SealedWriter(ABC):
     """A sealed file on its way; nobody finds it before it is finished."""
 
     @abstractmethod
@@ -50,7 +50,7 @@ class Store(ABC):
     """Whether other machines reach it without a file system of all of them."""
 
     @abstractmethod
-    def begin(self, blob_id: str) -> Writer:
+    def begin(self, blob_id: str) -> SealedWriter:
         """Return what takes the bytes of a new file.
 
         Raises:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.kit.run import run_command
 from treewarden.audit.knowledge.knowledge import LeafLevel
-from treewarden.audit.options import AuditOptions, Rows
+from treewarden.audit.options import AuditOptions, RowStatement
 from treewarden.commands._options import request_options
 
 
@@ -38,7 +38,7 @@ def test_what_cannot_be_is_refused_by_name(given):
 def test_what_can_be_is_taken():
     taken = AuditOptions("flu", ("age",), leaf="rates", jobs=2, time_limit=3, rows="real")
     assert (taken.sensitive, taken.qi, taken.leaf) == ("flu", ("age",), LeafLevel.RATES)
-    assert (taken.jobs, taken.time_limit, taken.rows) == (2, 3, Rows.REAL)
+    assert (taken.jobs, taken.time_limit, taken.rows) == (2, 3, RowStatement.REAL)
 
 
 def test_each_field_is_a_flag_of_the_command_line():

@@ -11,7 +11,7 @@ import numpy as np
 from treewarden.ppdm_models.pruning.merged import merged_leaves, summed
 from treewarden.ppdm_models.pruning.prune import Prunable
 from treewarden.ppdm_models.pruning.siblings import candidates
-from treewarden.ppdm_models.tables.taxonomy import Categories, Intervals
+from treewarden.ppdm_models.tables.taxonomy import Categories, IntervalHierarchy
 from treewarden.ppdm_models.tree.predicate import NumericTest
 from treewarden.ppdm_models.tree.tree import Feature, Tree
 
@@ -123,7 +123,7 @@ def _may_merge(tree: Tree, block: list[int], taxonomies) -> bool:
     places = [siblings.index(child) for child in block]
     if isinstance(tests[0], NumericTest) and taxonomy is None:
         return max(places) - min(places) == len(places) - 1
-    if isinstance(taxonomy, Intervals):
+    if isinstance(taxonomy, IntervalHierarchy):
         wholes = [
             [i for i, test in enumerate(tests) if low <= test.low and test.high <= high]
             for cuts in taxonomy.cuts

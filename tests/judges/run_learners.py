@@ -28,7 +28,7 @@ from tests.judges.learners.cases import KINDS, draw_case
 from tests.judges.learners.judge import Judged, forced, judged
 from tests.judges.learners.learners import Case
 from tests.judges.spread import ask_where, imported, in_order
-from treewarden.audit.consistent_tables.result import Worlds
+from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.measures import MeasureCall
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.population.population import Population, build_population
@@ -64,7 +64,7 @@ class Answer:
 
     population: Population
     audit: Audit
-    worlds: Worlds
+    worlds: ConsistentTables
     profile: np.ndarray
 
     @property

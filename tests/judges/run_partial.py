@@ -34,14 +34,14 @@ from tests.judges.partial_cases import (
 )
 from tests.judges.spread import ask_where, imported, in_order
 from treewarden.audit.clock import clock
-from treewarden.audit.consistent_tables.result import Worlds
+from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.knowledge.knowledge import Knowledge, LeafLevel, SplitLevel
 from treewarden.audit.partial.attribute_inference import secret_seen_by
 from treewarden.audit.partial.flows import Rooms, ends
 from treewarden.audit.partial.leaf_table import Ground, leaf_table
 from treewarden.audit.partial.margin_fitting import GAP, spread
 from treewarden.audit.partial.reachability import proofs, shares
-from treewarden.audit.partial.target_inference import Seen, seen_by
+from treewarden.audit.partial.target_inference import TargetInference, seen_by
 from treewarden.audit.partial.value_rules import secret_of
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import IntArray
@@ -113,10 +113,10 @@ def _judge_network(found: Trial, case: Small) -> None:
 def _judge_tree(found: Trial, rng: np.random.Generator) -> None:
     found.tried["trees"] += 1
     tree, population = tree_and_people(rng, int(rng.integers(3, MOST_RECORDS + 1)))
-    before: Seen | None = None
+    before: TargetInference | None = None
     for known in ([], [str(rng.choice(population.qi))], list(population.qi)):
         seen = seen_by(Ground(tree, population, NO_SPLITS), known, clock(SECONDS))
-        assert isinstance(seen, Seen)
+        assert isinstance(seen, TargetInference)
         worlds = seen.worlds
         assert not isinstance(worlds, Undetermined)
         tables = every_table(tree, population, known)
@@ -153,7 +153,7 @@ def _judge_feature(found: Trial, rng: np.random.Generator) -> None:
                 knows_target=knows_target,
                 until=clock(SECONDS),
             )
-            assert isinstance(seen, Seen)
+            assert isinstance(seen, TargetInference)
             worlds, said = seen.worlds, f"knowing {known}, classes {knows_target}"
             assert not isinstance(worlds, Undetermined)
             tables = every_value(tree, population, known, name, knows_target=knows_target)
@@ -184,7 +184,7 @@ def _judge_uncounted(found: Trial, rng: np.random.Generator) -> None:
         seen = secret_seen_by(
             Ground(tree, population, knowledge), secret, known, knows_target=True, until=until
         )
-        assert isinstance(seen, Seen)
+        assert isinstance(seen, TargetInference)
         worlds, said = seen.worlds, f"knowing {known}, {level.value} and classes"
         assert not isinstance(worlds, Undetermined)
         fits = fitting(leaf_table(tree, population, knowledge))
@@ -198,7 +198,7 @@ def _judge_uncounted(found: Trial, rng: np.random.Generator) -> None:
         found.claim((worlds.reached_high <= most).all(), f"the most people shown, {said}")
 
 
-def _judge_ends(found: Trial, worlds: Worlds, tables: IntArray, said: str) -> None:
+def _judge_ends(found: Trial, worlds: ConsistentTables, tables: IntArray, said: str) -> None:
     """Hold that how many people can have each value is known to the last person, and shown by tables."""
     least, most = tables.min(axis=0), tables.max(axis=0)
     found.claim((worlds.low == least).all(), f"the fewest people, {said}")
@@ -208,7 +208,9 @@ def _judge_ends(found: Trial, worlds: Worlds, tables: IntArray, said: str) -> No
     found.tried["ends"] += 2 * least.size
 
 
-def _judge_less(found: Trial, less: Seen, more: Seen, *, is_all: bool) -> None:
+def _judge_less(
+    found: Trial, less: TargetInference, more: TargetInference, *, is_all: bool
+) -> None:
     """Hold that who knows more is certain of no fewer; of who knows all, that nobody else's surest guess is surer."""
     certain = []
     for seen in (less, more):

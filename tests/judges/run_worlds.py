@@ -25,7 +25,7 @@ from tests.judges.spread import ask_where, imported, in_order
 from tests.judges.worlds.brute_force import Every, every_world
 from tests.judges.worlds.cases import Told, altered, at_levels, example_system, small_sample, told
 from treewarden.audit.consistent_tables.engine import reason
-from treewarden.audit.consistent_tables.result import Consistency, Worlds
+from treewarden.audit.consistent_tables.result import Consistency, ConsistentTables
 from treewarden.audit.consistent_tables.state import Tiers
 from treewarden.audit.consistent_tables.witnesses.exact_posterior import ERROR
 from treewarden.audit.reading import Undetermined
@@ -109,13 +109,13 @@ def _one(found: Trial, case: Told, tiers: str) -> None:
     found.misses[missed:] = [f"{what}: {said}" for said in found.misses[missed:]]
 
 
-def _reasoned(case: Told, tiers: str) -> Worlds | Undetermined:
+def _reasoned(case: Told, tiers: str) -> ConsistentTables | Undetermined:
     return reason(
         case.system, budget_seconds=BUDGET_SECONDS, strict_ties=case.strict, tiers=TIERS[tiers]
     )
 
 
-def _bounds(found: Trial, worlds: Worlds, every: Every) -> None:
+def _bounds(found: Trial, worlds: ConsistentTables, every: Every) -> None:
     """Nothing that is possible is ruled out, nothing impossible was reached, every witness is a world."""
     least, most = every.tables.min(axis=0), every.tables.max(axis=0)
     found.claim((worlds.low <= least).all(), "a floor above what is possible")
@@ -132,7 +132,7 @@ def _bounds(found: Trial, worlds: Worlds, every: Every) -> None:
         found.claim(bool(worlds.reasons.get(profile)), f"profile {profile} forced without a reason")
 
 
-def _posterior(found: Trial, worlds: Worlds, every: Every, case: Told) -> None:
+def _posterior(found: Trial, worlds: ConsistentTables, every: Every, case: Told) -> None:
     if worlds.counted is not None:
         counted = worlds.counted
         found.claim(counted.worlds == len(every.ways), f"{counted.worlds} worlds counted")
@@ -164,7 +164,7 @@ def _posterior(found: Trial, worlds: Worlds, every: Every, case: Told) -> None:
     found.tried.update(["bits missed"] if not has_bits else [])
 
 
-def _share_open(found: Trial, worlds: Worlds, every: Every, tiers: str) -> None:
+def _share_open(found: Trial, worlds: ConsistentTables, every: Every, tiers: str) -> None:
     """Count what was left open, and how much of what is truly certain was proved."""
     size = worlds.counts[:, None]
     forced = (every.tables.min(axis=0) == size).any(axis=1)

@@ -7,14 +7,14 @@ from importlib import import_module
 import numpy as np
 
 from treewarden.audit.entropy.estimate import estimate
-from treewarden.audit.entropy.search import Search
+from treewarden.audit.entropy.search import EntropySearch
 from treewarden.audit.facts.case import Case
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.population.members import members
 from treewarden.audit.population.population import Population, build_population
 from treewarden.audit.solver.block_solver import solve_task
-from treewarden.audit.solver.task import Task
+from treewarden.audit.solver.task import SolverTask
 from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.learn.id3 import grow_id3
 from treewarden.ppdm_models.tables.read_table import table_of
@@ -74,10 +74,10 @@ def case_of(tree: Tree, population: Population, knowledge: Knowledge) -> Case:
     return Case(tree, population, members(tree, population.leaf), knowledge)
 
 
-class _Recorder(Search):
+class _Recorder(EntropySearch):
     """Keeps the tasks that a search asks for."""
 
-    seen: list[Task] = []
+    seen: list[SolverTask] = []
 
     def ask(self, tasks):
         asked = list(tasks)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import date, timedelta
 
 from tests.kit.small_audits import audit_of, evidence_of, flat_tree, pack_of
-from treewarden.policies.exceptions.apply_waivers import Model
-from treewarden.policies.exceptions.waivers import Waiver, Waivers
-from treewarden.policies.judging.decision import Names
+from treewarden.policies.exceptions.apply_waivers import WaivedModel
+from treewarden.policies.exceptions.waivers import Waiver, WaiverFile
+from treewarden.policies.judging.decision import LeafNames
 from treewarden.policies.judging.judge import judge
 
 TODAY = date(2026, 1, 1)
@@ -22,7 +22,7 @@ def decided(pack=SMALL, tree=TREE, **more):
     """Return the decision on a tree, and what it is called."""
     evidence = evidence_of(tree, **more)
     decision = judge(audit_of(evidence, pack), pack)
-    return decision, Model(DIGEST, "tree.pmml", Names(evidence).with_people)
+    return decision, WaivedModel(DIGEST, "tree.pmml", LeafNames(evidence).with_people)
 
 
 def waivers(*changes):
@@ -35,7 +35,7 @@ def waivers(*changes):
         "expires": TODAY + timedelta(days=30),
     }
     each = (Waiver(**{**usual, **said, "number": n}) for n, said in enumerate(changes, start=1))
-    return Waivers("w.toml", tuple(each))
+    return WaiverFile("w.toml", tuple(each))
 
 
 def leaves(decision, clause=None):

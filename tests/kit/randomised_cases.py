@@ -9,7 +9,7 @@ from treewarden.ppdm_models.methods.randomised.attacks import Moments
 from treewarden.ppdm_models.methods.randomised.intervals import intervals
 from treewarden.ppdm_models.methods.randomised.manifest import Hidden, Manifest
 from treewarden.ppdm_models.methods.randomised.noise import (
-    Classes,
+    ClassNoise,
     Gaussian,
     Uniform,
     hiding,
@@ -20,7 +20,7 @@ from treewarden.ppdm_models.methods.randomised.noise import (
 def hidden(name, noise="gaussian", level=1.0, low=0.0, high=1.0, is_whole=False, **more):
     """Return how a column is hidden by noise of a level."""
     found = hiding(noise, level, low, high)
-    parameter = {Uniform: "alpha", Gaussian: "sigma", Classes: "wide"}[type(found)]
+    parameter = {Uniform: "alpha", Gaussian: "sigma", ClassNoise: "wide"}[type(found)]
     return Hidden(
         **{
             "name": name,

@@ -6,8 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from treewarden.audit.consistent_tables.result import Consistency, Worlds
-from treewarden.audit.consistent_tables.witnesses.exact_posterior import Counted, ExactPosterior
+from treewarden.audit.consistent_tables.result import Consistency, ConsistentTables
+from treewarden.audit.consistent_tables.witnesses.exact_posterior import (
+    ExactPosterior,
+    TableNumbers,
+)
 from treewarden.audit.entropy.posterior import Posterior, certain
 from treewarden.audit.evidence import NOT_RUN, Evidence
 from treewarden.audit.file_table_consistency import disagreements
@@ -149,8 +152,16 @@ def only_world(population):
     ends = (truth, truth, truth, truth)
     exact = certain(truth / counts[:, None])
     posterior = ExactPosterior(exact.values, exact.values, exact.values)
-    return Worlds(
-        counts, *ends, Consistency.CONSISTENT, (), reasons, (), posterior, exactly(0), Counted(1, 1)
+    return ConsistentTables(
+        counts,
+        *ends,
+        Consistency.CONSISTENT,
+        (),
+        reasons,
+        (),
+        posterior,
+        exactly(0),
+        TableNumbers(1, 1),
     )
 
 

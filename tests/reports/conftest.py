@@ -22,12 +22,12 @@ from tests.kit.small_audits import (
 from tests.reports.gates import several
 from treewarden.audit.consistent_tables.result import Witness
 from treewarden.audit.evidence import Evidence
-from treewarden.audit.facts.rows import Dropped
+from treewarden.audit.facts.rows import DroppedRow
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Undetermined, exactly
-from treewarden.audit.result import Level
+from treewarden.audit.result import KnowledgeLevel
 from treewarden.audit.run import SolverReport, run
 from treewarden.policies.judging.judge import judge
 from treewarden.policies.pack import calls
@@ -36,7 +36,7 @@ from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.column import NumericColumn
 from treewarden.ppdm_models.tree.predicate import NumericTest
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
-from treewarden.ppdm_models.tree.tree import Feature, Node, Task, Tree
+from treewarden.ppdm_models.tree.tree import Feature, Node, Tree, TreeTask
 from treewarden.reports.building.build import audit_document, repair_document
 from treewarden.reports.building.entry import gate_of
 from treewarden.reports.document.document import Document, Provenance
@@ -75,10 +75,10 @@ def made(evidence, pack, levels=(), dropped=()):
 def document():
     read = exactly(0.6), exactly(1.0), exactly(0.3)
     levels = (
-        Level("labels only", *read),
-        Level("+ class counts", Undetermined("it stalled"), exactly(1.0), exactly(0.2)),
+        KnowledgeLevel("labels only", *read),
+        KnowledgeLevel("+ class counts", Undetermined("it stalled"), exactly(1.0), exactly(0.2)),
     )
-    dropped = (Dropped("split_choice", "node 'root'", "a tie broken at random", False),)
+    dropped = (DroppedRow("split_choice", "node 'root'", "a tie broken at random", False),)
     return made(evidence_of(TREE), pack_of(*DEMANDS), levels, dropped)
 
 
@@ -129,7 +129,7 @@ def regression():
         Node(1, "2", 0, (), NumericTest("age", high=30.0, high_closed=True), 1.0),
         Node(2, "3", 0, (), NumericTest("age", low=30.0), 2.25),
     )
-    tree = Tree(nodes, (Feature("age", True),), "cost", task=Task.REGRESSION)
+    tree = Tree(nodes, (Feature("age", True),), "cost", task=TreeTask.REGRESSION)
     reason = Undetermined("the tree predicts a number, not a class")
     people = people_of(TREE)
     people = type(people)(

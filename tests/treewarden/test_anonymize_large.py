@@ -14,7 +14,7 @@ import pytest
 
 from tests.kit.run import run_command
 from treewarden.jobs import sorted_lines
-from treewarden.jobs.anonymizing import MISSING, Wanted, read_subject, table_pieces
+from treewarden.jobs.anonymizing import MISSING, GeneraliseRequest, read_subject, table_pieces
 from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.ppdm_models.methods.generalise.lattice import (
     Lattice,
@@ -23,7 +23,7 @@ from treewarden.ppdm_models.methods.generalise.lattice import (
     ladder,
 )
 from treewarden.ppdm_models.tables.read_table import read_table
-from treewarden.ppdm_models.tables.taxonomy import Categories, Intervals, load_taxonomies
+from treewarden.ppdm_models.tables.taxonomy import Categories, IntervalHierarchy, load_taxonomies
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 
 AGES = "[age]\ncuts = [[20, 25, 30], [25]]\n"
@@ -68,7 +68,7 @@ def wanted(folder, kind, seed, asked, sensitive="job"):
     (folder / "ages.toml").write_text(AGES)
     (folder / "place.csv").write_text(PLACES)
     taxonomies = (folder / "ages.toml", folder / "place.csv")
-    return Wanted(path, sensitive, ("age", "place", "odd"), taxonomies, asked)
+    return GeneraliseRequest(path, sensitive, ("age", "place", "odd"), taxonomies, asked)
 
 
 def of_the_whole_table(asked):
@@ -78,7 +78,7 @@ def of_the_whole_table(asked):
     ladders = []
     for name in asked.qi:
         taxonomy = taxonomies.get(name)
-        if isinstance(taxonomy, Intervals) or (
+        if isinstance(taxonomy, IntervalHierarchy) or (
             not isinstance(taxonomy, Categories) and table.guessed(name).numeric
         ):
             column = table.numbers(name)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.kit.forests import by_sex, forest, stump
 from treewarden.jobs.audit_inputs import Request
-from treewarden.jobs.auditing import Clock
+from treewarden.jobs.auditing import CommandClock
 from treewarden.policies.pack import load_pack
 from treewarden.ppdm_models.files.convert import converted
 
@@ -74,7 +74,7 @@ def test_a_folder_has_a_digest_that_changes_with_its_files(files):
     digests = set()
     for content in ("one", "two"):
         (folder / "part-0").write_text(content, encoding="utf-8")
-        digests.add(Clock().provenance(request, load_pack("baseline")).model.sha256)
+        digests.add(CommandClock().provenance(request, load_pack("baseline")).model.sha256)
     assert len(digests) == 2
 
 

@@ -9,7 +9,7 @@ import click
 import pytest
 
 from treewarden.api.saving import form_of
-from treewarden.commands._reporting import Wanted, reporting
+from treewarden.commands._reporting import OutputRequest, reporting
 from treewarden.ppdm_models.errors import OutputError
 from treewarden.reports.building.entry import gate_of, unaudited
 from treewarden.reports.renderers import GateRenderer, names, renderer
@@ -130,7 +130,7 @@ def test_a_device_is_not_replaced_by_a_file(files):
 
 def test_the_forms_of_a_gate_go_where_those_of_an_audit_go(tmp_path, capsys):
     gate = gate_of([unaudited("a", "a.pmml", "gone")], "error")
-    places = [Wanted("csv", str(tmp_path / "a.csv")), Wanted("text", "-")]
+    places = [OutputRequest("csv", str(tmp_path / "a.csv")), OutputRequest("text", "-")]
     report = reporting("gate", places, None, is_gate=True)
     assert report.paths == (tmp_path / "a.csv",)
     assert report.gate_files(gate)[tmp_path / "a.csv"].startswith(b"model,file")
@@ -139,14 +139,14 @@ def test_the_forms_of_a_gate_go_where_those_of_an_audit_go(tmp_path, capsys):
 
 
 def test_two_forms_that_are_one_file_of_a_folder_are_refused(tmp_path):
-    here = [Wanted("csv"), Wanted("json", str(tmp_path / "gate.csv"))]
+    here = [OutputRequest("csv"), OutputRequest("json", str(tmp_path / "gate.csv"))]
     with pytest.raises(OutputError, match="is to hold two results"):
         reporting("gate", here, tmp_path, is_gate=True)
 
 
 def test_two_forms_cannot_both_be_shown(tmp_path):
     with pytest.raises(click.UsageError, match="several reports on stdout"):
-        reporting("gate", [Wanted("csv"), Wanted("json", "-")], None)
+        reporting("gate", [OutputRequest("csv"), OutputRequest("json", "-")], None)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from tests.kit.run import run_command
 from tests.treewarden.conftest import CLAUSE
 from treewarden.jobs.randomised import growing
-from treewarden.jobs.randomised.growing import MOST_CLASSES, Wanted, grown
+from treewarden.jobs.randomised.growing import MOST_CLASSES, GrowRequest, grown
 from treewarden.ppdm_models.files.load import read_tree
 from treewarden.ppdm_models.methods.randomised.generating import ATTRIBUTES, people
 from treewarden.ppdm_models.methods.randomised.learning import Method
@@ -153,7 +153,7 @@ def test_columns_can_be_chosen_and_the_exact_kernel_too(files):
 
 def test_what_a_test_table_has_besides_is_counted(files):
     outcome = files.run()
-    wanted = Wanted(files.out, files.manifest, "group", Method.BYCLASS)
+    wanted = GrowRequest(files.out, files.manifest, "group", Method.BYCLASS)
     found, subject = grown(wanted)
     plain = growing.tested(found.tree, subject.records.attributes, files.true)
     strange = {name: list(values) for name, values in TRUE.items()}

@@ -6,17 +6,17 @@ import threading
 
 import pytest
 
-from treewarden.terminal.progress import PATIENCE_SECONDS, Doing, Progress, lasting
+from treewarden.terminal.progress import PATIENCE_SECONDS, Doing, ProgressPrinter, lasting
 
 
 def test_a_quick_step_is_not_mentioned(capsys):
-    with Progress().step("reading"):
+    with ProgressPrinter().step("reading"):
         pass
     assert capsys.readouterr() == ("", "")
 
 
 def test_a_long_step_is_announced_on_stderr(capsys):
-    with Progress().step("solving"):
+    with ProgressPrinter().step("solving"):
         threading.Event().wait(PATIENCE_SECONDS + 0.2)
     said = capsys.readouterr()
     assert said.out == ""
@@ -24,25 +24,25 @@ def test_a_long_step_is_announced_on_stderr(capsys):
 
 
 def test_quiet_means_quiet(capsys):
-    with Progress(quiet=True).step("solving"):
+    with ProgressPrinter(quiet=True).step("solving"):
         threading.Event().wait(PATIENCE_SECONDS + 0.2)
     assert capsys.readouterr() == ("", "")
 
 
 def test_a_failing_step_fails_as_it_would_alone():
-    with pytest.raises(ValueError, match="bad"), Progress().step("solving"):
+    with pytest.raises(ValueError, match="bad"), ProgressPrinter().step("solving"):
         raise ValueError("bad")
 
 
 def test_a_step_that_goes_on_says_how_far_it_is_and_about_how_long_the_rest_takes(capsys):
-    with Progress(every_seconds=0.2).step("solving") as share:
+    with ProgressPrinter(every_seconds=0.2).step("solving") as share:
         share(30, 120, "parts")
         threading.Event().wait(PATIENCE_SECONDS + 0.5)
     assert "solving: 30 of 120 parts, about " in capsys.readouterr().err
 
 
 def test_a_step_that_tells_nothing_of_itself_says_how_long_it_runs(capsys):
-    with Progress(every_seconds=0.2).step("reading"):
+    with ProgressPrinter(every_seconds=0.2).step("reading"):
         threading.Event().wait(PATIENCE_SECONDS + 0.5)
     assert "reading: 1 s so far" in capsys.readouterr().err
 

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from treewarden.cli import cli
-from treewarden.jobs.gate.remote import Question, RemoteError, ask
+from treewarden.jobs.gate.remote import RemoteError, RemoteRequest, ask
 
 TOKEN = "tw_secret"
 RELEASE = "0" * 32
@@ -85,7 +85,7 @@ def test_an_answer_about_another_release_is_no_pass():
 def test_what_is_pending_is_waited_for():
     pauses = []
     with a_service(WAITS, (503, b""), WAITS, PASSES) as (server, asked):
-        found = ask(Question(server, TOKEN, RELEASE), 1000, pause=pauses.append)
+        found = ask(RemoteRequest(server, TOKEN, RELEASE), 1000, pause=pauses.append)
     assert found.exit_code == 0
     assert len(asked) == 4
     assert pauses == sorted(pauses)
@@ -219,7 +219,7 @@ def test_what_is_waited_for_is_said_whenever_it_is_something_else():
     audited = {**WAITS, "why": "the audit is not done yet"}
     said = []
     with a_service(audited, audited, (503, b""), WAITS, WAITS, PASSES) as (server, _):
-        question = Question(server, TOKEN, sha256=DIGEST)
+        question = RemoteRequest(server, TOKEN, sha256=DIGEST)
         ask(question, 1000, pause=lambda _: None, say=said.append)
     assert said == [
         "waiting: the audit is not done yet",
@@ -238,9 +238,9 @@ def test_who_gives_up_says_what_was_waited_for_and_how_to_go_on():
 
 def test_nothing_is_asked_about_nothing():
     with pytest.raises(RemoteError, match="name the file"):
-        ask(Question("https://x.example", TOKEN), 0)
+        ask(RemoteRequest("https://x.example", TOKEN), 0)
 
 
 def test_a_token_with_a_line_break_is_refused():
     with a_service(PASSES) as (server, _), pytest.raises(RemoteError, match="is no token"):
-        ask(Question(server, "a\nb", RELEASE), 0)
+        ask(RemoteRequest(server, "a\nb", RELEASE), 0)

@@ -14,7 +14,7 @@ import pytest
 from tests.treewarden.conftest import CLAUSE, PMML
 from treewarden.audit.options import AuditOptions
 from treewarden.jobs.audit_inputs import Request, read_subject
-from treewarden.jobs.auditing import Clock
+from treewarden.jobs.auditing import CommandClock
 from treewarden.jobs.repairing import auditing, repair_file
 from treewarden.policies.pack import load_pack
 from treewarden.policies.remedies import Proposal
@@ -280,7 +280,7 @@ def test_force_replaces_the_output(files):
 
 
 def test_provenance_names_files_without_folders_and_by_digest(files):
-    said = Clock().provenance(Request(files.model, files.table), load_pack("strict"))
+    said = CommandClock().provenance(Request(files.model, files.table), load_pack("strict"))
     assert (said.model.name, said.table.name, said.pack.name) == (
         "flu.pmml",
         "people.csv",

@@ -19,7 +19,7 @@ from treewarden.api.requests import (
 )
 from treewarden.api.result import Result
 from treewarden.audit.workers.clusters.cluster import on_cluster
-from treewarden.jobs.auditing import Clock, audit_file
+from treewarden.jobs.auditing import CommandClock, audit_file
 from treewarden.policies.verdict import Severity
 
 
@@ -76,7 +76,7 @@ def audit(
     Raises:
         TreewardenError: an argument cannot be, something cannot be read or does not fit, or no audit is possible.
     """
-    clock, step = Clock(), step_of(progress)
+    clock, step = CommandClock(), step_of(progress)
     more = {"worlds_budget": worlds_budget, "jobs": jobs, "solver": solver, **options}
     request = replace(
         request_of(model, data, sensitive, qi, policy, knowledge, more, fail_on, alone=True),

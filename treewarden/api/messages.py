@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from treewarden.audit.progress import Step, silent
 from treewarden.ppdm_models.errors import TreewardenError
-from treewarden.terminal.progress import Progress
+from treewarden.terminal.progress import ProgressPrinter
 
 # The errors that only Python meets, of the one family that the command line tells of.
 
@@ -40,7 +40,7 @@ def step_of(progress: Listener) -> Step:
     if progress is None or progress is False:
         return silent
     if progress is True:
-        return Progress().step
+        return ProgressPrinter().step
     if not callable(progress):
         problem = f"True or a function of one text is needed, not {type(progress).__name__}"
         raise ArgumentError("progress", problem)
@@ -59,7 +59,7 @@ def say_of(progress: Listener) -> Callable[[str], None]:
     if progress is None or progress is False:
         return _nothing
     if progress is True:
-        return Progress().say
+        return ProgressPrinter().say
     tell = progress
 
     def say(text: str) -> None:

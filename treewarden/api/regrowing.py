@@ -16,8 +16,8 @@ from treewarden.api.requests import model_input
 from treewarden.api.training import Training, final_of, innermost, is_of_scikit, training_of
 from treewarden.audit.progress import Step
 from treewarden.audit.result import Audit
-from treewarden.jobs.audit_inputs import Request, Subject, read_subject
-from treewarden.jobs.auditing import Audited, audit_file
+from treewarden.jobs.audit_inputs import AuditInputs, Request, read_subject
+from treewarden.jobs.auditing import JudgedAudit, audit_file
 from treewarden.jobs.inputs import ModelBytes, model_name, opened, read, saved
 from treewarden.jobs.repairing import Repaired
 from treewarden.policies.judging.decision import Decision
@@ -46,7 +46,7 @@ class Regrown:
     estimator: Any
     accuracy: float
     leaves: int
-    audited: Audited | None
+    audited: JudgedAudit | None
     problem: str = ""
 
     @property
@@ -190,7 +190,7 @@ def _shape(final: Any) -> tuple[bytes, ...]:  # noqa: ANN401  # see above
 
 def _looked_at(
     each: Regrown, request: Request, training: Training
-) -> tuple[Regrown, Subject | None]:
+) -> tuple[Regrown, AuditInputs | None]:
     """Return what is to be audited; nothing where its leaves alone break a clause, or it cannot be read."""
     try:
         file = model_input(each.estimator, training.table, request.options)
@@ -201,7 +201,7 @@ def _looked_at(
     return (replace(each, problem=broken), None) if broken else (each, subject)
 
 
-def _audited(each: Regrown, subject: Subject) -> Regrown:
+def _audited(each: Regrown, subject: AuditInputs) -> Regrown:
     """Return the same with its audit; whole records are left out where it fails without them, as it would with them."""
     brief = replace(subject, options=replace(subject.options, worlds=False))
     for asked in (brief, subject):
@@ -209,13 +209,13 @@ def _audited(each: Regrown, subject: Subject) -> Regrown:
             audit = asked.audit(asked.file)
         except TreewardenError as error:
             return replace(each, problem=str(error))
-        done = Audited(asked, audit, judge(audit, asked.pack))
+        done = JudgedAudit(asked, audit, judge(audit, asked.pack))
         if done.decision.verdict is Verdict.FAIL:
             break
     return replace(each, audited=done)
 
 
-def _broken(subject: Subject) -> str:
+def _broken(subject: AuditInputs) -> str:
     """Return the first clause that breaks already on what needs no estimate, in words."""
     seen = judge(subject.glance(subject.file), subject.pack)
     broken = (each for each in seen.failing if each.verdict is Verdict.FAIL)
@@ -305,7 +305,7 @@ def offer(
     model: object,
     data: object,
     repaired: Repaired,
-    subject: Subject,
+    subject: AuditInputs,
     request: Request,
     step: Step,
     seconds: float,

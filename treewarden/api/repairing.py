@@ -27,12 +27,12 @@ from treewarden.api.result import Result
 from treewarden.api.saving import save_bytes, save_report
 from treewarden.audit.result import Audit
 from treewarden.audit.workers.clusters.cluster import on_cluster
-from treewarden.jobs.audit_inputs import Request, Subject, read_subject
-from treewarden.jobs.auditing import Clock
+from treewarden.jobs.audit_inputs import AuditInputs, Request, read_subject
+from treewarden.jobs.auditing import CommandClock
 from treewarden.jobs.inputs import ModelInput, model_name
 from treewarden.jobs.repairing import Repaired, repair_file
 from treewarden.policies.judging.decision import Decision
-from treewarden.policies.repair.attempts import Attempt, Ended
+from treewarden.policies.repair.attempts import RepairAttempt, SearchEnd
 from treewarden.policies.repair.holdout import Deadline, Given, holdout_of
 from treewarden.policies.verdict import Severity
 from treewarden.policies.verdict import Verdict as Answer
@@ -58,7 +58,7 @@ class Repair:
     def __init__(
         self,
         repaired: Repaired,
-        subject: Subject,
+        subject: AuditInputs,
         request: Request,
         provenance: Provenance,
         offer: Offer,
@@ -257,7 +257,7 @@ def repair(
     Raises:
         TreewardenError: an argument cannot be, something cannot be read or does not fit, or no audit is possible.
     """
-    clock, step = Clock(), step_of(progress)
+    clock, step = CommandClock(), step_of(progress)
     if to is not None and to not in MODELS:
         raise ArgumentError("to", f"{to!r}: one of {', '.join(MODELS)} is needed")
     widths = tuple(sorted(set(bands)))
@@ -296,7 +296,7 @@ def repair(
         done = done.choosing(_named(done.repair.attempts, apply), subject)
     seconds = min(regrow_seconds, deadline.left)
     other = Offer()
-    if done.repair.ended is not Ended.INTERRUPTED:
+    if done.repair.ended is not SearchEnd.INTERRUPTED:
         other = offer(model, data, done, subject, asked, step, seconds)
     return Repair(
         done, subject, request, clock.provenance(request, subject.pack, table=subject.table), other
@@ -322,7 +322,7 @@ def _target(model: ModelInput) -> str | None:
     return None
 
 
-def _named(attempts: Sequence[Attempt], name: str) -> Attempt:
+def _named(attempts: Sequence[RepairAttempt], name: str) -> RepairAttempt:
     known = {attempt.name: attempt for attempt in attempts}
     if name not in known:
         have = ", ".join(known) or "none, as nothing could be tried"

@@ -19,7 +19,7 @@ from treewarden.policies.pack import Pack, pack_of
 from treewarden.policies.verdict import SEVERITIES, Severity
 from treewarden.ppdm_models.errors import TableError
 from treewarden.ppdm_models.files.fitted import open_fitted
-from treewarden.ppdm_models.tables.counting.addresses import Address, has_no_records
+from treewarden.ppdm_models.tables.counting.addresses import TableAddress, has_no_records
 from treewarden.ppdm_models.tables.counting.opening import open_source
 from treewarden.ppdm_models.tables.frames import column_names, table_of_frame, table_of_pair
 from treewarden.ppdm_models.tables.matching import has_column
@@ -161,7 +161,7 @@ def model_input(
         return ModelBytes(bytes(model))
     options = options or AuditOptions()
     names: tuple[str, ...] = ()
-    if isinstance(table, Path | Address):
+    if isinstance(table, Path | TableAddress):
         names = tuple(_read_names(table)) if not _knows_names(model) else ()
     elif table is not None:
         names = tuple(table.columns)
@@ -170,8 +170,8 @@ def model_input(
     return open_fitted(model, target=options.sensitive or "", names=inputs)
 
 
-def _read_names(table: Path | Address) -> Iterable[str]:
-    if isinstance(table, Address) or has_no_records(table):
+def _read_names(table: Path | TableAddress) -> Iterable[str]:
+    if isinstance(table, TableAddress) or has_no_records(table):
         return open_source(table).names
     return read_table(table).columns
 

@@ -12,7 +12,7 @@ import click
 
 from treewarden.audit.workers.clusters.cluster import on_cluster
 from treewarden.terminal.exits import QUIETLY
-from treewarden.terminal.progress import Progress
+from treewarden.terminal.progress import ProgressPrinter
 
 Command = Callable[..., None]
 Option = Callable[[Command], Command]
@@ -95,7 +95,7 @@ def on_a_cluster(command: Command) -> Command:
     """Add both options to a command, and have its work done where they say."""
 
     def placed(*given: Any, cluster: str | None, cluster_required: bool, **more: Any) -> None:  # noqa: ANN401  # the command's own
-        tell = Progress(bool(more.get("quiet"))).say
+        tell = ProgressPrinter(bool(more.get("quiet"))).say
         with on_cluster(cluster, tell, is_required=cluster_required):
             command(*given, **more)
 

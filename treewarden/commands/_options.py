@@ -15,7 +15,7 @@ from treewarden.commands._common_options import FILE, QUIET, Command, Option, na
 from treewarden.jobs.audit_inputs import Earlier, Request
 from treewarden.jobs.inputs import table_input
 from treewarden.policies.verdict import SEVERITIES
-from treewarden.ppdm_models.tables.counting.addresses import Address
+from treewarden.ppdm_models.tables.counting.addresses import TableAddress
 
 PURPOSE = click.option(
     "--purpose",
@@ -45,10 +45,10 @@ class _TableType(click.ParamType):  # type: ignore[type-arg]  # it is no generic
 
     def convert(
         self,
-        value: str | Path | Address,
+        value: str | Path | TableAddress,
         param: click.Parameter | None,
         ctx: click.Context | None,
-    ) -> Path | Address:
+    ) -> Path | TableAddress:
         return table_input(value) if isinstance(value, str) else value
 
 

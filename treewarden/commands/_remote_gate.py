@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from treewarden.reports.document.words import printable
-from treewarden.terminal.progress import Progress
+from treewarden.terminal.progress import ProgressPrinter
 
 Command = Callable[..., Any]
 WAIT_SECONDS = 600.0
@@ -66,7 +66,7 @@ def ask_server(
     token: str | None,
     wait: float,
     paths: tuple[Path, ...],
-    progress: Progress,
+    progress: ProgressPrinter,
 ) -> int:
     """Ask, print the answer, and return the exit code.
 

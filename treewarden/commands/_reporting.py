@@ -24,7 +24,7 @@ from treewarden.reports.figures.gate_rows import in_words
 from treewarden.reports.figures.remaining import assumed_words, summary_of
 from treewarden.reports.renderers import GateRenderer, Renderer, names, rendered, renderer
 from treewarden.terminal.outputs import check_apart, check_file, check_folder
-from treewarden.terminal.progress import Progress
+from treewarden.terminal.progress import ProgressPrinter
 
 if TYPE_CHECKING:
     from treewarden.commands._common_options import Command
@@ -37,7 +37,7 @@ STDOUT = "-"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class OutputRequest:
     """A form, and the file that it is to go into: ``-`` is stdout, and None the folder, or stdout without one."""
 
     form: str
@@ -168,7 +168,7 @@ def form_option(command: Command, more: str = "") -> Command:
 
 def reporting(
     name: str,
-    formats: Iterable[Wanted],
+    formats: Iterable[OutputRequest],
     folder: Path | None,
     *,
     is_redacted: bool = False,
@@ -186,10 +186,10 @@ def reporting(
     """
     wanted = tuple(dict.fromkeys(formats))
     if folder is not None and all(each.file is not None for each in wanted):
-        wanted = (*wanted, Wanted(IN_FOLDER))
+        wanted = (*wanted, OutputRequest(IN_FOLDER))
     on_stdout = [
         each.form
-        for each in wanted or (Wanted(ON_STDOUT),)
+        for each in wanted or (OutputRequest(ON_STDOUT),)
         if each.file == STDOUT or (each.file is None and folder is None)
     ]
     if len(on_stdout) > 1:
@@ -201,7 +201,7 @@ def reporting(
     if on_stdout and not renderer(on_stdout[0]).is_text:
         raise click.UsageError(f"{on_stdout[0]} is no text; give it a file, or a folder to go into")
     if is_gate:
-        for each in (*wanted, *map(Wanted, on_stdout)):
+        for each in (*wanted, *map(OutputRequest, on_stdout)):
             _gate_renderer(each.form)
     targets = tuple(_targets(name, wanted, folder))
     if folder is not None:
@@ -214,12 +214,12 @@ def reporting(
 
 def _each_wanted(
     context: click.Context, option: click.Parameter, values: tuple[str, ...]
-) -> tuple[Wanted, ...]:
+) -> tuple[OutputRequest, ...]:
     """Return what ``--format`` asks for: ``KIND``, or ``KIND=FILE``."""
     return tuple(_wanted(value, context, option) for value in values)
 
 
-def _wanted(value: str, context: click.Context, option: click.Parameter) -> Wanted:
+def _wanted(value: str, context: click.Context, option: click.Parameter) -> OutputRequest:
     form, has_file, file = value.partition("=")
     problem = ""
     if form not in names():
@@ -228,11 +228,11 @@ def _wanted(value: str, context: click.Context, option: click.Parameter) -> Want
         problem = f"{value!r} names no file; say {form}=FILE, or {form}=-"
     if problem:
         raise click.BadParameter(problem, context, option)
-    return Wanted(form, file if has_file else None)
+    return OutputRequest(form, file if has_file else None)
 
 
 def _targets(
-    name: str, wanted: Iterable[Wanted], folder: Path | None
+    name: str, wanted: Iterable[OutputRequest], folder: Path | None
 ) -> Iterable[tuple[Path, str]]:
     for each in wanted:
         if each.file is not None and each.file != STDOUT:
@@ -258,7 +258,7 @@ def _gate_renderer(form: str) -> GateRenderer:
 # Shows what an audit would take, in place of the audit.
 
 
-def show_plan(request: Request, report: Reporting, progress: Progress) -> None:
+def show_plan(request: Request, report: Reporting, progress: ProgressPrinter) -> None:
     """Print the plan of an audit whose reports are to have these forms: as JSON where that was to go to stdout."""
     forms = [form for form in report.forms if form != ON_STDOUT]
     plan = plan_of(request, forms[0] if forms else ON_STDOUT, progress.step)
@@ -309,7 +309,7 @@ class Forms:
         return folder / f"{file}.{renderer(form).suffix}"
 
 
-def forms_of(wanted: Sequence[Wanted]) -> Forms:
+def forms_of(wanted: Sequence[OutputRequest]) -> Forms:
     """Return where forms go, checked before any work: a folder is named by a slash at its end, or is there.
 
     Raises:
@@ -324,7 +324,7 @@ def forms_of(wanted: Sequence[Wanted]) -> Forms:
                 f"--format {each.form} shows one model; name a folder for a file each (--format {each.form}=FOLDER/)"
             )
     if not any(each.file in (None, STDOUT) for each in rest):
-        rest.append(Wanted(ON_STDOUT, STDOUT))
+        rest.append(OutputRequest(ON_STDOUT, STDOUT))
     for each in of_each:
         form = renderer(each.form)
         if isinstance(form, GateRenderer) and not form.has_reports:

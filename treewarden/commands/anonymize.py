@@ -17,17 +17,23 @@ from treewarden.commands._common_options import (
     output_option,
     qi_option,
 )
-from treewarden.jobs.anonymizing import Subject, Wanted, level_words, read_subject, table_pieces
+from treewarden.jobs.anonymizing import (
+    GeneraliseRequest,
+    TableToGeneralise,
+    level_words,
+    read_subject,
+    table_pieces,
+)
 from treewarden.ppdm_models.errors import OutputError
 from treewarden.ppdm_models.methods.generalise.lattice import (
     Figures,
-    Generalised,
+    GeneralisedTable,
     Requirement,
     generalise,
 )
 from treewarden.terminal.exits import FAIL, PASS
 from treewarden.terminal.outputs import check_file, check_no_input, write_pieces
-from treewarden.terminal.progress import Progress
+from treewarden.terminal.progress import ProgressPrinter
 
 
 @click.command("anonymize")
@@ -81,9 +87,11 @@ def anonymize_command(  # one parameter per option
         raise OutputError(str(output), "is there already; choose another name, or say --force")
 
     requirement = Requirement(k or 1, diversity, ratio)
-    progress = Progress(quiet)
+    progress = ProgressPrinter(quiet)
     with progress.step(f"counting {table.name}"):
-        subject = read_subject(Wanted(table, sensitive, names_of(qi), taxonomies, requirement))
+        subject = read_subject(
+            GeneraliseRequest(table, sensitive, names_of(qi), taxonomies, requirement)
+        )
     with progress.step("searching the levels"):
         found = generalise(subject.lattice, requirement)
     if found is None:
@@ -97,7 +105,7 @@ def anonymize_command(  # one parameter per option
     context.exit(PASS)
 
 
-def _say(subject: Subject, found: Generalised, output: Path) -> None:
+def _say(subject: TableToGeneralise, found: GeneralisedTable, output: Path) -> None:
     for line in level_words(subject, found):
         click.echo(line)
     if subject.left_out:
@@ -110,7 +118,7 @@ def _say(subject: Subject, found: Generalised, output: Path) -> None:
     click.echo(f"written: {output}, {subject.records:,} records")
 
 
-def _groups(subject: Subject, figures: Figures) -> str:
+def _groups(subject: TableToGeneralise, figures: Figures) -> str:
     said = f"{figures.groups:,}, the smallest of {figures.smallest:,} records"
     if subject.wanted.requirement.l is None:
         return said

@@ -20,7 +20,7 @@ from treewarden.jobs.attesting.keys import (
     private_key,
     read_key_file,
 )
-from treewarden.jobs.auditing import Clock, audit_file
+from treewarden.jobs.auditing import CommandClock, audit_file
 from treewarden.jobs.inputs import ModelBytes
 from treewarden.ppdm_models.files.load import read_bytes
 from treewarden.reports.building.build import audit_document
@@ -29,7 +29,7 @@ from treewarden.reports.figures.remaining import summary_of
 from treewarden.reports.renderers import renderer
 from treewarden.terminal.exits import EXITS
 from treewarden.terminal.outputs import check_file, check_new, check_no_input, real, write_files
-from treewarden.terminal.progress import Progress
+from treewarden.terminal.progress import ProgressPrinter
 
 
 def _make_key(context: click.Context, _: click.Parameter, path: Path | None) -> None:
@@ -87,7 +87,7 @@ def attest_command(
     The attestation names the model by its digest, the policy, what the adversary was assumed to know and the verdict of
     each clause: no count, no profile, nothing of the table. Any verdict can be attested; the exit code is the audit's.
     """
-    clock, progress, request = Clock(), Progress(quiet), request_of(context)
+    clock, progress, request = CommandClock(), ProgressPrinter(quiet), request_of(context)
     wanted = (output, *([report] if report else []))
     for path in wanted:
         check_file(path)

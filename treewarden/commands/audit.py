@@ -13,8 +13,8 @@ import click
 from treewarden.audit.result import Audit
 from treewarden.commands._common_options import FILE
 from treewarden.commands._options import PURPOSE, RESUME, request_of, request_options_alone
-from treewarden.commands._reporting import Wanted, report_options, reporting, show_plan
-from treewarden.jobs.auditing import Clock, audit_file, repair_command
+from treewarden.commands._reporting import OutputRequest, report_options, reporting, show_plan
+from treewarden.jobs.auditing import CommandClock, audit_file, repair_command
 from treewarden.jobs.exceptions import baseline_of, name_of
 from treewarden.jobs.inputs import known_as
 from treewarden.jobs.posterior import check_suffix, write_posterior
@@ -30,7 +30,7 @@ from treewarden.terminal.outputs import (
     real,
     write_files,
 )
-from treewarden.terminal.progress import Progress
+from treewarden.terminal.progress import ProgressPrinter
 from treewarden.terminal.resuming import resuming
 
 
@@ -71,7 +71,7 @@ from treewarden.terminal.resuming import resuming
 def audit_command(
     context: click.Context,
     /,
-    formats: tuple[Wanted, ...],
+    formats: tuple[OutputRequest, ...],
     folder: Path | None,
     redacted: bool,
     purpose: str,
@@ -92,7 +92,7 @@ def audit_command(
     Of several models, in the order of their publication, the last is the one that is about to be
     published, and all together are judged: people whom they share, and who joined or left.
     """
-    clock, progress = Clock(), Progress(quiet)
+    clock, progress = CommandClock(), ProgressPrinter(quiet)
     request = replace(request_of(context), waivers=waivers, baseline=baseline)
     report = reporting("audit", formats, folder, is_redacted=redacted)
     if posterior_path is not None:

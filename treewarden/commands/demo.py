@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 
 from treewarden.commands._common_options import QUIET
-from treewarden.jobs.demo import Stage, story
+from treewarden.jobs.demo import DemoFiles, story
 from treewarden.terminal.exits import PASS
 from treewarden.terminal.outputs import check_folder
-from treewarden.terminal.progress import Progress
+from treewarden.terminal.progress import ProgressPrinter
 
 
 @click.command("demo")
@@ -34,7 +34,7 @@ def demo_command(context: click.Context, /, folder: Path, quiet: bool) -> None:
         check_folder(folder.parent)
         folder.mkdir()
     check_folder(folder)
-    for line in story(Stage(folder), Progress(quiet)):
+    for line in story(DemoFiles(folder), ProgressPrinter(quiet)):
         click.echo(line)
     context.exit(PASS)
 

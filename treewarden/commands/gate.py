@@ -11,7 +11,7 @@ import click
 
 from treewarden.commands._common_options import QUIET, on_a_cluster
 from treewarden.commands._remote_gate import ask_server, remote_options
-from treewarden.commands._reporting import ON_STDOUT, Wanted, form_option, forms_of
+from treewarden.commands._reporting import ON_STDOUT, OutputRequest, form_option, forms_of
 from treewarden.jobs.gate.cache import cache_folder
 from treewarden.jobs.gate.config import NAME, find_configuration, read_configuration
 from treewarden.jobs.gate.gate_job import Wish
@@ -22,7 +22,7 @@ from treewarden.reports.document.gate import Outcome
 from treewarden.reports.document.words import counted, printable
 from treewarden.terminal.exits import FAIL, NO_AUDIT, PASS, RESUMED, UNDETERMINED
 from treewarden.terminal.outputs import check_apart, check_file, check_no_input, write_files
-from treewarden.terminal.progress import Progress
+from treewarden.terminal.progress import ProgressPrinter
 
 FILE = click.Path(path_type=Path)
 EXITS: Mapping[Outcome, int] = {
@@ -105,7 +105,7 @@ def gate_command(
     /,
     paths: tuple[Path, ...],
     config: Path | None,
-    formats: tuple[Wanted, ...],
+    formats: tuple[OutputRequest, ...],
     fail_on: Any,  # noqa: ANN401  # one of the severities
     baseline: Path | None,
     new_baseline: Path | None,
@@ -133,7 +133,7 @@ def gate_command(
     decision is waited for. PATHS is then the one file that is about to be published. It passes only where its very
     bytes were audited, and their newest release was approved.
     """
-    progress = Progress(quiet)
+    progress = ProgressPrinter(quiet)
     if server is not None:
         context.exit(ask_server(server, sha256, release, token, wait, paths, progress))
     for name, value in (("--release", release), ("--sha256", sha256)):
@@ -196,7 +196,9 @@ def gate_command(
     context.exit(EXITS[done.gate.outcome])
 
 
-def _start(context: click.Context, paths: tuple[Path, ...], file: Path, progress: Progress) -> None:
+def _start(
+    context: click.Context, paths: tuple[Path, ...], file: Path, progress: ProgressPrinter
+) -> None:
     """Write a first configuration, and end."""
     if paths:
         raise click.UsageError("--init takes no PATHS; it looks at the whole folder")

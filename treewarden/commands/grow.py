@@ -8,10 +8,10 @@ import click
 
 from treewarden.commands._common_options import FILE, FORCE, QUIET, names_of, output_option
 from treewarden.jobs.randomised.growing import (
-    Found,
-    Subject,
-    Tested,
-    Wanted,
+    GrownTree,
+    GrowRequest,
+    RandomisedTable,
+    TestResult,
     grown,
     tested,
     unused_words,
@@ -23,7 +23,7 @@ from treewarden.ppdm_models.methods.randomised.reconstruction import Kernel
 from treewarden.reports.document.words import printable
 from treewarden.terminal.exits import PASS
 from treewarden.terminal.outputs import check_file, check_new, check_no_input, write_files
-from treewarden.terminal.progress import Progress
+from treewarden.terminal.progress import ProgressPrinter
 
 
 @click.command("grow")
@@ -86,8 +86,8 @@ def grow_command(  # one parameter per option
     check_new(output, force)
     if test is not None:
         check_is_another(test, table)
-    wanted = Wanted(table, manifest, target, Method(method), names, Kernel(kernel))
-    progress = Progress(quiet)
+    wanted = GrowRequest(table, manifest, target, Method(method), names, Kernel(kernel))
+    progress = ProgressPrinter(quiet)
     found, subject = grown(wanted, progress.step)
     result = None
     if test is not None:
@@ -123,7 +123,7 @@ def _form_of(output: Path) -> str:
     return form
 
 
-def _lines(found: Found, subject: Subject) -> list[str]:
+def _lines(found: GrownTree, subject: RandomisedTable) -> list[str]:
     tree, wanted = found.tree, subject.wanted
     leaves = len(tree.leaves)
     told = f"{leaves} {'leaf' if leaves == 1 else 'leaves'}, grown by {wanted.method} from {found.records:,} records"
@@ -136,7 +136,7 @@ def _lines(found: Found, subject: Subject) -> list[str]:
     return lines
 
 
-def _test_line(name: str, result: Tested) -> str:
+def _test_line(name: str, result: TestResult) -> str:
     told = f"{name}: {result.right / result.records:.1%} of {result.records:,} records right"
     told += f"; the most frequent class alone: {result.most_frequent / result.records:.1%}"
     more = {

@@ -13,7 +13,7 @@ from treewarden.ppdm_models.methods.vertical.session import read_session
 from treewarden.reports.document.words import counted
 from treewarden.terminal.exits import PASS
 from treewarden.terminal.outputs import check_into, check_no_input, write_into
-from treewarden.terminal.progress import Progress
+from treewarden.terminal.progress import ProgressPrinter
 
 
 @click.command("miner")
@@ -42,7 +42,7 @@ def miner_command(
     names = miner_files(meeting)
     check_into(output, names, force)
     check_no_input([output / each for each in names], (session,))
-    progress = Progress(quiet)
+    progress = ProgressPrinter(quiet)
     with progress.step("waiting for the parties, and growing"):
         found = led(meeting, certificates)
     write_into(output, files_of_miner(meeting, found))

@@ -8,14 +8,14 @@ import click
 
 from treewarden.commands._common_options import CERTIFICATES, FILE, FORCE, QUIET, SESSION
 from treewarden.jobs.vertical.checking import PARTY_FILES, files_of_party
-from treewarden.jobs.vertical.columns import Numbers
+from treewarden.jobs.vertical.columns import NumberHandling
 from treewarden.jobs.vertical.meeting import Own, part_of, taken_part
 from treewarden.ppdm_models.methods.vertical.session import MINER_NAME, read_session
 from treewarden.ppdm_models.methods.vertical.transport import make_certificates
 from treewarden.reports.document.words import counted, printable
 from treewarden.terminal.exits import PASS
 from treewarden.terminal.outputs import check_into, check_no_input, write_into
-from treewarden.terminal.progress import Progress
+from treewarden.terminal.progress import ProgressPrinter
 
 
 @click.command("party")
@@ -31,8 +31,8 @@ from treewarden.terminal.progress import Progress
 @click.option("--asked", type=FILE, help="The own columns of the records to classify.")
 @click.option(
     "--numbers",
-    type=click.Choice([each.value for each in Numbers]),
-    default=Numbers.BINS.value,
+    type=click.Choice([each.value for each in NumberHandling]),
+    default=NumberHandling.BINS.value,
     show_default=True,
     help="Columns of numbers: five bins of about as many records each, or refused.",
 )
@@ -77,8 +77,8 @@ def party_command(  # one parameter per option
     if output is not None:
         check_into(output, PARTY_FILES, force)
         check_no_input([output / each for each in PARTY_FILES], (session, data, asked))
-    progress = Progress(quiet)
-    own = Own(data, name, ids, asked, Numbers(numbers))
+    progress = ProgressPrinter(quiet)
+    own = Own(data, name, ids, asked, NumberHandling(numbers))
     part = part_of(meeting, own, progress.step)
     with progress.step("waiting for the others, and growing"):
         kept = taken_part(meeting, own, part, certificates)

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from treewarden.commands._common_options import FILE, on_a_cluster
-from treewarden.jobs.policies.testing import Tested, cases_beside, read_cases, run_cases
+from treewarden.jobs.policies.testing import CaseResults, cases_beside, read_cases, run_cases
 from treewarden.policies.comparing import Strictness, compared
 from treewarden.policies.explain.sentences import difference_text, explained, toml
 from treewarden.policies.importing.acro import imported
@@ -16,7 +16,7 @@ from treewarden.policies.shipped import shipped_packs
 from treewarden.reports.document.words import counted, printable, wrapped
 from treewarden.terminal.exits import FAIL
 from treewarden.terminal.outputs import check_file, check_new, write_files
-from treewarden.terminal.progress import Progress
+from treewarden.terminal.progress import ProgressPrinter
 
 PACK = click.argument("pack", metavar="PACK|FILE")
 
@@ -73,12 +73,12 @@ def test_command(context: click.Context, pack: str, cases: Path | None, quiet: b
     """
     read = load_pack(pack)
     path = cases_beside(pack) if cases is None else cases
-    found = run_cases(read, read_cases(path, read), path.parent, Progress(quiet).step)
+    found = run_cases(read, read_cases(path, read), path.parent, ProgressPrinter(quiet).step)
     _tell(found)
     context.exit(0 if found.is_as_expected else FAIL)
 
 
-def _tell(found: Tested) -> None:
+def _tell(found: CaseResults) -> None:
     for each in found.tried:
         click.echo(f"{'differs' if each.differs else 'ok':7}  {printable(each.name)}")
         for line in each.differs:

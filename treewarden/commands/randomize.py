@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from treewarden.commands._common_options import FILE, FORCE, QUIET, names_of
-from treewarden.jobs.randomised.randomizing import Randomised, Wanted, randomise
+from treewarden.jobs.randomised.randomizing import Randomised, RandomizeRequest, randomise
 from treewarden.jobs.randomised.reconstructing import FORMS, figure_lines, report_bytes
 from treewarden.policies.pack import load_pack
 from treewarden.policies.verdict import Verdict
@@ -26,7 +26,7 @@ from treewarden.terminal.outputs import (
     check_no_input,
     write_files,
 )
-from treewarden.terminal.progress import Progress
+from treewarden.terminal.progress import ProgressPrinter
 
 LEAST_LEVEL = 0.001
 COLUMNS = "COLUMN[,COLUMN...]"
@@ -119,7 +119,7 @@ def randomize_command(  # one parameter per option
     if math.isnan(level) or math.isnan(confidence):
         raise click.UsageError("nan is no level and no confidence; give a number")
     pack = load_pack(policy)
-    wanted = Wanted(
+    wanted = RandomizeRequest(
         table,
         noise,
         level,
@@ -139,7 +139,7 @@ def randomize_command(  # one parameter per option
     if report is not None and report.suffix.lower() not in FORMS:
         raise OutputError(str(report), f"ends in none of {', '.join(FORMS)}; name it so")
 
-    progress = Progress(quiet)
+    progress = ProgressPrinter(quiet)
     with beside(output) as written:
         found = randomise(wanted, pack, output, written, progress.step)
         files, large = {}, {}
@@ -164,7 +164,7 @@ def _check_outputs(outputs: list[Path], inputs: tuple[Path | None, ...], force: 
         check_new(path, force)
 
 
-def _say(found: Randomised, progress: Progress) -> None:
+def _say(found: Randomised, progress: ProgressPrinter) -> None:
     for line in figure_lines(found.randomisation):
         click.echo(printable(line))
     for warning in found.warnings:

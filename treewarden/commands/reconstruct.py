@@ -8,12 +8,12 @@ from pathlib import Path
 import click
 
 from treewarden.commands._common_options import FILE, FORCE, QUIET, names_of
-from treewarden.jobs.randomised.reconstructing import Wanted, reconstructed
+from treewarden.jobs.randomised.reconstructing import ReconstructRequest, reconstructed
 from treewarden.ppdm_models.methods.randomised.reconstruction import STOP, Kernel
 from treewarden.reports.renderers import randomised_renderer
 from treewarden.terminal.exits import PASS
 from treewarden.terminal.outputs import check_file, check_new, check_no_input, write_files
-from treewarden.terminal.progress import Progress
+from treewarden.terminal.progress import ProgressPrinter
 
 FORMS = ("text", "json", "csv", "html")
 
@@ -76,12 +76,14 @@ def reconstruct_command(  # one parameter per option
     """
     if math.isnan(stop):
         raise click.BadParameter("nan is no share; give a number", param_hint="--stop")
-    wanted = Wanted(table, manifest, true, names_of(columns, "--columns"), Kernel(kernel), stop)
+    wanted = ReconstructRequest(
+        table, manifest, true, names_of(columns, "--columns"), Kernel(kernel), stop
+    )
     if output is not None:
         check_file(output)
         check_no_input([output], wanted.files)
         check_new(output, force)
-    progress = Progress(quiet)
+    progress = ProgressPrinter(quiet)
     document = reconstructed(wanted, progress.step)
     for warning in document.warnings:
         progress.say(f"warning: {warning}")

@@ -14,14 +14,14 @@ import click
 
 from treewarden.commands._common_options import FILE, FORCE, TAXONOMY
 from treewarden.commands._options import PURPOSE, RESUME, request_of, request_options_saying
-from treewarden.commands._reporting import Wanted, report_options, reporting
-from treewarden.jobs.audit_inputs import Request, Subject, read_subject
-from treewarden.jobs.auditing import Clock
+from treewarden.commands._reporting import OutputRequest, report_options, reporting
+from treewarden.jobs.audit_inputs import AuditInputs, Request, read_subject
+from treewarden.jobs.auditing import CommandClock
 from treewarden.jobs.inputs import known_as, model_name, read
 from treewarden.jobs.repairing import Repaired, repair_file
 from treewarden.jobs.sanitizing import table_beside
 from treewarden.policies.remedies._records import TableProposal
-from treewarden.policies.repair.attempts import Ended
+from treewarden.policies.repair.attempts import SearchEnd
 from treewarden.policies.repair.holdout import Deadline, Given, holdout_of
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.errors import OutputError, RemedyError
@@ -45,7 +45,7 @@ from treewarden.terminal.outputs import (
     real,
     write_files,
 )
-from treewarden.terminal.progress import Progress
+from treewarden.terminal.progress import ProgressPrinter
 from treewarden.terminal.resuming import resuming
 
 TERMINAL_SECONDS = 300.0
@@ -110,7 +110,7 @@ def repair_command(
     bases: tuple[int, ...],
     holdout: Path | None,
     beside: Path | None,
-    formats: tuple[Wanted, ...],
+    formats: tuple[OutputRequest, ...],
     folder: Path | None,
     redacted: bool,
     waivers: Path | None,
@@ -137,7 +137,7 @@ def repair_command(
             raise click.UsageError(
                 f"{option}: a repair looks for a change after which nothing has to be accepted; leave it out"
             )
-    clock, progress, request = Clock(), Progress(quiet), request_of(context)
+    clock, progress, request = CommandClock(), ProgressPrinter(quiet), request_of(context)
     deadline = _deadline(request)
     request = replace(request, options=replace(request.options, time_limit=None))
     if beside is not None and request.options.weights is not None:
@@ -182,7 +182,7 @@ def repair_command(
             wanted=wanted or "",
             tell=progress.say,
         )
-    if repaired.repair.ended is Ended.INTERRUPTED:
+    if repaired.repair.ended is SearchEnd.INTERRUPTED:
         if report.is_text_on_stdout:
             told = clock.provenance(request, subject.pack, table=subject.table)
             so_far = repair_document(repaired.repair, told, purpose)
@@ -276,7 +276,7 @@ def _refusal(repaired: Repaired, name: str) -> int | None:
     known = {attempt.name: attempt for attempt in found.attempts}
     if name not in known:
         have = ", ".join(known) or "none, as nothing could be tried"
-        early = "" if found.ended is Ended.DONE else " so far; the time was up"
+        early = "" if found.ended is SearchEnd.DONE else " so far; the time was up"
         click.echo(f"--apply: no change is called {name!r}; have {have}{early}", err=True)
         return USAGE
     tried = known[name]
@@ -289,7 +289,7 @@ def _refusal(repaired: Repaired, name: str) -> int | None:
     return EXITS[tried.verdict]
 
 
-def _applied(repaired: Repaired, name: str | None, subject: Subject) -> Repaired:
+def _applied(repaired: Repaired, name: str | None, subject: AuditInputs) -> Repaired:
     """Return the repair with the change of that name applied, where one is needed and named."""
     chosen = [attempt for attempt in repaired.repair.attempts if attempt.name == name]
     return repaired.choosing(chosen[0], subject) if chosen else repaired
@@ -301,7 +301,11 @@ def _writing(told: Provenance, output: Path, data: bytes) -> Provenance:
 
 
 def _results(
-    subject: Subject, request: Request, repaired: Repaired, output: Path | None, beside: Path | None
+    subject: AuditInputs,
+    request: Request,
+    repaired: Repaired,
+    output: Path | None,
+    beside: Path | None,
 ) -> Iterator[tuple[Path, bytes]]:
     """Yield the repaired model, and the table where it goes with it."""
     applied = repaired.repair.applied

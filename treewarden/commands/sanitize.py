@@ -18,8 +18,8 @@ from treewarden.commands._common_options import (
 )
 from treewarden.jobs.memory_check import WORTH_SAYING, check_held, held_of
 from treewarden.jobs.sanitizing import (
-    Subject,
-    Wanted,
+    SanitizeRequest,
+    TableToSanitise,
     grown_from,
     manifest,
     read_subject,
@@ -30,10 +30,10 @@ from treewarden.policies.pack import load_pack
 from treewarden.ppdm_models.errors import OutputError
 from treewarden.ppdm_models.files.load import writers
 from treewarden.ppdm_models.learn.splits import CRITERIA, MOST_SET_VALUES
-from treewarden.ppdm_models.methods.tpp.sanitise import Candidate, Step
+from treewarden.ppdm_models.methods.tpp.sanitise import SanitisedTable, SizeStep
 from treewarden.terminal.exits import FAIL, PASS
 from treewarden.terminal.outputs import check_folder, check_no_input, write_files
-from treewarden.terminal.progress import Progress
+from treewarden.terminal.progress import ProgressPrinter
 
 TOO_LARGE = (
     "write the needed columns alone into a file, sanitise a sample of the records, or generalise the table by "
@@ -142,7 +142,7 @@ def sanitize_command(  # one parameter per option
     if multiway and sets:
         raise click.UsageError("--multiway and --sets are two ways to split; choose one")
     targets = tuple(dict.fromkeys(targets))
-    wanted = Wanted(
+    wanted = SanitizeRequest(
         table,
         targets,
         sensitive or targets[0],
@@ -165,7 +165,7 @@ def sanitize_command(  # one parameter per option
     if there is not None and not force:
         raise OutputError(str(there), "is there already; choose another folder, or say --force")
 
-    progress = Progress(quiet)
+    progress = ProgressPrinter(quiet)
     with progress.step(f"counting the records of {table.name}"):
         held = held_of(table)
         check_held(held, TOO_LARGE)
@@ -193,7 +193,7 @@ def _places(folder: Path, trees: int, suffix: str) -> tuple[Path, ...]:
 
 
 def _files(
-    subject: Subject, best: Candidate, paths: tuple[Path, ...], tree_format: str
+    subject: TableToSanitise, best: SanitisedTable, paths: tuple[Path, ...], tree_format: str
 ) -> tuple[bool, dict[Path, bytes]]:
     """Return whether the trees grow again, and every file."""
     writer = writers()[tree_format]
@@ -209,7 +209,7 @@ def _files(
     return not (found or best.step.problems), files
 
 
-def _line(step: Step) -> str:
+def _line(step: SizeStep) -> str:
     leaves = " and ".join(str(count) for count in step.leaves)
     said = f"{leaves} leaves: k = {step.k:,}, {step.groups:,} groups, most frequent value {step.largest_share:.1%}"
     if step.lack:

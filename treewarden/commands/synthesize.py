@@ -14,12 +14,18 @@ from treewarden.policies.pack import load_pack
 from treewarden.policies.remedies import NoProposal, remedies
 from treewarden.ppdm_models.errors import OutputError
 from treewarden.ppdm_models.files.load import read_tree
-from treewarden.ppdm_models.methods.synthesis.pgen import Classes, Numbers, Plan, basegen, pgen
+from treewarden.ppdm_models.methods.synthesis.pgen import (
+    ClassSource,
+    DrawPlan,
+    NumberDraw,
+    basegen,
+    pgen,
+)
 from treewarden.ppdm_models.tables.read_table import read_table
 from treewarden.ppdm_models.tree.tree import Tree
 from treewarden.terminal.exits import FAIL, PASS
 from treewarden.terminal.outputs import check_file, check_no_input
-from treewarden.terminal.progress import Progress
+from treewarden.terminal.progress import ProgressPrinter
 
 
 @click.command("synthesize")
@@ -37,15 +43,15 @@ from treewarden.terminal.progress import Progress
 )
 @click.option(
     "--numbers",
-    type=click.Choice([one.value for one in Numbers]),
-    default=Numbers.UNIFORM.value,
+    type=click.Choice([one.value for one in NumberDraw]),
+    default=NumberDraw.UNIFORM.value,
     show_default=True,
     help="Which number of its leaf's interval a record gets.",
 )
 @click.option(
     "--classes",
-    type=click.Choice([one.value for one in Classes]),
-    default=Classes.HITS.value,
+    type=click.Choice([one.value for one in ClassSource]),
+    default=ClassSource.HITS.value,
     show_default=True,
     help="What a record's class is drawn from: hits and misses, or all class counts.",
 )
@@ -107,15 +113,15 @@ def synthesize_command(  # one parameter per option
     check_no_input([output], (*models, data))
     if output.exists() and not force:
         raise OutputError(str(output), "is there already; choose another name, or say --force")
-    plan = Plan(
+    plan = DrawPlan(
         rows,
         seed,
-        Numbers(numbers),
-        Classes(classes),
+        NumberDraw(numbers),
+        ClassSource(classes),
         shares_from(misses),
         domains_from(domains),
     )
-    progress = Progress(quiet)
+    progress = ProgressPrinter(quiet)
     with progress.step("reading"):
         trees = [read_tree(path) for path in models]
         if policy is not None and data is not None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from treewarden.commands._common_options import FILE, QUIET, on_a_cluster
-from treewarden.jobs.attesting.alike import Compared, Outcome, overall
-from treewarden.jobs.attesting.checking import Attested, Question, answered, read_attestation
+from treewarden.jobs.attesting.alike import ComparedItem, ComparisonOutcome, overall
+from treewarden.jobs.attesting.checking import Attested, CheckRequest, answered, read_attestation
 from treewarden.jobs.attesting.comparing import read_report, repeated
 from treewarden.jobs.attesting.keys import (
     AttestationError,
@@ -19,9 +19,9 @@ from treewarden.jobs.attesting.keys import (
 )
 from treewarden.policies.pack import load_pack
 from treewarden.reports.document.words import printable
-from treewarden.terminal.progress import Progress
+from treewarden.terminal.progress import ProgressPrinter
 
-EXITS = {Outcome.AGREES: 0, Outcome.DIFFERS: 1, Outcome.OPEN: 3}
+EXITS = {ComparisonOutcome.AGREES: 0, ComparisonOutcome.DIFFERS: 1, ComparisonOutcome.OPEN: 3}
 
 
 @click.command("verify")
@@ -67,7 +67,7 @@ def verify_command(
     if attestation is not None and key is not None:
         exits.append(_attested(attestation, key, model, policy, report))
     if report is not None and (attestation is None or data is not None):
-        progress = Progress(quiet)
+        progress = ProgressPrinter(quiet)
         found = list(repeated(read_report(report), model, data, policy, sensitive, progress.step))
         exits.append(_shown(found))
     context.exit(1 if 1 in exits else max(exits))
@@ -81,7 +81,7 @@ def _attested(
     public_key(
         public, str(key)
     )  # what is no key leaves nothing to check: that is no attestation that fails
-    question = Question(None if policy is None else load_pack(policy))
+    question = CheckRequest(None if policy is None else load_pack(policy))
     try:
         held = answered(envelope, public, model, question, where=str(attestation))
         if report is not None:
@@ -121,13 +121,13 @@ def _check_report(held: Attested, report: Path) -> None:
         raise OtherModelError(held.where, f"{what} than {report.name}")
 
 
-def _shown(found: list[Compared]) -> int:
+def _shown(found: list[ComparedItem]) -> int:
     """Print what differs and what could not be told; return the exit code."""
     for each in found:
-        if each.outcome is not Outcome.AGREES:
+        if each.outcome is not ComparisonOutcome.AGREES:
             more = f": {each.detail}" if each.detail else ""
             click.echo(f"{each.outcome.value}: {printable(each.name)}{printable(more)}")
-    agrees = [each for each in found if each.outcome is Outcome.AGREES]
+    agrees = [each for each in found if each.outcome is ComparisonOutcome.AGREES]
     click.echo(f"{len(agrees)} of {len(found)} things agree: digests, verdicts and readings")
     for each in agrees:
         if not each.name.startswith("reading "):

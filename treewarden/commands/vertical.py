@@ -8,8 +8,8 @@ import click
 
 from treewarden.commands._common_options import FILE, FORCE, QUIET, on_a_cluster
 from treewarden.jobs.vertical.checking import NOTES, TREE, checked, joined_folders
-from treewarden.jobs.vertical.columns import Numbers
-from treewarden.jobs.vertical.playing import FULL_FILES, Wanted, audits_of, files_of, played
+from treewarden.jobs.vertical.columns import NumberHandling
+from treewarden.jobs.vertical.playing import FULL_FILES, PlayRequest, audits_of, files_of, played
 from treewarden.policies.pack import load_pack
 from treewarden.policies.verdict import worst
 from treewarden.ppdm_models.methods.vertical.session import Mode, read_parties
@@ -22,7 +22,7 @@ from treewarden.terminal.outputs import (
     write_files,
     write_into,
 )
-from treewarden.terminal.progress import Progress
+from treewarden.terminal.progress import ProgressPrinter
 
 
 @click.command("vertical")
@@ -54,8 +54,8 @@ from treewarden.terminal.progress import Progress
 )
 @click.option(
     "--numbers",
-    type=click.Choice([each.value for each in Numbers]),
-    default=Numbers.BINS.value,
+    type=click.Choice([each.value for each in NumberHandling]),
+    default=NumberHandling.BINS.value,
     show_default=True,
     help="Columns of numbers: five bins of about as many records each, or refused.",
 )
@@ -103,7 +103,7 @@ def vertical_command(  # one parameter per option
     With --join FOLDER...: the folder that the miner of a session wrote, then those of all its parties; the tree with
     everybody's attributes is written to the file that -o names. It is not audited.
     """
-    progress = Progress(quiet)
+    progress = ProgressPrinter(quiet)
     if is_check and is_join:
         raise click.UsageError("give --check or --join, not both")
     if is_join:
@@ -129,7 +129,9 @@ def vertical_command(  # one parameter per option
     pack = load_pack(policy)
     check_into(output, FULL_FILES, force)
     check_no_input([output / name for name in FULL_FILES], (table, parties, Path(policy)))
-    wanted = Wanted(table, who, parties.name, target, Mode(mode), min_records, Numbers(numbers))
+    wanted = PlayRequest(
+        table, who, parties.name, target, Mode(mode), min_records, NumberHandling(numbers)
+    )
     outcome = played(wanted, progress.step)
     audits = () if no_audit else audits_of(outcome, pack, progress.step)
     files = files_of(outcome, audits, table.stem)

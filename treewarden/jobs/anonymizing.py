@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from treewarden.jobs.sorted_lines import Cells, groups, sorted_lines, sums
+from treewarden.jobs.sorted_lines import TextColumn, groups, sorted_lines, sums
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.arrays import BoolArray, IntArray
 from treewarden.ppdm_models.errors import TableError, TaxonomyError
 from treewarden.ppdm_models.methods.generalise.lattice import (
-    Generalised,
+    GeneralisedTable,
     Ladder,
     Lattice,
     Requirement,
@@ -23,7 +23,7 @@ from treewarden.ppdm_models.tables.batches import Batches, open_batches
 from treewarden.ppdm_models.tables.distinct import Distinct, ValuesColumn, distinct_rows
 from treewarden.ppdm_models.tables.taxonomy import (
     Categories,
-    Intervals,
+    IntervalHierarchy,
     Taxonomies,
     Taxonomy,
     load_taxonomies,
@@ -38,7 +38,7 @@ MOST_NUMBERS_AS_CLASSES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class GeneraliseRequest:
     """What is asked for; ``qi`` empty: all columns but the sensitive one."""
 
     table: Path
@@ -49,14 +49,14 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class TableToGeneralise:
     """A table ready to be generalised, by its distinct rows. ``left_out`` are the columns that will not be written.
 
     ``shown`` are the quasi-identifiers of the rows that differ in them or in the sensitive column, ``sensitive`` those
     rows' values there, ``counts`` how many records each stands for. The lattice may tell fewer rows apart.
     """
 
-    wanted: Wanted
+    wanted: GeneraliseRequest
     taxonomies: Taxonomies
     lattice: Lattice
     shown: tuple[Ladder, ...]
@@ -70,7 +70,7 @@ class Subject:
         return int(self.counts.sum())
 
 
-def read_subject(wanted: Wanted) -> Subject:
+def read_subject(wanted: GeneraliseRequest) -> TableToGeneralise:
     """Count the distinct rows of a table, read its hierarchies, and check that what is asked for can be.
 
     Raises:
@@ -102,7 +102,7 @@ def read_subject(wanted: Wanted) -> Subject:
     )
     left_out = tuple(name for name in table.names if name not in (*names, wanted.sensitive))
     lattice = _lattice(shown, sensitive, rows.counts, wanted.requirement)
-    return Subject(wanted, taxonomies, lattice, shown, sensitive, rows.counts, left_out)
+    return TableToGeneralise(wanted, taxonomies, lattice, shown, sensitive, rows.counts, left_out)
 
 
 def _lattice(
@@ -116,7 +116,7 @@ def _lattice(
     return Lattice(tuple(own.take(first) for own in shown), judged, sums(group, counts))
 
 
-def table_pieces(subject: Subject, found: Generalised) -> Iterator[bytes]:
+def table_pieces(subject: TableToGeneralise, found: GeneralisedTable) -> Iterator[bytes]:
     """Yield the generalised table as CSV in pieces: quasi-identifiers, then the sensitive column.
 
     The records stand in the order of their values, as their old order would tell who is who.
@@ -124,11 +124,11 @@ def table_pieces(subject: Subject, found: Generalised) -> Iterator[bytes]:
     levels = zip(subject.shown, found.levels, strict=True)
     columns = {own.name: own.column(level) for own, level in levels}
     columns[subject.wanted.sensitive] = subject.sensitive
-    cells = {name: Cells(own.codes, own.categories) for name, own in columns.items()}
+    cells = {name: TextColumn(own.codes, own.categories) for name, own in columns.items()}
     yield from sorted_lines(cells, subject.counts)
 
 
-def level_words(subject: Subject, found: Generalised) -> list[str]:
+def level_words(subject: TableToGeneralise, found: GeneralisedTable) -> list[str]:
     """Return for each attribute how far it was generalised."""
     lines = []
     for own, level in zip(subject.lattice.ladders, found.levels, strict=True):
@@ -149,7 +149,7 @@ def _attribute(table: Batches, values: ValuesColumn, taxonomy: Taxonomy | None) 
         sort = _with_missing(values.categories(tuple(taxonomy.paths)))
         _check_values(table, values, sort, taxonomy)
         return sort
-    if not isinstance(taxonomy, Intervals) and not values.is_numeric():
+    if not isinstance(taxonomy, IntervalHierarchy) and not values.is_numeric():
         return _with_missing(values.categories(()))
     column = NumericColumn(values.numbers())
     if column.missing.any():
@@ -188,7 +188,7 @@ def _place(table: Batches, values: ValuesColumn, at_fault: BoolArray) -> str:
     return f"{table.source}:{record + 2}"
 
 
-def _sensitive(table: Batches, rows: Distinct, wanted: Wanted) -> CategoricalColumn:
+def _sensitive(table: Batches, rows: Distinct, wanted: GeneraliseRequest) -> CategoricalColumn:
     values = rows.columns[wanted.sensitive]
     column = values.categories(())
     if column.missing.any():

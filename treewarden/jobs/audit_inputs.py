@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
-from treewarden.audit.adversaries import Asked, of_model_alone, with_adversaries
+from treewarden.audit.adversaries import AdversaryRequest, of_model_alone, with_adversaries
 from treewarden.audit.evidence import Enough
 from treewarden.audit.facts.kinds import check_facts
 from treewarden.audit.inverters import facts_of, settings_of
@@ -24,7 +24,7 @@ from treewarden.audit.options import DEFAULT, KNOWLEDGE, AuditOptions
 from treewarden.audit.population.linked_population import (
     KEY_OPTION,
     KeySetting,
-    Shared,
+    KnownGroups,
     UnlinkedReleases,
     link_releases,
 )
@@ -119,7 +119,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class AuditInputs:
     """Everything an audit needs, read and checked against each other.
 
     ``earlier`` are the releases before this one, and ``shared`` is who is in which of all of them, if that is known.
@@ -133,8 +133,8 @@ class Subject:
     pack: Pack
     options: AuditOptions
     earlier: tuple[ReleaseCase, ...] = ()
-    shared: Shared | UnlinkedReleases | None = None
-    asked: Asked = Asked()
+    shared: KnownGroups | UnlinkedReleases | None = None
+    asked: AdversaryRequest = AdversaryRequest()
     table: File | None = None
 
     @property
@@ -303,7 +303,7 @@ def _for_all(seen: Audit, pack: Pack) -> Audit:
     return replace(seen, exposures=(*seen.exposures, *others))
 
 
-def read_subject(request: Request, step: Step = silent) -> Subject:
+def read_subject(request: Request, step: Step = silent) -> AuditInputs:
     """Read the files of a request; the small ones first, so that a slip in them shows at once.
 
     Raises:
@@ -328,11 +328,11 @@ def read_subject(request: Request, step: Step = silent) -> Subject:
         if knowledge.facts:
             problem = "fact: facts are of people, and need their table; give it with --data, or leave facts out"
             raise KnowledgeError(_said_in(request), problem)
-        return Subject(file, nobody(tree, options), knowledge, pack, options)
+        return AuditInputs(file, nobody(tree, options), knowledge, pack, options)
     start_early(tree, options)
     with step(f"reading {table_name(request.data)}"):
 
-        def people(table: Table) -> tuple[Population, Asked]:
+        def people(table: Table) -> tuple[Population, AdversaryRequest]:
             where = _said_in(request)
             return people_and_adversaries(request.model, tree, table, options, knowledge, where)
 
@@ -348,7 +348,7 @@ def read_subject(request: Request, step: Step = silent) -> Subject:
     earlier, shared = _releases(request, names, tree, table, population, step)
     if earlier:
         check_training(knowledge, _said_in(request), [*(each.model for each in earlier), tree])
-    return Subject(file, population, knowledge, pack, options, earlier, shared, asked, told)
+    return AuditInputs(file, population, knowledge, pack, options, earlier, shared, asked, told)
 
 
 def _check_outputs(model: Model) -> None:
@@ -373,7 +373,7 @@ def _releases(
     table: Table,
     people: Population,
     step: Step,
-) -> tuple[tuple[ReleaseCase, ...], Shared | UnlinkedReleases | None]:
+) -> tuple[tuple[ReleaseCase, ...], KnownGroups | UnlinkedReleases | None]:
     """Return the releases before the last one, and who is in which of all of them; None where there are none.
 
     ``names`` says what all are called.

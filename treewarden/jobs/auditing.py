@@ -15,33 +15,33 @@ from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import DEFAULT, KNOWLEDGE
 from treewarden.audit.progress import Step, silent
 from treewarden.audit.result import Audit
-from treewarden.jobs.audit_inputs import Request, Subject, read_subject
+from treewarden.jobs.audit_inputs import AuditInputs, Request, read_subject
 from treewarden.jobs.exceptions import read_accepted
 from treewarden.jobs.inputs import told, told_table
-from treewarden.policies.exceptions.apply_waivers import Uses
+from treewarden.policies.exceptions.apply_waivers import WaiverUses
 from treewarden.policies.judging.decision import Decision
 from treewarden.policies.judging.judge import advised, judge
 from treewarden.policies.pack import Pack
-from treewarden.ppdm_models.tables.counting.addresses import Address
+from treewarden.ppdm_models.tables.counting.addresses import TableAddress
 from treewarden.reports.building.story import repair_target
 from treewarden.reports.document.document import Asked, EarlierFiles, Provenance
 from treewarden.reports.document.parts import File, number
 
 
 @dataclass(frozen=True, slots=True)
-class Audited:
+class JudgedAudit:
     """What was read, what an adversary can infer from it, and whether the policy allows that.
 
     ``uses`` says which waivers were needed, for whoever holds the same ones against several models.
     """
 
-    subject: Subject
+    subject: AuditInputs
     audit: Audit
     decision: Decision
-    uses: Uses = Uses()
+    uses: WaiverUses = WaiverUses()
 
 
-def audit_file(request: Request, step: Step = silent) -> Audited:
+def audit_file(request: Request, step: Step = silent) -> JudgedAudit:
     """Read the files of a request, audit the model and judge it; ``step`` is told of each stage.
 
     Raises:
@@ -53,14 +53,14 @@ def audit_file(request: Request, step: Step = silent) -> Audited:
     audit = subject.audit(subject.file, step)
     with step("judging"):
         waived = given.accept(audit, advised(audit, judge(audit, subject.pack)))
-    return Audited(subject, audit, waived.decision, waived.uses)
+    return JudgedAudit(subject, audit, waived.decision, waived.uses)
 
 
 # Where a report comes from: the version, the files by name and digest, and when.
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
+class CommandClock:
     """Started with the command; the only clock there is."""
 
     begun: float = field(default_factory=time.monotonic)
@@ -120,12 +120,12 @@ OF_WHOLE_REPAIR = ("time_limit",)
 """Options that a repair has too, where they mean another thing."""
 
 
-def repair_command(request: Request, subject: Subject) -> str:
+def repair_command(request: Request, subject: AuditInputs) -> str:
     """Return the command; "" where the files are not on disk, or no format says the model."""
     target = repair_target(subject.tree)
     files = (request.model, request.data, request.knowledge)
     if target is None or not all(
-        each is None or isinstance(each, Path | Address) for each in files
+        each is None or isinstance(each, Path | TableAddress) for each in files
     ):
         return ""
     if not isinstance(request.policy, str) or request.data is None:

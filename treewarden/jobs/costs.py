@@ -16,11 +16,11 @@ from treewarden.audit.knowledge.knowledge import LeafLevel, SplitLevel, resolved
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.population.members import Members, members
 from treewarden.audit.population.population import Population
-from treewarden.jobs.audit_inputs import Subject
+from treewarden.jobs.audit_inputs import AuditInputs
 from treewarden.ppdm_models.arrays import IndexArray, alike
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.ensemble import Model, trees_of
-from treewarden.ppdm_models.tree.tree import Task, Tree
+from treewarden.ppdm_models.tree.tree import Tree, TreeTask
 
 # How large an audit is, from one look at its people: counted without forming a row or solving anything.
 
@@ -58,12 +58,12 @@ class Sizes:
     is_of_column: bool = False
 
 
-def sizes_of(subject: Subject) -> Sizes:
+def sizes_of(subject: AuditInputs) -> Sizes:
     """Return how large the audit of a subject is."""
     model, people = subject.tree, subject.population
     trees = list(trees_of(model))
     signatures, rows, candidates, touched = _counted(model, people, subject)
-    asked, classes = subject.asked, 0 if model.task is Task.REGRESSION else len(model.classes)
+    asked, classes = subject.asked, 0 if model.task is TreeTask.REGRESSION else len(model.classes)
     is_of_column = asked.secret is not None
     return Sizes(
         records=people.records,
@@ -84,14 +84,14 @@ def sizes_of(subject: Subject) -> Sizes:
     )
 
 
-def _is_by_entropy(model: Model, subject: Subject) -> bool:
+def _is_by_entropy(model: Model, subject: AuditInputs) -> bool:
     if not isinstance(model, Tree):
         return False
     knowledge, _ = resolved(subject.knowledge, model)
     return knowledge.split in (SplitLevel.ENTROPY, SplitLevel.GAIN_RATIO)
 
 
-def _counted(model: Model, people: Population, subject: Subject) -> tuple[int, int, int, int]:
+def _counted(model: Model, people: Population, subject: AuditInputs) -> tuple[int, int, int, int]:
     """Return signatures, rows of knowledge, candidates and the profiles that they touch."""
     size = len(people.counts)
     if not isinstance(model, Tree) or people.is_absent or not model.classes:

@@ -9,9 +9,9 @@ from treewarden.audit.knowledge.knowledge import Knowledge, RowOrder
 from treewarden.audit.options import AuditOptions
 from treewarden.jobs.inputs import TableInput
 from treewarden.ppdm_models.errors import ColumnNotCountedError, TableError
-from treewarden.ppdm_models.tables.counting.addresses import Address, has_no_records, is_large
+from treewarden.ppdm_models.tables.counting.addresses import TableAddress, has_no_records, is_large
 from treewarden.ppdm_models.tables.counting.opening import open_source
-from treewarden.ppdm_models.tables.counting.source import Source, count_table
+from treewarden.ppdm_models.tables.counting.source import TableSource, count_table
 from treewarden.ppdm_models.tables.matching import PLACEHOLDERS, alike
 from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
@@ -21,7 +21,7 @@ Built = TypeVar("Built")
 
 def source_of(
     data: TableInput, model: Model, knowledge: Knowledge, *, is_one: bool
-) -> Source | None:
+) -> TableSource | None:
     """Return a table to be counted; None where it is read, as it is small or its single records are needed.
 
     Of several releases (``is_one`` says there are none) the records are matched: a table without order is refused where
@@ -34,7 +34,7 @@ def source_of(
     if not is_one or isinstance(data, Table):
         return None
     has_order = isinstance(model, Ensemble) and knowledge.row_order is RowOrder.KNOWN
-    if isinstance(data, Address) or has_no_records(data):
+    if isinstance(data, TableAddress) or has_no_records(data):
         if has_order:
             problem = "a folder, a pattern or a database is counted, and what an ensemble drew may be repeated in order"
             what = (
@@ -68,7 +68,7 @@ def columns_needed(
 
 
 def counted(
-    source: Source, columns: Collection[str], build: Callable[[Table], Built]
+    source: TableSource, columns: Collection[str], build: Callable[[Table], Built]
 ) -> tuple[Table, Built]:
     """Return a table and what is built from it; a column that turns out to be needed too has it counted once more.
 

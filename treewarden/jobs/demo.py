@@ -16,7 +16,7 @@ from statsmodels.datasets import fair
 from treewarden.audit.ipopt.backends import doors
 from treewarden.audit.options import AuditOptions
 from treewarden.jobs.audit_inputs import Request
-from treewarden.jobs.auditing import Clock, audit_file
+from treewarden.jobs.auditing import CommandClock, audit_file
 from treewarden.jobs.repairing import repair_file
 from treewarden.ppdm_models.files.load import writers
 from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
@@ -27,7 +27,7 @@ from treewarden.reports.document.parts import Finding
 from treewarden.reports.document.words import percent, sentence
 from treewarden.reports.renderers import renderer
 from treewarden.terminal.outputs import write_files
-from treewarden.terminal.progress import Progress
+from treewarden.terminal.progress import ProgressPrinter
 
 # The demonstration's data: a survey of marriages that statsmodels ships, and a tree grown on it.
 
@@ -82,7 +82,7 @@ WIDTH = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class DemoFiles:
     """The files of the demonstration, all in one folder."""
 
     folder: Path
@@ -107,7 +107,7 @@ class Stage:
         return self.folder / f"{name}.html"
 
 
-def story(stage: Stage, progress: Progress) -> Iterator[str]:
+def story(stage: DemoFiles, progress: ProgressPrinter) -> Iterator[str]:
     """Do each step, and yield the lines that tell it."""
     with progress.step("reading the survey and training a tree"):
         data = survey()
@@ -115,7 +115,7 @@ def story(stage: Stage, progress: Progress) -> Iterator[str]:
         write_files({stage.table: data.csv, stage.model: pmml})
     yield from _opening(data, stage)
 
-    clock = Clock()
+    clock = CommandClock()
     request = Request(stage.model, stage.table, AuditOptions(SENSITIVE), policy=POLICY)
     done = audit_file(request, progress.step)
     with progress.step("reporting"):
@@ -135,7 +135,7 @@ def story(stage: Stage, progress: Progress) -> Iterator[str]:
     yield from _closing(document, mended, stage)
 
 
-def _opening(data: Survey, stage: Stage) -> Iterator[str]:
+def _opening(data: Survey, stage: DemoFiles) -> Iterator[str]:
     known = ", ".join(feature.name.replace("_", " ") for feature in data.tree.features)
     yield "1. The data"
     yield f"   {data.records:,} married women answered a magazine's survey (R. Fair, 1978; statsmodels ships it)."
@@ -168,7 +168,7 @@ def _instance(document: Document, finding: Finding) -> str:
     return f"For instance, line {place.line} of the file, {place.value.text}: {place.path}. It says: {says}."
 
 
-def _repair(document: Document, stage: Stage) -> Iterator[str]:
+def _repair(document: Document, stage: DemoFiles) -> Iterator[str]:
     yield "4. The repair"
     if document.repair is None:
         return
@@ -177,7 +177,7 @@ def _repair(document: Document, stage: Stage) -> Iterator[str]:
         yield f"   Audited again, as it would be published: {document.verdict}. {stage.repaired}"
 
 
-def _closing(before: Document, after: Document, stage: Stage) -> Iterator[str]:
+def _closing(before: Document, after: Document, stage: DemoFiles) -> Iterator[str]:
     yield ""
     yield from _table(before, after)
     yield ""

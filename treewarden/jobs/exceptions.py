@@ -9,7 +9,7 @@ from pathlib import Path
 from treewarden.audit.result import Audit
 from treewarden.jobs.audit_inputs import Request
 from treewarden.jobs.inputs import model_name, told
-from treewarden.policies.exceptions.apply_waivers import Model, Waived, accepted
+from treewarden.policies.exceptions.apply_waivers import Waived, WaivedModel, accepted
 from treewarden.policies.exceptions.baseline import (
     Baseline,
     Circumstances,
@@ -20,8 +20,8 @@ from treewarden.policies.exceptions.baseline import (
     read_baseline,
     sayable,
 )
-from treewarden.policies.exceptions.waivers import Waivers, check_lengths, read_waivers
-from treewarden.policies.judging.decision import Decision, Names
+from treewarden.policies.exceptions.waivers import WaiverFile, check_lengths, read_waivers
+from treewarden.policies.judging.decision import Decision, LeafNames
 from treewarden.policies.pack import Pack
 from treewarden.ppdm_models.errors import BaselineError, WaiverError
 
@@ -31,7 +31,7 @@ class Accepting:
     """The waivers and the baseline of a request, where it has them, and the day that counts as today."""
 
     request: Request
-    waivers: Waivers | None
+    waivers: WaiverFile | None
     baseline: Baseline | None
     today: date
 
@@ -53,10 +53,10 @@ class Accepting:
         """Return the decision without what is waived, and then without what the baseline knows."""
         waived = Waived(decision)
         if self.waivers is not None:
-            model = Model(
+            model = WaivedModel(
                 told(self.request.model).sha256,
                 self.name,
-                Names(audit.full.evidence).with_people,
+                LeafNames(audit.full.evidence).with_people,
                 is_one_of_many=bool(self.request.name),
             )
             waived = accepted(decision, self.waivers, model, self.today)

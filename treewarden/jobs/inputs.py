@@ -19,7 +19,7 @@ from treewarden.ppdm_models.formats import Rewritable
 from treewarden.ppdm_models.formats.common.archive import archived
 from treewarden.ppdm_models.tables.arrow_column import ArrowColumn
 from treewarden.ppdm_models.tables.counting.addresses import (
-    Address,
+    TableAddress,
     address_of,
     digest_at,
     has_no_records,
@@ -43,7 +43,7 @@ class ModelBytes:
 
 ModelInput = Path | ModelBytes | OpenedFile
 """A model as a file, as the bytes of one, or as it was read from a fitted estimator."""
-TableInput = Path | Address | Table
+TableInput = Path | TableAddress | Table
 """A table as a file, a folder or a pattern; one of a database; or as it was read from a data frame."""
 
 
@@ -57,7 +57,7 @@ def table_name(table: TableInput) -> str:
     return table.source if isinstance(table, Table) else table.name
 
 
-def table_input(given: str) -> Path | Address:
+def table_input(given: str) -> Path | TableAddress:
     """Return the table that is meant by what a user typed: a path, or an address.
 
     Raises:
@@ -85,7 +85,7 @@ def read(table: TableInput | None) -> Table:
     """
     if table is None:
         raise TableError("data", "no table was given; give the training table")
-    if isinstance(table, Address) or (isinstance(table, Path) and has_no_records(table)):
+    if isinstance(table, TableAddress) or (isinstance(table, Path) and has_no_records(table)):
         problem = "a folder, a pattern or a database is counted, and this needs each record"
         raise TableError(table.name, f"{problem}; give one CSV, Parquet or Arrow file")
     return read_table(table) if isinstance(table, Path) else table
@@ -100,7 +100,7 @@ def told(source: ModelInput | TableInput) -> File:
     if isinstance(source, Path):
         return File(name=source.name, sha256=_of_file(source))
     if isinstance(
-        source, Address
+        source, TableAddress
     ):  # what a database holds has no bytes but those of what comes back
         return File(name=source.name, sha256=count_table(open_source(source)).digest)
     if isinstance(source, ModelBytes):

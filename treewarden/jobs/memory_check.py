@@ -16,7 +16,7 @@ GB = 1e9
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class WholeTable:
     """A table that is about to be read whole."""
 
     source: str
@@ -35,7 +35,7 @@ class Held:
         return f"{size} are held at once, about {self.bytes / GB:,.1f} GB"
 
 
-def held_of(path: Path) -> Held:
+def held_of(path: Path) -> WholeTable:
     """Return how much of a table there is, counted as it passes by.
 
     Raises:
@@ -43,10 +43,10 @@ def held_of(path: Path) -> Held:
     """
     table = open_batches(path)
     records = sum(batch.num_rows for batch in table.read(table.names[:1]))
-    return Held(table.source, records, len(table.names))
+    return WholeTable(table.source, records, len(table.names))
 
 
-def check_held(held: Held, advice: str) -> None:
+def check_held(held: WholeTable, advice: str) -> None:
     """Check that there is memory for a table; ``advice`` is what to do where there is not.
 
     Raises:

@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass
 
 from treewarden.audit.progress import Step, silent
 from treewarden.audit.solver.checkpoint import default_jobs
-from treewarden.jobs.audit_inputs import Request, Subject, read_subject
+from treewarden.jobs.audit_inputs import AuditInputs, Request, read_subject
 from treewarden.jobs.costs import Costs, Sizes, costs, sizes_of, slowness
 from treewarden.ppdm_models.tree.ensemble import Ensemble
-from treewarden.ppdm_models.tree.tree import Task
+from treewarden.ppdm_models.tree.tree import TreeTask
 from treewarden.reports.document.plan import Expected, PlanDocument, PlannedSizes
 
 if sys.platform != "win32":
@@ -24,7 +24,7 @@ MANY_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class AuditPlan:
     """What an audit has to deal with, what it is expected to cost, and what would make it cheaper.
 
     ``costs`` is None where nothing can be said of it, and ``unknown`` says why; ``jobs`` are the processes it may use.
@@ -55,7 +55,7 @@ class Plan:
         )
 
 
-def plan_of(request: Request, form: str = "text", step: Step = silent) -> Plan:
+def plan_of(request: Request, form: str = "text", step: Step = silent) -> AuditPlan:
     """Return the plan of an audit whose report is to have a form.
 
     Raises:
@@ -74,10 +74,10 @@ def plan_of(request: Request, form: str = "text", step: Step = silent) -> Plan:
     jobs = default_jobs() if options.jobs is None else options.jobs
     budget = options.worlds_budget if options.worlds else None
     advice = tuple(_advice(subject, found))
-    return Plan(subject.tree.source, sizes, found, unknown, jobs, budget, advice)
+    return AuditPlan(subject.tree.source, sizes, found, unknown, jobs, budget, advice)
 
 
-def plan_lines(plan: Plan) -> Iterator[str]:
+def plan_lines(plan: AuditPlan) -> Iterator[str]:
     """Yield a plan as it is read in a terminal."""
     sizes = plan.sizes
     yield f"Plan of the audit of {plan.model}"
@@ -126,19 +126,19 @@ def _expected(found: Costs) -> Expected:
     )
 
 
-def _unknown(subject: Subject) -> str:
+def _unknown(subject: AuditInputs) -> str:
     """Return why nothing can be said of what an audit costs; "" where it can."""
     model = subject.tree
     if subject.population.is_absent:
         return "there is no table, and what the file alone says is read at once"
     if subject.shared is not None:
         return "several releases are reasoned over together, until nothing more is found or a limit is reached"
-    if isinstance(model, Ensemble) or model.task is Task.REGRESSION:
+    if isinstance(model, Ensemble) or model.task is TreeTask.REGRESSION:
         return "leaves of many trees or of numbers are reasoned over until nothing more is found or a limit is reached"
     return ""
 
 
-def _advice(subject: Subject, found: Costs | None) -> Iterator[str]:
+def _advice(subject: AuditInputs, found: Costs | None) -> Iterator[str]:
     """Yield what would make an audit cheaper, by options that there are."""
     options = subject.options
     seconds = {} if found is None else found.stages

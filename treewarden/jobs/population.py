@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from treewarden.audit.adversaries import Asked
+from treewarden.audit.adversaries import AdversaryRequest
 from treewarden.audit.knowledge.declared import (
     MOST,
     MOST_CHARACTERS,
-    Declared,
+    DeclaredAdversary,
     SecretColumn,
     words_of,
 )
@@ -29,9 +29,9 @@ from treewarden.ppdm_models.files.load import OpenedFile
 from treewarden.ppdm_models.tables.matching import are_alike, has_column
 from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.ensemble import Model, trees_of
-from treewarden.ppdm_models.tree.tree import Task
+from treewarden.ppdm_models.tree.tree import TreeTask
 
-ELSE = Declared(name="who knows all else", knows=ALL, target=True)
+ELSE = DeclaredAdversary(name="who knows all else", knows=ALL, target=True)
 """The adversary of whom every audit asks where the secret is no target: the others are held beside him."""
 
 
@@ -42,7 +42,7 @@ def people_and_adversaries(
     options: AuditOptions,
     knowledge: Knowledge,
     where: str,
-) -> tuple[Population, Asked]:
+) -> tuple[Population, AdversaryRequest]:
     """Return the people of a table, and whom the audit asks about beside the one who knows all.
 
     ``where`` is what says what the adversaries know. A column that no test asks about is a quasi-identifier too where
@@ -58,7 +58,7 @@ def people_and_adversaries(
     if not declared and wanted is None:
         if options.target_known:
             raise KnowledgeError(where, "--target-known needs another --secret than the target")
-        return people, Asked()
+        return people, AdversaryRequest()
     target = options.sensitive or model.target
     columns = _columns(table, model, people, target)
     if _is_word(options) and options.knows and options.knows[0] in columns:
@@ -88,17 +88,17 @@ def people_and_adversaries(
     told = [name for each in everyone for name in each.knows or ()]
     if not is_feature:
         people = rebuilt.with_columns(people, _adding(rebuilt, people, told, None))
-        return people, Asked(everyone)
+        return people, AdversaryRequest(everyone)
     more, here = _other_values(model, secret), f"{where}: secret"
     people = rebuilt.with_columns(people, (secret,))
     hidden = secret_of(people, secret, bins, here, more)
     people = rebuilt.with_columns(people, _adding(rebuilt, people, told, hidden))
-    return people, Asked(everyone, secret_of(people, secret, bins, here, more))
+    return people, AdversaryRequest(everyone, secret_of(people, secret, bins, here, more))
 
 
 def _no_bins(model: Model, target: str) -> str:
     """Return why no bins part what the model predicts."""
-    if model.task is Task.REGRESSION:
+    if model.task is TreeTask.REGRESSION:
         return f"bins part another column than {target!r}, which the model predicts; leave them out"
     return f"bins part numbers, and {target!r} holds categories; leave them out"
 
@@ -181,7 +181,7 @@ def with_options(knowledge: Knowledge, options: AuditOptions) -> Knowledge:
     return knowledge.model_copy(update={"adversaries": everyone, "secret": secret})
 
 
-def _by_option(options: AuditOptions) -> list[Declared]:
+def _by_option(options: AuditOptions) -> list[DeclaredAdversary]:
     """Return the adversary that options declare, if they do."""
     if options.knows is None:
         return []
@@ -189,9 +189,9 @@ def _by_option(options: AuditOptions) -> list[Declared]:
         raise KnowledgeError("knows", "a column without a name; name columns of the table")
     word = options.knows[0]
     if _is_word(options):
-        return [Declared(name=word, knows=word, target=options.target_known)]
+        return [DeclaredAdversary(name=word, knows=word, target=options.target_known)]
     name = _called(options.knows)
-    return [Declared(name=name, knows=options.knows, target=options.target_known)]
+    return [DeclaredAdversary(name=name, knows=options.knows, target=options.target_known)]
 
 
 def _is_word(options: AuditOptions) -> bool:

@@ -22,14 +22,14 @@ from treewarden.audit.result import Audit
 from treewarden.ppdm_models.errors import OutputError
 from treewarden.ppdm_models.tables.number_formats import array_of, text_array
 from treewarden.ppdm_models.tree.column import Column, NumericColumn
-from treewarden.ppdm_models.tree.tree import Task
+from treewarden.ppdm_models.tree.tree import TreeTask
 
 PIECE_ROWS = 2**20
 """So many rows are made at a time at most; Parquet's row groups have as many."""
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class PosteriorRows:
     """Rows of one adversary: of ``profiles`` profiles ``times`` rows each; ``of`` makes those from one to another.
 
     ``taken`` are the names of the people's columns, of whoever is asked about.
@@ -58,7 +58,7 @@ class Rows:
         return table.add_column(0, name, who)
 
 
-def audit_rows(audit: Audit) -> list[Rows] | Undetermined:
+def audit_rows(audit: Audit) -> list[PosteriorRows] | Undetermined:
     """Return what is believed of every profile, or why nothing is; see ``posterior_rows`` and ``value_rows``.
 
     Where adversaries were asked about who know some columns only, the rows of each stand below those of who knows all,
@@ -79,14 +79,16 @@ def audit_rows(audit: Audit) -> list[Rows] | Undetermined:
     return found or Undetermined("; ".join(why))
 
 
-def schema_of(rows: list[Rows]) -> pa.Schema:
+def schema_of(rows: list[PosteriorRows]) -> pa.Schema:
     """Return the columns of all rows together."""
     return pa.concat_tables(
         [each.named(0, 0) for each in rows], promote_options="permissive"
     ).schema
 
 
-def grouped(rows: list[Rows], schema: pa.Schema, most: int = PIECE_ROWS) -> Iterator[pa.Table]:
+def grouped(
+    rows: list[PosteriorRows], schema: pa.Schema, most: int = PIECE_ROWS
+) -> Iterator[pa.Table]:
     """Yield all rows with the same columns, as many at a time as come to ``most``."""
     nothing = pa.table([pa.nulls(0, each.type) for each in schema], schema)
     waiting = [nothing]
@@ -98,17 +100,19 @@ def grouped(rows: list[Rows], schema: pa.Schema, most: int = PIECE_ROWS) -> Iter
     yield pa.concat_tables(waiting, promote_options="permissive")
 
 
-def _rows(evidence: Evidence, taken: frozenset[str], adversary: str = "") -> Rows | Undetermined:
+def _rows(
+    evidence: Evidence, taken: frozenset[str], adversary: str = ""
+) -> PosteriorRows | Undetermined:
     found: Posterior | ValueBounds | Undetermined = evidence.posterior
-    if evidence.task is Task.REGRESSION:
+    if evidence.task is TreeTask.REGRESSION:
         found = evidence.numbers
     if isinstance(found, Undetermined):
         return found
     profiles = len(evidence.population.counts)
     if isinstance(found, ValueBounds):
-        return Rows(profiles, 1, value_rows(evidence, found, taken), adversary, taken)
+        return PosteriorRows(profiles, 1, value_rows(evidence, found, taken), adversary, taken)
     of = posterior_rows(evidence, found, taken)
-    return Rows(profiles, len(evidence.classes), of, adversary, taken)
+    return PosteriorRows(profiles, len(evidence.classes), of, adversary, taken)
 
 
 def posterior_rows(

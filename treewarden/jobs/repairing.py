@@ -14,11 +14,11 @@ from treewarden.audit.run import with_grades
 from treewarden.audit.solver.checkpoint import KEPT, Within, default_jobs
 from treewarden.audit.workers.pool import Common, done
 from treewarden.audit.workers.processes import each_done
-from treewarden.jobs.audit_inputs import Subject
+from treewarden.jobs.audit_inputs import AuditInputs
 from treewarden.jobs.redacting import without_leaks
 from treewarden.policies.judging.judge import verdict_of
 from treewarden.policies.remedies import Proposal
-from treewarden.policies.repair.attempts import Attempt, Ended, Repair
+from treewarden.policies.repair.attempts import RepairAttempt, RepairSearch, SearchEnd
 from treewarden.policies.repair.holdout import NO_LIMIT, Deadline, Given
 from treewarden.policies.repair.repair import repair
 from treewarden.policies.repair.search import AuditAll, Found, Glance, Tell, to_nobody
@@ -52,7 +52,7 @@ class Reaudit:
 
     file: bytes
     name: str
-    subject: Common[Subject]
+    subject: Common[AuditInputs]
     options: AuditOptions
     large: int = LARGE_CELLS
 
@@ -76,7 +76,7 @@ class Refused:
 
 
 def auditing(
-    subject: Subject,
+    subject: AuditInputs,
     name: str,
     processes: Callable[[int], int],
     target: str | None = None,
@@ -122,7 +122,7 @@ def auditing(
     return audit_all
 
 
-def glancing(subject: Subject, name: str, target: str | None = None) -> Glance:
+def glancing(subject: AuditInputs, name: str, target: str | None = None) -> Glance:
     """Return what reads the leaves and the file of a proposal, as its receiver would."""
 
     def glance(proposal: Proposal) -> Found:
@@ -145,13 +145,13 @@ def within(deadline: Deadline, options: AuditOptions, sharing: int = 1) -> Audit
     return replace(options, worlds_budget=budget, time_limit=max(min(limits), 1e-3))
 
 
-def published(subject: Subject, proposal: Proposal, target: str | None) -> bytes:
+def published(subject: AuditInputs, proposal: Proposal, target: str | None) -> bytes:
     """Return the file as it would be published: what is audited again is what is written."""
     data = written(subject, proposal.model, target)
     return without_leaks(data, subject.tree.source) if proposal.is_bare else data
 
 
-def written(subject: Subject, model: Model, target: str | None) -> bytes:
+def written(subject: AuditInputs, model: Model, target: str | None) -> bytes:
     """Return a model in the format that is wanted: the original file with its trees changed where that is its own.
 
     Raises:
@@ -195,7 +195,7 @@ SETTLED_SHARE = 4
 class Repaired:
     """A repair, and the file that it applies (None: none passes); ``target`` is its format, None the original's."""
 
-    repair: Repair
+    repair: RepairSearch
     file: bytes | None
     target: str | None = None
 
@@ -205,7 +205,7 @@ class Repaired:
         best = self.repair.applied
         return self.repair.audit if best is None or best.audit is None else best.audit
 
-    def choosing(self, attempt: Attempt, subject: Subject) -> Repaired:
+    def choosing(self, attempt: RepairAttempt, subject: AuditInputs) -> Repaired:
         """Return the same with another attempt that passes applied.
 
         Raises:
@@ -218,7 +218,7 @@ class Repaired:
         return replace(self, repair=_graded(found, subject.options), file=file)
 
     def with_levels(
-        self, subject: Subject, step: Step = silent, deadline: Deadline = NO_LIMIT
+        self, subject: AuditInputs, step: Step = silent, deadline: Deadline = NO_LIMIT
     ) -> Repaired:
         """Return the same, with what each kind of information adds in the audit that a report is about, in time."""
         if not subject.options.levels or deadline.is_over:
@@ -231,7 +231,7 @@ class Repaired:
 
 
 def repair_file(
-    subject: Subject,
+    subject: AuditInputs,
     name: str,
     given: Given | None = None,
     target: str | None = None,
@@ -292,14 +292,14 @@ def repair_file(
         tell=tell,
     )
     best = found.recommended
-    is_written = best is not None and found.ended is not Ended.INTERRUPTED
+    is_written = best is not None and found.ended is not SearchEnd.INTERRUPTED
     if best is None or not is_written:
         return Repaired(found, None, target)
     file = published(subject, best.proposal, target)
     return Repaired(_graded(found, within(deadline, subject.options)), file, target)
 
 
-def _graded(found: Repair, options: AuditOptions) -> Repair:
+def _graded(found: RepairSearch, options: AuditOptions) -> RepairSearch:
     """Return the same where the learner was run again for the report of the change that is applied."""
     best = found.applied
     if best is None or best.audit is None:

@@ -12,22 +12,22 @@ from typing import Any
 import numpy as np
 
 import treewarden
-from treewarden.jobs.sorted_lines import Cells, sorted_lines
+from treewarden.jobs.sorted_lines import TextColumn, sorted_lines
 from treewarden.policies.judging.clause_evaluation import Clauses
 from treewarden.policies.pack import Pack
 from treewarden.policies.remedies._records import TableProposal
 from treewarden.ppdm_models.errors import LearnerError, PolicyError, RemedyError, TableError
 from treewarden.ppdm_models.learn.best_first import BestFirst
 from treewarden.ppdm_models.learn.splits import ANY, Response, of_classes, of_numbers
-from treewarden.ppdm_models.methods.tpp.checks import CONDITIONS, Problem, differences
+from treewarden.ppdm_models.methods.tpp.checks import CONDITIONS, BrokenCondition, differences
 from treewarden.ppdm_models.methods.tpp.sanitise import (
-    AtLeast,
-    Candidate,
-    Demand,
+    AtLeastK,
     Diverse,
+    GroupRequirement,
     Job,
     Sanitised,
-    Step,
+    SanitisedTable,
+    SizeStep,
     TreeLearner,
     sanitise,
 )
@@ -47,7 +47,7 @@ MOST_NUMBERS_AS_CLASSES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SanitizeRequest:
     """What is asked for; ``criterion`` None: gini for classes, variance for numbers."""
 
     table: Path
@@ -67,16 +67,16 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class TableToSanitise:
     """The table as it is sanitised: the attributes, one job per target, the sensitive column."""
 
-    wanted: Wanted
+    wanted: SanitizeRequest
     columns: Mapping[str, Column]
     jobs: tuple[Job, ...]
     sensitive: CategoricalColumn
 
 
-def read_subject(wanted: Wanted) -> Subject:
+def read_subject(wanted: SanitizeRequest) -> TableToSanitise:
     """Read a table and check that what is asked for can be.
 
     Raises:
@@ -101,19 +101,19 @@ def read_subject(wanted: Wanted) -> Subject:
     needed = "" if wanted.l is None and wanted.pack is None else "--l or --policy"
     sensitive = _classes(table, wanted.sensitive, needed)
     _check(table, wanted, sensitive)
-    return Subject(wanted, columns, jobs, sensitive)
+    return TableToSanitise(wanted, columns, jobs, sensitive)
 
 
-def sanitised(subject: Subject, progress: Callable[[Step], None]) -> Sanitised:
+def sanitised(subject: TableToSanitise, progress: Callable[[SizeStep], None]) -> Sanitised:
     """Look for the largest trees whose table meets every demand.
 
     Raises:
         LearnerError: the learner grows no tree from this table, or not the same one every time from the start.
     """
     wanted = subject.wanted
-    demands: list[Demand] = []
+    demands: list[GroupRequirement] = []
     if wanted.k is not None:
-        demands.append(AtLeast(wanted.k))
+        demands.append(AtLeastK(wanted.k))
     if wanted.l is not None:
         demands.append(Diverse(wanted.l))
     if wanted.pack is not None:
@@ -132,7 +132,7 @@ def sanitised(subject: Subject, progress: Callable[[Step], None]) -> Sanitised:
     return found
 
 
-def table_bytes(subject: Subject, best: Candidate) -> bytes:
+def table_bytes(subject: TableToSanitise, best: SanitisedTable) -> bytes:
     """Return the sanitised table as CSV: attributes, targets, sensitive column.
 
     The records stand in the order of their values, as their old order would tell who is who.
@@ -145,7 +145,9 @@ def table_bytes(subject: Subject, best: Candidate) -> bytes:
     return b"".join(sorted_lines(shown, np.ones(len(group_of), np.int64), [group_of]))
 
 
-def grown_from(data: bytes, subject: Subject, best: Candidate) -> list[Problem]:
+def grown_from(
+    data: bytes, subject: TableToSanitise, best: SanitisedTable
+) -> list[BrokenCondition]:
     """Return how trees grown from the bytes of the table differ from those that are published with it."""
     table = read_table_bytes(data, subject.wanted.table.name)
     columns = {
@@ -154,7 +156,7 @@ def grown_from(data: bytes, subject: Subject, best: Candidate) -> list[Problem]:
         else table.categories(name, column.categories)
         for name, column in best.columns.items()
     }
-    found: list[Problem] = []
+    found: list[BrokenCondition] = []
     for job, tree in zip(subject.jobs, best.trees, strict=True):
         response = _again(table, job.response)
         learner = settled(job, subject)
@@ -163,7 +165,7 @@ def grown_from(data: bytes, subject: Subject, best: Candidate) -> list[Problem]:
     return found
 
 
-def settled(job: Job, subject: Subject) -> TreeLearner:
+def settled(job: Job, subject: TableToSanitise) -> TreeLearner:
     """Return the learner with what it made of the original attributes: columns, or those that are parted by sets."""
     return job.learner.growth(subject.columns, job.response, 0).learner
 
@@ -185,7 +187,7 @@ def _attribute(table: Table, name: str) -> Column:
     return CategoricalColumn(codes=recode[column.codes], categories=categories)
 
 
-def _job(table: Table, wanted: Wanted, target: str) -> Job:
+def _job(table: Table, wanted: SanitizeRequest, target: str) -> Job:
     guessed = table.guessed(target)
     criterion = wanted.criterion or ("variance" if _is_quantity(table, guessed) else "gini")
     if criterion == "variance" and not guessed.numeric:
@@ -199,7 +201,7 @@ def _job(table: Table, wanted: Wanted, target: str) -> Job:
     return Job(_learner(wanted, criterion), response)
 
 
-def _learner(wanted: Wanted, criterion: str) -> TreeLearner:
+def _learner(wanted: SanitizeRequest, criterion: str) -> TreeLearner:
     if wanted.learner == "canonical":
         return BestFirst(criterion, wanted.multiway, wanted.min_leaf, sets=wanted.sets)
     if criterion not in SCIKIT_CRITERIA or wanted.multiway or wanted.sets:
@@ -234,7 +236,7 @@ def _classes(table: Table, name: str, asked_by: str) -> CategoricalColumn:
     return column
 
 
-def _check(table: Table, wanted: Wanted, sensitive: CategoricalColumn) -> None:
+def _check(table: Table, wanted: SanitizeRequest, sensitive: CategoricalColumn) -> None:
     if wanted.pack is not None and not Clauses(wanted.pack).judged:
         raise PolicyError(
             wanted.pack.name, "no error clause is about leaves, so it demands nothing of groups"
@@ -251,23 +253,23 @@ def _check(table: Table, wanted: Wanted, sensitive: CategoricalColumn) -> None:
         )
 
 
-def _grows_at_all(subject: Subject) -> None:
+def _grows_at_all(subject: TableToSanitise) -> None:
     """Raise what keeps the learner from its first split, where that is not a lack of splits."""
     for job in subject.jobs:
         job.learner.growth(subject.columns, job.response, 1).tree(1)
 
 
-def _cells(column: Column) -> Cells:
+def _cells(column: Column) -> TextColumn:
     """Return a column without missing values as text, each different value written once."""
     if isinstance(column, CategoricalColumn):
-        return Cells(column.codes, column.categories)
+        return TextColumn(column.codes, column.categories)
     distinct, place = np.unique(column.numbers, return_inverse=True)
-    return Cells(place.reshape(-1), [number_text(float(value)) for value in distinct])
+    return TextColumn(place.reshape(-1), [number_text(float(value)) for value in distinct])
 
 
-def _response_cells(response: Response) -> Cells:
+def _response_cells(response: Response) -> TextColumn:
     if response.classes:
-        return Cells(response.values, response.classes)
+        return TextColumn(response.values, response.classes)
     return _cells(NumericColumn(response.values / response.per_unit))
 
 
@@ -277,10 +279,10 @@ SCHEMA = "treewarden-sanitised/1"
 
 
 def manifest(
-    subject: Subject,
-    best: Candidate,
+    subject: TableToSanitise,
+    best: SanitisedTable,
     files: Mapping[str, bytes],
-    after_reading: Sequence[Problem],
+    after_reading: Sequence[BrokenCondition],
 ) -> bytes:
     """Return the manifest as JSON: nothing in it tells more of the original table than the sanitised one does.
 
@@ -323,7 +325,7 @@ def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _column(name: str, column: Column, best: Candidate) -> dict[str, Any]:
+def _column(name: str, column: Column, best: SanitisedTable) -> dict[str, Any]:
     if isinstance(column, CategoricalColumn):
         return {"name": name, "kind": "categories", "values": list(column.categories)}
     values = sorted(set(column.numbers.tolist()))
@@ -335,7 +337,7 @@ def _column(name: str, column: Column, best: Candidate) -> dict[str, Any]:
     }
 
 
-def _learner_of_manifest(job: Job, subject: Subject, splits: int) -> dict[str, Any]:
+def _learner_of_manifest(job: Job, subject: TableToSanitise, splits: int) -> dict[str, Any]:
     """Return all that it takes to grow the tree again, in the order of the columns above."""
     learner, stop = settled(job, subject), {"splits": splits, "never_singled_out": ANY}
     if isinstance(learner, BestFirst):
@@ -367,7 +369,7 @@ def _learner_of_manifest(job: Job, subject: Subject, splits: int) -> dict[str, A
     }
 
 
-def _demanded(subject: Subject) -> dict[str, Any]:
+def _demanded(subject: TableToSanitise) -> dict[str, Any]:
     wanted = subject.wanted
     said: dict[str, Any] = {"k": wanted.k, "l": wanted.l, "policy": None}
     if wanted.pack is not None:
@@ -381,7 +383,7 @@ def _demanded(subject: Subject) -> dict[str, Any]:
     return said
 
 
-def _checks(problems: Sequence[Problem]) -> dict[str, Any]:
+def _checks(problems: Sequence[BrokenCondition]) -> dict[str, Any]:
     found = {
         name: [problem.words for problem in problems if problem.condition == name]
         for name in CONDITIONS
@@ -412,8 +414,10 @@ def table_beside(tree: Tree, data: Path, pack: Pack, proposal: TableProposal) ->
         max_depth=tree.depth,
     )
     job = Job(learner, of_classes(tree.target, target.codes, target.categories))
-    wanted = Wanted(data, (tree.target,), tree.target, tuple(best.columns), None, None, pack)
-    subject = Subject(wanted, best.columns, (job,), target)
+    wanted = SanitizeRequest(
+        data, (tree.target,), tree.target, tuple(best.columns), None, None, pack
+    )
+    subject = TableToSanitise(wanted, best.columns, (job,), target)
     written = table_bytes(subject, best)
     if grown_from(written, subject, best):
         raise RemedyError(data.name, "the tree does not grow again from the table as written")

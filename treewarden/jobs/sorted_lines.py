@@ -16,7 +16,7 @@ AT_ONCE = 2**14
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class TextColumn:
     """A column of N rows: the texts that stand in it, and by number which of them each row has, shape (N,)."""
 
     codes: IntArray
@@ -30,7 +30,7 @@ class Cells:
 
 
 def sorted_lines(
-    columns: Mapping[str, Cells], counts: IntArray, before: Sequence[IntArray] = ()
+    columns: Mapping[str, TextColumn], counts: IntArray, before: Sequence[IntArray] = ()
 ) -> Iterator[bytes]:
     """Yield a CSV file in pieces: the header, then the records in the order of their cells, the first column first.
 
@@ -39,7 +39,7 @@ def sorted_lines(
     group, first = groups([*before, *(own.ranks for own in columns.values())])
     often = sums(group, counts)
     lines: list[str] = []
-    writer = csv.writer(_Lines(lines), lineterminator="\n")
+    writer = csv.writer(_LineSplitter(lines), lineterminator="\n")
     writer.writerow(columns)
     yield lines.pop().encode("utf-8")
     texts = [np.array(own.texts, dtype=object) for own in columns.values()]
@@ -63,7 +63,7 @@ def sums(group: IntArray, counts: IntArray) -> IntArray:
     return np.bincount(group, counts).astype(np.int64)
 
 
-class _Lines:
+class _LineSplitter:
     """Takes lines apart from each other, as a cell may hold the end of a line."""
 
     def __init__(self, lines: list[str]) -> None:

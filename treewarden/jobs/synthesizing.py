@@ -13,11 +13,11 @@ import pyarrow.parquet as pa_parquet
 
 from treewarden.ppdm_models.errors import OutputError, SynthesisError
 from treewarden.ppdm_models.methods.synthesis.pgen import Chunk
-from treewarden.ppdm_models.methods.synthesis.regions import Domain, Range
+from treewarden.ppdm_models.methods.synthesis.regions import Domain, NumericRange
 from treewarden.ppdm_models.tree.column import Column, NumericColumn
 
 
-class Writer(Protocol):
+class ArrowWriter(Protocol):
     """What both of pyarrow's writers can do."""
 
     def write_batch(self, batch: pa.RecordBatch) -> None: ...
@@ -43,7 +43,7 @@ def write_chunks(path: Path, chunks: Iterable[Chunk]) -> int:
         SynthesisError: there is nothing to draw.
     """
     temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
-    writer: Writer | None = None
+    writer: ArrowWriter | None = None
     rows = 0
     try:
         for chunk in chunks:
@@ -100,10 +100,10 @@ def shares_from(said: Iterable[str]) -> Mapping[str, float]:
     return found
 
 
-def _range(item: str, text: str) -> Range | None:
+def _range(item: str, text: str) -> NumericRange | None:
     low, colon, high = text.partition(":")
     try:
-        return Range(float(low), float(high)) if colon else None
+        return NumericRange(float(low), float(high)) if colon else None
     except ValueError:
         if "," in text or not low.replace(".", "").replace("-", "").isdigit():
             return None  # a category with a colon in it
@@ -118,12 +118,12 @@ def _array(column: Column) -> pa.Array:
     )
 
 
-def _writer(path: Path, temporary: Path, schema: pa.Schema) -> Writer:
+def _writer(path: Path, temporary: Path, schema: pa.Schema) -> ArrowWriter:
     is_csv = path.suffix.lower() == ".csv"
-    return _Csv(temporary, schema) if is_csv else pa_parquet.ParquetWriter(temporary, schema)
+    return _CsvWriter(temporary, schema) if is_csv else pa_parquet.ParquetWriter(temporary, schema)
 
 
-class _Csv:
+class _CsvWriter:
     """Writes categories as their names: Arrow's CSV writer knows no dictionaries."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:

@@ -8,10 +8,10 @@ from treewarden.audit.inverters import contradicted, settings_of
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.ppdm_models.errors import KnowledgeError
 from treewarden.ppdm_models.tree.ensemble import Model
-from treewarden.ppdm_models.tree.growth import Fact, Source
+from treewarden.ppdm_models.tree.growth import Fact, FactSource
 from treewarden.reports.document.words import listed
 
-SAYS = {Source.KNOWN: "says", Source.DERIVED: "shows by its numbers"}
+SAYS = {FactSource.KNOWN: "says", FactSource.DERIVED: "shows by its numbers"}
 
 
 def check_training(knowledge: Knowledge, where: str, models: Sequence[Model]) -> None:

@@ -48,7 +48,7 @@ class Doing:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class ProgressPrinter:
     """Where steps are announced; nothing is said when ``quiet``."""
 
     quiet: bool = False

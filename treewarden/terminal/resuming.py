@@ -10,11 +10,13 @@ import click
 
 from treewarden.audit.solver.checkpoint import keeping
 from treewarden.terminal.exits import RESUMED
-from treewarden.terminal.progress import Progress
+from treewarden.terminal.progress import ProgressPrinter
 
 
 @contextmanager
-def resuming(context: click.Context, folder: Path | None, progress: Progress) -> Iterator[None]:
+def resuming(
+    context: click.Context, folder: Path | None, progress: ProgressPrinter
+) -> Iterator[None]:
     """Keep what is solved in a folder meanwhile, if there is to be one; say in the end what was taken from there.
 
     Raises:

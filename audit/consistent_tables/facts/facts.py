@@ -15,8 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treewarden.audit.clock import FOREVER, Clock
-from treewarden.audit.consistent_tables.facts.places import Place, tightened
-from treewarden.audit.consistent_tables.facts.splits import Chosen, Split, chosen_of, split_of
+from treewarden.audit.consistent_tables.facts.places import StoppingPlace, tightened
+from treewarden.audit.consistent_tables.facts.splits import (
+    AttributeSplits,
+    ChosenSplit,
+    chosen_of,
+    split_of,
+)
 from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.rows import (
     COUNT_TOLERANCE_RECORDS,
@@ -83,7 +88,7 @@ MOST_WEIGHT = 2**10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Line:
+class IntegerRow:
     """``low <= sum(weights * table[positions, classes]) <= high`` in whole numbers; ``node`` is the lowest above."""
 
     node: int
@@ -125,9 +130,9 @@ class Facts:
     order: IndexArray
     counts: IntArray
     classes: int
-    places: dict[int, Place]
-    splits: dict[int, tuple[Split, ...]]
-    lines: dict[int, tuple[Line, ...]]
+    places: dict[int, StoppingPlace]
+    splits: dict[int, tuple[AttributeSplits, ...]]
+    lines: dict[int, tuple[IntegerRow, ...]]
     notes: tuple[str, ...] = ()
 
     @property
@@ -183,7 +188,7 @@ def without_splits(system: System, strict: bool = False) -> Facts | Undetermined
     position = _positions(order)
     whole = np.rint(counts[order]).astype(np.int64)
     places, notes = _places(system, whole)
-    lines: dict[int, list[Line]] = {}
+    lines: dict[int, list[IntegerRow]] = {}
     for row in system.across:
         line = _line(case, row, position)
         lines.setdefault(line.node, []).append(line)
@@ -214,8 +219,8 @@ def with_splits(facts: Facts, system: System, clock: Clock = FOREVER) -> Facts:
         OutOfTimeError: the budget is used up.
     """
     case, position = facts.case, _positions(facts.order)
-    splits: dict[int, list[Split]] = {}
-    known: dict[tuple[int, int, bool], Chosen] = {}
+    splits: dict[int, list[AttributeSplits]] = {}
+    known: dict[tuple[int, int, bool], ChosenSplit] = {}
     places = sorted(facts.places.values(), key=_start)
     for one in system.families:
         clock.check()
@@ -231,7 +236,7 @@ def with_splits(facts: Facts, system: System, clock: Clock = FOREVER) -> Facts:
     return replace(facts, splits={node: tuple(found) for node, found in splits.items()})
 
 
-def _start(place: Place) -> int:
+def _start(place: StoppingPlace) -> int:
     return place.start
 
 
@@ -246,7 +251,7 @@ def with_class_counts(facts: Facts, table: IntArray) -> Facts:
     return replace(facts, places=places)
 
 
-def _places(system: System, counts: IntArray) -> tuple[dict[int, Place], list[str]]:
+def _places(system: System, counts: IntArray) -> tuple[dict[int, StoppingPlace], list[str]]:
     case, m = system.case, len(system.case.tree.classes)
     found, notes = {}, []
     for node in np.unique(case.population.leaf).tolist():
@@ -263,7 +268,9 @@ def _places(system: System, counts: IntArray) -> tuple[dict[int, Place], list[st
         if lead is not None:
             label, margin = lead.label, math.ceil(lead.margin - COUNT_TOLERANCE_RECORDS)
             before = frozenset(lead.before)
-        found[node] = tightened(Place(node, start, end, records, low, high, label, margin, before))
+        found[node] = tightened(
+            StoppingPlace(node, start, end, records, low, high, label, margin, before)
+        )
     return found, notes
 
 
@@ -276,7 +283,7 @@ def _whole_ends(row: LeafMass) -> tuple[tuple[int, int], str]:
     return (math.floor(row.low), math.ceil(row.high)), f"{row.origin.where} is no whole number"
 
 
-def _line(case: Case, row: Linear, position: IndexArray) -> Line:
+def _line(case: Case, row: Linear, position: IndexArray) -> IntegerRow:
     positions = position[row.profiles]
     weights, scale = _in_whole_units(row.weights)
     people = float(case.population.counts[distinct(row.profiles)].sum())
@@ -287,7 +294,7 @@ def _line(case: Case, row: Linear, position: IndexArray) -> Line:
     )
     low, high = _end(row.low, -miss, scale), _end(row.high, miss, scale)
     most = scale * int(people + 1) * (1 + int(np.abs(row.weights).max(initial=0.0)))
-    return Line(
+    return IntegerRow(
         lowest_above(case, positions),
         positions,
         row.classes.astype(np.intp),
@@ -339,7 +346,7 @@ MOST_SPLITS = 2
 SPLIT = "would have split"
 
 
-def candidate_text(split: Split, candidate: int, *, is_single: bool = False) -> str:
+def candidate_text(split: AttributeSplits, candidate: int, *, is_single: bool = False) -> str:
     """Return a candidate as people write it: ``chol <= 245``, ``sex in {F}``, ``occupation``.
 
     ``is_single`` shortens numbers that the learner read with 32 bits to what the table has.
@@ -375,7 +382,7 @@ def _shortened(splits: Sequence[str]) -> Iterator[str]:
         before = node
 
 
-def would_have_split(facts: Facts, split: Split, candidate: int) -> str:
+def would_have_split(facts: Facts, split: AttributeSplits, candidate: int) -> str:
     """Return why a world cannot be: the learner would have taken another split."""
     name = facts.tree.nodes[split.node].name
     is_single = any(f.single and f.name == split.family.attribute for f in facts.tree.features)

@@ -15,7 +15,7 @@ from scipy.special import xlogy
 from treewarden.audit.clock import FOREVER, Clock
 from treewarden.audit.consistent_tables.facts.exact import is_beaten
 from treewarden.audit.consistent_tables.facts.facts import Facts
-from treewarden.audit.consistent_tables.facts.splits import Split
+from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
 from treewarden.audit.facts.impurity_rows import branch_impurity
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray, NumberArray
 from treewarden.ppdm_models.tree.tree import Criterion
@@ -48,9 +48,9 @@ def with_intervals(facts: Facts, clock: Clock = FOREVER) -> Facts:
     return replace(facts, splits=splits)
 
 
-def _in_parts(splits: list[Split]) -> Iterator[list[Split]]:
+def _in_parts(splits: list[AttributeSplits]) -> Iterator[list[AttributeSplits]]:
     """Yield the splits, so many at a time that their candidates stay near the processor."""
-    few: list[Split] = []
+    few: list[AttributeSplits] = []
     size = 0
     for split in splits:
         few.append(split)
@@ -62,7 +62,7 @@ def _in_parts(splits: list[Split]) -> Iterator[list[Split]]:
         yield few
 
 
-def _is_interval(split: Split) -> bool:
+def _is_interval(split: AttributeSplits) -> bool:
     return (
         split.low is None
         and split.chosen_table is not None
@@ -72,7 +72,7 @@ def _is_interval(split: Split) -> bool:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Candidates:
+class _SplitCandidates:
     """All candidates of some splits as arrays, shape (A,): records on the left and in all, of the first class in all.
 
     ``chosen`` and ``whole`` are the impurities of the chosen split and of the node, in records.
@@ -105,13 +105,13 @@ class _Candidates:
         return np.asarray(xlogy(records, records) - xlogy(first, first) - xlogy(rest, rest))
 
 
-def _candidates(criterion: Criterion, splits: list[Split]) -> _Candidates:
+def _candidates(criterion: Criterion, splits: list[AttributeSplits]) -> _SplitCandidates:
     tables = [split.chosen_table for split in splits if split.chosen_table is not None]
     totals = np.array([table.sum(axis=0) for table in tables])
     chosen = [branch_impurity(criterion, table.astype(np.float64)).sum() for table in tables]
     whole = branch_impurity(criterion, totals.astype(np.float64))
     of = np.repeat(np.arange(len(splits)), [split.size for split in splits])
-    return _Candidates(
+    return _SplitCandidates(
         criterion,
         np.concatenate([split.left_records for split in splits]),
         np.array([split.records for split in splits])[of],
@@ -125,7 +125,7 @@ def _candidates(criterion: Criterion, splits: list[Split]) -> _Candidates:
 
 
 def _ends(
-    criterion: Criterion, splits: list[Split], clock: Clock = FOREVER
+    criterion: Criterion, splits: list[AttributeSplits], clock: Clock = FOREVER
 ) -> Iterator[tuple[IntArray, IntArray]]:
     """Yield, per split, the least and greatest count that each candidate allows; low > high where it allows none."""
     every = _candidates(criterion, splits)
@@ -147,14 +147,14 @@ def _ends(
         yield ends
 
 
-def _is_sure(every: _Candidates, end: IntArray, last: IntArray, step: int) -> BoolArray:
+def _is_sure(every: _SplitCandidates, end: IntArray, last: IntArray, step: int) -> BoolArray:
     """Return where floats prove that an end is allowed and that the next count beyond it is not, or cannot be."""
     here = -every.over(end) > every.doubt
     further = every.over(np.where(end == last, end, end + step))
     return np.asarray(here & ((end == last) | (further > every.doubt)))
 
 
-def _bisect(every: _Candidates, outside: IntArray, inside: IntArray) -> IntArray:
+def _bisect(every: _SplitCandidates, outside: IntArray, inside: IntArray) -> IntArray:
     """Return, in floats, the count nearest to ``outside`` that is allowed, towards ``inside``."""
     good_outside = every.over(outside) <= 0
     bad, good = outside.copy(), inside.copy()
@@ -165,7 +165,7 @@ def _bisect(every: _Candidates, outside: IntArray, inside: IntArray) -> IntArray
     return np.asarray(np.where(good_outside, outside, good))
 
 
-def _exact_ends(split: Split, first: int, candidate: int) -> tuple[int, int]:
+def _exact_ends(split: AttributeSplits, first: int, candidate: int) -> tuple[int, int]:
     """Return the ends by exact bisection from the count where the impurity is greatest."""
     left = int(split.left_records[candidate])
     bottom, top = max(0, first - (split.records - left)), min(left, first)
@@ -184,7 +184,7 @@ def _exact_ends(split: Split, first: int, candidate: int) -> tuple[int, int]:
     return ends[0], ends[1]
 
 
-def _beaten(split: Split, first: int, candidate: int, count: int) -> bool:
+def _beaten(split: AttributeSplits, first: int, candidate: int, count: int) -> bool:
     assert split.chosen_table is not None
     left = int(split.left_records[candidate])
     right = split.records - left
@@ -209,21 +209,21 @@ class Sides:
     candidate: IndexArray
 
 
-def sides_of(split: Split) -> Sides:
+def sides_of(split: AttributeSplits) -> Sides:
     """Return each candidate's left branch; of a candidate of many branches, each branch against the rest."""
     if split.is_binary:
         return Sides(split.left_records, np.arange(split.size))
     return Sides(split.bin_records, np.zeros(split.bin_count, dtype=np.intp))
 
 
-def inside_of(split: Split) -> BoolArray:
+def inside_of(split: AttributeSplits) -> BoolArray:
     """Return which bins are in each part, (A, B); see ``Sides``."""
     bins = np.arange(split.bin_count)
     return split.on_left(bins) if split.is_binary else np.eye(len(bins), dtype=bool)
 
 
 def limits(
-    split: Split, sides: Sides, least: IntArray, most: IntArray
+    split: AttributeSplits, sides: Sides, least: IntArray, most: IntArray
 ) -> tuple[IntArray, IntArray]:
     """Return the least and greatest count of each class on each side, (A, m) each, that the row leaves.
 
@@ -243,7 +243,7 @@ def limits(
     return np.where(fits(peak), low, least), np.where(fits(peak), high, most)
 
 
-def _room(split: Split) -> FloatArray:
+def _room(split: AttributeSplits) -> FloatArray:
     """Return the most that the convex terms of each candidate may sum to, with what floats may miss."""
     assert split.chosen_table is not None
     table = split.chosen_table.astype(np.float64)
@@ -254,7 +254,7 @@ def _room(split: Split) -> FloatArray:
     return np.asarray(top - after + split.limit + 16 * split.doubt)
 
 
-def _term(split: Split, count: NumberArray, records: NumberArray) -> FloatArray:
+def _term(split: AttributeSplits, count: NumberArray, records: NumberArray) -> FloatArray:
     """Return u^2 / n, or u ln(u / n): minus the impurity's part, where branches' records are known."""
     u, n = np.broadcast_arrays(np.asarray(count, dtype=np.float64), np.maximum(records, 1.0))
     if split.criterion is Criterion.GINI:
@@ -262,14 +262,14 @@ def _term(split: Split, count: NumberArray, records: NumberArray) -> FloatArray:
     return np.asarray(u * np.log(np.where(u > 0, u / n, 1.0)))
 
 
-def _both(split: Split, sides: Sides, totals: IntArray, count: NumberArray) -> FloatArray:
+def _both(split: AttributeSplits, sides: Sides, totals: IntArray, count: NumberArray) -> FloatArray:
     """Return the terms of one class's count on the left and of the rest on the right, (A, m)."""
     left = sides.records[:, None]
     return _term(split, count, left) + _term(split, totals - count, split.records - left)
 
 
 def _floors(
-    split: Split, sides: Sides, totals: IntArray, least: IntArray, most: IntArray
+    split: AttributeSplits, sides: Sides, totals: IntArray, least: IntArray, most: IntArray
 ) -> FloatArray:
     """Return, per side and class, the least that the class's terms can sum to: (A, m)."""
     if split.is_binary:
@@ -279,7 +279,7 @@ def _floors(
 
 
 def _level(
-    split: Split, sides: Sides, totals: IntArray, least: IntArray, most: IntArray
+    split: AttributeSplits, sides: Sides, totals: IntArray, least: IntArray, most: IntArray
 ) -> FloatArray:
     """Return the least sum over many branches, (m,): as even as the ends allow, bounded by Lagrange's multiplier."""
     records = sides.records[:, None].astype(np.float64)

@@ -11,7 +11,7 @@ from treewarden.ppdm_models.arrays import BoolArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StoppingPlace:
     """A node where records stop, its positions [start, end), its records, and what is known of its class counts.
 
     ``label`` leads every other class by ``margin`` records, where it is known, and those of ``before`` by one more.
@@ -54,7 +54,7 @@ class Place:
         return np.asarray(inside.all(axis=-1))
 
 
-def tightened(place: Place) -> Place:
+def tightened(place: StoppingPlace) -> StoppingPlace:
     """Return the place with each class's ends drawn in by the others' and by the label's lead."""
     low, high = list(place.low), list(place.high)
     size = len(low)

@@ -11,7 +11,7 @@ from scipy.sparse import csc_matrix
 from scipy.special import xlogy
 
 from treewarden.audit.consistent_tables.facts.exact import SLACK_SHARE, is_beaten
-from treewarden.audit.consistent_tables.facts.places import Place
+from treewarden.audit.consistent_tables.facts.places import StoppingPlace
 from treewarden.audit.facts.impurity_rows import branch_impurity, split_information
 from treewarden.audit.facts.rows import Grouping, SplitFamily, branch_of_bins
 from treewarden.ppdm_models.arrays import (
@@ -32,7 +32,7 @@ MANY_POSITIONS = 100
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class PositionPartition:
     """A partition of the node's positions: ``of`` (S,) numbers each one's group; the rest makes sums fast.
 
     Groups begin at ``starts`` in ``order``, which has one after the other. There are as many of these as nodes times
@@ -89,13 +89,13 @@ def _some_numbers(size: int) -> ShortArray:
     return np.arange(size, dtype=np.int32)
 
 
-def groups(of: IndexArray | ShortArray) -> Groups:
+def groups(of: IndexArray | ShortArray) -> PositionPartition:
     """Return a partition from each member's label; labels that nobody has are left out."""
     sizes = np.bincount(of)
     used = sizes > 0
     compact = of if used.all() else (np.cumsum(used) - 1)[of]
     starts = (np.cumsum(sizes) - sizes)[used]
-    return Groups(compact.astype(np.int32, copy=False), starts)
+    return PositionPartition(compact.astype(np.int32, copy=False), starts)
 
 
 EVERY = slice(None)
@@ -104,7 +104,7 @@ ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Split:
+class AttributeSplits:
     """The candidates on one attribute at one node; the node's positions are [start, end).
 
     ``is_binary`` says that candidates have two branches each. ``ratio`` (A,) is SI(candidate) / SI(chosen), 1 unless
@@ -119,8 +119,8 @@ class Split:
     end: int
     records: int
     strict: bool
-    bins: Groups
-    chosen: Groups
+    bins: PositionPartition
+    chosen: PositionPartition
     is_binary: bool
     left_records: IntArray
     bin_records: IntArray
@@ -272,7 +272,7 @@ class Split:
         code = int(self.family.admissible[candidate])
         return branch_of_bins(self.family.grouping, code, self.bin_count)
 
-    def without(self, candidates: Sequence[int]) -> Split:
+    def without(self, candidates: Sequence[int]) -> AttributeSplits:
         """Return the split without some of its candidates."""
         kept = np.setdiff1d(np.arange(self.size), candidates)
         ends = self.low, self.high
@@ -288,7 +288,7 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Chosen:
+class ChosenSplit:
     """What all candidates at a node are held against: how the chosen split parts the node's positions.
 
     ``order`` sorts a family's profiles by position, which are [start, end); ``table`` (branches, m) are the masses of
@@ -298,32 +298,36 @@ class Chosen:
     start: int
     end: int
     order: IndexArray | slice
-    groups: Groups
+    groups: PositionPartition
     table: IntArray | None
 
 
-def chosen_of(family: SplitFamily, position: IndexArray, below: Sequence[Place]) -> Chosen:
+def chosen_of(
+    family: SplitFamily, position: IndexArray, below: Sequence[StoppingPlace]
+) -> ChosenSplit:
     """Return the split that was chosen where a family was not; ``below`` are the places that it parts."""
     at = position[family.profiles]
     # Arrays of profiles that are sorted already are taken as they are, not copied.
     order = EVERY if (at[1:] > at[:-1]).all() else np.argsort(at, kind="stable")
     start, end, chosen = int(at.min()), int(at.min()) + len(at), groups(family.chosen[order])
     if family.weights is not None or not all(place.is_fixed for place in below):
-        return Chosen(start, end, order, chosen, None)
+        return ChosenSplit(start, end, order, chosen, None)
     table = np.zeros((len(chosen.starts), len(below[0].low)), dtype=np.int64)
     for place in below:
         table[chosen.of[place.start - start]] += np.array(place.low, dtype=np.int64)
-    return Chosen(start, end, order, chosen, table)
+    return ChosenSplit(start, end, order, chosen, table)
 
 
-def split_of(family: SplitFamily, chosen: Chosen, counts: IntArray, strict: bool) -> Split:
+def split_of(
+    family: SplitFamily, chosen: ChosenSplit, counts: IntArray, strict: bool
+) -> AttributeSplits:
     """Return a family ready for testing; ``counts`` are all profiles' records, by position."""
     start, end = chosen.start, chosen.end
     bins = groups(family.bins[chosen.order])
     weights = None if family.weights is None else family.weights[chosen.order]
     here = counts[start:end] if weights is None else counts[start:end] * weights
     by_bin = bins.sums(here[None])[0]
-    split = Split(
+    split = AttributeSplits(
         family,
         start,
         end,

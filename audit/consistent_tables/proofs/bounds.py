@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from treewarden.audit.consistent_tables.facts.facts import Facts
-from treewarden.audit.consistent_tables.facts.places import Place
-from treewarden.audit.consistent_tables.facts.splits import Split
+from treewarden.audit.consistent_tables.facts.places import StoppingPlace
+from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
 from treewarden.ppdm_models.arrays import BoolArray, IntArray
 
 LEAF_TOO = ", and the counts of the leaf leave no other way"
@@ -33,7 +33,7 @@ class Proof:
 
 
 @dataclass(eq=False)
-class Bounds:
+class CellBounds:
     """Proved ends of every cell, shape (P, m) each; ``why`` is the fact that proved one, by position, class and side.
 
     The only records that change while the engine works: an end moves inwards only, each time with its proof, and
@@ -47,12 +47,12 @@ class Bounds:
     last: dict[int, str] = field(default_factory=dict)
     moves: int = 0
     moved: IntArray = field(init=False)
-    looked: dict[Split, int] = field(default_factory=dict)
+    looked: dict[AttributeSplits, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.moved = np.zeros(len(self.low), dtype=np.int64)
 
-    def is_new(self, split: Split) -> bool:
+    def is_new(self, split: AttributeSplits) -> bool:
         """Return whether a cell below a split moved since it was looked at, if it ever was."""
         before = self.looked.get(split, -1)
         return bool(self.moved[split.start : split.end].max(initial=0) > before)
@@ -87,7 +87,7 @@ class Bounds:
         return np.asarray(self.low == self.high)
 
 
-def draw_in(facts: Facts, bounds: Bounds, proof: Proof) -> None:
+def draw_in(facts: Facts, bounds: CellBounds, proof: Proof) -> None:
     """Draw in the ends of a profile's cells by what is proved of one of them, and by what follows of the others.
 
     Raises:
@@ -105,7 +105,7 @@ def draw_in(facts: Facts, bounds: Bounds, proof: Proof) -> None:
         bounds.raise_low(position, 1 - klass, count + bound, why)
 
 
-def closed_form(facts: Facts) -> Bounds:
+def closed_form(facts: Facts) -> CellBounds:
     """Return what each place's own numbers prove: with known class counts the sharp ends without split rows.
 
     Raises:
@@ -124,10 +124,10 @@ def closed_form(facts: Facts) -> Bounds:
         high[here] = np.minimum(size[here], np.array(place.high, dtype=np.int64))
         low[here] = np.array(place.low, dtype=np.int64) - (place.records - size[here])
     rest = size - (high.sum(axis=1, keepdims=True) - high)
-    return Bounds(np.maximum(np.maximum(low, rest), 0), high)
+    return CellBounds(np.maximum(np.maximum(low, rest), 0), high)
 
 
-def spread(facts: Facts, bounds: Bounds) -> bool:
+def spread(facts: Facts, bounds: CellBounds) -> bool:
     """Draw in each cell's ends by the others' of its profile and of its place; return whether anything moved.
 
     Raises:
@@ -154,12 +154,12 @@ def spread(facts: Facts, bounds: Bounds) -> bool:
     return moved
 
 
-def _place(facts: Facts, position: int) -> Place:
+def _place(facts: Facts, position: int) -> StoppingPlace:
     """Return where the records of a position stop."""
     return facts.places[int(facts.case.population.leaf[facts.order[position]])]
 
 
-def _source(bounds: Bounds, position: int, place: Place) -> str:
+def _source(bounds: CellBounds, position: int, place: StoppingPlace) -> str:
     """Return the fact that proved another cell of the same profile, or of its leaf."""
     if position in bounds.last:
         return bounds.last[position]

@@ -16,8 +16,13 @@ import numpy as np
 
 from treewarden.audit.clock import Clock
 from treewarden.audit.consistent_tables.facts.facts import SPLIT, would_have_split
-from treewarden.audit.consistent_tables.facts.splits import Split
-from treewarden.audit.consistent_tables.proofs.relax import NOTHING, Answer, Scope, split_at
+from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
+from treewarden.audit.consistent_tables.proofs.relax import (
+    NOTHING,
+    RelaxationBound,
+    Scope,
+    split_at,
+)
 from treewarden.audit.consistent_tables.proofs.rows import branch_ends, terms, value_of
 from treewarden.ppdm_models.arrays import IntArray
 
@@ -37,7 +42,9 @@ def solver_module() -> Any:  # noqa: ANN401 - the solver has no types
     return importlib.import_module("ortools.sat.python.cp_model")
 
 
-def ask(scope: Scope, questions: Sequence[Question], clock: Clock, units: float) -> Answer | None:
+def ask(
+    scope: Scope, questions: Sequence[Question], clock: Clock, units: float
+) -> RelaxationBound | None:
     """Prove ``sign * cell >= target`` of all questions below the scope's node, or return a table where one is not so.
 
     The bound of a proof is that of a single question; a table proves nothing. None: not decided. ``units`` limits each
@@ -47,25 +54,25 @@ def ask(scope: Scope, questions: Sequence[Question], clock: Clock, units: float)
         OutOfTimeError: the budget is used up.
     """
     target = questions[0][2]
-    model = _Model(scope, [split_at(scope.facts, each) for each in scope.met], questions)
+    model = _CpModel(scope, [split_at(scope.facts, each) for each in scope.met], questions)
     for _ in range(MOST_ROUNDS):
         if clock.is_over:
             return None
         status, found = _solved(model, clock, units)
         if status == solver_module().INFEASIBLE:
-            return Answer(target, None, _says(scope, model, questions, clock, units))
+            return RelaxationBound(target, None, _says(scope, model, questions, clock, units))
         if status not in (solver_module().OPTIMAL, solver_module().FEASIBLE):
             return None
         table = model.table(found)
         is_broken, is_new = model.extend(table)
         if not is_broken:
-            return Answer(NOTHING, table.astype(np.float64))
+            return RelaxationBound(NOTHING, table.astype(np.float64))
         if not is_new:
             return None
     return None
 
 
-def _solved(model: _Model, clock: Clock, units: float) -> tuple[int, Any]:
+def _solved(model: _CpModel, clock: Clock, units: float) -> tuple[int, Any]:
     """Return the solver's status and the solver; an interrupt of the user's is left to Python."""
     solver = solver_module().CpSolver()
     solver.parameters.max_time_in_seconds = max(clock.left, 0.01)
@@ -81,7 +88,7 @@ def _solved(model: _Model, clock: Clock, units: float) -> tuple[int, Any]:
 
 
 def _says(
-    scope: Scope, model: _Model, questions: Sequence[Question], clock: Clock, units: float
+    scope: Scope, model: _CpModel, questions: Sequence[Question], clock: Clock, units: float
 ) -> tuple[str, ...]:
     """Return the rows that a proof needs, in words; where it forces a profile, none is named in vain."""
     (position, _), sign, target = questions[0]
@@ -91,17 +98,17 @@ def _says(
             if clock.is_over:
                 break
             fewer = [other for other in used if other is not row]
-            status, _ = _solved(_Model(scope, fewer, questions), clock, units)
+            status, _ = _solved(_CpModel(scope, fewer, questions), clock, units)
             used = fewer if status == solver_module().INFEASIBLE else used
     names = [would_have_split(scope.facts, split, candidate) for split, candidate in used]
     return (*names, *dict.fromkeys(model.says))
 
 
-class _Model:
+class _CpModel:
     """The cells below a node as whole numbers, the scope's own rows, split rows, and questions of which one is no."""
 
     def __init__(
-        self, scope: Scope, rows: list[tuple[Split, int]], questions: Sequence[Question]
+        self, scope: Scope, rows: list[tuple[AttributeSplits, int]], questions: Sequence[Question]
     ) -> None:
         self.scope, self.model = scope, solver_module().CpModel()
         self.span = scope.facts.span(scope.node)
@@ -116,7 +123,7 @@ class _Model:
             for lows, highs in zip(self.low.tolist(), self.high.tolist(), strict=True)
         ]
         self.says: list[str] = []
-        self.used: list[tuple[Split, int]] = []
+        self.used: list[tuple[AttributeSplits, int]] = []
         counts = scope.facts.counts[self.span].tolist()
         is_free = (self.low < self.high).any(axis=1)
         for s in np.flatnonzero(is_free).tolist():
@@ -196,7 +203,7 @@ class _Model:
                         is_new = True
         return is_broken, is_new
 
-    def _split(self, split: Split, candidate: int) -> None:
+    def _split(self, split: AttributeSplits, candidate: int) -> None:
         facts, start = self.scope.facts, split.start - self.span.start
         if split.low is not None:
             self._interval(split, candidate)
@@ -245,7 +252,7 @@ class _Model:
             self.model.add(value - slope * (count - low) >= least)
         return value
 
-    def _interval(self, split: Split, candidate: int) -> None:
+    def _interval(self, split: AttributeSplits, candidate: int) -> None:
         assert split.low is not None
         assert split.high is not None
         inside = split.members_on_left(candidate).tolist()
@@ -255,7 +262,7 @@ class _Model:
 
 
 def _table(
-    split: Split, factor: float, records: int, ends: tuple[int, int], scale: int
+    split: AttributeSplits, factor: float, records: int, ends: tuple[int, int], scale: int
 ) -> list[int] | None:
     """Return factor * f(u) times the scale for each u between the ends, rounded down and one less."""
     low, high = ends

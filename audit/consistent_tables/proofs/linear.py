@@ -30,7 +30,7 @@ NO_LIMIT = 1 << 61
 
 
 @dataclass(eq=False)
-class Rows:
+class IntegerRows:
     """Rows over the cells (S, m) of some positions; with two classes the second is the rest of the profile's records.
 
     ``low`` and ``high`` stand beside the rows of the matrix, NO_LIMIT (negative or not) where a side is missing.
@@ -46,9 +46,9 @@ class Rows:
     weights: list[IntArray] = field(default_factory=list)
     built: csr_matrix | None = None
 
-    def copy(self) -> Rows:
+    def copy(self) -> IntegerRows:
         """Return the same rows, to add others to."""
-        return Rows(
+        return IntegerRows(
             self.m,
             self.start,
             self.counts,
@@ -102,10 +102,10 @@ class Rows:
         return self.built
 
 
-class Program:
+class IntegerProgram:
     """The rows over the cells that are not fixed, within their ends ``low`` and ``high`` (S, m)."""
 
-    def __init__(self, rows: Rows, low: IntArray, high: IntArray) -> None:
+    def __init__(self, rows: IntegerRows, low: IntArray, high: IntArray) -> None:
         self.all, self.floor = rows, low
         free = low < high
         if rows.m == 2:

@@ -21,9 +21,9 @@ from treewarden.audit.consistent_tables.facts.intervals import (
     sides_of,
     with_intervals,
 )
-from treewarden.audit.consistent_tables.facts.splits import Split
+from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
 from treewarden.audit.consistent_tables.proofs.bounds import (
-    Bounds,
+    CellBounds,
     ContradictionError,
     closed_form,
     spread,
@@ -38,7 +38,7 @@ FAR = np.int64(2**60)
 """Further than any cell is wide."""
 
 
-def propagate(facts: Facts, bounds: Bounds, clock: Clock, *, alone: bool = False) -> None:
+def propagate(facts: Facts, bounds: CellBounds, clock: Clock, *, alone: bool = False) -> None:
     """Draw in the ends of cells until no row moves any; what was proved before time is over stands.
 
     With ``alone`` each row is taken by itself, once: what it proves then needs no other row as a reason.
@@ -48,7 +48,7 @@ def propagate(facts: Facts, bounds: Bounds, clock: Clock, *, alone: bool = False
         OutOfTimeError: the budget is used up.
     """
     ends = (bounds.low.copy(), bounds.high.copy()) if alone else (bounds.low, bounds.high)
-    leaves, began = _Leaves(facts), bounds.moves
+    leaves, began = _StoppingPlaces(facts), bounds.moves
     for _ in range(1 if alone else MOST_ROUNDS):
         moved = not alone and spread(facts, bounds)
         for found in facts.splits.values():
@@ -68,7 +68,7 @@ def propagate(facts: Facts, bounds: Bounds, clock: Clock, *, alone: bool = False
             return
 
 
-class _Leaves:
+class _StoppingPlaces:
     """The places where records stop, in the order of positions, with their class counts."""
 
     def __init__(self, facts: Facts) -> None:
@@ -79,7 +79,7 @@ class _Leaves:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Reach:
+class _SideBounds:
     """What the ends of cells leave of each class per side and leaf, (A, L, m): floors and caps of both sides, and of u.
 
     ``group`` (S,) numbers each position's bin and leaf, bin * L + leaf; leaves begin at ``starts`` (L,), one after the
@@ -98,7 +98,9 @@ class _Reach:
     most: IntArray
 
 
-def _reach(leaves: _Leaves, split: Split, ends: tuple[IntArray, IntArray]) -> _Reach:
+def _reach(
+    leaves: _StoppingPlaces, split: AttributeSplits, ends: tuple[IntArray, IntArray]
+) -> _SideBounds:
     sides, here = sides_of(split), slice(split.start, split.end)
     first = int(leaves.number[split.start])
     leaf = leaves.number[here] - first
@@ -113,7 +115,7 @@ def _reach(leaves: _Leaves, split: Split, ends: tuple[IntArray, IntArray]) -> _R
     left = _lefts(split, lows), _lefts(split, highs)
     right = lows.sum(axis=0) - left[0], highs.sum(axis=0) - left[1]
     least, most = np.maximum(left[0], totals - right[1]), np.minimum(left[1], totals - right[0])
-    return _Reach(sides, group, starts, totals, mine, left, right, least, most)
+    return _SideBounds(sides, group, starts, totals, mine, left, right, least, most)
 
 
 def _sums(groups: IndexArray, ends: IntArray, size: int) -> IntArray:
@@ -124,7 +126,7 @@ def _sums(groups: IndexArray, ends: IntArray, size: int) -> IntArray:
     return found
 
 
-def _apply(facts: Facts, bounds: Bounds, split: Split, reach: _Reach) -> bool:
+def _apply(facts: Facts, bounds: CellBounds, split: AttributeSplits, reach: _SideBounds) -> bool:
     """Apply the rows of one attribute at one node, class by class."""
     if split.low is not None and split.high is not None:
         return _tighten(facts, bounds, split, reach, (0, split.low, split.high))
@@ -139,15 +141,15 @@ def _apply(facts: Facts, bounds: Bounds, split: Split, reach: _Reach) -> bool:
     return moved
 
 
-def _lefts(split: Split, bins: IntArray) -> IntArray:
+def _lefts(split: AttributeSplits, bins: IntArray) -> IntArray:
     return bins if not split.is_binary else np.asarray(split.lefts(bins[None])[0])
 
 
 def _tighten(
     facts: Facts,
-    bounds: Bounds,
-    split: Split,
-    reach: _Reach,
+    bounds: CellBounds,
+    split: AttributeSplits,
+    reach: _SideBounds,
     limit: tuple[int, IntArray, IntArray],
 ) -> bool:
     """Apply rows "the count of a class on each side lies between two numbers (A,)": ``limit`` is class, least, most."""
@@ -188,7 +190,7 @@ def _tighten(
 
 
 def _best(
-    split: Split, sides: Sides, values: IntArray, on_left: bool, nothing: np.int64
+    split: AttributeSplits, sides: Sides, values: IntArray, on_left: bool, nothing: np.int64
 ) -> tuple[IntArray, IntArray]:
     """Return, per bin and leaf, the tightest value among the sides that hold the bin (or do not), and which."""
     if split.family.grouping is Grouping.THRESHOLD:
@@ -203,7 +205,7 @@ def _best(
 
 
 def _best_threshold(
-    split: Split, values: IntArray, on_left: bool, nothing: np.int64
+    split: AttributeSplits, values: IntArray, on_left: bool, nothing: np.int64
 ) -> tuple[IntArray, IntArray]:
     """The candidates that put a bin on the left are those at or after it: running extremes suffice."""
     sign = 1 if nothing > 0 else -1
@@ -227,7 +229,7 @@ def _best_threshold(
 
 
 def _best_single(
-    split: Split, values: IntArray, on_left: bool, nothing: np.int64
+    split: AttributeSplits, values: IntArray, on_left: bool, nothing: np.int64
 ) -> tuple[IntArray, IntArray]:
     """Each part is one bin: what holds a bin is its own, and what does not the best of all others."""
     bins = split.family.admissible if split.is_binary else np.arange(split.bin_count)

@@ -9,9 +9,9 @@ import numpy as np
 
 from treewarden.audit.clock import FOREVER, Clock
 from treewarden.audit.consistent_tables.facts.facts import Facts
-from treewarden.audit.consistent_tables.facts.splits import Split
-from treewarden.audit.consistent_tables.proofs.bounds import Bounds
-from treewarden.audit.consistent_tables.proofs.linear import Program, Rows
+from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
+from treewarden.audit.consistent_tables.proofs.bounds import CellBounds
+from treewarden.audit.consistent_tables.proofs.linear import IntegerProgram, IntegerRows
 from treewarden.audit.consistent_tables.proofs.rows import CellRow, cuts, fact_rows, interval_row
 from treewarden.ppdm_models.arrays import FloatArray, IntArray
 
@@ -26,7 +26,7 @@ Ref = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Learned:
+class LearnedCuts:
     """``lines`` are for linear programs, ``met`` for CP-SAT, by the node below which they were broken, in that order.
 
     ``plain`` holds the rows of the facts alone below a node, once they were asked for: the same whoever asks.
@@ -34,19 +34,19 @@ class Learned:
 
     lines: Mapping[int, tuple[Ref, ...]] = field(default_factory=dict)
     met: Mapping[int, tuple[Ref, ...]] = field(default_factory=dict)
-    plain: dict[int, Rows] = field(default_factory=dict)
+    plain: dict[int, IntegerRows] = field(default_factory=dict)
 
-    def rows_of_facts(self, facts: Facts, node: int) -> Rows:
+    def rows_of_facts(self, facts: Facts, node: int) -> IntegerRows:
         """Return the rows of the facts below a node, to be copied before any are added."""
         if node not in self.plain:
             span = facts.span(node)
-            rows = Rows(facts.classes, span.start, facts.counts[span])
+            rows = IntegerRows(facts.classes, span.start, facts.counts[span])
             rows.add(fact_rows(facts, node))
             self.plain[node] = rows
         return self.plain[node]
 
 
-def split_at(facts: Facts, ref: Ref) -> tuple[Split, int]:
+def split_at(facts: Facts, ref: Ref) -> tuple[AttributeSplits, int]:
     """Return a candidate's split and its number."""
     node, number, candidate = ref
     return facts.splits[node][number], candidate
@@ -57,7 +57,7 @@ CUTS_PER_SPLIT = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Answer:
+class RelaxationBound:
     """A proved lower bound of the objective (None: infeasible, proved), the point found, and the rows it rests on.
 
     ``point`` (S, m) is a table of the scope's positions, None where there is none.
@@ -82,11 +82,11 @@ class Scope:
     """
 
     facts: Facts
-    bounds: Bounds
+    bounds: CellBounds
     node: int
     clock: Clock = FOREVER
-    learned: Learned = field(default_factory=Learned)
-    rows: Rows = field(init=False)
+    learned: LearnedCuts = field(default_factory=LearnedCuts)
+    rows: IntegerRows = field(init=False)
     lines: dict[Ref, None] = field(init=False)
     met: dict[Ref, None] = field(init=False)
 
@@ -105,7 +105,7 @@ class Scope:
         ends: tuple[IntArray, IntArray] | None = None,
         *,
         rounds: int = MOST_ROUNDS,
-    ) -> Answer:
+    ) -> RelaxationBound:
         """Bound ``sign * cell`` from below; stop as soon as ``target`` is proved. ``ends`` override the proved ones."""
         low, high = self._ends(ends)
         best, point = NOTHING, None
@@ -113,22 +113,26 @@ class Scope:
         for _ in range(rounds):
             if clock.is_over:
                 break
-            program = Program(self.rows, low, high)
+            program = IntegerProgram(self.rows, low, high)
             status, x, duals = program.solve(cell, sign, clock.left)
             if status == "infeasible":
                 proof = program.farkas(clock.left)
-                return Answer(None, None, proof) if proof is not None else Answer(best, None)
+                return (
+                    RelaxationBound(None, None, proof)
+                    if proof is not None
+                    else RelaxationBound(best, None)
+                )
             if x is None:
                 break
             bound = program.bound(cell, sign, duals)
             if bound > best:
                 best, says = bound, program.named(duals)
             if best >= target:
-                return Answer(best, x, says)
+                return RelaxationBound(best, x, says)
             point = x
             if not self.extend(x):
-                return Answer(best, point, says)
-        return Answer(best, None, says)
+                return RelaxationBound(best, point, says)
+        return RelaxationBound(best, None, says)
 
     def integer_point(
         self, cell: tuple[int, int], sign: int, target: int, clock: Clock, branches: int
@@ -146,7 +150,7 @@ class Scope:
         for _ in range(MOST_ROUNDS):
             if clock.is_over:
                 return None
-            x = Program(self.rows, low, high).integers(clock.left, branches)
+            x = IntegerProgram(self.rows, low, high).integers(clock.left, branches)
             if x is None:
                 return None
             if not self.extend(x.astype(np.float64)):
@@ -202,17 +206,17 @@ def _proves(scope: Scope, proof: Proof, says: Sequence[str], clock: Clock) -> bo
     cell, sign, target = proof
     span = scope.facts.span(scope.node)
     rows = _only(scope.rows, set(says))
-    program = Program(rows, scope.bounds.low[span], scope.bounds.high[span])
+    program = IntegerProgram(rows, scope.bounds.low[span], scope.bounds.high[span])
     status, _, duals = program.solve(cell, sign, clock.left)
     if status == "infeasible":
         return program.farkas(clock.left) is not None
     return status == "optimal" and program.bound(cell, sign, duals) >= target
 
 
-def _only(rows: Rows, says: set[str]) -> Rows:
+def _only(rows: IntegerRows, says: set[str]) -> IntegerRows:
     """Return the rows of these names, and those that have none."""
     kept = [k for k, said in enumerate(rows.says) if not said or said in says]
-    return Rows(
+    return IntegerRows(
         rows.m,
         rows.start,
         rows.counts,
@@ -231,7 +235,7 @@ WHOLE = 1e-6
 
 def branch_and_bound(
     scope: Scope, cell: tuple[int, int], sign: int, target: int, clock: Clock, branches: int
-) -> Answer | None:
+) -> RelaxationBound | None:
     """Prove that ``sign * cell`` is at least target below the scope's node, or find a table where it is not.
 
     Returns an answer with bound = target (proved), or with a whole-number point that breaks no row and proves nothing,
@@ -242,7 +246,7 @@ def branch_and_bound(
     says: dict[str, None] = {}
     for _ in range(branches):
         if not stack:
-            return Answer(target, None, tuple(says))
+            return RelaxationBound(target, None, tuple(says))
         if clock.is_over:
             return None
         low, high = stack.pop()
@@ -254,7 +258,7 @@ def branch_and_bound(
             return None
         off = np.abs(answer.point - np.rint(answer.point))
         if off.max() < WHOLE:
-            return Answer(NOTHING, np.rint(answer.point))
+            return RelaxationBound(NOTHING, np.rint(answer.point))
         place = np.unravel_index(int(off.argmax()), off.shape)
         value = float(answer.point[place])
         stack += _parted(low, high, (int(place[0]), int(place[1])), value)

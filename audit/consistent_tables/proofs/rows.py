@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treewarden.audit.consistent_tables.facts.facts import Facts, Line, would_have_split
-from treewarden.audit.consistent_tables.facts.splits import Split
-from treewarden.audit.consistent_tables.proofs.bounds import Bounds
+from treewarden.audit.consistent_tables.facts.facts import Facts, IntegerRow, would_have_split
+from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
+from treewarden.audit.consistent_tables.proofs.bounds import CellBounds
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.tree import Criterion
 
@@ -60,7 +60,7 @@ def fact_rows(facts: Facts, node: int) -> Iterator[CellRow]:
             yield _coarse(facts, line)
 
 
-def _coarse(facts: Facts, line: Line) -> CellRow:
+def _coarse(facts: Facts, line: IntegerRow) -> CellRow:
     """Return a linear row in weights that a solver can hold; where digits are cut, its sides give by as much."""
     cells = line.positions * facts.classes + line.classes
     unit = max((abs(w) for w in line.weights), default=0) // LARGEST_WEIGHT + 1
@@ -73,7 +73,9 @@ def _coarse(facts: Facts, line: Line) -> CellRow:
     return CellRow(cells, np.array(weights, dtype=np.int64), low, high, line.origin.where)
 
 
-def cuts(facts: Facts, bounds: Bounds, split: Split, point: FloatArray, most: int) -> list[CellRow]:
+def cuts(
+    facts: Facts, bounds: CellBounds, split: AttributeSplits, point: FloatArray, most: int
+) -> list[CellRow]:
     """Return rows that a real-valued table (S, m) of the split's positions breaks, for its worst candidates."""
     if split.low is not None:
         return _interval_cuts(facts, split, point, most)
@@ -83,7 +85,9 @@ def cuts(facts: Facts, bounds: Bounds, split: Split, point: FloatArray, most: in
     return [_secant(facts, bounds, split, a, point) for a in candidates]
 
 
-def _interval_cuts(facts: Facts, split: Split, point: FloatArray, most: int) -> list[CellRow]:
+def _interval_cuts(
+    facts: Facts, split: AttributeSplits, point: FloatArray, most: int
+) -> list[CellRow]:
     assert split.low is not None
     assert split.high is not None
     count = split.lefts(split.bins.sums(point[None, :, 0]))[0]
@@ -97,7 +101,7 @@ def _interval_cuts(facts: Facts, split: Split, point: FloatArray, most: int) -> 
     return found
 
 
-def interval_row(facts: Facts, split: Split, candidate: int) -> CellRow:
+def interval_row(facts: Facts, split: AttributeSplits, candidate: int) -> CellRow:
     """Return the row of a candidate whose split is told by intervals of one count."""
     assert split.low is not None
     assert split.high is not None
@@ -109,7 +113,7 @@ def interval_row(facts: Facts, split: Split, candidate: int) -> CellRow:
 
 
 def _secant(
-    facts: Facts, bounds: Bounds, split: Split, candidate: int, point: FloatArray
+    facts: Facts, bounds: CellBounds, split: AttributeSplits, candidate: int, point: FloatArray
 ) -> CellRow:
     """Return the row with each convex term replaced by its unit secant and each concave one by its chord.
 
@@ -141,7 +145,7 @@ def _secant(
 
 
 def terms(
-    facts: Facts, split: Split, candidate: int
+    facts: Facts, split: AttributeSplits, candidate: int
 ) -> tuple[list[tuple[float, BoolArray, int]], float]:
     """Return a row as a sum of factor * f(count) over branches and classes, at most a known number.
 
@@ -174,7 +178,7 @@ def value_of(criterion: Criterion, count: int, records: int) -> float:
 
 
 def branch_ends(
-    facts: Facts, split: Split, rows: BoolArray, low: IntArray, high: IntArray
+    facts: Facts, split: AttributeSplits, rows: BoolArray, low: IntArray, high: IntArray
 ) -> tuple[IntArray, IntArray]:
     """Return the ends of each class's count in a branch; a place that lies in it whole gives its own."""
     least, most = low[rows].sum(axis=0), high[rows].sum(axis=0)

@@ -13,8 +13,8 @@ import numpy as np
 
 from treewarden.audit.clock import Clock
 from treewarden.audit.consistent_tables.facts.facts import Facts
-from treewarden.audit.consistent_tables.facts.places import Place
-from treewarden.audit.consistent_tables.facts.splits import Split
+from treewarden.audit.consistent_tables.facts.places import StoppingPlace
+from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
 from treewarden.audit.consistent_tables.witnesses.witness_pool import Swap, WitnessPool
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IntArray
 from treewarden.ppdm_models.tree.tree import Criterion
@@ -28,7 +28,7 @@ CHUNK_CELLS = 500_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Changes:
+class TableChanges:
     """K changes of a table, shape (K,) each.
 
     A record of ``first`` gets the class ``to`` instead of ``own``, and one of ``second`` gets ``own`` instead of
@@ -44,10 +44,10 @@ class Changes:
     def __len__(self) -> int:
         return len(self.first)
 
-    def of(self, these: BoolArray | IntArray) -> Changes:
+    def of(self, these: BoolArray | IntArray) -> TableChanges:
         """Return some of the changes."""
         parts = (self.first, self.own, self.second, self.other, self.to)
-        return Changes(*(part[these] for part in parts))
+        return TableChanges(*(part[these] for part in parts))
 
     def applied(self, number: int, table: IntArray) -> IntArray:
         """Return the table after one of the changes."""
@@ -83,7 +83,7 @@ def change_many(facts: Facts, pool: WitnessPool, wanted: BoolArray, clock: Clock
             _note(pool, base, changes.of(checker.allowed(changes, clock)))
 
 
-def _alone(table: IntArray, cells: IntArray) -> Changes:
+def _alone(table: IntArray, cells: IntArray) -> TableChanges:
     """Return the single records that can give a class to a profile, or take it away."""
     classes = table.shape[1]
     position = np.repeat(cells[:, 0], classes)
@@ -93,10 +93,12 @@ def _alone(table: IntArray, cells: IntArray) -> Changes:
     own, to = np.where(gives, klass, partner), np.where(gives, partner, klass)
     kept = (own != to) & (table[position, own] > 0)
     position, own, to = position[kept], own[kept], to[kept]
-    return Changes(position, own, position, own, to)
+    return TableChanges(position, own, position, own, to)
 
 
-def _paired(facts: Facts, table: IntArray, cells: IntArray, draw: np.random.Generator) -> Changes:
+def _paired(
+    facts: Facts, table: IntArray, cells: IntArray, draw: np.random.Generator
+) -> TableChanges:
     """Return for each cell one pair of records of its leaf: either gets another class than it has."""
     if not len(cells):
         return _alone(table, cells)
@@ -119,10 +121,10 @@ def _paired(facts: Facts, table: IntArray, cells: IntArray, draw: np.random.Gene
     own = np.where(gives, klass, own)
     to = np.where(gives, other, klass)
     kept = (second != position) & (other != own) & (to != own)
-    return Changes(position, own, second, other, to).of(kept)
+    return TableChanges(position, own, second, other, to).of(kept)
 
 
-def _note(pool: WitnessPool, base: int, changes: Changes) -> None:
+def _note(pool: WitnessPool, base: int, changes: TableChanges) -> None:
     """Note the worlds that changes of one of the pool's worlds lead to."""
     table = pool.tables[base]
     first, own, second, other, to = (
@@ -151,7 +153,7 @@ class _Checker:
     def __init__(self, facts: Facts, table: IntArray) -> None:
         self.facts, self.table = facts, table
 
-    def allowed(self, changes: Changes, clock: Clock) -> IntArray:
+    def allowed(self, changes: TableChanges, clock: Clock) -> IntArray:
         """Return the numbers of the changes that lead to a world; those that floats cannot tell may be missing.
 
         Raises:
@@ -171,11 +173,11 @@ class _Checker:
         self._lines_hold(changes, good)
         return np.flatnonzero(good)
 
-    def _splits(self) -> Iterator[Split]:
+    def _splits(self) -> Iterator[AttributeSplits]:
         for found in self.facts.splits.values():
             yield from found
 
-    def _places_hold(self, changes: Changes) -> BoolArray:
+    def _places_hold(self, changes: TableChanges) -> BoolArray:
         """Return whether the leaf's own numbers allow each change: there ``other`` becomes ``to``."""
         good = np.zeros(len(changes), dtype=bool)
         order = np.argsort(changes.first, kind="stable")
@@ -186,7 +188,7 @@ class _Checker:
                 good[here] = self._place_holds(place, changes.other[here], changes.to[here])
         return good
 
-    def _place_holds(self, place: Place, other: IntArray, to: IntArray) -> BoolArray:
+    def _place_holds(self, place: StoppingPlace, other: IntArray, to: IntArray) -> BoolArray:
         totals = self.table[place.start : place.end].sum(axis=0)
         classes = len(totals)
         pairs, of = np.unique(other * classes + to, return_inverse=True)
@@ -196,7 +198,9 @@ class _Checker:
         np.add.at(after, (rows, pairs % classes), 1)
         return np.asarray(place.holds(after)[of.reshape(-1)])
 
-    def _split_holds(self, split: Split, changes: Changes, clock: Clock) -> BoolArray:
+    def _split_holds(
+        self, split: AttributeSplits, changes: TableChanges, clock: Clock
+    ) -> BoolArray:
         """Return whether a split's rows allow each change; exact where floats cannot tell."""
         position, partner = changes.first - split.start, changes.second - split.start
         steps = np.ones(len(changes), dtype=np.int64)
@@ -217,11 +221,11 @@ class _Checker:
             )
         return good
 
-    def _before(self, split: Split) -> FloatArray:
+    def _before(self, split: AttributeSplits) -> FloatArray:
         """Return the excess of each candidate in the table itself."""
         return np.asarray(split.excess(self.table[None, split.start : split.end])[0])
 
-    def _change(self, split: Split, changes: Changes, steps: IntArray) -> FloatArray:
+    def _change(self, split: AttributeSplits, changes: TableChanges, steps: IntArray) -> FloatArray:
         """Return by how much each change raises the excess of each candidate, shape (A, K)."""
         here = split.weighed(self.table[None, split.start : split.end])
         bins = split.bins.sums(here)
@@ -242,7 +246,7 @@ class _Checker:
             found = found - (1 - split.ratio[:, None]) * raised
         return np.asarray(found)
 
-    def _lines_hold(self, changes: Changes, good: BoolArray) -> None:
+    def _lines_hold(self, changes: TableChanges, good: BoolArray) -> None:
         """Take out the changes that break a linear row."""
         for lines in self.facts.lines.values():
             for line in lines:
@@ -260,10 +264,10 @@ class _Checker:
 
 
 def _moved(
-    split: Split,
+    split: AttributeSplits,
     mass: FloatArray,
     branch: tuple[IntArray, IntArray],
-    changes: Changes,
+    changes: TableChanges,
     steps: IntArray,
 ) -> FloatArray:
     """Return by how much changes raise the sum of f(count) over branches of masses (A, branches, m), shape (A, K)."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from treewarden.audit.clock import FOREVER, Clock
 from treewarden.audit.consistent_tables.facts.facts import Facts, joined, would_have_split
-from treewarden.audit.consistent_tables.facts.places import Place
+from treewarden.audit.consistent_tables.facts.places import StoppingPlace
 from treewarden.audit.consistent_tables.witnesses.witness_pool import node_holds
 from treewarden.ppdm_models.arrays import BoolArray, IntArray
 
@@ -26,7 +26,7 @@ PAIR_CELLS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class EnumerationLimits:
     """How many tables are kept per node, how many combinations are tried there, and cells tested in all."""
 
     kept: int = 2000
@@ -35,7 +35,11 @@ class Limits:
 
 
 def enumerated(
-    facts: Facts, clock: Clock, limits: Limits = Limits(), *, splits: bool = True
+    facts: Facts,
+    clock: Clock,
+    limits: EnumerationLimits = EnumerationLimits(),
+    *,
+    splits: bool = True,
 ) -> dict[int, IntArray]:
     """Return, per node, every table (K, S, m) of its positions that obeys all rows at and below it.
 
@@ -65,7 +69,7 @@ def enumerated(
 
 
 def parts_of(
-    facts: Facts, node: int, found: Mapping[int, IntArray], limits: Limits
+    facts: Facts, node: int, found: Mapping[int, IntArray], limits: EnumerationLimits
 ) -> list[IntArray] | None:
     """Return the tables of what stops at a node and of each child, in the order of positions; None: not all known."""
     parts = []
@@ -86,7 +90,12 @@ def parts_of(
 
 
 def _combined(
-    facts: Facts, node: int, parts: list[IntArray], clock: Clock, limits: Limits, splits: bool
+    facts: Facts,
+    node: int,
+    parts: list[IntArray],
+    clock: Clock,
+    limits: EnumerationLimits,
+    splits: bool,
 ) -> IntArray | None:
     if len(parts) == 1 and not facts.splits.get(node) and not facts.lines.get(node):
         return parts[0]
@@ -126,7 +135,7 @@ def _lines_hold(facts: Facts, node: int, tables: IntArray) -> BoolArray:
     )
 
 
-def place_tables(facts: Facts, place: Place, most: int) -> IntArray | None:
+def place_tables(facts: Facts, place: StoppingPlace, most: int) -> IntArray | None:
     """Return every table of the profiles that stop at a place, shape (K, S, m); None where there are more than most."""
     counts = facts.counts[place.start : place.end]
     if _are_more(place, counts.tolist(), most):
@@ -174,7 +183,7 @@ def _that_fit(
     return np.concatenate([old for old, _ in found]), np.concatenate([new for _, new in found])
 
 
-def _are_more(place: Place, counts: list[int], most: int) -> bool:
+def _are_more(place: StoppingPlace, counts: list[int], most: int) -> bool:
     """Return whether there are surely more tables than most, or too many rows of one profile to list.
 
     There are at least as many as the data sets over the most that one table stands for, and, as any row of a profile
@@ -255,7 +264,7 @@ BY_COUNTS = "the counts of its leaf"
 MOST_CELLS = 4_000_000
 
 
-class Reasons:
+class ListedReasons:
     """The combinations of tables from the parts below a node, and which of the node's rows each of them breaks."""
 
     def __init__(
@@ -263,7 +272,7 @@ class Reasons:
         facts: Facts,
         node: int,
         found: Mapping[int, IntArray],
-        limits: Limits,
+        limits: EnumerationLimits,
         clock: Clock,
     ) -> None:
         self.facts, self.node, self.number = facts, node, len(found[node])

@@ -32,7 +32,7 @@ class ExactPosterior:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class TableNumbers:
     """How many worlds and data sets obey the facts, and how many would without the split rows (None: not counted)."""
 
     worlds: int

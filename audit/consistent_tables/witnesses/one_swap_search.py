@@ -9,7 +9,7 @@ import numpy as np
 
 from treewarden.audit.clock import Clock, OutOfTimeError
 from treewarden.audit.consistent_tables.facts.facts import Facts
-from treewarden.audit.consistent_tables.facts.splits import Split
+from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
 from treewarden.audit.consistent_tables.witnesses.witness_pool import Swap, WitnessPool, path_holds
 from treewarden.audit.facts.rows import Grouping
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IntArray
@@ -196,7 +196,7 @@ def is_other(facts: Facts, node: int, table: IntArray, clock: Clock) -> bool:
 
 
 def _allowed(
-    split: Split,
+    split: AttributeSplits,
     table: IntArray,
     trades: IntArray,
     before: Known,
@@ -234,7 +234,7 @@ def _allowed(
 
 
 def _in_intervals(
-    split: Split, count: FloatArray, bins: tuple[IntArray, IntArray], own: IntArray
+    split: AttributeSplits, count: FloatArray, bins: tuple[IntArray, IntArray], own: IntArray
 ) -> BoolArray:
     assert split.low is not None
     assert split.high is not None
@@ -260,7 +260,7 @@ def _in_intervals(
 
 
 def _over_after(
-    split: Split,
+    split: AttributeSplits,
     known: tuple[FloatArray, FloatArray],
     bins: tuple[IntArray, IntArray],
     classes: tuple[IntArray, IntArray],
@@ -291,7 +291,7 @@ def _over_after(
     return np.asarray(np.where(first == second, before, before + change))
 
 
-def _phi(split: Split, count: FloatArray, size: FloatArray) -> FloatArray:
+def _phi(split: AttributeSplits, count: FloatArray, size: FloatArray) -> FloatArray:
     if split.criterion is Criterion.GINI:
         return np.asarray(count * count / size)
     return np.asarray(count * np.log(np.maximum(count, 1.0)))

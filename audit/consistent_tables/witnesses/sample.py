@@ -16,8 +16,8 @@ from scipy.special import betainccinv, betaincinv
 
 from treewarden.audit.clock import Clock
 from treewarden.audit.consistent_tables.facts.facts import Facts
-from treewarden.audit.consistent_tables.facts.places import Place
-from treewarden.audit.consistent_tables.facts.splits import Split
+from treewarden.audit.consistent_tables.facts.places import StoppingPlace
+from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
 from treewarden.audit.reading import Interval, Reading, Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, IntArray
 
@@ -58,7 +58,7 @@ class Sampler:
     effort: float = 1.0
     tried: dict[int, int] = field(default_factory=dict)
     kept: dict[int, int] = field(default_factory=dict)
-    order: dict[int, list[Split]] = field(default_factory=dict)
+    order: dict[int, list[AttributeSplits]] = field(default_factory=dict)
     work: int = 0
     done: int = 0
     draw: np.random.Generator = field(init=False)
@@ -172,7 +172,7 @@ class Sampler:
                 parts.append(self._node(child, number))
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
-    def _place(self, place: Place, number: int) -> IntArray:
+    def _place(self, place: StoppingPlace, number: int) -> IntArray:
         """Return draws of the tables of the profiles that stop at a place, shape (S, number, m)."""
         counts = self.facts.counts[place.start : place.end]
         classes = self.facts.classes
@@ -199,7 +199,7 @@ class Sampler:
             found[:, start : start + here] = flat.reshape(len(counts), here, classes)
         return found
 
-    def _by_profile(self, place: Place, counts: IntArray, number: int) -> IntArray:
+    def _by_profile(self, place: StoppingPlace, counts: IntArray, number: int) -> IntArray:
         """Return what shuffling gives too, (S, number, m), at the cost of profiles and not of records.
 
         The records of one class are a draw from all that are left, without putting back.
@@ -220,7 +220,7 @@ class Sampler:
             found[:, each, -1] = left
         return found
 
-    def _classes(self, place: Place, number: int) -> IntArray:
+    def _classes(self, place: StoppingPlace, number: int) -> IntArray:
         """Return the classes of a place's records, (number, records), in no particular order."""
         low, high = np.array(place.low), np.array(place.high)
         fixed = np.repeat(np.arange(len(low)), np.where(low == high, low, 0))

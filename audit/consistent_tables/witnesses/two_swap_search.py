@@ -11,7 +11,7 @@ import numpy as np
 
 from treewarden.audit.clock import Clock
 from treewarden.audit.consistent_tables.facts.facts import Facts
-from treewarden.audit.consistent_tables.facts.splits import Split
+from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
 from treewarden.audit.consistent_tables.witnesses.one_swap_search import swaps_of, trades_of
 from treewarden.audit.consistent_tables.witnesses.witness_pool import Swap, WitnessPool
 from treewarden.ppdm_models.arrays import BoolArray, IntArray
@@ -70,7 +70,7 @@ class _Mender:
                 return found
         return None
 
-    def _after(self, split: Split, trades: IntArray) -> tuple[IntArray, BoolArray]:
+    def _after(self, split: AttributeSplits, trades: IntArray) -> tuple[IntArray, BoolArray]:
         """Return each candidate's count after each swap, (A, K), and whether it is none that the row allows."""
         self.clock.check()
         if id(split) not in self.counts:
@@ -80,7 +80,7 @@ class _Mender:
         return after, _misses(split, slice(None), after)
 
     def _mended(
-        self, first: Swap, rows: list[tuple[int, Split, BoolArray, IntArray]]
+        self, first: Swap, rows: list[tuple[int, AttributeSplits, BoolArray, IntArray]]
     ) -> IntArray | None:
         """Return a world after a swap and another one, below the lowest node whose rows (A,) the first one breaks."""
         table = first.applied(self.table)
@@ -124,7 +124,7 @@ class _Mender:
                 yield np.stack([pairs[0], zero, pairs[1], zero + 1]), leaf
 
 
-def _change(split: Split, trades: IntArray, rows: slice | BoolArray) -> IntArray:
+def _change(split: AttributeSplits, trades: IntArray, rows: slice | BoolArray) -> IntArray:
     """Return by how much each swap changes the first class's count on the left of candidates, (A, K)."""
     bins = split.bins.of
     first, second = (
@@ -133,7 +133,7 @@ def _change(split: Split, trades: IntArray, rows: slice | BoolArray) -> IntArray
     return np.asarray(np.where(trades[1] == 0, second - first, first - second))
 
 
-def _misses(split: Split, rows: slice | BoolArray, count: IntArray) -> BoolArray:
+def _misses(split: AttributeSplits, rows: slice | BoolArray, count: IntArray) -> BoolArray:
     assert split.low is not None
     assert split.high is not None
     return np.asarray((count < split.low[rows][:, None]) | (count > split.high[rows][:, None]))

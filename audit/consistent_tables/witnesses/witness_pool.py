@@ -8,8 +8,8 @@ import numpy as np
 
 from treewarden.audit.clock import FOREVER, Clock
 from treewarden.audit.consistent_tables.facts.facts import Facts, would_have_split
-from treewarden.audit.consistent_tables.facts.splits import Split
-from treewarden.audit.consistent_tables.proofs.bounds import Bounds
+from treewarden.audit.consistent_tables.facts.splits import AttributeSplits
+from treewarden.audit.consistent_tables.proofs.bounds import CellBounds
 from treewarden.ppdm_models.arrays import BoolArray, IntArray
 
 MOST_TABLES = 64
@@ -215,7 +215,7 @@ def without_false_splits(facts: Facts, truth: IntArray, clock: Clock = FOREVER) 
     """
     notes, splits = list(facts.notes), {}
     for node, found in facts.splits.items():
-        kept: list[Split] = []
+        kept: list[AttributeSplits] = []
         for split in found:
             clock.check()
             held, said = _held(facts, split, truth[facts.span(node)])
@@ -226,7 +226,9 @@ def without_false_splits(facts: Facts, truth: IntArray, clock: Clock = FOREVER) 
     return replace(facts, splits=splits, notes=tuple(notes))
 
 
-def _held(facts: Facts, split: Split, here: IntArray) -> tuple[list[Split], list[str]]:
+def _held(
+    facts: Facts, split: AttributeSplits, here: IntArray
+) -> tuple[list[AttributeSplits], list[str]]:
     """Return what the true table (S, m) of a node leaves of a split's rows, and what it takes away, in words.
 
     A candidate that had to be worse and is only as good still cannot be better.
@@ -247,7 +249,7 @@ def _held(facts: Facts, split: Split, here: IntArray) -> tuple[list[Split], list
 # What neither a proof nor a world has decided so far, as cells (P, m): by what it would mean for a person.
 
 
-def may_be_certain(facts: Facts, bounds: Bounds, pool: WitnessPool) -> BoolArray:
+def may_be_certain(facts: Facts, bounds: CellBounds, pool: WitnessPool) -> BoolArray:
     """Return the cells that hold all of their profile's records in every world so far, where that is not proved."""
     size = facts.counts[:, None]
     is_certain = (bounds.low == size).any(axis=1, keepdims=True)
@@ -255,6 +257,6 @@ def may_be_certain(facts: Facts, bounds: Bounds, pool: WitnessPool) -> BoolArray
     return np.asarray(holds_all & ~is_certain & (size > 0))
 
 
-def not_moved(facts: Facts, bounds: Bounds, pool: WitnessPool) -> BoolArray:
+def not_moved(facts: Facts, bounds: CellBounds, pool: WitnessPool) -> BoolArray:
     """Return the cells that no world moves, where it is not proved that none does: values that may be ruled out too."""
     return np.asarray(pool.stuck(bounds.low, bounds.high) & (facts.counts > 0)[:, None])

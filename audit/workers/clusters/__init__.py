@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from treewarden.audit.workers.pool import Parcel
 
 
-class GoneError(Exception):
+class ClusterGoneError(Exception):
     """The cluster is not there, or not any more; the text says what is known of it, and names no address."""
 
 
@@ -37,7 +37,7 @@ class Seat(Protocol):
         """End the job that runs there, and let the place go."""
 
 
-class Engine(Protocol):
+class ClusterEngine(Protocol):
     """A cluster that this process is connected to."""
 
     def size(self) -> int:
@@ -54,5 +54,5 @@ class Engine(Protocol):
         """Leave the cluster as it was."""
 
 
-Connect = Callable[[str], Engine]
+Connect = Callable[[str], ClusterEngine]
 """Connects to the cluster at an address; raises GoneError where none is there, ClusterError where it cannot be used."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from treewarden.audit.workers.clusters import Engine, GoneError, Seat
+from treewarden.audit.workers.clusters import ClusterEngine, ClusterGoneError, Seat
 from treewarden.audit.workers.pool import WORKERS, Pool, Worker, packed, processors
 from treewarden.ppdm_models.errors import ClusterError
 
@@ -85,11 +85,11 @@ class Cluster:
         self.is_given_up = False
         self.here = Pool()
         self.turns = threading.Semaphore(processors())
-        self._engine: Engine | None = None
+        self._engine: ClusterEngine | None = None
         self._failure: ClusterError | None = None
         self._lock = threading.Lock()
 
-    def engine(self) -> Engine | None:
+    def engine(self) -> ClusterEngine | None:
         """Return the engine, connected; None where it is given up.
 
         Raises:
@@ -109,11 +109,11 @@ class Cluster:
         try:
             engine = self.engine()
             return processors() if engine is None else engine.size()
-        except GoneError as error:
+        except ClusterGoneError as error:
             self.give_up(error)
             return processors()
 
-    def give_up(self, error: GoneError) -> None:
+    def give_up(self, error: ClusterGoneError) -> None:
         """Go on with this machine's processes.
 
         Raises:
@@ -132,13 +132,13 @@ class Cluster:
     def _connect(self) -> None:
         try:
             self._engine = importlib.import_module(self.module).connect(self.address)
-        except GoneError as error:
+        except ClusterGoneError as error:
             self._give_up(error)
         except ClusterError as error:
             self._failure = error
             raise
 
-    def _give_up(self, error: GoneError) -> None:
+    def _give_up(self, error: ClusterGoneError) -> None:
         if self.is_required:
             problem = f"{error}; start it, or leave out --cluster-required"
             self._failure = self._failure or ClusterError("the cluster", problem)
@@ -167,7 +167,7 @@ class SeatOrHere:
             seat = self._found()
             if seat is None or seat.is_ready():
                 return True
-        except GoneError as error:
+        except ClusterGoneError as error:
             self.cluster.give_up(error)
         threading.Event().wait(wait_seconds)
         return False
@@ -182,7 +182,7 @@ class SeatOrHere:
             try:
                 seat = self._found()
                 return self._here(job) if seat is None else seat.send(packed(job))
-            except GoneError as error:
+            except ClusterGoneError as error:
                 self.cluster.give_up(error)
         return None
 

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from treewarden.audit.workers.clusters import Engine, GoneError, Seat
+from treewarden.audit.workers.clusters import ClusterEngine, ClusterGoneError, Seat
 from treewarden.audit.workers.clusters.seats import (
     begin,
     carried,
@@ -43,7 +43,7 @@ NO_WORKER_SECONDS = 60.0
 """How long there may be no worker for a job that waits before the cluster counts as gone."""
 
 
-def connect(address: str) -> Engine:
+def connect(address: str) -> ClusterEngine:
     """Connect to a scheduler, as Dask's own configuration says (TLS, time-outs).
 
     Raises:
@@ -88,7 +88,7 @@ class Dask:
             self._quiet_no_more()
             or_else = ", or the certificates do not fit" if address.startswith(SECURED) else ""
             problem = f"there is no scheduler{or_else} ({type(error).__name__})"
-            raise GoneError(problem) from error
+            raise ClusterGoneError(problem) from error
         self.client.loop.asyncio_loop.set_exception_handler(_unheard)
         try:
             self._check()
@@ -100,7 +100,7 @@ class Dask:
         return max(sum(self.workers().values()), 1)
 
     def seat(self) -> Seat:
-        return Place(self)
+        return DaskSeat(self)
 
     def close(self) -> None:
         with contextlib.suppress(Exception):  # the scheduler may be gone
@@ -162,7 +162,7 @@ class Dask:
             elif self.alone_since is None:
                 self.alone_since = now
             elif now - self.alone_since > NO_WORKER_SECONDS:
-                raise GoneError(f"it has had no worker for {NO_WORKER_SECONDS:g} s")
+                raise ClusterGoneError(f"it has had no worker for {NO_WORKER_SECONDS:g} s")
         return seen
 
     def _left(self, seen: Mapping[str, int]) -> dict[str, int]:
@@ -186,11 +186,11 @@ class Dask:
             GoneError: it does not answer.
         """
         if self.client.status != "running":
-            raise GoneError("the scheduler is gone")
+            raise ClusterGoneError("the scheduler is gone")
         try:
             return question(*what, **how, callback_timeout=ANSWER_SECONDS)
         except (OSError, TimeoutError, RuntimeError, ValueError) as error:
-            raise GoneError(f"the scheduler is gone ({type(error).__name__})") from error
+            raise ClusterGoneError(f"the scheduler is gone ({type(error).__name__})") from error
 
     def _check(self) -> None:
         found = self.asked(self.client.run, versions, on_error="return")
@@ -213,7 +213,7 @@ def _unheard(loop: object, context: object) -> None:
     """Say nothing of what went wrong in Dask's own tasks: it would tell later of answers that dead workers had."""
 
 
-class Place:
+class DaskSeat:
     """A turn at a thread of whichever worker is free: each job may go to another one."""
 
     def __init__(self, dask: Dask) -> None:
@@ -273,7 +273,7 @@ class Place:
                 allow_other_workers=False,
             )
         except (OSError, RuntimeError, ValueError) as error:
-            raise GoneError(f"the scheduler is gone ({type(error).__name__})") from error
+            raise ClusterGoneError(f"the scheduler is gone ({type(error).__name__})") from error
         try:
             return self._answer(future, address)
         finally:
@@ -293,7 +293,7 @@ class Place:
         if future.status == "finished":
             return self._opened(future, address)
         if self.dask.client.status != "running":
-            raise GoneError("the scheduler is gone")
+            raise ClusterGoneError("the scheduler is gone")
         if future.status != "error":
             return None
         problem = future.exception(timeout=ANSWER_SECONDS)
@@ -307,7 +307,7 @@ class Place:
         except Exception as error:  # it lies on its worker until it is here
             if address not in self.dask.workers():
                 return None
-            raise GoneError(f"an answer did not arrive ({type(error).__name__})") from error
+            raise ClusterGoneError(f"an answer did not arrive ({type(error).__name__})") from error
         if len(found) == 2:
             check_same([found[1]])
         return found[0] if found else None

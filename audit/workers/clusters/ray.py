@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from treewarden.audit.workers.clusters import Engine, GoneError, Seat
+from treewarden.audit.workers.clusters import ClusterEngine, ClusterGoneError, Seat
 from treewarden.audit.workers.clusters.seats import carried, check_same, versions
 from treewarden.audit.workers.pool import Parcel
 from treewarden.ppdm_models.errors import ClusterError
@@ -30,7 +30,7 @@ LOOK_SECONDS = 0.25
 """How often to look whether somebody still waits for an answer."""
 
 
-def connect(address: str) -> Engine:
+def connect(address: str) -> ClusterEngine:
     """Connect to a cluster; one that this process is connected to already is used as it is.
 
     Raises:
@@ -85,16 +85,16 @@ class Ray:
             GoneError: the connection is lost.
         """
         if not self.ray.is_initialized():
-            raise GoneError("the connection is lost")
+            raise ClusterGoneError("the connection is lost")
         return self.ray
 
     def size(self) -> int:
         try:
             return max(int(self.there().cluster_resources().get("CPU", 1)), 1)
-        except GoneError:
+        except ClusterGoneError:
             raise
         except Exception as error:  # Ray has no common class for what goes wrong underneath
-            raise GoneError(f"it does not answer ({type(error).__name__})") from error
+            raise ClusterGoneError(f"it does not answer ({type(error).__name__})") from error
 
     def seat(self) -> Seat:
         return Actor(self)
@@ -133,7 +133,7 @@ class Ray:
                 raise ClusterError("the cluster", problem) from error
             or_else = "" if address == "auto" else ", or it wants a token (RAY_AUTH_TOKEN)"
             problem = f"there is no Ray cluster{or_else} ({type(error).__name__})"
-            raise GoneError(problem) from error
+            raise ClusterGoneError(problem) from error
 
     def _init(self, address: str) -> None:
         for tries_left in reversed(range(CONNECT_TRIES)):
@@ -160,7 +160,7 @@ def _check_answers(address: str) -> None:
         port = where.port or CLIENT_PORT
         socket.create_connection((where.hostname or "", port), CONNECT_SECONDS).close()
     except (OSError, ValueError) as error:
-        raise GoneError(f"there is no Ray cluster ({type(error).__name__})") from error
+        raise ClusterGoneError(f"there is no Ray cluster ({type(error).__name__})") from error
 
 
 class Actor:
@@ -182,10 +182,10 @@ class Actor:
                 self._actor = self.engine.hand.remote()
                 self._born = self._actor.ready.remote()
             self._is_ready = bool(ray.wait([self._born], timeout=0)[0])
-        except GoneError:
+        except ClusterGoneError:
             raise
         except Exception as error:  # Ray has no common class for what goes wrong underneath
-            raise GoneError(f"it does not answer ({type(error).__name__})") from error
+            raise ClusterGoneError(f"it does not answer ({type(error).__name__})") from error
         return self._is_ready
 
     def send(self, parcel: Parcel) -> Any:  # noqa: ANN401  # what the job returns
@@ -200,12 +200,12 @@ class Actor:
         except self.ray.exceptions.RayTaskError as error:
             said = f"cannot run a job ({type(error.cause).__name__}: {error.cause})"
             raise ClusterError("the cluster", said) from error
-        except GoneError:
+        except ClusterGoneError:
             raise
         except Exception as error:  # Ray has no common class for what goes wrong underneath
             if self.is_stopped:
                 return None
-            raise GoneError(f"it does not answer ({type(error).__name__})") from error
+            raise ClusterGoneError(f"it does not answer ({type(error).__name__})") from error
         if len(found) == 2:
             check_same([found[1]])
         return found[0] if found else None

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from treewarden.ppdm_models.formats.common.json import Part
-from treewarden.ppdm_models.tree.growth import Fact, GrownTree, Growth, known
+from treewarden.ppdm_models.formats.common.json import JsonPart
+from treewarden.ppdm_models.tree.growth import EnsembleGrowth, Fact, GrownTree, known
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 from treewarden.ppdm_models.tree.tree import Node
 
@@ -50,20 +50,20 @@ CHOICES: Mapping[str, Mapping[str, float]] = {
 
 
 def growth_of(
-    document: Part,
-    params: Part | None,
+    document: JsonPart,
+    params: JsonPart | None,
     loss: str,
     forest: Sequence[tuple[Node, ...]],
     scale: float,
     base: tuple[float, ...],
-) -> Growth:
+) -> EnsembleGrowth:
     """Return what tells how the leaves were made; values are scaled by ``scale`` and moved by ``base``."""
     settings = _settings(params)
     refused = _refused(document, settings, len(forest), scale, base)
     if len(base) > 1 and loss != "MultiClass":
         refused = refused or OUTPUTS.format(loss=loss)
     refused = refused or _of_loss(params, loss)
-    return Growth(
+    return EnsembleGrowth(
         "catboost",
         loss,
         len(base),
@@ -93,7 +93,7 @@ def _values(leaf: Node) -> tuple[float, ...]:
     return (leaf.score if isinstance(leaf.score, float) else np.nan,)
 
 
-def _settings(params: Part | None) -> dict[str, object]:
+def _settings(params: JsonPart | None) -> dict[str, object]:
     """Return what the training was told, by name; {} where that is withheld."""
     if params is None or not params.is_object:
         return {}
@@ -105,7 +105,7 @@ def _settings(params: Part | None) -> dict[str, object]:
 
 
 def _refused(
-    document: Part,
+    document: JsonPart,
     settings: Mapping[str, object],
     trees: int,
     scale: float,
@@ -126,7 +126,7 @@ def _refused(
     return SEVERAL if isinstance(rounds, int | float) and rounds < trees else ""
 
 
-def _of_loss(params: Part | None, loss: str) -> str:
+def _of_loss(params: JsonPart | None, loss: str) -> str:
     """Return why a loss is not the plain one of its name, "" where it is."""
     said = None if params is None or not params.is_object else params.get("loss_function")
     told = None if said is None or not said.is_object else said.get("params")
@@ -163,7 +163,7 @@ SECRETS = (
 )
 
 
-def leaks_of(document: Part) -> tuple[Leak, ...]:
+def leaks_of(document: JsonPart) -> tuple[Leak, ...]:
     """Return what the file gives away, in a fixed order.
 
     Raises:
@@ -172,7 +172,7 @@ def leaks_of(document: Part) -> tuple[Leak, ...]:
     return (*_statistics(document), *_categories(document), *_training(document))
 
 
-def _statistics(document: Part) -> Iterator[Leak]:
+def _statistics(document: JsonPart) -> Iterator[Leak]:
     tables = document.get("ctr_data")
     for key, table in () if tables is None else tables.entries():
         stride = table["hash_stride"].whole(low=2)
@@ -194,7 +194,7 @@ def _statistics(document: Part) -> Iterator[Leak]:
         )
 
 
-def _kind(key: str, rows: list[list[Part]]) -> LeakKind:
+def _kind(key: str, rows: list[list[JsonPart]]) -> LeakKind:
     """Return what counts tell: of a category of one record they give its target, or that it is the only one."""
     if all(sum(cell.amount() for cell in row) != 1 for row in rows):
         return LeakKind.TARGET_STATISTICS
@@ -202,7 +202,7 @@ def _kind(key: str, rows: list[list[Part]]) -> LeakKind:
     return LeakKind.EXACT_TARGETS if says_target else LeakKind.RARE_VALUES
 
 
-def _categories(document: Part) -> Iterator[Leak]:
+def _categories(document: JsonPart) -> Iterator[Leak]:
     listed = document["features_info"].get("cat_features_hash")
     if listed is not None and len(listed):
         yield Leak(
@@ -212,7 +212,7 @@ def _categories(document: Part) -> Iterator[Leak]:
         )
 
 
-def _training(document: Part) -> Iterator[Leak]:
+def _training(document: JsonPart) -> Iterator[Leak]:
     info = document.get("model_info")
     for key, kind, what in SECRETS:
         part = None if info is None else info.get(key)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from treewarden.ppdm_models import limits
-from treewarden.ppdm_models.formats.common.json import Part
+from treewarden.ppdm_models.formats.common.json import JsonPart
 from treewarden.ppdm_models.formats.common.node_order import (
     Branch,
     Draft,
@@ -25,7 +25,7 @@ HASHES = 2**32
 
 
 @dataclass(frozen=True, slots=True)
-class Splits:
+class CatboostSplits:
     """The features of a model, raw and derived, and what its splits mean.
 
     ``numbers`` gives a float feature's name and whether a missing value answers yes; ``categories`` a categorical
@@ -41,7 +41,7 @@ class Splits:
     features: tuple[Feature, ...]
     notes: tuple[str, ...]
 
-    def branches(self, split: Part, no: object, yes: object) -> tuple[Branch, Branch]:
+    def branches(self, split: JsonPart, no: object, yes: object) -> tuple[Branch, Branch]:
         """Return the two ways on from a split.
 
         Raises:
@@ -53,7 +53,7 @@ class Splits:
         return KINDS[kind](self, split, no, yes)
 
 
-def read_splits(info: Part) -> Splits:
+def read_splits(info: JsonPart) -> CatboostSplits:
     """Return what ``features_info`` says.
 
     Raises:
@@ -82,7 +82,7 @@ def read_splits(info: Part) -> Splits:
         Feature(_name(part), numeric=numeric, single=numeric)
         for _, (part, numeric) in sorted(flat.items())
     ]
-    return Splits(
+    return CatboostSplits(
         numbers={index: (_name(part), _missing_is_yes(part)) for index, part in numbers.items()},
         categories={index: _name(part) for index, part in categories.items()},
         hashes=hashes,
@@ -109,14 +109,14 @@ def _notes(source: str, derived: list[str], computed: tuple[str, ...]) -> tuple[
     return tuple(notes)
 
 
-def _by_index(info: Part, kind: str) -> dict[int, Part]:
+def _by_index(info: JsonPart, kind: str) -> dict[int, JsonPart]:
     found = {part["feature_index"].whole(): part for part in info.get(kind) or ()}
     if len(found) < len(info.get(kind) or ()):
         raise info.refused(f"two {kind} have the same feature_index")
     return found
 
 
-def _name(part: Part) -> str:
+def _name(part: JsonPart) -> str:
     for key in ("feature_name", "feature_id"):
         name = part.get(key)
         if name is not None and name.value != "":
@@ -124,7 +124,7 @@ def _name(part: Part) -> str:
     return f"feature {part['flat_feature_index'].whole()}"
 
 
-def _missing_is_yes(part: Part) -> bool:
+def _missing_is_yes(part: JsonPart) -> bool:
     said = part.get("nan_value_treatment")
     treatment = "AsIs" if said is None else said.text()
     if treatment not in TREATMENTS:
@@ -134,14 +134,14 @@ def _missing_is_yes(part: Part) -> bool:
     return treatment == "AsTrue"
 
 
-def _hashes(part: Part) -> set[int]:
+def _hashes(part: JsonPart) -> set[int]:
     """Return the unsigned hashes that a categorical feature is compared with."""
     return {
         value.whole(low=-HASHES, high=HASHES - 1) % HASHES for value in part.get("values") or ()
     }
 
 
-def _statistics(info: Part) -> dict[int, tuple[str, float]]:
+def _statistics(info: JsonPart) -> dict[int, tuple[str, float]]:
     """Return each border of each target statistic: the file numbers all borders in a row, these after the others."""
     before = (("float_features", "borders"), ("categorical_features", "values"))
     position = sum(
@@ -156,7 +156,9 @@ def _statistics(info: Part) -> dict[int, tuple[str, float]]:
     return found
 
 
-def _number(splits: Splits, split: Part, no: object, yes: object) -> tuple[Branch, Branch]:
+def _number(
+    splits: CatboostSplits, split: JsonPart, no: object, yes: object
+) -> tuple[Branch, Branch]:
     index = split["float_feature_index"]
     if index.whole() not in splits.numbers:
         raise index.refused("no float feature has this number")
@@ -165,7 +167,9 @@ def _number(splits: Splits, split: Part, no: object, yes: object) -> tuple[Branc
     return Branch(no, below, not missing_is_yes), Branch(yes, above, missing_is_yes)
 
 
-def _category(splits: Splits, split: Part, no: object, yes: object) -> tuple[Branch, Branch]:
+def _category(
+    splits: CatboostSplits, split: JsonPart, no: object, yes: object
+) -> tuple[Branch, Branch]:
     part = split["cat_feature_index"]
     index, value = part.whole(), split["value"].whole(low=-HASHES, high=HASHES - 1) % HASHES
     if index not in splits.categories:
@@ -179,7 +183,9 @@ def _category(splits: Splits, split: Part, no: object, yes: object) -> tuple[Bra
     return Branch(no, other, takes_missing=True), Branch(yes, equal)
 
 
-def _statistic(splits: Splits, split: Part, no: object, yes: object) -> tuple[Branch, Branch]:
+def _statistic(
+    splits: CatboostSplits, split: JsonPart, no: object, yes: object
+) -> tuple[Branch, Branch]:
     border = split["border"].single()
     name, expected = splits.statistics.get(split["split_index"].whole(), ("", None))
     if border != expected:
@@ -188,11 +194,13 @@ def _statistic(splits: Splits, split: Part, no: object, yes: object) -> tuple[Br
     return Branch(no, below, takes_missing=True), Branch(yes, above)
 
 
-def _estimated(splits: Splits, split: Part, no: object, yes: object) -> tuple[Branch, Branch]:
+def _estimated(
+    splits: CatboostSplits, split: JsonPart, no: object, yes: object
+) -> tuple[Branch, Branch]:
     raise split.refused("a feature computed from text or embeddings; such models are not read")
 
 
-KINDS: dict[str, Callable[[Splits, Part, object, object], tuple[Branch, Branch]]] = {
+KINDS: dict[str, Callable[[CatboostSplits, JsonPart, object, object], tuple[Branch, Branch]]] = {
     "FloatFeature": _number,
     "OneHotFeature": _category,
     "OnlineCtr": _statistic,
@@ -200,7 +208,7 @@ KINDS: dict[str, Callable[[Splits, Part, object, object], tuple[Branch, Branch]]
 }
 
 
-def symmetric(part: Part, splits: Splits) -> tuple[Node, ...]:
+def symmetric(part: JsonPart, splits: CatboostSplits) -> tuple[Node, ...]:
     """Return the nodes of a symmetric tree: the first split at the root, as it was grown.
 
     Leaf number ``sum(2**i for each split i that answers yes)``; its values stand together, one per output.
@@ -233,14 +241,14 @@ def symmetric(part: Part, splits: Splits) -> tuple[Node, ...]:
     return summed(grown((0, 0), draft_of, part.where))
 
 
-def nested(part: Part, splits: Splits) -> tuple[Node, ...]:
+def nested(part: JsonPart, splits: CatboostSplits) -> tuple[Node, ...]:
     """Return the nodes of a tree whose splits hold their ``left`` (no) and ``right`` (yes) side.
 
     Raises:
         TreeFormatError: a node is neither a split nor a leaf, or nests too deep.
     """
 
-    def draft_of(node: Part) -> Draft:
+    def draft_of(node: JsonPart) -> Draft:
         split = node.get("split")
         if split is not None:
             return Draft(
@@ -254,7 +262,7 @@ def nested(part: Part, splits: Splits) -> tuple[Node, ...]:
     return summed(grown(part, draft_of, part.where))
 
 
-def _weights(part: Part) -> tuple[float, ...] | None:
+def _weights(part: JsonPart) -> tuple[float, ...] | None:
     weights = part.get("leaf_weights")
     return None if weights is None else tuple(weight.amount() for weight in weights)
 

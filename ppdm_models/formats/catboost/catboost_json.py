@@ -8,8 +8,13 @@ from dataclasses import replace
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.formats import Format, Opened
 from treewarden.ppdm_models.formats.catboost._growth import growth_of, leaks_of
-from treewarden.ppdm_models.formats.catboost._trees import Splits, nested, read_splits, symmetric
-from treewarden.ppdm_models.formats.common.json import Part, opens_json, read_part
+from treewarden.ppdm_models.formats.catboost._trees import (
+    CatboostSplits,
+    nested,
+    read_splits,
+    symmetric,
+)
+from treewarden.ppdm_models.formats.common.json import JsonPart, opens_json, read_part
 from treewarden.ppdm_models.formats.common.node_order import bounded, simplest, unique
 from treewarden.ppdm_models.semantics.support import with_support
 from treewarden.ppdm_models.tree.ensemble import (
@@ -21,7 +26,7 @@ from treewarden.ppdm_models.tree.ensemble import (
     Shrinkage,
     shrinkage_of,
 )
-from treewarden.ppdm_models.tree.tree import Missing, Node, Quality, Task, Tree
+from treewarden.ppdm_models.tree.tree import Missing, Node, Quality, Tree, TreeTask
 
 LINKS = {
     "Logloss": Link.LOGISTIC,
@@ -58,7 +63,7 @@ class CatBoostJson(Format):
         return Opened(_read(document), leaks)
 
 
-def _read(document: Part) -> Model:
+def _read(document: JsonPart) -> Model:
     splits = read_splits(document["features_info"])
     kind = "oblivious_trees" if document.get("oblivious_trees") is not None else "trees"
     parts = document[kind]
@@ -69,7 +74,9 @@ def _read(document: Part) -> Model:
     return simplest(_ensemble(document, splits, forest))
 
 
-def _ensemble(document: Part, splits: Splits, forest: Sequence[tuple[Node, ...]]) -> Ensemble:
+def _ensemble(
+    document: JsonPart, splits: CatboostSplits, forest: Sequence[tuple[Node, ...]]
+) -> Ensemble:
     loss = _loss(document)
     scale, base = _scale_and_bias(document, forest)
     classes, notes = _classes(document, loss, len(base))
@@ -82,7 +89,7 @@ def _ensemble(document: Part, splits: Splits, forest: Sequence[tuple[Node, ...]]
         features=splits.features,
         target="",
         classes=classes,
-        task=Task.CLASSIFICATION if classes else Task.REGRESSION,
+        task=TreeTask.CLASSIFICATION if classes else TreeTask.REGRESSION,
         base=base,
         link=LINKS.get(loss, Link.IDENTITY if loss in NUMBERS else Link.UNKNOWN),
         resampled=False,
@@ -94,13 +101,13 @@ def _ensemble(document: Part, splits: Splits, forest: Sequence[tuple[Node, ...]]
     )
 
 
-def _tree(nodes: tuple[Node, ...], splits: Splits, loss: str, document: Part) -> Tree:
+def _tree(nodes: tuple[Node, ...], splits: CatboostSplits, loss: str, document: JsonPart) -> Tree:
     tree = with_support(
         Tree(
             nodes=nodes,
             features=splits.features,
             target="",
-            task=Task.REGRESSION,
+            task=TreeTask.REGRESSION,
             missing=Missing.DEFAULT_CHILD,
             source=document.source,
             format="catboost_json",
@@ -111,7 +118,7 @@ def _tree(nodes: tuple[Node, ...], splits: Splits, loss: str, document: Part) ->
     return tree
 
 
-def _params(document: Part) -> Part | None:
+def _params(document: JsonPart) -> JsonPart | None:
     info = document.get("model_info")
     params = None if info is None else info.get("params")
     if (
@@ -121,7 +128,7 @@ def _params(document: Part) -> Part | None:
     return params
 
 
-def _loss(document: Part) -> str:
+def _loss(document: JsonPart) -> str:
     """Return the name of the loss; empty where the file does not say."""
     params = _params(document)
     loss = None if params is None else params.get("loss_function")
@@ -129,7 +136,7 @@ def _loss(document: Part) -> str:
     return "" if kind is None else kind.text()
 
 
-def _shrinkage(document: Part) -> Shrinkage | None:
+def _shrinkage(document: JsonPart) -> Shrinkage | None:
     """Return how leaves were shrunk; None where that is not said, or later steps changed them."""
     params = _params(document)
     boosting = None if params is None else params.get("boosting_options")
@@ -144,7 +151,7 @@ def _shrinkage(document: Part) -> Shrinkage | None:
     return shrinkage_of(rate.number(), ridge.number())
 
 
-def _has_class_weights(document: Part) -> bool:
+def _has_class_weights(document: JsonPart) -> bool:
     params = _params(document)
     options = None if params is None else params.get("data_processing_options")
     if options is None:
@@ -154,7 +161,7 @@ def _has_class_weights(document: Part) -> bool:
 
 
 def _scale_and_bias(
-    document: Part, forest: Sequence[tuple[Node, ...]]
+    document: JsonPart, forest: Sequence[tuple[Node, ...]]
 ) -> tuple[float, tuple[float, ...]]:
     """Return the factor of all trees and the start of each output; one bias may stand for all."""
     widths = {
@@ -175,9 +182,9 @@ def _scale_and_bias(
     return given.at(0).number(), bias if len(bias) == width else bias * width
 
 
-def _stopped(document: Part, trees: int) -> Iterator[str]:
+def _stopped(document: JsonPart, trees: int) -> Iterator[str]:
     """Yield which trees did best on records kept aside, where the file says it and more trees stayed."""
-    found: Part | None = document
+    found: JsonPart | None = document
     for key in ("model_info", "training"):
         found = None if found is None else found.get(key)
     if found is not None and not found.is_object:
@@ -192,7 +199,7 @@ def _stopped(document: Part, trees: int) -> Iterator[str]:
         )
 
 
-def _classes(document: Part, loss: str, width: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _classes(document: JsonPart, loss: str, width: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the class labels (none for a regression), and what is to say about them."""
     if loss not in CLASSIFIERS:
         return (), ()

@@ -19,14 +19,14 @@ from treewarden.ppdm_models.semantics.consistency import contradictions
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.ppdm_models.tree.nodes import Cuts, Flags, NodeTable, Numbers, Vectors, Wholes
 from treewarden.ppdm_models.tree.predicate import Predicate
-from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, Quality, Task, Tree
+from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, Quality, Tree, TreeTask
 
 LEAF = -1
 """What stands for "no child" in a column of children."""
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class TreeShape:
     """The nodes of all trees, tree after tree, each parent before its children.
 
     ``starts`` are the roots, and the number of nodes behind them; ``parents`` are -1 at a root. ``second`` says that a
@@ -53,7 +53,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Splits:
+class BoostedSplits:
     """What the inner nodes ask, by the rows of the file: whether a feature is below an end (``closed``: or at it).
 
     ``first_if_missing`` says that a missing value goes to the first child. ``others`` are the tests of both children
@@ -68,15 +68,15 @@ class Splits:
 
 
 @dataclass(frozen=True, slots=True)
-class Forest:
+class BoostedColumns:
     """The columns of all trees, in the order of their shape; ``outputs`` has an entry per tree, or is empty.
 
     ``lines`` says where each tree begins in its file, where that is known.
     """
 
-    shape: Shape
+    shape: TreeShape
     names: Sequence[str]
-    splits: Splits
+    splits: BoostedSplits
     scores: Numbers
     records: Numbers
     outputs: Sequence[Vectors | None] = ()
@@ -102,7 +102,7 @@ class Forest:
                 nodes,
                 features,
                 "",
-                task=Task.REGRESSION,
+                task=TreeTask.REGRESSION,
                 quality=quality,
                 missing=Missing.DEFAULT_CHILD,
                 source=source,
@@ -188,7 +188,9 @@ class Forest:
         return set(_tree_of(self.shape.starts, np.flatnonzero(odd)).tolist())
 
 
-def shape_of(firsts: Wholes, seconds: Wholes, starts: Wholes, where: Callable[[int], str]) -> Shape:
+def shape_of(
+    firsts: Wholes, seconds: Wholes, starts: Wholes, where: Callable[[int], str]
+) -> TreeShape:
     """Return the order of trees that stand one after another, each with its root first.
 
     ``firsts`` and ``seconds`` are each node's children, as places within its tree; ``LEAF`` in ``firsts`` says that it
@@ -240,7 +242,7 @@ def _tree_of(starts: Wholes, rows: Wholes) -> Wholes:
 
 def _ordered(
     levels: Sequence[Wholes], firsts: Wholes, seconds: Wholes, above: Wholes, own_start: Wholes
-) -> Shape:
+) -> TreeShape:
     """Return the shape of the nodes that the roots reach: the first child and all below it before the second."""
     size = np.ones(len(firsts), dtype=np.int64)
     for level in reversed(levels):
@@ -261,7 +263,7 @@ def _ordered(
     rows = np.empty(len(reached), dtype=np.int64)
     rows[place[reached]] = reached
     parents = above[rows]
-    return Shape(
+    return TreeShape(
         starts, rows, rows - own_start[rows], np.where(parents < 0, LEAF, place[parents]), second
     )
 

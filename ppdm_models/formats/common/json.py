@@ -215,7 +215,7 @@ def _shown(value: object) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class JsonPart:
     """One value and the keys that lead to it; each method raises TreeFormatError where the value is another type."""
 
     value: object
@@ -237,20 +237,20 @@ class Part:
         """Return the error that this value is wrong."""
         return refused(self.source, self.steps, problem)
 
-    def get(self, key: str) -> Part | None:
+    def get(self, key: str) -> JsonPart | None:
         """Return an entry of an object; None where it is absent or null."""
         value = as_object(self.value, self.source, self.steps).get(key)
-        return None if value is None else Part(value, self.source, (*self.steps, key))
+        return None if value is None else JsonPart(value, self.source, (*self.steps, key))
 
-    def __getitem__(self, key: str) -> Part:
+    def __getitem__(self, key: str) -> JsonPart:
         found = self.get(key)
         if found is None:
             raise self.refused(f"no {key!r}; it must be there")
         return found
 
-    def __iter__(self) -> Iterator[Part]:
+    def __iter__(self) -> Iterator[JsonPart]:
         for index, value in enumerate(as_list(self.value, self.source, self.steps)):
-            yield Part(value, self.source, (*self.steps, index))
+            yield JsonPart(value, self.source, (*self.steps, index))
 
     def __bool__(self) -> bool:
         return True  # it is there, whatever it holds
@@ -258,17 +258,17 @@ class Part:
     def __len__(self) -> int:
         return len(as_list(self.value, self.source, self.steps))
 
-    def at(self, index: int) -> Part:
+    def at(self, index: int) -> JsonPart:
         """Return an item of a list."""
         items = as_list(self.value, self.source, self.steps)
         if not 0 <= index < len(items):
             raise self.refused(f"no item {index}; it has {len(items)}")
-        return Part(items[index], self.source, (*self.steps, index))
+        return JsonPart(items[index], self.source, (*self.steps, index))
 
-    def entries(self) -> Iterator[tuple[str, Part]]:
+    def entries(self) -> Iterator[tuple[str, JsonPart]]:
         """Yield the keys and values of an object."""
         for key, value in as_object(self.value, self.source, self.steps).items():
-            yield key, Part(value, self.source, (*self.steps, key))
+            yield key, JsonPart(value, self.source, (*self.steps, key))
 
     @property
     def is_list(self) -> bool:
@@ -327,13 +327,13 @@ class Part:
         return tuple(item.number() for item in self) if self.is_list else (self.number(),)
 
 
-def read_part(data: bytes, source: str) -> Part:
+def read_part(data: bytes, source: str) -> JsonPart:
     """Return the JSON value in the bytes.
 
     Raises:
         TreeFormatError: as for ``read_json``.
     """
-    return Part(read_json(data, source), source)
+    return JsonPart(read_json(data, source), source)
 
 
 # On which line of a JSON file each entry of a list begins, for messages that point into the file.

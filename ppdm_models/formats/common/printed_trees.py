@@ -18,7 +18,7 @@ NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,4})?")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PrintedRow:
     """One line of a printed tree: its number in the file, its depth, and what it says."""
 
     line: int
@@ -44,7 +44,7 @@ def lines_of(data: bytes, source: str) -> list[str]:
     return [line.removesuffix("\r") for line in lines]
 
 
-def nested(rows: Sequence[Row], source: str) -> list[list[int]]:
+def nested(rows: Sequence[PrintedRow], source: str) -> list[list[int]]:
     """Return the children of each row, by position; the last list is of those at the top.
 
     Raises:
@@ -112,7 +112,7 @@ PLACES = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class PrintedBranch:
     """One way to read a printed branch: the test, and what follows it at a leaf (None: nothing does)."""
 
     feature: str
@@ -121,7 +121,7 @@ class Said:
     rest: str | None = None
 
 
-def readings(text: str, operators: Sequence[str]) -> Iterator[Said]:
+def readings(text: str, operators: Sequence[str]) -> Iterator[PrintedBranch]:
     """Yield each way to read a test, none where there are too many; ``operators`` are written with their blanks."""
     if sum(text.count(operator) for operator in operators) > PLACES:
         return
@@ -130,13 +130,13 @@ def readings(text: str, operators: Sequence[str]) -> Iterator[Said]:
         while start > 0:
             feature, value = text[:start].strip(), text[start + len(operator) :].strip()
             if feature and value:
-                yield Said(feature, operator.strip(), value)
+                yield PrintedBranch(feature, operator.strip(), value)
             start = text.find(operator, start + 1)
 
 
 def with_rest(
     text: str, operators: Sequence[str], separator: str, is_rest: Callable[[str], bool]
-) -> Iterator[Said]:
+) -> Iterator[PrintedBranch]:
     """Yield each way to read a test, the separator, and a rest that can be one."""
     start = text.find(separator) if text.count(separator) <= PLACES else -1
     while start >= 0:
@@ -147,7 +147,7 @@ def with_rest(
         start = text.find(separator, start + 1)
 
 
-def agreed(branches: Sequence[Sequence[Said]], where: str) -> list[Said]:
+def agreed(branches: Sequence[Sequence[PrintedBranch]], where: str) -> list[PrintedBranch]:
     """Return the one way to read the branches of a split together.
 
     Raises:
@@ -172,7 +172,7 @@ def agreed(branches: Sequence[Sequence[Said]], where: str) -> list[Said]:
 
 
 def tests(
-    split: Sequence[Said], where: str, values: Callable[[str], tuple[str, ...]]
+    split: Sequence[PrintedBranch], where: str, values: Callable[[str], tuple[str, ...]]
 ) -> list[Predicate]:
     """Return the tests of a split; ``values`` takes a printed set apart.
 
@@ -194,7 +194,7 @@ def tests(
     return [belongs(first.feature, each)[0] for each in sets]
 
 
-def _numeric(branches: Sequence[Sequence[Said]]) -> list[list[Said]] | None:
+def _numeric(branches: Sequence[Sequence[PrintedBranch]]) -> list[list[PrintedBranch]] | None:
     """Two branches, ``<= 3`` and ``> 3``."""
     if len(branches) != 2:
         return None
@@ -209,7 +209,7 @@ def _numeric(branches: Sequence[Sequence[Said]]) -> list[list[Said]] | None:
     return _sides(pairs)
 
 
-def _binary(branches: Sequence[Sequence[Said]]) -> list[list[Said]] | None:
+def _binary(branches: Sequence[Sequence[PrintedBranch]]) -> list[list[PrintedBranch]] | None:
     """Two branches, ``= a`` and ``!= a``."""
     if len(branches) != 2:
         return None
@@ -222,13 +222,15 @@ def _binary(branches: Sequence[Sequence[Said]]) -> list[list[Said]] | None:
     return _sides(pairs)
 
 
-def _sides(pairs: Sequence[tuple[Said, Said]]) -> list[list[Said]] | None:
+def _sides(
+    pairs: Sequence[tuple[PrintedBranch, PrintedBranch]],
+) -> list[list[PrintedBranch]] | None:
     if not pairs:
         return None
     return [list(dict.fromkeys(pair[side] for pair in pairs)) for side in (0, 1)]
 
 
-def _listed(branches: Sequence[Sequence[Said]]) -> list[list[Said]] | None:
+def _listed(branches: Sequence[Sequence[PrintedBranch]]) -> list[list[PrintedBranch]] | None:
     """Any branches, each with a value or a set of its own."""
     found = [[said for said in branch if said.operator in SETS] for branch in branches]
     return found if all(found) else None

@@ -63,7 +63,7 @@ NOTHING: list[Element] = []
 """The children of all elements without any; never added to."""
 
 
-class Tape:
+class ParseTape:
     """What the parser met, in its order: the code of each element that starts, and ``~`` that of one that ends.
 
     ``attributes`` and ``lines`` have an entry per start.
@@ -102,7 +102,7 @@ class Recorded(Element):
     _grown: list[Element]
 
     def __init__(self, attributes: dict[str, str], line: int) -> None:
-        self.tape: Tape | None = Tape()
+        self.tape: ParseTape | None = ParseTape()
         super().__init__(RECORDED[NODE], attributes, line)
 
     @property

@@ -19,7 +19,7 @@ BLANKS_BEFORE = re.compile(rb"\r?\n?[ \t]*\Z")
 
 
 @dataclass(slots=True, eq=False)
-class Span:
+class ElementSpan:
     """One element (or comment) with the bytes it takes: from ``start`` up to ``end``."""
 
     name: str
@@ -28,10 +28,10 @@ class Span:
     start: int
     end: int = 0
     inner_end: int = 0
-    children: list[Span] = field(default_factory=list)
+    children: list[ElementSpan] = field(default_factory=list)
     text: str = ""
 
-    def within(self, *names: str) -> Iterator[Span]:
+    def within(self, *names: str) -> Iterator[ElementSpan]:
         """Yield the element and all inside it that has one of these names (any, without names), in document order."""
         stack = [self]
         while stack:
@@ -50,7 +50,7 @@ class Edit:
     new: bytes = b""
 
 
-class Document:
+class XmlDocument:
     """The bytes of an XML file, in an encoding that has ASCII in it, with its elements.
 
     ``whole`` keeps what is inside nodes; else only surrogate predicates, statistics and tables are kept of it, as
@@ -73,7 +73,7 @@ class Document:
         )
         self.data = data if self._wide is None else data.decode(self._wide).encode("utf-8")
         self.encoding = "utf-8"
-        finder = _Finder(self.data, "utf-8" if self._wide else None, whole)
+        finder = _ElementFinder(self.data, "utf-8" if self._wide else None, whole)
         run(finder.parser, self.data, source)
         if self._wide is None and finder.encoding is not None:
             self.encoding = finder.encoding
@@ -100,12 +100,12 @@ class Document:
         changed = b"".join([*pieces, self.data[at:]])
         return changed if self._wide is None else changed.decode("utf-8").encode(self._wide)
 
-    def removal(self, span: Span) -> Edit:
+    def removal(self, span: ElementSpan) -> Edit:
         """Return the edit that takes an element out, with the line it stands on alone."""
         before = BLANKS_BEFORE.search(self.data, max(0, span.start - 1000), span.start)
         return Edit(span.start if before is None else before.start(), span.end)
 
-    def attribute(self, span: Span, name: str, value: str | None) -> Edit | None:
+    def attribute(self, span: ElementSpan, name: str, value: str | None) -> Edit | None:
         """Return the edit that sets an attribute, or (None) takes it off; None where nothing changes."""
         if span.attributes.get(name) == value:
             return None
@@ -128,16 +128,16 @@ class Document:
         return escape(value, {'"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
 
 
-class _Finder:
+class _ElementFinder:
     """Notes where elements start and end."""
 
     def __init__(self, data: bytes, encoding: str | None, whole: bool) -> None:
         self.data = data
         self.whole = whole
         self.encoding: str | None = None
-        self.top = Span("", {}, 0, 0)
+        self.top = ElementSpan("", {}, 0, 0)
         self.around = [self.top]
-        self.comments: list[Span] = []
+        self.comments: list[ElementSpan] = []
         self.inside_nodes = 0
         self.parser = expat.ParserCreate(encoding, namespace_separator=" ")
         self.parser.buffer_text = True
@@ -152,7 +152,9 @@ class _Finder:
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         parser = self.parser
-        span = Span(local_name(name), attributes, parser.CurrentLineNumber, parser.CurrentByteIndex)
+        span = ElementSpan(
+            local_name(name), attributes, parser.CurrentLineNumber, parser.CurrentByteIndex
+        )
         if self.whole or not self.inside_nodes:
             self.around[-1].children.append(span)
         elif attributes.get("booleanOperator") == "surrogate" or span.name in TELLING:
@@ -172,7 +174,7 @@ class _Finder:
             span.end = self.data.index(b">", at) + 1
         self.inside_nodes -= span.name == "Node"
 
-    def _is_empty(self, span: Span, at: int) -> bool:
+    def _is_empty(self, span: ElementSpan, at: int) -> bool:
         """Return whether an element is one tag that ends here: then the closing tag behind it is its parent's."""
         if self.data[at - 2 : at] != b"/>":
             return False
@@ -181,6 +183,6 @@ class _Finder:
 
     def comment(self, text: str) -> None:
         at = self.parser.CurrentByteIndex
-        span = Span("comment", {}, self.parser.CurrentLineNumber, at, text=text)
+        span = ElementSpan("comment", {}, self.parser.CurrentLineNumber, at, text=text)
         span.end = self.data.index(b"-->", at + 4) + 3
         self.comments.append(span)

@@ -12,19 +12,19 @@ import numpy as np
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.formats.common.boosted import (
     LEAF,
-    Forest,
-    Shape,
-    Splits,
+    BoostedColumns,
+    BoostedSplits,
+    TreeShape,
     leaf_score,
     shape_of,
 )
 from treewarden.ppdm_models.formats.lightgbm._lines import (
-    Block,
-    Document,
+    LightgbmLines,
+    TreeLines,
     finite_numbers,
     whole_numbers,
 )
-from treewarden.ppdm_models.formats.lightgbm._model import MISSING, Asked
+from treewarden.ppdm_models.formats.lightgbm._model import MISSING, LightgbmSplits
 from treewarden.ppdm_models.tree.nodes import Numbers, Wholes
 from treewarden.ppdm_models.tree.tree import Tree
 
@@ -55,7 +55,7 @@ OF_LEAVES = ("leaf_value", "leaf_weight", "leaf_count")
 
 
 @dataclass(frozen=True, slots=True)
-class Arrays:
+class LightgbmNodes:
     """The nodes of a tree, splits first and then leaves; the columns about splits have one entry per split.
 
     ``codes`` are the sets of categories, by split; ``linear`` says which leaves hold linear models.
@@ -72,7 +72,7 @@ class Arrays:
     is_linear: bool
 
 
-def arrays_of(document: Document, block: Block) -> Arrays:
+def arrays_of(document: LightgbmLines, block: TreeLines) -> LightgbmNodes:
     """Return the arrays of a tree.
 
     Raises:
@@ -85,7 +85,7 @@ def arrays_of(document: Document, block: Block) -> Arrays:
     ends = np.full(leaves, LEAF, dtype=np.int64)
     if not inner:
         none = np.zeros(0, dtype=np.int64)
-        return Arrays(ends, ends, none, np.zeros(0), none, {}, values, counts, False)
+        return LightgbmNodes(ends, ends, none, np.zeros(0), none, {}, values, counts, False)
     lefts, rights = (
         _children(document, key, block, inner) for key in ("left_child", "right_child")
     )
@@ -96,7 +96,7 @@ def arrays_of(document: Document, block: Block) -> Arrays:
         inner_values = finite_numbers(document, "internal_value", block, inner)
     types = _types(document, block, inner)
     thresholds = finite_numbers(document, "threshold", block, inner, may_be=math.inf)
-    return Arrays(
+    return LightgbmNodes(
         np.concatenate((lefts, ends)),
         np.concatenate((rights, ends)),
         whole_numbers(document, "split_feature", block, inner),
@@ -109,7 +109,9 @@ def arrays_of(document: Document, block: Block) -> Arrays:
     )
 
 
-def shape_and_splits(each: Sequence[Arrays], where: Callable[[int], str]) -> tuple[Shape, Asked]:
+def shape_and_splits(
+    each: Sequence[LightgbmNodes], where: Callable[[int], str]
+) -> tuple[TreeShape, LightgbmSplits]:
     """Return the order of the nodes of all trees, and what they ask.
 
     Raises:
@@ -125,7 +127,7 @@ def shape_and_splits(each: Sequence[Arrays], where: Callable[[int], str]) -> tup
     sizes = [len(one.features) for one in each]
     firsts = np.concatenate(([0], np.cumsum(sizes)))
     types = np.concatenate([one.types for one in each])
-    return shape, Asked(
+    return shape, LightgbmSplits(
         rows=np.arange(firsts[-1]) + np.repeat(starts[:-1] - firsts[:-1], sizes),
         features=np.concatenate([one.features for one in each]),
         thresholds=np.concatenate([one.thresholds for one in each]),
@@ -139,10 +141,12 @@ def shape_and_splits(each: Sequence[Arrays], where: Callable[[int], str]) -> tup
     )
 
 
-def forest_of(each: Sequence[Arrays], shape: Shape, splits: Splits, lines: Sequence[int]) -> Forest:
+def forest_of(
+    each: Sequence[LightgbmNodes], shape: TreeShape, splits: BoostedSplits, lines: Sequence[int]
+) -> BoostedColumns:
     """Return the nodes of all trees, each on the line where the block of its tree begins."""
     inner = np.repeat([len(one.features) for one in each], np.diff(shape.starts)).tolist()
-    return Forest(
+    return BoostedColumns(
         shape,
         [
             f"split {node}" if node < splits else f"leaf {node - splits}"
@@ -155,7 +159,7 @@ def forest_of(each: Sequence[Arrays], shape: Shape, splits: Splits, lines: Seque
     )
 
 
-def changed_in(document: Document, block: Block, old: Tree, new: Tree) -> None:
+def changed_in(document: LightgbmLines, block: TreeLines, old: Tree, new: Tree) -> None:
     """Change the lines of a tree to those of the changed one.
 
     Withheld nodes get the count 0, and the weight 0, which is the count where second derivatives are 1.
@@ -178,7 +182,7 @@ def is_bare(old: Tree, new: Tree) -> bool:
     return any(not n.is_leaf and n.name in kept and n.score is not None for n in old.nodes)
 
 
-def _count(document: Document, block: Block) -> int:
+def _count(document: LightgbmLines, block: TreeLines) -> int:
     said = document.said("num_leaves", block.keys) or ""
     if not (said.isascii() and said.isdecimal() and len(said) < 9):
         raise document.refused(block.start, f"its num_leaves is {said[:40]!r}")
@@ -187,7 +191,7 @@ def _count(document: Document, block: Block) -> int:
     return int(said)
 
 
-def _counts(document: Document, key: str, block: Block, size: int) -> Numbers:
+def _counts(document: LightgbmLines, key: str, block: TreeLines, size: int) -> Numbers:
     """Return the counts behind a key; NaN where there are none, or one is 0 because it is withheld."""
     if not document.said(key, block.keys):
         return np.full(size, np.nan)
@@ -197,13 +201,13 @@ def _counts(document: Document, key: str, block: Block, size: int) -> Numbers:
     return np.where(found == 0, np.nan, found)
 
 
-def _children(document: Document, key: str, block: Block, inner: int) -> Wholes:
+def _children(document: LightgbmLines, key: str, block: TreeLines, inner: int) -> Wholes:
     """Return the children by node: a split by its number, a leaf behind all splits."""
     found = whole_numbers(document, key, block, inner)
     return np.where(found >= 0, found, inner + ~found)
 
 
-def _types(document: Document, block: Block, inner: int) -> Wholes:
+def _types(document: LightgbmLines, block: TreeLines, inner: int) -> Wholes:
     """Return the decision types."""
     types = whole_numbers(document, "decision_type", block, inner)
     missing = types >> MISSING_SHIFT
@@ -214,7 +218,7 @@ def _types(document: Document, block: Block, inner: int) -> Wholes:
 
 
 def _codes(
-    document: Document, block: Block, types: Wholes, thresholds: Numbers
+    document: LightgbmLines, block: TreeLines, types: Wholes, thresholds: Numbers
 ) -> dict[int, tuple[int, ...]]:
     """Return the categories that each split on a set lists."""
     listed = np.flatnonzero(types & CATEGORICAL).tolist()
@@ -228,7 +232,7 @@ def _codes(
     return found
 
 
-def _sets(document: Document, block: Block) -> list[tuple[int, ...]]:
+def _sets(document: LightgbmLines, block: TreeLines) -> list[tuple[int, ...]]:
     """Return the categories of each set, which stands as the bits of some 32-bit words."""
     said = document.said("cat_boundaries", block.keys) or ""
     ends = whole_numbers(document, "cat_boundaries", block, len(said.split())).tolist()
@@ -258,7 +262,7 @@ def _parts(name: str) -> tuple[str, int]:
     return kind, int(number)
 
 
-def _edit(document: Document, block: Block, key: str, places: dict[int, str]) -> None:
+def _edit(document: LightgbmLines, block: TreeLines, key: str, places: dict[int, str]) -> None:
     """Change some entries of an array, where the tree has it."""
     said = document.said(key, block.keys)
     if said and places:
@@ -268,7 +272,7 @@ def _edit(document: Document, block: Block, key: str, places: dict[int, str]) ->
         document.put(key, " ".join(entries), block.keys)
 
 
-def _withhold(document: Document, block: Block, old: Tree, new: Tree) -> None:
+def _withhold(document: LightgbmLines, block: TreeLines, old: Tree, new: Tree) -> None:
     published = {node.name for node in old.nodes if node.records is not None}
     hidden = [
         _parts(node.name) for node in new.nodes if node.records is None and node.name in published
@@ -279,7 +283,7 @@ def _withhold(document: Document, block: Block, old: Tree, new: Tree) -> None:
         _edit(document, block, f"{prefix}_weight", places)
 
 
-def _rescore(document: Document, block: Block, old: Tree, new: Tree) -> None:
+def _rescore(document: LightgbmLines, block: TreeLines, old: Tree, new: Tree) -> None:
     before = {node.name: node.score for node in old.nodes}
     places = {
         _parts(leaf.name)[1]: repr(leaf_score(new, leaf))
@@ -289,7 +293,7 @@ def _rescore(document: Document, block: Block, old: Tree, new: Tree) -> None:
     _edit(document, block, "leaf_value", places)
 
 
-def _prune(document: Document, block: Block, old: Tree, new: Tree) -> None:
+def _prune(document: LightgbmLines, block: TreeLines, old: Tree, new: Tree) -> None:
     """Keep the splits and leaves of the changed tree, numbered anew in the old order."""
     if document.said("is_linear", block.keys) == "1":
         raise document.refused(block.start, "a tree of linear models is not pruned")
@@ -323,7 +327,7 @@ def _prune(document: Document, block: Block, old: Tree, new: Tree) -> None:
     document.put("num_leaves", str(len(leaves)), block.keys)
 
 
-def _keep_sets(document: Document, block: Block) -> None:
+def _keep_sets(document: LightgbmLines, block: TreeLines) -> None:
     """Leave out the categories of splits that are gone, and number the sets of the others anew."""
     if "cat_threshold" not in block.keys:
         return
@@ -345,7 +349,7 @@ def _keep_sets(document: Document, block: Block) -> None:
 
 
 def _keep_leaves(
-    document: Document, block: Block, leaves_of: list[tuple[str, float, object]]
+    document: LightgbmLines, block: TreeLines, leaves_of: list[tuple[str, float, object]]
 ) -> None:
     """Write the arrays of the leaves; one that was a split takes the split's count and weight."""
     for key in OF_LEAVES:

@@ -8,11 +8,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from treewarden.ppdm_models.formats.common.boosted import Forest
-from treewarden.ppdm_models.formats.lightgbm._arrays import Arrays
-from treewarden.ppdm_models.formats.lightgbm._lines import Block, Document, finite_numbers
-from treewarden.ppdm_models.formats.lightgbm._model import Header
-from treewarden.ppdm_models.tree.growth import Fact, GrownTree, Growth, known
+from treewarden.ppdm_models.formats.common.boosted import BoostedColumns
+from treewarden.ppdm_models.formats.lightgbm._arrays import LightgbmNodes
+from treewarden.ppdm_models.formats.lightgbm._lines import LightgbmLines, TreeLines, finite_numbers
+from treewarden.ppdm_models.formats.lightgbm._model import LightgbmHeader
+from treewarden.ppdm_models.tree.growth import EnsembleGrowth, Fact, GrownTree, known
 from treewarden.ppdm_models.tree.nodes import Numbers
 
 Settings = Callable[[str], str | None]
@@ -52,8 +52,8 @@ OTHERWISE: Mapping[str, tuple[tuple[str, ...], str]] = {
 
 
 def growth_of(
-    header: Header,
-    forest: Forest,
+    header: LightgbmHeader,
+    forest: BoostedColumns,
     weights: Numbers,
     rates: Sequence[float | None],
     linear: Sequence[bool],
@@ -61,7 +61,7 @@ def growth_of(
     gains: Numbers,
     *,
     importances: bool = False,
-) -> Growth:
+) -> EnsembleGrowth:
     """Return what tells how the leaves were made.
 
     ``weights`` are the sums of second derivatives by node, ``gains`` what splits gain, and ``rates`` what each tree was
@@ -86,7 +86,7 @@ def growth_of(
     name, *options = (header.objective or "").split() or [""]
     names = (*NUMBERS, *SAMPLING) if _is_bagged(setting) else NUMBERS
     facts = {key: known(value) for key in names if (value := _number(setting(key))) is not None}
-    return Growth(
+    return EnsembleGrowth(
         "lightgbm",
         name,
         header.outputs,
@@ -102,7 +102,9 @@ def growth_of(
     )
 
 
-def weights_in(document: Document, blocks: Sequence[Block], forest: Forest) -> Numbers:
+def weights_in(
+    document: LightgbmLines, blocks: Sequence[TreeLines], forest: BoostedColumns
+) -> Numbers:
     """Return the sums of second derivatives by node in the order of the forest; NaN where a text file has none."""
     found = []
     for block, (start, end) in zip(blocks, pairwise(forest.shape.starts.tolist()), strict=True):
@@ -114,7 +116,9 @@ def weights_in(document: Document, blocks: Sequence[Block], forest: Forest) -> N
     return np.concatenate(found)[forest.shape.rows]
 
 
-def gains_in(document: Document, blocks: Sequence[Block], forest: Forest) -> Numbers:
+def gains_in(
+    document: LightgbmLines, blocks: Sequence[TreeLines], forest: BoostedColumns
+) -> Numbers:
     """Return what splits gain by node in the order of the forest; NaN at leaves, and where a text file has none."""
     found = []
     for block, (start, end) in zip(blocks, pairwise(forest.shape.starts.tolist()), strict=True):
@@ -127,7 +131,7 @@ def gains_in(document: Document, blocks: Sequence[Block], forest: Forest) -> Num
     return np.concatenate(found)[forest.shape.rows]
 
 
-def are_gains(document: Document, each: Sequence[Arrays]) -> bool:
+def are_gains(document: LightgbmLines, each: Sequence[LightgbmNodes]) -> bool:
     """Return whether the importances of features are anything else than how often the trees split on them."""
     names = (document.said("feature_names") or "").split()
     asked = np.concatenate([one.features for one in each]).astype(np.int64)
@@ -170,7 +174,7 @@ def _is_bagged(setting: Settings) -> bool:
 
 
 def _refused(
-    header: Header, trees: Sequence[GrownTree], linear: Sequence[bool], setting: Settings
+    header: LightgbmHeader, trees: Sequence[GrownTree], linear: Sequence[bool], setting: Settings
 ) -> str:
     """Return why leaf values cannot be turned back, "" where nothing speaks against it."""
     for key, (plain, why) in OTHERWISE.items():

@@ -19,7 +19,7 @@ SETTING = re.compile(r"\[(\w+): (.*)\]")
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class TreeLines:
     """The lines of one tree: where they start and end, and the line of each key."""
 
     start: int
@@ -28,13 +28,13 @@ class Block:
 
 
 @dataclass(slots=True)
-class Document:
+class LightgbmLines:
     """The lines of a file, without their ends; ``settings`` are the lines of the training parameters."""
 
     source: str
     lines: list[str]
     header: Mapping[str, int]
-    trees: list[Block]
+    trees: list[TreeLines]
     settings: Mapping[str, int]
 
     def said(self, key: str, keys: Mapping[str, int] | None = None) -> str | None:
@@ -102,7 +102,7 @@ class Document:
         return "\n".join(self.lines).encode()
 
 
-def lines_of(data: bytes, source: str) -> Document:
+def lines_of(data: bytes, source: str) -> LightgbmLines:
     """Return the file as lines.
 
     Raises:
@@ -124,19 +124,19 @@ def lines_of(data: bytes, source: str) -> Document:
     for number, start in enumerate(starts):
         if lines[start].rstrip("\r") != f"Tree={number}":
             raise TreeFormatError(f"{source}:{start + 1}", f"should be Tree={number}")
-    return Document(
+    return LightgbmLines(
         source,
         lines,
         _keys(lines, 0, starts[0], source),
         [
-            Block(start, end, _keys(lines, start + 1, end, source))
+            TreeLines(start, end, _keys(lines, start + 1, end, source))
             for start, end in zip(bounds, bounds[1:], strict=False)
         ],
         _settings(lines, ends[0]),
     )
 
 
-def whole_numbers(document: Document, key: str, block: Block, size: int) -> Wholes:
+def whole_numbers(document: LightgbmLines, key: str, block: TreeLines, size: int) -> Wholes:
     """Return the whole numbers behind a key of a tree.
 
     Raises:
@@ -146,7 +146,7 @@ def whole_numbers(document: Document, key: str, block: Block, size: int) -> Whol
 
 
 def finite_numbers(
-    document: Document, key: str, block: Block, size: int, *, may_be: float = 0.0
+    document: LightgbmLines, key: str, block: TreeLines, size: int, *, may_be: float = 0.0
 ) -> Numbers:
     """Return the finite numbers behind a key of a tree, or ``may_be``; errors as for ``whole_numbers``."""
     found = np.asarray(_values(document, key, block, size, "d", float), dtype=np.float64)
@@ -156,9 +156,9 @@ def finite_numbers(
 
 
 def _values(
-    document: Document,
+    document: LightgbmLines,
     key: str,
-    block: Block,
+    block: TreeLines,
     size: int,
     code: str,
     number: Callable[[str], float],

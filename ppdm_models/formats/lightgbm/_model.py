@@ -11,8 +11,8 @@ import numpy as np
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.formats.common.boosted import (
-    Forest,
-    Splits,
+    BoostedColumns,
+    BoostedSplits,
     differing_roots,
     gathered_notes,
 )
@@ -27,7 +27,7 @@ from treewarden.ppdm_models.tree.predicate import (
     NumericTest,
     Predicate,
 )
-from treewarden.ppdm_models.tree.tree import Feature, Quality, Task, Tree
+from treewarden.ppdm_models.tree.tree import Feature, Quality, Tree, TreeTask
 
 LOGISTIC = ("binary", "cross_entropy", "xentropy", "multiclassova")
 EXP = ("poisson", "gamma", "tweedie")
@@ -48,7 +48,7 @@ CLASSIFIERS = ("binary", "cross_entropy", "xentropy", "multiclass", "multiclasso
 
 
 @dataclass(slots=True)
-class Header:
+class LightgbmHeader:
     """The part of a file that is not its trees; ``domains`` are the codes of features known to be categorical.
 
     Without an objective (None) a dump does not say what becomes of the scores; with an empty one they stay as they are.
@@ -74,7 +74,10 @@ class Header:
 
 
 def ensemble_of(
-    header: Header, forest: Forest, features: tuple[Feature, ...], linear: Sequence[bool]
+    header: LightgbmHeader,
+    forest: BoostedColumns,
+    features: tuple[Feature, ...],
+    linear: Sequence[bool],
 ) -> Ensemble:
     """Return the ensemble; each tree comes with whether its leaves hold linear models.
 
@@ -106,7 +109,7 @@ def ensemble_of(
         features=features,
         target="",
         classes=tuple(map(str, range(max(2, header.outputs)))) if is_classifier else (),
-        task=Task.CLASSIFICATION if is_classifier else Task.REGRESSION,
+        task=TreeTask.CLASSIFICATION if is_classifier else TreeTask.REGRESSION,
         link=Link.UNKNOWN if any(linear) else _objective(header)[1],
         resampled=True if differing_roots(made) else header.resampled,
         shrinkage=header.shrinkage
@@ -117,7 +120,7 @@ def ensemble_of(
     )
 
 
-def _objective(header: Header) -> tuple[str, Link, float]:
+def _objective(header: LightgbmHeader) -> tuple[str, Link, float]:
     """Return the objective's name, its link, and what the scores are multiplied by before it."""
     if header.objective is None:
         return "", Link.UNKNOWN, 1.0
@@ -148,7 +151,7 @@ def _positive(text: str, source: str) -> float:
 
 
 def _notes(
-    header: Header, trees: Sequence[Tree], linear: int, is_classifier: bool
+    header: LightgbmHeader, trees: Sequence[Tree], linear: int, is_classifier: bool
 ) -> Iterator[str]:
     yield from gathered_notes(trees)
     if is_classifier:
@@ -194,7 +197,7 @@ NAMING = (
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class LightgbmSplits:
     """The splits of all trees as the file has them, one entry each; ``rows`` are those of the nodes they stand in.
 
     ``missing`` are places in ``MISSING``. ``codes`` are the categories that go left, by the place of the split; the
@@ -216,10 +219,10 @@ class Asked:
         return found
 
 
-class Tests:
+class TestMaker:
     """Turns the splits of one file into tests."""
 
-    def __init__(self, header: Header, asked: Asked) -> None:
+    def __init__(self, header: LightgbmHeader, asked: LightgbmSplits) -> None:
         self.header = header
         self.asked = asked
         self.zeros: dict[tuple[int, float, bool], Branches] = {}
@@ -248,7 +251,7 @@ class Tests:
             for index, name in enumerate(header.names)
         )
 
-    def splits(self, size: int) -> Splits:
+    def splits(self, size: int) -> BoostedSplits:
         """Return what the nodes ask, for as many rows as the file has."""
         asked = self.asked
         ends = asked.thresholds
@@ -261,7 +264,7 @@ class Tests:
             left, right, to_first[place] = self._branches(place, bool(to_first[place]))
             others[int(asked.rows[place])] = left, right
         ends = np.where(closed, np.where(ends >= 0.0, np.maximum(ends, ZERO), ends), -ZERO)
-        found = Splits(
+        found = BoostedSplits(
             np.zeros(size, dtype=np.int64),
             np.zeros(size),
             np.zeros(size, dtype=np.bool_),
@@ -322,7 +325,9 @@ def _above(name: str, end: float) -> Predicate:
     return NumericTest(name, low=end) if end < math.inf else Never()
 
 
-def _named(header: Header, categorical: list[int], asked: Asked) -> dict[int, tuple[str, ...]]:
+def _named(
+    header: LightgbmHeader, categorical: list[int], asked: LightgbmSplits
+) -> dict[int, tuple[str, ...]]:
     """Return the names of categories by code, where only one feature each can have the lists in their order.
 
     A feature can have a list that names each of its codes. Those that nobody names were declared by number.
@@ -365,7 +370,9 @@ def _earliest(sizes: Sequence[int], ends: Sequence[int]) -> list[int] | None:
     return found
 
 
-def _whole(header: Header, categorical: list[int], asked: Asked) -> dict[int, tuple[str, ...]]:
+def _whole(
+    header: LightgbmHeader, categorical: list[int], asked: LightgbmSplits
+) -> dict[int, tuple[str, ...]]:
     """Return the categories by feature where nobody named them: whole numbers, however a table writes these."""
     codes = {index: set(header.domains.get(index, ())) for index in categorical}  # -1: missing
     for place, listed in asked.codes.items():

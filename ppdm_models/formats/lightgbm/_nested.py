@@ -12,9 +12,9 @@ import numpy as np
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.formats.common.boosted import (
     LEAF,
-    Forest,
-    Shape,
-    Splits,
+    BoostedColumns,
+    BoostedSplits,
+    TreeShape,
     leaf_score,
     plain_numbers,
     taken,
@@ -26,7 +26,7 @@ from treewarden.ppdm_models.formats.common.json import (
     as_whole,
     refused,
 )
-from treewarden.ppdm_models.formats.lightgbm._model import MISSING, Asked
+from treewarden.ppdm_models.formats.lightgbm._model import MISSING, LightgbmSplits
 from treewarden.ppdm_models.tree.nodes import Numbers
 from treewarden.ppdm_models.tree.tree import Tree
 
@@ -65,14 +65,14 @@ def flat_of(root: object, source: str, steps: Steps) -> Flat:
     return found
 
 
-def shape_of(flats: Sequence[Flat]) -> Shape:
+def shape_of(flats: Sequence[Flat]) -> TreeShape:
     """Return the order of the nodes of all trees: the one they stand in."""
     sizes = [len(flat) for flat in flats]
     starts = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
     parents = np.array([parent for flat in flats for _, parent, _ in flat], dtype=np.int64)
     own_start = np.repeat(starts[:-1], sizes)
     rows = np.arange(starts[-1])
-    return Shape(
+    return TreeShape(
         starts,
         rows,
         rows - own_start,
@@ -81,7 +81,7 @@ def shape_of(flats: Sequence[Flat]) -> Shape:
     )
 
 
-class Reading:
+class NestedReader:
     """Reads the nodes of all trees, column after column; ``steps`` are the place of the trees.
 
     Each column is looked at as a whole; where it is not plain, node by node, to read or to refuse it.
@@ -99,7 +99,7 @@ class Reading:
         self.leaves = [self.nodes[row] for row in self.leaf_rows]
         self.is_linear = ["leaf_coeff" in node and bool(node["leaf_coeff"]) for node in self.leaves]
 
-    def asked(self) -> Asked:
+    def asked(self) -> LightgbmSplits:
         """Return what the splits ask.
 
         Raises:
@@ -127,7 +127,7 @@ class Reading:
         for place, kind in enumerate(kinds):
             if kind in LISTED:
                 codes[place], thresholds[place] = self._codes(rows[place]), 0.0
-        return Asked(
+        return LightgbmSplits(
             np.array(rows, dtype=np.int64),
             np.array(features, dtype=np.int64),
             self._numbers(thresholds, rows, may_lack=False),
@@ -136,7 +136,7 @@ class Reading:
             codes,
         )
 
-    def forest(self, splits: Splits) -> Forest:
+    def forest(self, splits: BoostedSplits) -> BoostedColumns:
         """Return the nodes of all trees.
 
         Raises:
@@ -157,7 +157,7 @@ class Reading:
         for place in compress(range(len(values)), self.is_linear):
             values[place] = None
         scores = self._merged(inner_values, values)
-        return Forest(
+        return BoostedColumns(
             self.shape,
             names,
             splits,

@@ -13,8 +13,8 @@ from treewarden.ppdm_models.formats.lightgbm._lines import (
     END,
     IMPORTANCES,
     SETTING,
-    Block,
-    Document,
+    LightgbmLines,
+    TreeLines,
 )
 
 # The words of a LightGBM file that are nobody's own: what its settings are called, and what they say in words.
@@ -129,7 +129,7 @@ PLACES = (*range(1, 11), 15, 20, 25, 30, 50, 100)
 """The places down to which rankings are told how good they are; each but once and in their order, they hold no data."""
 
 
-def rest_of(document: Document, judged: frozenset[str]) -> Iterator[tuple[int, str]]:
+def rest_of(document: LightgbmLines, judged: frozenset[str]) -> Iterator[tuple[int, str]]:
     """Yield lines that are not read, and what they hold; the settings ``judged`` are leaks by themselves."""
     names = tuple((document.said("feature_names") or "").split())
     yield from _header(document, len(names))
@@ -143,7 +143,7 @@ def codes_in(info: str) -> bool:
     return bool(CODES.fullmatch(info))
 
 
-def _header(document: Document, features: int) -> Iterator[tuple[int, str]]:
+def _header(document: LightgbmLines, features: int) -> Iterator[tuple[int, str]]:
     bare = set()
     for at in range(document.trees[0].start):
         key, equals, value = document.lines[at].rstrip("\r").partition("=")
@@ -155,7 +155,7 @@ def _header(document: Document, features: int) -> Iterator[tuple[int, str]]:
             yield at, f"{key} holds what the library does not write there"
 
 
-def _is_known(document: Document, key: str, value: str, features: int) -> bool:
+def _is_known(document: LightgbmLines, key: str, value: str, features: int) -> bool:
     """Return whether a line of the header says what it should; the names of features are judged by themselves."""
     if key in ("feature_names", "max_feature_idx"):
         last = document.said("max_feature_idx")
@@ -203,7 +203,7 @@ def _is_objective(value: str, classes: str | None) -> bool:
     return name in WORDS and len(set(keys)) == len(keys) and set(keys) <= set(known)
 
 
-def _is_ranking(document: Document) -> bool:
+def _is_ranking(document: LightgbmLines) -> bool:
     return (document.said("objective") or "").partition(" ")[0] in RANKING
 
 
@@ -222,14 +222,14 @@ def _is_whole(value: str) -> bool:
     return bool(WHOLE.fullmatch(value))
 
 
-def _tree_sizes(document: Document) -> Iterator[int]:
+def _tree_sizes(document: LightgbmLines) -> Iterator[int]:
     """Yield how many bytes each tree takes as the library writes it, with ends of lines of one byte."""
     for block in document.trees:
         lines = document.lines[block.start : block.end]
         yield sum(len(line.rstrip("\r").encode()) + 1 for line in lines)
 
 
-def _tree(document: Document, block: Block, features: int) -> Iterator[tuple[int, str]]:
+def _tree(document: LightgbmLines, block: TreeLines, features: int) -> Iterator[tuple[int, str]]:
     sizes = _sizes(document, block)
     for at in range(block.start + 1, block.end):
         key, equals, value = document.lines[at].rstrip("\r").partition("=")
@@ -261,7 +261,7 @@ def _allowed(key: str, size: int) -> tuple[int, ...]:
     return (0, size) if key in OF_SPLITS or key in OF_LEAVES else (size,)
 
 
-def _sizes(document: Document, block: Block) -> Mapping[str, int]:
+def _sizes(document: LightgbmLines, block: TreeLines) -> Mapping[str, int]:
     """Return how many numbers stand behind each key of a tree."""
     leaves = int(document.said("num_leaves", block.keys) or 0)
     sets = len(_sets(document, block))
@@ -278,20 +278,20 @@ def _sizes(document: Document, block: Block) -> Mapping[str, int]:
     }
 
 
-def _sets(document: Document, block: Block) -> set[str]:
+def _sets(document: LightgbmLines, block: TreeLines) -> set[str]:
     """Return which sets of categories the splits of a tree ask for."""
     types = _wholes(document, "decision_type", block)
     places = (document.said("threshold", block.keys) or "").split()
     return {place for place, kind in zip(places, types, strict=False) if kind & CATEGORICAL}
 
 
-def _wholes(document: Document, key: str, block: Block) -> list[int]:
+def _wholes(document: LightgbmLines, key: str, block: TreeLines) -> list[int]:
     entries = (document.said(key, block.keys) or "").split()
     return [int(entry) for entry in entries if _is_whole(entry)]
 
 
 def _after(
-    document: Document, names: Sequence[str], judged: frozenset[str]
+    document: LightgbmLines, names: Sequence[str], judged: frozenset[str]
 ) -> Iterator[tuple[int, str]]:
     importances = document.importances
     pandas = [at for at, line in enumerate(document.lines) if line.startswith(PANDAS)]
@@ -314,7 +314,7 @@ def _after(
             yield at, f"the setting {settings[at]!r} holds something of its own"
 
 
-def _is_plain(document: Document, key: str, names: Sequence[str]) -> bool:
+def _is_plain(document: LightgbmLines, key: str, names: Sequence[str]) -> bool:
     """Return whether a setting is a number, words of the library, or features where it is about those."""
     said = document.setting(key) or ""
     if key in PLAIN_LISTS:

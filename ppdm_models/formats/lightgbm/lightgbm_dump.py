@@ -24,12 +24,12 @@ from treewarden.ppdm_models.formats.common.json import (
 from treewarden.ppdm_models.formats.common.origin import telling
 from treewarden.ppdm_models.formats.lightgbm._growth import growth_of, rate_in
 from treewarden.ppdm_models.formats.lightgbm._model import (
-    Header,
-    Tests,
+    LightgbmHeader,
+    TestMaker,
     category_names,
     ensemble_of,
 )
-from treewarden.ppdm_models.formats.lightgbm._nested import Flat, Reading, changed_in, flat_of
+from treewarden.ppdm_models.formats.lightgbm._nested import Flat, NestedReader, changed_in, flat_of
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 
@@ -45,10 +45,10 @@ class LightgbmDump(Format):
         return opens_json(data) == b"{" and all(part in data for part in parts)
 
     def open(self, data: bytes, source: str) -> Opened:
-        return _OpenedDump(data, source)
+        return _LightgbmDump(data, source)
 
 
-class _OpenedDump(Rewritable, Strippable):
+class _LightgbmDump(Rewritable, Strippable):
     """The bytes stay, not the document: each change takes a fresh one, and uses it up."""
 
     def __init__(self, data: bytes, source: str) -> None:
@@ -94,9 +94,9 @@ def _document(data: bytes, source: str) -> dict[str, object]:
     return as_object(read_json(data, source), source, [])
 
 
-def _read(document: dict[str, object], header: Header) -> Ensemble:
-    found = Reading(_flats(document, header.source), header.source, ["tree_info"])
-    tests = Tests(header, found.asked())
+def _read(document: dict[str, object], header: LightgbmHeader) -> Ensemble:
+    found = NestedReader(_flats(document, header.source), header.source, ["tree_info"])
+    tests = TestMaker(header, found.asked())
     forest = found.forest(tests.splits(len(found.nodes)))
     ensemble = ensemble_of(header, forest, tests.features, found.linear())
     growth = growth_of(
@@ -134,12 +134,12 @@ def _flats(document: dict[str, object], source: str) -> list[Flat]:
     return found
 
 
-def _header(document: dict[str, object], source: str) -> Header:
+def _header(document: dict[str, object], source: str) -> LightgbmHeader:
     at = ["feature_names"]
     names = tuple(as_text(name, source, at) for name in as_list(document.get(*at), source, at))
     objective = document.get("objective")
     average = document.get("average_output", False) is True
-    return Header(
+    return LightgbmHeader(
         source,
         names,
         as_whole(document.get("num_tree_per_iteration"), source, ["num_tree_per_iteration"]),

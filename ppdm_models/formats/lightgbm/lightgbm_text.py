@@ -25,10 +25,10 @@ from treewarden.ppdm_models.formats.lightgbm._growth import (
     rate_in,
     weights_in,
 )
-from treewarden.ppdm_models.formats.lightgbm._lines import Document, lines_of
+from treewarden.ppdm_models.formats.lightgbm._lines import LightgbmLines, lines_of
 from treewarden.ppdm_models.formats.lightgbm._model import (
-    Header,
-    Tests,
+    LightgbmHeader,
+    TestMaker,
     category_names,
     ensemble_of,
 )
@@ -81,7 +81,7 @@ class LightgbmText(Format):
 class _OpenedText(Rewritable, Strippable):
     """The lines stay, and each change is made in a copy of their list."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: LightgbmLines) -> None:
         super().__init__(_read(document), _leaks(document))
         self.document = document
 
@@ -130,15 +130,15 @@ class _OpenedText(Rewritable, Strippable):
             document.take_out(told | set(document.importances))
         return document.written()
 
-    def _copy(self) -> Document:
+    def _copy(self) -> LightgbmLines:
         return replace(self.document, lines=list(self.document.lines))
 
 
-def _read(document: Document) -> Ensemble:
+def _read(document: LightgbmLines) -> Ensemble:
     header = _header(document)
     each = [arrays_of(document, block) for block in document.trees]
     shape, asked = shape_and_splits(each, lambda tree: f"{document.source}: tree {tree}")
-    tests = Tests(header, asked)
+    tests = TestMaker(header, asked)
     splits = tests.splits(int(sum(len(one.lefts) for one in each)))
     forest = forest_of(each, shape, splits, [block.start + 1 for block in document.trees])
     linear = [one.is_linear for one in each]
@@ -156,11 +156,11 @@ def _read(document: Document) -> Ensemble:
     return replace(ensemble, growth=growth)
 
 
-def _header(document: Document) -> Header:
+def _header(document: LightgbmLines) -> LightgbmHeader:
     names = tuple((document.said("feature_names") or "").split())
     outputs = document.said("num_tree_per_iteration") or document.said("num_class") or "1"
     infos = (document.said("feature_infos") or "").split()
-    return Header(
+    return LightgbmHeader(
         document.source,
         names,
         int(outputs) if outputs.isascii() and outputs.isdecimal() and len(outputs) < 8 else 0,
@@ -174,7 +174,7 @@ def _header(document: Document) -> Header:
     )
 
 
-def _shrinkage(document: Document) -> Shrinkage | None:
+def _shrinkage(document: LightgbmLines) -> Shrinkage | None:
     """Return how leaves were shrunk; None where the parameters do not say so, or make them otherwise."""
     plain = {key: document.setting(key) for key in OTHERWISE}
     if document.setting("boosting") != "gbdt" or set(plain.values()) != {"0"}:
@@ -185,7 +185,7 @@ def _shrinkage(document: Document) -> Shrinkage | None:
     return shrinkage_of(rate, ridge, document.setting("boost_from_average") == "1")
 
 
-def _number(document: Document, key: str) -> float | None:
+def _number(document: LightgbmLines, key: str) -> float | None:
     try:
         return float(document.setting(key) or "")
     except ValueError:
@@ -203,12 +203,12 @@ def _domains(infos: list[str], names: tuple[str, ...]) -> dict[int, tuple[int, .
     }
 
 
-def _pandas_line(document: Document) -> int | None:
+def _pandas_line(document: LightgbmLines) -> int | None:
     at = [number for number, line in enumerate(document.lines) if line.startswith(PANDAS)]
     return at[-1] if at else None
 
 
-def _categories(document: Document) -> tuple[tuple[str, ...], ...]:
+def _categories(document: LightgbmLines) -> tuple[tuple[str, ...], ...]:
     line = _pandas_line(document)
     text = "" if line is None else document.lines[line].removeprefix(PANDAS).strip()
     if not text or text == "null":
@@ -222,7 +222,7 @@ def _categories(document: Document) -> tuple[tuple[str, ...], ...]:
     return tuple(names for names in found if names is not None)
 
 
-def _resampled(document: Document) -> bool | None:
+def _resampled(document: LightgbmLines) -> bool | None:
     """Whether each tree saw a sample of the records, as the parameters say."""
     if not document.settings:
         return None
@@ -235,7 +235,7 @@ def _resampled(document: Document) -> bool | None:
     return bagged and any(document.setting(key) not in (None, "1") for key in fractions)
 
 
-def _can_go(document: Document, line: int) -> bool:
+def _can_go(document: LightgbmLines, line: int) -> bool:
     """Return whether the model is the same without a line: not where its reader takes something from it."""
     held = {
         *document.header.values(),
@@ -245,16 +245,16 @@ def _can_go(document: Document, line: int) -> bool:
     return line > 0 and (line not in held or key not in (*HEADER, *OF_TREE, *LISTS))
 
 
-def _seeds(document: Document) -> list[str]:
+def _seeds(document: LightgbmLines) -> list[str]:
     return [key for key in document.settings if key == "seed" or key.endswith("_seed")]
 
 
-def _leaks(document: Document) -> Iterator[Leak]:
+def _leaks(document: LightgbmLines) -> Iterator[Leak]:
     for line, kind, what, records, removable in sorted(_said(document)):
         yield Leak(kind, f"line {line + 1}", what, records, removable)
 
 
-def _said(document: Document) -> Iterator[tuple[int, LeakKind, str, int | None, bool]]:
+def _said(document: LightgbmLines) -> Iterator[tuple[int, LeakKind, str, int | None, bool]]:
     for name in (document.said("feature_names") or "").split():
         kind = telling(name)
         if kind is not None:

@@ -15,7 +15,7 @@ from treewarden.ppdm_models.formats.common.json import opens_json, read_json
 from treewarden.ppdm_models.formats.common.node_order import ALL_NODES
 from treewarden.ppdm_models.formats.onnx._graph import (
     STANDARD,
-    Graph,
+    OnnxGraph,
     in_order,
     kind_of,
     read_graph,
@@ -43,7 +43,7 @@ class Operator:
     inputs: tuple[str, ...] | None
     double: bool
     source: str
-    graph: Graph
+    graph: OnnxGraph
     before: tuple[str, ...] = ()
 
     @property
@@ -142,7 +142,7 @@ def _tensor(tensor: Any, where: str) -> list[float] | list[int]:  # noqa: ANN401
     return flat
 
 
-def _inputs(graph: Graph, name: str) -> tuple[str, ...] | None:
+def _inputs(graph: OnnxGraph, name: str) -> tuple[str, ...] | None:
     """Follow copies, casts and concatenations back to the inputs of the model: one name per column.
 
     None where other operators make the columns, or an input beside others has no width.
@@ -204,7 +204,7 @@ NEW_MODES = ("<=", "<", ">=", ">", "==", "!=", "in")
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class OnnxNode:
     """One inner node: ``feature operator values``, where it leads, and whether a missing value answers yes."""
 
     feature: int
@@ -216,15 +216,15 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class OnnxTable:
     """The nodes of all trees by handle; a leaf adds weights to outputs."""
 
     roots: tuple[Handle, ...]
-    questions: Mapping[Handle, Question]
+    questions: Mapping[Handle, OnnxNode]
     leaves: Mapping[Handle, tuple[tuple[int, float], ...]]
 
 
-def read_table(operator: Operator) -> Table:
+def read_table(operator: Operator) -> OnnxTable:
     """Return the nodes of a tree operator.
 
     Raises:
@@ -238,7 +238,7 @@ def read_table(operator: Operator) -> Table:
     return table
 
 
-def _old(operator: Operator) -> Table:
+def _old(operator: Operator) -> OnnxTable:
     of = "class" if operator.kind == "TreeEnsembleClassifier" else "target"
     keys = ints(operator, "nodes_nodeids")
     size = _checked(operator, len(keys))
@@ -249,7 +249,7 @@ def _old(operator: Operator) -> Table:
     modes = texts(operator, "nodes_modes", size)
     values = floats(operator, "nodes_values", size)
     tracks = ints(operator, "nodes_missing_value_tracks_true", size, optional=True)
-    questions: dict[Handle, Question] = {}
+    questions: dict[Handle, OnnxNode] = {}
     leaves: dict[Handle, list[tuple[int, float]]] = {}
     roots: dict[int, Handle] = {}
     for index in range(size):
@@ -262,7 +262,7 @@ def _old(operator: Operator) -> Table:
             continue
         if modes[index] not in MODES:
             raise operator.refused(f"unknown mode {modes[index]!r}; have {', '.join(MODES)}")
-        questions[handle] = Question(
+        questions[handle] = OnnxNode(
             features[index],
             MODES[modes[index]],
             (values[index],),
@@ -271,7 +271,7 @@ def _old(operator: Operator) -> Table:
             bool(tracks[index]) or modes[index] == "BRANCH_NEQ",
         )
     _fill(operator, of, leaves)
-    return Table(
+    return OnnxTable(
         tuple(roots.values()), questions, {key: tuple(some) for key, some in leaves.items()}
     )
 
@@ -294,7 +294,7 @@ def _fill(operator: Operator, of: str, leaves: dict[Handle, list[tuple[int, floa
         leaves[tree, node].append((output, weight))
 
 
-def _new(operator: Operator) -> Table:
+def _new(operator: Operator) -> OnnxTable:
     features = ints(operator, "nodes_featureids")
     size = _checked(operator, len(features))
     modes, yes, no, yes_ends, no_ends = (
@@ -306,7 +306,7 @@ def _new(operator: Operator) -> Table:
     sets = iter(_sets(operator))
     outputs = ints(operator, "leaf_targetids")
     weights = floats(operator, "leaf_weights", len(outputs))
-    questions: dict[Handle, Question] = {}
+    questions: dict[Handle, OnnxNode] = {}
     leaves: dict[Handle, tuple[tuple[int, float], ...]] = {}
     for index in range(size):
         ways: list[Handle] = []
@@ -323,11 +323,11 @@ def _new(operator: Operator) -> Table:
         if any(map(math.isnan, values)):
             raise operator.refused("a threshold that is not a number")
         missing_is_yes = bool(tracks[index]) or mode == "!="
-        questions["node", index] = Question(
+        questions["node", index] = OnnxNode(
             features[index], mode, values, ways[0], ways[1], missing_is_yes
         )
     roots = tuple(("node", root) for root in ints(operator, "tree_roots"))
-    return Table(roots, questions, leaves)
+    return OnnxTable(roots, questions, leaves)
 
 
 def _sets(operator: Operator) -> list[tuple[float, ...]]:

@@ -24,7 +24,7 @@ DEEPEST = 100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Graph:
+class OnnxGraph:
     """The outer graph: its ``makers`` by the name of what they make, its ``inputs`` by name, and its ``outputs``.
 
     ``constants`` are the tensors that stand in it, by name; they are read when they are asked for.
@@ -109,7 +109,7 @@ def _inner(model: Any, source: str) -> Iterator[tuple[str, Any]]:  # noqa: ANN40
             stack += [(said, one, depth + 1) for graph in graphs for one in graph.node]
 
 
-def read_graph(graph: Any, source: str, trees: Any) -> Graph:  # noqa: ANN401  # see kind_of
+def read_graph(graph: Any, source: str, trees: Any) -> OnnxGraph:  # noqa: ANN401  # see kind_of
     """Return the outer graph; of one that declares no inputs those of its ``trees`` are taken to be some.
 
     Raises:
@@ -142,10 +142,10 @@ def read_graph(graph: Any, source: str, trees: Any) -> Graph:  # noqa: ANN401  #
     missing = next((name for name in outputs if name not in known), None)
     if missing is not None:
         raise TreeFormatError(source, f"its output {missing[:60]!r} is made by nothing")
-    return Graph(source, makers, inputs, outputs, constants)
+    return OnnxGraph(source, makers, inputs, outputs, constants)
 
 
-def in_order(graph: Graph, names: tuple[str, ...]) -> Iterator[Any]:
+def in_order(graph: OnnxGraph, names: tuple[str, ...]) -> Iterator[Any]:
     """Yield the operators that some values come from, each behind those whose values it reads.
 
     Raises:

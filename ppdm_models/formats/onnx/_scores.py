@@ -17,11 +17,18 @@ import numpy as np
 
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.formats.common.node_order import unique
-from treewarden.ppdm_models.formats.onnx._file import FLOATS, Operator, Table, floats, ints, texts
+from treewarden.ppdm_models.formats.onnx._file import (
+    FLOATS,
+    OnnxTable,
+    Operator,
+    floats,
+    ints,
+    texts,
+)
 from treewarden.ppdm_models.formats.onnx._graph import (
     OF_TREES,
     STANDARD,
-    Graph,
+    OnnxGraph,
     in_order,
     is_of_trees,
     kind_of,
@@ -54,7 +61,7 @@ class Meaning:
     positive: bool = False
 
 
-def read_meaning(operator: Operator, table: Table) -> Meaning:
+def read_meaning(operator: Operator, table: OnnxTable) -> Meaning:
     """Return what the leaves' numbers mean, as onnxruntime takes them.
 
     Raises:
@@ -147,21 +154,21 @@ class Scores:
 
 
 @dataclass(frozen=True, slots=True)
-class Labels:
+class OnnxLabels:
     """The label of a record: the name of each class, in the order of the trees' classes."""
 
     names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Other:
+class UnfollowedInput:
     """Something else: made of trees by an operator that is not followed (``kind``), or of no tree at all ("")."""
 
     kind: str = ""
 
 
-State = Scores | Labels | Other
-NOTHING = Other()
+State = Scores | OnnxLabels | UnfollowedInput
+NOTHING = UnfollowedInput()
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +180,7 @@ class After:
     unknown: tuple[str, ...] = ()
 
 
-def followed(graph: Graph, meaning: Meaning) -> After:
+def followed(graph: OnnxGraph, meaning: Meaning) -> After:
     """Return what the outputs of a graph are of its trees.
 
     Raises:
@@ -190,8 +197,8 @@ def followed(graph: Graph, meaning: Meaning) -> After:
         states |= {name: state for name, state in zip(node.output, made, strict=False) if name}
     found = [states.get(name, NOTHING) for name in graph.outputs]
     scores = list(dict.fromkeys(state for state in found if isinstance(state, Scores)))
-    names = list(dict.fromkeys(state.names for state in found if isinstance(state, Labels)))
-    unknown = [state.kind for state in found if isinstance(state, Other) and state.kind]
+    names = list(dict.fromkeys(state.names for state in found if isinstance(state, OnnxLabels)))
+    unknown = [state.kind for state in found if isinstance(state, UnfollowedInput) and state.kind]
     if not scores and not names and not unknown:
         unknown = ["none of its outputs, which come from no tree"]
     if len(scores) > 1 or len(names) > 1:
@@ -207,33 +214,35 @@ def followed(graph: Graph, meaning: Meaning) -> After:
 
 def _of_trees(node: Any, meaning: Meaning) -> tuple[State, ...]:  # noqa: ANN401  # protobuf
     if node.op_type == "TreeEnsembleClassifier":
-        return Labels(meaning.classes), Scores()
+        return OnnxLabels(meaning.classes), Scores()
     return (Scores(),)
 
 
 def _made(
     node: Any,  # noqa: ANN401  # protobuf
     states: Mapping[str, State],
-    graph: Graph,
+    graph: OnnxGraph,
     meaning: Meaning,
 ) -> tuple[State, ...]:
     """Return what an operator makes, one state per output; the first operator that is not followed gives its name."""
     read = [states.get(name, NOTHING) for name in node.input]
-    lost = next((state for state in read if isinstance(state, Other) and state.kind), None)
+    lost = next(
+        (state for state in read if isinstance(state, UnfollowedInput) and state.kind), None
+    )
     if lost is not None:
         return (lost,) * len(node.output)
-    if all(isinstance(state, Other) for state in read) and not _has_parts(node):
+    if all(isinstance(state, UnfollowedInput) for state in read) and not _has_parts(node):
         return (NOTHING,) * len(node.output)
     state: State | None = None
     if node.domain in (*STANDARD, OF_TREES):
         for at, one in enumerate(read):
             if isinstance(one, Scores) and all(o is one or o == NOTHING for o in read):
                 state = _of_scores(node, at, one, graph, meaning)
-            elif isinstance(one, Labels) and all(o is one or o == NOTHING for o in read):
+            elif isinstance(one, OnnxLabels) and all(o is one or o == NOTHING for o in read):
                 state = _of_labels(node, at, one, graph)
             if state is not None:
                 break
-    return (Other(kind_of(node)) if state is None else state,) * len(node.output)
+    return (UnfollowedInput(kind_of(node)) if state is None else state,) * len(node.output)
 
 
 def _has_parts(node: Any) -> bool:  # noqa: ANN401  # protobuf
@@ -241,7 +250,13 @@ def _has_parts(node: Any) -> bool:  # noqa: ANN401  # protobuf
     return any(item.HasField("g") or len(item.graphs) for item in node.attribute)
 
 
-def _of_scores(node: Any, at: int, state: Scores, graph: Graph, meaning: Meaning) -> State | None:  # noqa: ANN401  # protobuf
+def _of_scores(
+    node: Any,  # noqa: ANN401  # protobuf
+    at: int,
+    state: Scores,
+    graph: OnnxGraph,
+    meaning: Meaning,
+) -> State | None:
     """Return what an operator makes of scores, its input number ``at``; None where that is not known."""
     kind, width = node.op_type, meaning.width
     if kind in COPIES and at == 0 or (kind == "ZipMap" and node.domain == OF_TREES):
@@ -310,10 +325,10 @@ def _argmax(node: Any, state: Scores, meaning: Meaning) -> State | None:  # noqa
     if setting(node, "axis", 0) not in (1, -1) or setting(node, "select_last_index", 0) != 0:
         return None
     is_own = state == Scores() and len(meaning.classes) > 1
-    return Labels(tuple(map(str, range(len(meaning.classes))))) if is_own else None
+    return OnnxLabels(tuple(map(str, range(len(meaning.classes))))) if is_own else None
 
 
-def _of_labels(node: Any, at: int, state: Labels, graph: Graph) -> State | None:  # noqa: ANN401  # protobuf
+def _of_labels(node: Any, at: int, state: OnnxLabels, graph: OnnxGraph) -> State | None:  # noqa: ANN401  # protobuf
     """Return what an operator makes of a label; None where that is not known."""
     kind = node.op_type
     if kind in COPIES or (kind in RESHAPES and at == 0):
@@ -329,17 +344,17 @@ def _of_labels(node: Any, at: int, state: Labels, graph: Graph) -> State | None:
     return None
 
 
-def _named(state: Labels, names: object) -> Labels | None:
+def _named(state: OnnxLabels, names: object) -> OnnxLabels | None:
     """Return labels that are places in a list of names as these."""
     if isinstance(names, np.ndarray):
         names = [number_text(number) for number in names.tolist()]
     places = [int(name) if name.isdecimal() and len(name) < 9 else -1 for name in state.names]
     if not isinstance(names, list) or not all(0 <= place < len(names) for place in places):
         return None
-    return Labels(tuple(str(names[place]) for place in places))
+    return OnnxLabels(tuple(str(names[place]) for place in places))
 
 
-def _encoded(node: Any, state: Labels) -> Labels | None:  # noqa: ANN401  # protobuf
+def _encoded(node: Any, state: OnnxLabels) -> OnnxLabels | None:  # noqa: ANN401  # protobuf
     """Return labels as a table of keys and values names them."""
     lists: list[list[str]] = []
     for part in ("keys", "values"):
@@ -355,7 +370,7 @@ def _encoded(node: Any, state: Labels) -> Labels | None:  # noqa: ANN401  # prot
     if len(keys) != len(values) or not set(state.names) <= set(keys):
         return None
     table = dict(zip(keys, values, strict=True))
-    return Labels(tuple(table[name] for name in state.names))
+    return OnnxLabels(tuple(table[name] for name in state.names))
 
 
 def _name(value: object) -> str:

@@ -22,14 +22,14 @@ from treewarden.ppdm_models.formats.common.node_order import (
 )
 from treewarden.ppdm_models.formats.onnx._file import (
     Handle,
+    OnnxTable,
     Operator,
-    Table,
     read_operator,
     read_table,
 )
 from treewarden.ppdm_models.formats.onnx._scores import After, Meaning, followed, read_meaning
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
-from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, Quality, Task, Tree
+from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, Quality, Tree, TreeTask
 
 SHARE_TOLERANCE = 1e-5
 """How far 32-bit shares of a leaf may sum from the whole."""
@@ -79,7 +79,7 @@ def _as_published(meaning: Meaning, after: After) -> Meaning:
     )
 
 
-def _names(operator: Operator, table: Table) -> tuple[str, ...]:
+def _names(operator: Operator, table: OnnxTable) -> tuple[str, ...]:
     used = 1 + max((question.feature for question in table.questions.values()), default=-1)
     lowest = min((question.feature for question in table.questions.values()), default=0)
     if lowest < 0 or used > limits.FEATURES:
@@ -91,7 +91,7 @@ def _names(operator: Operator, table: Table) -> tuple[str, ...]:
 
 
 def _reader(
-    operator: Operator, table: Table, meaning: Meaning, names: Sequence[str]
+    operator: Operator, table: OnnxTable, meaning: Meaning, names: Sequence[str]
 ) -> Callable[[Handle], Draft]:
     def draft_of(handle: Handle) -> Draft:
         name = str(handle[1])
@@ -160,7 +160,7 @@ def _tree(
         features=features,
         target="",
         classes=meaning.classes,
-        task=Task.CLASSIFICATION if meaning.classes else Task.REGRESSION,
+        task=TreeTask.CLASSIFICATION if meaning.classes else TreeTask.REGRESSION,
         quality=Quality.NORMALISED if shared else Quality.ABSENT,
         missing=Missing.DEFAULT_CHILD,
         source=source,
@@ -189,7 +189,7 @@ def _model(
         features=features,
         target="",
         classes=meaning.classes,
-        task=Task.CLASSIFICATION if meaning.classes else Task.REGRESSION,
+        task=TreeTask.CLASSIFICATION if meaning.classes else TreeTask.REGRESSION,
         base=meaning.base,
         link=meaning.link,
         source=operator.source,

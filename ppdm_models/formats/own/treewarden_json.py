@@ -10,7 +10,7 @@ from treewarden.ppdm_models.formats.common.json import lines_of_entries
 from treewarden.ppdm_models.formats.own._entries import odd_treatments
 from treewarden.ppdm_models.formats.own._read import read_document, surplus_texts, tree_of
 from treewarden.ppdm_models.formats.own._write import written
-from treewarden.ppdm_models.semantics.partition import Problem, problems
+from treewarden.ppdm_models.semantics.partition import PartitionProblem, problems
 from treewarden.ppdm_models.semantics.support import checked
 from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.ppdm_models.tree.side_channels import odd_names
@@ -60,7 +60,7 @@ def _read(data: bytes, source: str) -> Tree:
     return tree
 
 
-def _is_allowed(problem: Problem, tree: Tree) -> bool:
+def _is_allowed(problem: PartitionProblem, tree: Tree) -> bool:
     """A record that no child takes is none where the parent then predicts."""
     return problem.kind == "gap" and tree.no_true_child is NoTrueChild.LAST_PREDICTION
 

@@ -14,11 +14,11 @@ from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.formats.pmml._comparisons import (
     ByCategory,
     ByNumber,
+    MonotoneStep,
     Moving,
     Outcome,
     Segment,
     Split,
-    Step,
     extend,
 )
 from treewarden.ppdm_models.formats.pmml._values import NotFollowedError
@@ -35,7 +35,7 @@ class Everywhere:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class NumberSpan:
     """The raw numbers from one rank among all 64-bit numbers to another, both among them."""
 
     first: int
@@ -48,7 +48,7 @@ class NumberCases:
     """An expression over a raw number: spans that cover all numbers in their order; ``absent`` if it is missing."""
 
     feature: str
-    spans: tuple[Span, ...]
+    spans: tuple[NumberSpan, ...]
     absent: Outcome
 
 
@@ -116,7 +116,7 @@ def _combine_numbers(feature: str, parts: Sequence[Cases], compute: Compute) -> 
     )
     ends = [*(start - 1 for start in starts[1:]), LAST]
     places = [0] * len(parts)
-    spans: list[Span] = []
+    spans: list[NumberSpan] = []
     for first, last in zip(starts, ends, strict=True):
         arguments = []
         for index, part in enumerate(parts):
@@ -132,16 +132,16 @@ def _combine_numbers(feature: str, parts: Sequence[Cases], compute: Compute) -> 
             for span in split_span(result, first, last):
                 _append(spans, span)
         else:
-            _append(spans, Span(first, last, _plain(result)))
+            _append(spans, NumberSpan(first, last, _plain(result)))
         _limit(len(spans))
     return NumberCases(feature, tuple(spans), _plain(compute(_absent(parts))))
 
 
-def _append(spans: list[Span], span: Span) -> None:
+def _append(spans: list[NumberSpan], span: NumberSpan) -> None:
     """Add a span, to the one before where both come to the same; functions may turn between two spans."""
     turns = isinstance(span.outcome, Moving) and bool(span.outcome.steps)
     if spans and not turns and spans[-1].outcome == span.outcome:
-        spans[-1] = Span(spans[-1].first, span.last, span.outcome)
+        spans[-1] = NumberSpan(spans[-1].first, span.last, span.outcome)
     else:
         spans.append(span)
 
@@ -190,7 +190,7 @@ def _limit(number: int) -> None:
         raise NotFollowedError(f"it has more than {limits.FIELD_CASES:,} cases")
 
 
-def split_span(split: ByNumber, first: int, last: int) -> Iterator[Span]:
+def split_span(split: ByNumber, first: int, last: int) -> Iterator[NumberSpan]:
     """Yield the parts of a span of raw numbers that fall into the segments of a moving number, in their order."""
     moving = split.moving
     segments = split.segments if moving.is_rising else split.segments[::-1]
@@ -200,7 +200,7 @@ def split_span(split: ByNumber, first: int, last: int) -> Iterator[Span]:
     while first <= last:
         stop = last if place >= end else _last_within(moving, lasts[place], first, last)
         if stop >= first:
-            yield Span(first, stop, _result(moving, segments[place]))
+            yield NumberSpan(first, stop, _result(moving, segments[place]))
         first, place = stop + 1, place + 1
 
 
@@ -218,7 +218,7 @@ def _place(moving: Moving, lasts: Sequence[float], raw: float) -> int:
 
 
 def _result(moving: Moving, segment: Segment) -> Outcome:
-    if isinstance(segment.result, Step):
+    if isinstance(segment.result, MonotoneStep):
         return extend(moving, segment.result)
     return segment.result
 
@@ -255,7 +255,7 @@ LAST = rank_of_number(sys.float_info.max)
 
 def all_numbers(feature: str, outcome: Outcome, absent: Outcome) -> NumberCases:
     """Return the cases of an expression that comes to one thing for all numbers of a raw field."""
-    return NumberCases(feature, (Span(FIRST, LAST, outcome),), absent)
+    return NumberCases(feature, (NumberSpan(FIRST, LAST, outcome),), absent)
 
 
 def work_of(cases: Cases) -> int:

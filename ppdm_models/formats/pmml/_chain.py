@@ -13,21 +13,21 @@ from treewarden.ppdm_models.formats.common.xml import Element
 from treewarden.ppdm_models.formats.pmml._values import Failure, number
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Other
 from treewarden.ppdm_models.tree.predicate import Always
-from treewarden.ppdm_models.tree.tree import Task, Tree
+from treewarden.ppdm_models.tree.tree import Tree, TreeTask
 
 LINKS = {
-    (Task.CLASSIFICATION, "logit"): Link.LOGISTIC,
-    (Task.CLASSIFICATION, "softmax"): Link.SOFTMAX,
-    (Task.REGRESSION, "none"): Link.IDENTITY,
-    (Task.REGRESSION, "exp"): Link.EXP,
-    (Task.REGRESSION, "logit"): Link.LOGISTIC,
-    (Task.REGRESSION, "softmax"): Link.LOGISTIC,
+    (TreeTask.CLASSIFICATION, "logit"): Link.LOGISTIC,
+    (TreeTask.CLASSIFICATION, "softmax"): Link.SOFTMAX,
+    (TreeTask.REGRESSION, "none"): Link.IDENTITY,
+    (TreeTask.REGRESSION, "exp"): Link.EXP,
+    (TreeTask.REGRESSION, "logit"): Link.LOGISTIC,
+    (TreeTask.REGRESSION, "softmax"): Link.LOGISTIC,
 }
 SUMS = (Combination.SUM, Combination.WEIGHTED_SUM)
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class LastRegression:
     """One output of the last regression: a constant, and at most one total with its factor."""
 
     label: str
@@ -48,7 +48,7 @@ def joined_chain(chain: Ensemble, parts: Sequence[Element], fail: Failure) -> En
     totals = _totals(chain, parts)
     if link is None or not tables or totals is None:
         return None
-    if chain.task is Task.REGRESSION:
+    if chain.task is TreeTask.REGRESSION:
         return (
             _joined(chain, tables, totals, (), link)
             if len(tables) == 1 and link is not Link.LOGISTIC
@@ -58,7 +58,7 @@ def joined_chain(chain: Ensemble, parts: Sequence[Element], fail: Failure) -> En
         if (
             len(tables) != 2
             or tables[0].predictor is None
-            or tables[1] != Table(tables[1].label, 0.0, None, 1.0)
+            or tables[1] != LastRegression(tables[1].label, 0.0, None, 1.0)
         ):
             return None
         return _joined(chain, tables[:1], totals, (tables[1].label, tables[0].label), link)
@@ -70,7 +70,7 @@ def joined_chain(chain: Ensemble, parts: Sequence[Element], fail: Failure) -> En
 
 def _joined(
     chain: Ensemble,
-    tables: Sequence[Table],
+    tables: Sequence[LastRegression],
     totals: dict[str, Ensemble],
     labels: tuple[str, ...],
     link: Link,
@@ -121,7 +121,7 @@ def _joined(
     )
 
 
-def _tables(regression: Element) -> list[Table] | None:
+def _tables(regression: Element) -> list[LastRegression] | None:
     """Return the outputs of a regression; None where one is more than a factor times one earlier result."""
     found = []
     for table in regression.all("RegressionTable"):
@@ -135,7 +135,7 @@ def _tables(regression: Element) -> list[Table] | None:
         if factor is None or exponent != 1.0:
             return None
         name = (terms[0].get("name") or "") if terms else None
-        found.append(Table(table.get("targetCategory") or "", intercept, name, factor))
+        found.append(LastRegression(table.get("targetCategory") or "", intercept, name, factor))
     return found
 
 
@@ -163,14 +163,14 @@ def _as_sum(member: Member) -> Ensemble | None:
     if not isinstance(member.test, Always) or isinstance(model, Other):
         return None
     if isinstance(model, Tree):
-        if model.task is not Task.REGRESSION:
+        if model.task is not TreeTask.REGRESSION:
             return None
         alone = Member(model, name=member.name)
         return Ensemble((alone,), Combination.SUM, model.features, model.target, task=model.task)
     is_sum = (
         model.combination in SUMS
         and model.link is Link.IDENTITY
-        and model.task is Task.REGRESSION
+        and model.task is TreeTask.REGRESSION
         and all(isinstance(part.model, Tree) and part.output is None for part in model.members)
     )
     return model if is_sum else None

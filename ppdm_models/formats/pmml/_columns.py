@@ -24,14 +24,14 @@ from treewarden.ppdm_models.formats.common.xml import (
     SIMPLE,
     TRUE,
     Element,
-    Tape,
+    ParseTape,
 )
 from treewarden.ppdm_models.formats.pmml._fields import Fields
 from treewarden.ppdm_models.formats.pmml._predicates import read_predicate
-from treewarden.ppdm_models.formats.pmml._sources import Raw
+from treewarden.ppdm_models.formats.pmml._sources import RawField
 from treewarden.ppdm_models.tree.nodes import Cuts, NodeTable, Numbers, Wholes
 from treewarden.ppdm_models.tree.predicate import Predicate
-from treewarden.ppdm_models.tree.tree import Task
+from treewarden.ppdm_models.tree.tree import TreeTask
 
 Read = TypeVar("Read")
 
@@ -69,7 +69,7 @@ class Layout:
         return np.flatnonzero(np.isin(self.kinds, kinds) & (self.owners >= 0))
 
 
-def plain_nodes(tape: Tape, fields: Fields, task: Task, is_own: bool) -> NodeTable | None:
+def plain_nodes(tape: ParseTape, fields: Fields, task: TreeTask, is_own: bool) -> NodeTable | None:
     """Return the nodes of a tree; None where something about them asks for a closer look."""
     try:
         return _Columns(tape, fields, task).table(is_own)
@@ -80,12 +80,12 @@ def plain_nodes(tape: Tape, fields: Fields, task: Task, is_own: bool) -> NodeTab
 class _Columns:
     """The nodes of one tree; each method returns a column, or gives up."""
 
-    def __init__(self, tape: Tape, fields: Fields, task: Task) -> None:
+    def __init__(self, tape: ParseTape, fields: Fields, task: TreeTask) -> None:
         self.tape = tape
         self.fields = fields
         self.task = task
-        self.labels = fields.classes if task is Task.CLASSIFICATION else ()
-        _require(task is Task.REGRESSION or 0 < len(self.labels) <= limits.CLASSES)
+        self.labels = fields.classes if task is TreeTask.CLASSIFICATION else ()
+        _require(task is TreeTask.REGRESSION or 0 < len(self.labels) <= limits.CLASSES)
         _require(not fields.labels)
         self.layout = _layout(tape)
         self.elements = [tape.attributes[place] for place in self.layout.nodes.tolist()]
@@ -95,7 +95,7 @@ class _Columns:
         scores = self._scores()
         has_score = np.fromiter((score is not None for score in scores), np.bool_, len(scores))
         inner = np.bincount(self.parents[1:], minlength=len(self.parents)) > 0
-        _require(is_own or self.task is Task.REGRESSION or bool((has_score | inner).all()))
+        _require(is_own or self.task is TreeTask.REGRESSION or bool((has_score | inner).all()))
         names = self._names()
         return NodeTable(
             parents=self.parents,
@@ -119,7 +119,7 @@ class _Columns:
 
     def _scores(self) -> Sequence[str | float | None]:
         texts = [attributes.get("score") for attributes in self.elements]
-        if self.task is Task.CLASSIFICATION:
+        if self.task is TreeTask.CLASSIFICATION:
             _require(set(texts) <= {None, *self.labels})
             return texts
         found: list[float | None] = [None] * len(texts)
@@ -174,7 +174,7 @@ class _Columns:
         owners = self.layout.owners[places]
         _require(len(places) == len(self.elements), len(np.unique(owners)) == len(places))
         places = places[np.argsort(owners)]
-        found = _Tests(self.tape, self.fields)
+        found = _TestColumns(self.tape, self.fields)
         kinds = self.layout.kinds[places].tolist()
         for node, (kind, place) in enumerate(zip(kinds, places.tolist(), strict=True)):
             if kind == SIMPLE and found.takes(node, self.tape.attributes[place], place):
@@ -183,10 +183,10 @@ class _Columns:
         return found.cuts(len(places))
 
 
-class _Tests:
+class _TestColumns:
     """Gathers the tests of a tree, node after node: comparisons as columns, all others as they are read."""
 
-    def __init__(self, tape: Tape, fields: Fields) -> None:
+    def __init__(self, tape: ParseTape, fields: Fields) -> None:
         self.tape = tape
         self.fields = fields
         self.others: dict[int, Predicate] = {}
@@ -241,7 +241,7 @@ class _Tests:
         """Return where a field stands among those compared as they are; -1 where it is none."""
         source = _careful(lambda: self.fields.source(field, element, self.fields.fail))
         place = -1
-        if isinstance(source, Raw) and source.missing is None:
+        if isinstance(source, RawField) and source.missing is None:
             feature = self.fields.features[source.feature]
             if feature.numeric:
                 place = len(self.names)
@@ -252,7 +252,7 @@ class _Tests:
         return place
 
 
-def _layout(tape: Tape) -> Layout:
+def _layout(tape: ParseTape) -> Layout:
     events = np.asarray(array("b", tape.events), dtype=np.int8)
     starts = np.flatnonzero(events >= 0)
     kinds = events[starts]

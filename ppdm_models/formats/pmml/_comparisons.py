@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from treewarden.ppdm_models.formats.pmml._values import (
     Constant,
+    DataType,
     InvalidValueError,
-    Kind,
     NotFollowedError,
     convert,
     text_of,
@@ -34,7 +34,7 @@ Function = Callable[[float], float]
 class Moving:
     """The raw number put through functions, which together never fall (or, not ``is_rising``, never rise)."""
 
-    kind: Kind
+    kind: DataType
     is_rising: bool = True
     is_continuous: bool = True
     steps: tuple[Function, ...] = ()
@@ -50,7 +50,7 @@ class Moving:
 class SameCategory:
     """The raw category itself, where it is none of those that are told apart."""
 
-    kind: Kind
+    kind: DataType
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +83,12 @@ Outcome = Constant | Moving | SameCategory | NoValue | InvalidOutcome | Undefine
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class MonotoneStep:
     """A function that never falls (or, not ``is_rising``, never rises) where it is used; its result is of a kind."""
 
     function: Function
     is_rising: bool
-    kind: Kind
+    kind: DataType
     is_continuous: bool = True
 
 
@@ -98,7 +98,7 @@ class Segment:
 
     low: float
     high: float
-    result: Step | Outcome
+    result: MonotoneStep | Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class ByCategory:
 Split = ByNumber | ByCategory
 
 
-def extend(moving: Moving, step: Step) -> Moving:
+def extend(moving: Moving, step: MonotoneStep) -> Moving:
     """Return a moving number put through one more function.
 
     Raises:
@@ -146,7 +146,7 @@ SIDES = {
     "notEqual": (True, False, True),
 }
 """Whether a comparison holds below, at and above what is compared with."""
-TRUE, FALSE = Constant(True, Kind.BOOLEAN), Constant(False, Kind.BOOLEAN)
+TRUE, FALSE = Constant(True, DataType.BOOLEAN), Constant(False, DataType.BOOLEAN)
 
 
 def sides(end: float, below: Outcome, at: Outcome, above: Outcome) -> tuple[Segment, ...]:
@@ -173,14 +173,16 @@ def compare(name: str, arguments: Sequence[Outcome]) -> Outcome | Split:
     one, two = arguments
     if isinstance(one, SameCategory):
         return InvalidOutcome()
-    if isinstance(one, Constant | Moving) and not (one.is_continuous or one.kind is Kind.BOOLEAN):
+    if isinstance(one, Constant | Moving) and not (
+        one.is_continuous or one.kind is DataType.BOOLEAN
+    ):
         return InvalidOutcome()
     if isinstance(one, Constant) and isinstance(two, Constant):
         return compare_constants(name, one, two)
     if isinstance(one, Moving) and isinstance(two, Constant):
         return compare_moving(name, one, two)
     if isinstance(one, Constant) and isinstance(two, Moving):
-        if one.kind is Kind.FLOAT and two.kind is not Kind.FLOAT:
+        if one.kind is DataType.FLOAT and two.kind is not DataType.FLOAT:
             raise NotFollowedError("a number of 32 bits is compared with a field of more")
         end = one.number
         below, at, above = SIDES[name]
@@ -210,7 +212,7 @@ def compare_moving(name: str, moving: Moving, constant: Constant) -> Split:
     return ByNumber(moving, sides(end, truth(below), truth(at), truth(above)))
 
 
-def _number_as(constant: Constant, kind: Kind) -> float:
+def _number_as(constant: Constant, kind: DataType) -> float:
     """Return a value as a number of a type, or as the number that it is where the type does not hold it."""
     try:
         return convert(constant, kind, is_continuous=True).number

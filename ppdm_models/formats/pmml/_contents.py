@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from xml.parsers import expat
 
 from treewarden.ppdm_models.formats.common.origin import MOST_SIGNS, has_digits_of_double, is_number
-from treewarden.ppdm_models.formats.common.xml_edit import Document, Edit, Span
+from treewarden.ppdm_models.formats.common.xml_edit import Edit, ElementSpan, XmlDocument
 from treewarden.ppdm_models.formats.pmml._known_elements import COUNTS, NAMESPACES, PREFIX
 from treewarden.ppdm_models.formats.pmml._values import ITEM
 
@@ -30,7 +30,7 @@ class Unread:
 class Markup:
     """Notes what nobody reads while a parser walks over a file."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: XmlDocument) -> None:
         self.document, self.data = document, document.data
         self.found: dict[str, Unread] = {}
         self.around: list[str] = [""]
@@ -209,7 +209,7 @@ class ValueLists:
 class Contents(Markup):
     """Looks at the texts, lists and counted parts of a model while a parser walks over its file."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: XmlDocument) -> None:
         super().__init__(document)
         self.lists = ValueLists()
         self.spoken: list[str] = []
@@ -273,6 +273,6 @@ class Contents(Markup):
         """Return the edit that takes an attribute off."""
         space, _, plain = name.rpartition(" ")
         if not space:
-            return self.document.attribute(Span(local, attributes, line, at), name, None)
+            return self.document.attribute(ElementSpan(local, attributes, line, at), name, None)
         said = rb"[^\s=:\"'<>]+:" + re.escape(self.document.encoded(plain))
         return attribute_edit(self.data, at, self.end_of_tag(at), said)

@@ -9,15 +9,15 @@ from treewarden.ppdm_models.formats.pmml._cases import number_of_rank, rank_of_n
 from treewarden.ppdm_models.formats.pmml._comparisons import (
     Function,
     InvalidOutcome,
+    MonotoneStep,
     NotANumber,
     Outcome,
     Segment,
-    Step,
     Undefined,
 )
 from treewarden.ppdm_models.formats.pmml._values import (
     INTEGER_ENDS,
-    Kind,
+    DataType,
     NotFollowedError,
     number_constant,
     single,
@@ -153,7 +153,7 @@ def _powers_of_base(exponent: float) -> list[Piece]:
 def segments_of(
     pieces: Sequence[Piece],
     function: Function,
-    kind: Kind,
+    kind: DataType,
     at_nan: Outcome | None = None,
     beyond: Outcome | None = None,
 ) -> tuple[Segment, ...]:
@@ -161,7 +161,7 @@ def segments_of(
 
     ``at_nan`` is what no number at all comes to, ``beyond`` (of the kind integer) a result of more than 32 bits.
     """
-    rounded = function if kind is not Kind.FLOAT else lambda value: single(function(value))
+    rounded = function if kind is not DataType.FLOAT else lambda value: single(function(value))
     found: list[Segment] = []
     for low, high, behaviour in pieces:
         if not isinstance(behaviour, bool):
@@ -171,20 +171,22 @@ def segments_of(
                 else _constant(behaviour, kind, beyond)
             )
             found.append(Segment(low, high, result))
-        elif kind is Kind.INTEGER:
-            found += _whole_segments(low, high, Step(rounded, behaviour, kind), beyond)
+        elif kind is DataType.INTEGER:
+            found += _whole_segments(low, high, MonotoneStep(rounded, behaviour, kind), beyond)
         else:
-            found.append(Segment(low, high, Step(rounded, behaviour, kind)))
+            found.append(Segment(low, high, MonotoneStep(rounded, behaviour, kind)))
     return tuple(found)
 
 
-def _constant(value: float, kind: Kind, beyond: Outcome | None) -> Outcome:
-    if kind is Kind.INTEGER and not INTEGER_ENDS[0] <= value <= INTEGER_ENDS[1]:
+def _constant(value: float, kind: DataType, beyond: Outcome | None) -> Outcome:
+    if kind is DataType.INTEGER and not INTEGER_ENDS[0] <= value <= INTEGER_ENDS[1]:
         return beyond or Undefined()
     return number_constant(value, kind)
 
 
-def _whole_segments(low: float, high: float, step: Step, beyond: Outcome | None) -> list[Segment]:
+def _whole_segments(
+    low: float, high: float, step: MonotoneStep, beyond: Outcome | None
+) -> list[Segment]:
     """Part a segment into what stays within 32 bits and what does not."""
     outside = beyond or Undefined()
     least, most = INTEGER_ENDS
@@ -300,12 +302,12 @@ KEEPS_KIND = ("abs", "rint")
 MAKES_WHOLE = ("floor", "ceil", "round")
 
 
-def curve_segments(name: str, kind: Kind) -> tuple[Kind, tuple[Segment, ...]]:
+def curve_segments(name: str, kind: DataType) -> tuple[DataType, tuple[Segment, ...]]:
     """Return the type of a function's result, and its segments."""
     pieces, function = CURVES[name]
-    if name == "round" and kind is Kind.FLOAT:
+    if name == "round" and kind is DataType.FLOAT:
         function = _saturated(function)
-    result = kind if name in KEEPS_KIND else Kind.DOUBLE
+    result = kind if name in KEEPS_KIND else DataType.DOUBLE
     if name in MAKES_WHOLE:
-        result = Kind.INTEGER
+        result = DataType.INTEGER
     return result, segments_of(pieces, function, result, beyond=InvalidOutcome())

@@ -178,7 +178,7 @@ CASTS: dict[str, Callable[[float], float]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class PmmlTarget:
     """Score times factor plus constant, kept between the ends, then made whole."""
 
     constant: float
@@ -194,7 +194,7 @@ class Target:
         return self.cast is None and self.low == -math.inf and self.high == math.inf
 
 
-def read_target(model: Element, fail: Failure) -> Target | None:
+def read_target(model: Element, fail: Failure) -> PmmlTarget | None:
     """Return what the model's Targets do to its score; None where that is nothing.
 
     Raises:
@@ -207,7 +207,7 @@ def read_target(model: Element, fail: Failure) -> Target | None:
     cast = target.get("castInteger")
     if cast is not None and cast not in CASTS:
         raise fail(target, f"unknown castInteger {cast!r}; have {', '.join(CASTS)}")
-    found = Target(
+    found = PmmlTarget(
         _number(target, "rescaleConstant", 0.0, fail),
         _number(target, "rescaleFactor", 1.0, fail),
         _number(target, "min", -math.inf, fail),
@@ -221,7 +221,7 @@ def read_target(model: Element, fail: Failure) -> Target | None:
     return replace(found, notes=(said,))
 
 
-def rescaled(node: Node, target: Target) -> Node:
+def rescaled(node: Node, target: PmmlTarget) -> Node:
     """Return a node with its score as it is given out (PMML 4.4: ends, then factor and constant, then the cast)."""
     if not isinstance(node.score, float):
         return node

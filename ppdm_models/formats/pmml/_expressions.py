@@ -12,6 +12,7 @@ from treewarden.ppdm_models.formats.pmml._comparisons import (
     ByCategory,
     ByNumber,
     InvalidOutcome,
+    MonotoneStep,
     Moving,
     NoBranch,
     NotANumber,
@@ -20,7 +21,6 @@ from treewarden.ppdm_models.formats.pmml._comparisons import (
     SameCategory,
     Segment,
     Split,
-    Step,
     Undefined,
     equal,
 )
@@ -38,8 +38,8 @@ from treewarden.ppdm_models.formats.pmml._tables import (
 )
 from treewarden.ppdm_models.formats.pmml._values import (
     Constant,
+    DataType,
     InvalidValueError,
-    Kind,
     NotFollowedError,
     convert,
     kind_of,
@@ -80,7 +80,7 @@ Resolve = Callable[[str], Cases]
 
 
 @dataclass(frozen=True, slots=True)
-class Branches:
+class IfBranches:
     """The parts of an ``if``."""
 
     condition: Element
@@ -145,10 +145,10 @@ class Derivation:
         if name == "Apply":
             return self._apply(expression)
         if name == "FieldRef":
-            return self._of_one(expression, lambda outcome: outcome, Kind.STRING)
+            return self._of_one(expression, lambda outcome: outcome, DataType.STRING)
         if name == "NormContinuous":
             segments = normalization_segments(expression)
-            return self._of_one(expression, lambda one: _by_number(one, segments), Kind.DOUBLE)
+            return self._of_one(expression, lambda one: _by_number(one, segments), DataType.DOUBLE)
         if name == "NormDiscrete":
             return self._indicator(expression)
         if name == "Discretize":
@@ -163,7 +163,7 @@ class Derivation:
         self,
         expression: Element,
         compute: Callable[[Outcome], Outcome | Split],
-        kind: Kind,
+        kind: DataType,
         field: str | None = None,
     ) -> Cases:
         """Return the cases of an expression of one field; ``kind`` is the type of what stands for a missing value."""
@@ -184,8 +184,8 @@ class Derivation:
         text = expression.get("value")
         if text is None or (expression.get("method") or "indicator") != "indicator":
             raise NotFollowedError("NormDiscrete of another method than indicator is not followed")
-        value = Constant(text, Kind.STRING)
-        results = {True: Constant(1.0, Kind.DOUBLE), False: Constant(0.0, Kind.DOUBLE)}
+        value = Constant(text, DataType.STRING)
+        results = {True: Constant(1.0, DataType.DOUBLE), False: Constant(0.0, DataType.DOUBLE)}
 
         def of_outcome(outcome: Outcome) -> Outcome | Split:
             try:
@@ -194,7 +194,7 @@ class Derivation:
                 return InvalidOutcome()
             return _each(is_equal, lambda truth: results[truth_of(truth)])
 
-        return self._of_one(expression, of_outcome, Kind.DOUBLE)
+        return self._of_one(expression, of_outcome, DataType.DOUBLE)
 
     def _by_table(self, expression: Element) -> Cases:
         rows = table_rows(expression)
@@ -224,7 +224,9 @@ class Derivation:
 
         return self._combine([self._evaluate(part) for part in parts], of_outcomes)
 
-    def _defined(self, function: Element, parts: Sequence[Element], settings: Settings) -> Cases:
+    def _defined(
+        self, function: Element, parts: Sequence[Element], settings: ApplySettings
+    ) -> Cases:
         """Return the cases of a function that the file defines (DefineFunction)."""
         parameters = list(function.all("ParameterField"))
         bodies = [child for child in function.children if child.name in EXPRESSIONS]
@@ -253,10 +255,10 @@ class Derivation:
         optype = field.get("optype") or field.get("opType")
         return self._combine((cases,), lambda arguments: _cast(arguments[0], kind, optype))
 
-    def _conditional(self, parts: Sequence[Element], settings: Settings) -> Cases:
+    def _conditional(self, parts: Sequence[Element], settings: ApplySettings) -> Cases:
         if len(parts) not in (2, 3):
             raise NotFollowedError(f"an if does not have {len(parts)} parts")
-        branches = Branches(parts[0], parts[1], parts[2] if len(parts) == 3 else NoBranch())
+        branches = IfBranches(parts[0], parts[1], parts[2] if len(parts) == 3 else NoBranch())
         condition, then = self._evaluate(branches.condition), self._evaluate(branches.then)
         if isinstance(branches.otherwise, NoBranch):
             otherwise: Cases = Everywhere(NoValue())
@@ -285,7 +287,7 @@ class Derivation:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ApplySettings:
     """What an Apply element says of missing arguments, a missing result, and an undefined one."""
 
     missing: Constant | NoValue
@@ -314,14 +316,14 @@ class Settings:
         return outcome
 
 
-def _settings(expression: Element) -> Settings:
+def _settings(expression: Element) -> ApplySettings:
     when_invalid = expression.get("invalidValueTreatment") or "returnInvalid"
     if when_invalid not in ("returnInvalid", "asIs", "asMissing"):
         raise NotFollowedError(f"the invalidValueTreatment {when_invalid!r} is not followed")
     missing, default = (expression.get(name) for name in ("mapMissingTo", "defaultValue"))
-    return Settings(
-        NoValue() if missing is None else Constant(missing, Kind.STRING),
-        NoValue() if default is None else Constant(default, Kind.STRING),
+    return ApplySettings(
+        NoValue() if missing is None else Constant(missing, DataType.STRING),
+        NoValue() if default is None else Constant(default, DataType.STRING),
         when_invalid,
     )
 
@@ -331,7 +333,7 @@ def _each(result: Outcome | Split, change: Callable[[Outcome], Outcome]) -> Outc
     if isinstance(result, ByNumber):
         segments = tuple(
             segment
-            if isinstance(segment.result, Step)
+            if isinstance(segment.result, MonotoneStep)
             else Segment(segment.low, segment.high, change(segment.result))
             for segment in result.segments
         )
@@ -348,17 +350,17 @@ def _literal(expression: Element) -> Outcome:
     name, text = expression.get("dataType"), expression.text
     kind = None if name is None else kind_of(name)
     if not text:
-        return NoValue() if kind not in (None, Kind.STRING) else Constant("", Kind.STRING)
+        return NoValue() if kind not in (None, DataType.STRING) else Constant("", DataType.STRING)
     try:
         return literal(text, kind)
     except InvalidValueError:
         return InvalidOutcome()
 
 
-def _of_kind(text: str, kind: Kind, is_continuous: bool = False) -> Constant | InvalidOutcome:
+def _of_kind(text: str, kind: DataType, is_continuous: bool = False) -> Constant | InvalidOutcome:
     """Return a text of an attribute or a table as a value of a type."""
     try:
-        return convert(Constant(text, Kind.STRING), kind, is_continuous)
+        return convert(Constant(text, DataType.STRING), kind, is_continuous)
     except InvalidValueError:
         return InvalidOutcome()
 
@@ -374,7 +376,7 @@ def _by_number(outcome: Outcome, segments: tuple[Segment, ...]) -> Outcome | Spl
         return InvalidOutcome()
 
 
-def _cast(outcome: Outcome, kind: Kind | None, optype: str | None) -> Outcome | Split:
+def _cast(outcome: Outcome, kind: DataType | None, optype: str | None) -> Outcome | Split:
     """Return an outcome as the type that a DerivedField declares."""
     if isinstance(outcome, Constant):
         is_continuous = outcome.is_continuous if optype is None else optype != "categorical"
@@ -392,10 +394,10 @@ def _cast(outcome: Outcome, kind: Kind | None, optype: str | None) -> Outcome | 
     return _cast_moving(outcome, kind or outcome.kind, is_continuous)
 
 
-def _cast_moving(moving: Moving, kind: Kind, is_continuous: bool) -> Outcome | Split:
-    if not kind.is_numeric or (kind is Kind.INTEGER and moving.kind is not Kind.INTEGER):
+def _cast_moving(moving: Moving, kind: DataType, is_continuous: bool) -> Outcome | Split:
+    if not kind.is_numeric or (kind is DataType.INTEGER and moving.kind is not DataType.INTEGER):
         raise NotFollowedError(f"a number becomes one of the type {kind}")
-    if kind is Kind.FLOAT and moving.kind is not Kind.FLOAT:
-        step = Step(single, True, kind, is_continuous)
+    if kind is DataType.FLOAT and moving.kind is not DataType.FLOAT:
+        step = MonotoneStep(single, True, kind, is_continuous)
         return ByNumber(moving, (Segment(float("-inf"), float("inf"), step),))
     return Moving(kind, moving.is_rising, is_continuous, moving.steps)

@@ -24,8 +24,8 @@ from treewarden.ppdm_models.formats.pmml._expressions import EXPRESSIONS, Deriva
 from treewarden.ppdm_models.formats.pmml._node_numbers import StatedShares
 from treewarden.ppdm_models.formats.pmml._schemas import (
     NOTHING_KEPT,
-    Kept,
-    Use,
+    CarefulReading,
+    FieldUse,
     keep_more,
     raw_cases,
     read_schemas,
@@ -35,7 +35,7 @@ from treewarden.ppdm_models.formats.pmml._schemas import (
 )
 from treewarden.ppdm_models.formats.pmml._sources import (
     Computed,
-    Raw,
+    RawField,
     Source,
     is_invalid,
     refusal_test,
@@ -75,7 +75,7 @@ class Fields:
         around: Sequence[Element],
         tests: Element,
         fail: Failure,
-        kept: Kept = NOTHING_KEPT,
+        kept: CarefulReading = NOTHING_KEPT,
     ) -> None:
         """Take what the file declares, the elements around the tests, outermost first, and what is read with care."""
         self.fail = fail
@@ -114,7 +114,7 @@ class Fields:
         }
         self.keeps_unknown = _tells_unknown(around[-1])
         self._sources: dict[str, Source | None] = {}
-        self._uses: dict[str, Use] = {}
+        self._uses: dict[str, FieldUse] = {}
         self._compounds: set[str] = set()
         self._refusals: dict[int, Predicate | None] = {}
         self._tested: dict[tuple[object, ...], Predicate] = {}
@@ -199,7 +199,7 @@ class Fields:
             return AllOf((AnyOf((MissingTest(feature), MissingTest(feature, negated=True))), test))
         return test
 
-    def settle(self) -> Kept:
+    def settle(self) -> CarefulReading:
         """Give the raw fields what refuses records for the fields computed of them, once all tests are read.
 
         Return what is to be read more carefully; the tests are to be read again where that is more than before.
@@ -337,7 +337,7 @@ class Fields:
         self.notes.append(
             f"{self.fail.source}:{result.line}: the field {name!r} is what an earlier part of the model predicts"
         )
-        return Raw(name)
+        return RawField(name)
 
     def _of_raw(self, name: str) -> Source:
         self.typed(name)
@@ -345,12 +345,12 @@ class Fields:
         replaced = (field.get("missingValueReplacement") for field in fields)
         missing = next((value for value in replaced if value is not None), None)
         if missing is None:
-            return Raw(name)
+            return RawField(name)
         if self.features[name].numeric and number(missing) is None:
             raise self.fail(
                 fields[0], f"missing values of {name!r} become {missing[:80]!r}, which is no number"
             )
-        return Raw(name, missing)
+        return RawField(name, missing)
 
     def _of_derived(self, name: str, derived: Element) -> Source:
         try:
@@ -365,7 +365,7 @@ class Fields:
 
     def _base_of(self, feature: str) -> Cases:
         """Return a raw field's values as they are."""
-        return raw_cases(Raw(feature), self.features[feature], *self._type(feature))
+        return raw_cases(RawField(feature), self.features[feature], *self._type(feature))
 
     def _own_field(self, name: str, derived: Element, reason: str) -> Source:
         """Return a field that no raw one says, as a feature of its own that tables must have."""
@@ -381,10 +381,10 @@ class Fields:
             f"{where}: the field {name!r} is computed ({kind} of {raws}) and stays a field of its own, as {reason}; "
             f"tables need a column {own!r} with what the file computes"
         )
-        return Raw(own)
+        return RawField(own)
 
-    def _use(self, name: str, source: Source) -> Use:
-        is_plain = isinstance(source, Raw) and name in self._floats
+    def _use(self, name: str, source: Source) -> FieldUse:
+        is_plain = isinstance(source, RawField) and name in self._floats
         return use_of(name, source, is_plain=is_plain)
 
     def _rounded(self) -> frozenset[str]:

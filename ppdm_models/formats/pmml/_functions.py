@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from treewarden.ppdm_models.formats.pmml._comparisons import (
     ByNumber,
     InvalidOutcome,
+    MonotoneStep,
     Moving,
     NotANumber,
     NoValue,
     Outcome,
     Segment,
     Split,
-    Step,
     Undefined,
     compare,
     equal,
@@ -39,8 +39,8 @@ from treewarden.ppdm_models.formats.pmml._curves import (
 from treewarden.ppdm_models.formats.pmml._values import (
     INTEGER_ENDS,
     Constant,
+    DataType,
     InvalidValueError,
-    Kind,
     NotFollowedError,
     convert,
     number_constant,
@@ -77,7 +77,7 @@ def _arithmetic(name: str, arguments: Arguments) -> Outcome | Split:
     kind = _common_kind(arguments)
     if kind is None:
         return InvalidOutcome()
-    is_whole = kind is Kind.INTEGER
+    is_whole = kind is DataType.INTEGER
     one, two = arguments
     if isinstance(one, Constant) and isinstance(two, Constant):
         return _number(arithmetic_value(name, one.number, two.number, is_whole), kind, Undefined())
@@ -91,29 +91,31 @@ def _arithmetic(name: str, arguments: Arguments) -> Outcome | Split:
     return ByNumber(moving, segments_of(pieces, function, kind, at_nan))
 
 
-def _number(value: float | Undefined, kind: Kind, beyond: Outcome) -> Outcome:
+def _number(value: float | Undefined, kind: DataType, beyond: Outcome) -> Outcome:
     """Return a computed number as a value of a type; ``beyond`` where a whole one has more than 32 bits."""
     if isinstance(value, Undefined):
         return value
     if math.isnan(value):
         return NotANumber()
-    if kind is Kind.INTEGER and not INTEGER_ENDS[0] <= value <= INTEGER_ENDS[1]:
+    if kind is DataType.INTEGER and not INTEGER_ENDS[0] <= value <= INTEGER_ENDS[1]:
         return beyond
     return number_constant(value, kind)
 
 
-def _kind(argument: Outcome) -> Kind:
+def _kind(argument: Outcome) -> DataType:
     if isinstance(argument, Constant | Moving):
         return argument.kind
     raise NotFollowedError("a function of the category itself is not followed")
 
 
-def _common_kind(arguments: Arguments) -> Kind | None:
+def _common_kind(arguments: Arguments) -> DataType | None:
     """Return the type that holds all of some numbers; None where one is none."""
     kinds = {_kind(argument) for argument in arguments}
     if not all(kind.is_numeric for kind in kinds):
         return None
-    return next(kind for kind in (Kind.DOUBLE, Kind.FLOAT, Kind.INTEGER) if kind in kinds)
+    return next(
+        kind for kind in (DataType.DOUBLE, DataType.FLOAT, DataType.INTEGER) if kind in kinds
+    )
 
 
 def _one_moving(one: Outcome, two: Outcome) -> tuple[Moving, float, bool]:
@@ -198,7 +200,7 @@ def _curve(name: str, arguments: Arguments) -> Outcome | Split:
 def at_segments(value: float, segments: Sequence[Segment]) -> Outcome:
     """Return what a number comes to by segments that cover all numbers."""
     segment = next(segment for segment in segments if value <= segment.high)
-    if isinstance(segment.result, Step):
+    if isinstance(segment.result, MonotoneStep):
         step = segment.result
         return number_constant(step.function(value), step.kind, step.is_continuous)
     return segment.result
@@ -208,7 +210,7 @@ def _power(name: str, arguments: Arguments) -> Outcome | Split:
     kind = _common_kind(arguments)
     if kind is None:
         return InvalidOutcome()
-    is_whole = kind is Kind.INTEGER
+    is_whole = kind is DataType.INTEGER
     one, two = arguments
     if isinstance(one, Constant) and isinstance(two, Constant):
         if is_whole and two.number < 0:
@@ -253,14 +255,14 @@ def _threshold(name: str, arguments: Arguments) -> Outcome | Split:
 
 
 def _is_missing(name: str, arguments: Arguments) -> Outcome:
-    return Constant(isinstance(arguments[0], NoValue) == (name == "isMissing"), Kind.BOOLEAN)
+    return Constant(isinstance(arguments[0], NoValue) == (name == "isMissing"), DataType.BOOLEAN)
 
 
 def _logic(name: str, arguments: Arguments) -> Outcome:
     truths = [truth_of(argument) for argument in arguments]
     if name == "not":
-        return Constant(not truths[0], Kind.BOOLEAN)
-    return Constant(all(truths) if name == "and" else any(truths), Kind.BOOLEAN)
+        return Constant(not truths[0], DataType.BOOLEAN)
+    return Constant(all(truths) if name == "and" else any(truths), DataType.BOOLEAN)
 
 
 def truth_of(argument: Outcome) -> bool:
@@ -272,21 +274,21 @@ def truth_of(argument: Outcome) -> bool:
     """
     if not isinstance(argument, Constant):
         raise NotFollowedError("a number or a category stands where true or false is expected")
-    return convert(argument, Kind.BOOLEAN, is_continuous=False).value is True
+    return convert(argument, DataType.BOOLEAN, is_continuous=False).value is True
 
 
 def _text(name: str, arguments: Arguments) -> Outcome:
     texts = [_words(argument) for argument in arguments if not isinstance(argument, NoValue)]
     if name == "concat":
-        return Constant("".join(texts), Kind.STRING)
+        return Constant("".join(texts), DataType.STRING)
     word = texts[0]
     if name == "stringLength":
-        return number_constant(float(len(word.encode("utf-16-le")) // 2), Kind.INTEGER)
+        return number_constant(float(len(word.encode("utf-16-le")) // 2), DataType.INTEGER)
     if name == "trimBlanks":
-        return Constant(word.strip("".join(map(chr, range(33)))), Kind.STRING)
+        return Constant(word.strip("".join(map(chr, range(33)))), DataType.STRING)
     if not word.isascii():
         raise NotFollowedError("letters beyond ASCII become others")
-    return Constant(word.upper() if name == "uppercase" else word.lower(), Kind.STRING)
+    return Constant(word.upper() if name == "uppercase" else word.lower(), DataType.STRING)
 
 
 def _words(argument: Outcome) -> str:
@@ -302,13 +304,13 @@ def _substring(name: str, arguments: Arguments) -> Outcome:
         return InvalidOutcome()
     if not word.isascii():
         raise NotFollowedError("a part of a text beyond ASCII is not followed")
-    return Constant(word[start - 1 : start - 1 + length], Kind.STRING)
+    return Constant(word[start - 1 : start - 1 + length], DataType.STRING)
 
 
 def _whole_number(argument: Outcome) -> int:
     if not isinstance(argument, Constant):
         raise NotFollowedError("a number that changes says where a text is cut")
-    return int(convert(argument, Kind.INTEGER, is_continuous=True).number)
+    return int(convert(argument, DataType.INTEGER, is_continuous=True).number)
 
 
 MANY = 10_000

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from treewarden.ppdm_models.formats.common.origin import is_maker, is_moment
-from treewarden.ppdm_models.formats.common.xml_edit import Document, Edit, Span
+from treewarden.ppdm_models.formats.common.xml_edit import Edit, ElementSpan, XmlDocument
 from treewarden.ppdm_models.formats.pmml._statistics import (
-    Found,
+    FoundLeak,
     of_field,
     of_partition,
     of_quality,
@@ -42,14 +42,14 @@ SET_ASIDE = ("PMML", "Extension", "MiningBuildTask")
 USERS = ("user", "author", "creator", "username")
 
 
-def find(document: Document) -> list[Found]:
+def find(document: XmlDocument) -> list[FoundLeak]:
     """Return what a file gives away, in the file's order."""
     found = [(item.start, leak) for item, leak in _each(document)]
     found += unread(document)
     return [leak for _, leak in sorted(found, key=lambda pair: pair[0])]
 
 
-def _each(document: Document) -> Iterator[tuple[Span, Found]]:
+def _each(document: XmlDocument) -> Iterator[tuple[ElementSpan, FoundLeak]]:
     for comment in document.comments:
         yield comment, _comment(document, comment)
     finders = {
@@ -66,7 +66,7 @@ def _each(document: Document) -> Iterator[tuple[Span, Found]]:
         "NormContinuous": of_scaling,
         "Partition": of_partition,
     }
-    surrogates: list[Span] = []
+    surrogates: list[ElementSpan] = []
     for span in document.root.within():
         if span.name in finders:
             for found in finders[span.name](document, span):
@@ -77,10 +77,10 @@ def _each(document: Document) -> Iterator[tuple[Span, Found]]:
         yield table, _table(document, table, is_aside)
     if surrogates:
         what = f"{len(surrogates)} tests name surrogate splits: more attributes than the tree needs"
-        yield surrogates[0], Found(Leak(LeakKind.DIFFERENCING, where_of(surrogates[0]), what))
+        yield surrogates[0], FoundLeak(Leak(LeakKind.DIFFERENCING, where_of(surrogates[0]), what))
 
 
-def _comment(document: Document, comment: Span) -> Found:
+def _comment(document: XmlDocument, comment: ElementSpan) -> FoundLeak:
     text = comment.text
     if MARKUP.search(text):
         nodes = len(re.findall(r"<\s*(?:\w+:)?Node\b", text))
@@ -95,14 +95,14 @@ def _comment(document: Document, comment: Span) -> Found:
     return removed(document, kind, comment, words)
 
 
-def _header(document: Document, header: Span) -> Iterator[Found]:
+def _header(document: XmlDocument, header: ElementSpan) -> Iterator[FoundLeak]:
     if header.attributes.get("copyright"):
         edit = document.attribute(header, "copyright", "")
         assert edit is not None
         kind, what = LeakKind.AUTHOR, "the copyright names who made it"
         if not is_maker(header.attributes["copyright"]):
             kind, what = LeakKind.UNKNOWN, "the copyright is more than a year and a name: read it"
-        yield Found(Leak(kind, where_of(header), what, None, True), (edit,))
+        yield FoundLeak(Leak(kind, where_of(header), what, None, True), (edit,))
     description = header.attributes.get("description") or ""
     if HEX_ID.search(description):
         what = "the description holds an identifier"
@@ -121,7 +121,7 @@ def _header(document: Document, header: Span) -> Iterator[Found]:
             yield from _places(document, item, LeakKind.AUTHOR)
 
 
-def _places(document: Document, item: Span, who: LeakKind) -> Iterator[Found]:
+def _places(document: XmlDocument, item: ElementSpan, who: LeakKind) -> Iterator[FoundLeak]:
     """Yield attributes that hold a mail address, of ``who``, or a path of somebody's machine."""
     for name, value in item.attributes.items():
         for kind, pattern, what in (
@@ -133,11 +133,11 @@ def _places(document: Document, item: Span, who: LeakKind) -> Iterator[Found]:
                 edit = document.attribute(item, name, pattern.sub("", value))
                 said = f"{name} of {item.name} holds {what}"
                 leak = Leak(kind, where_of(item), said, None, True)
-                yield Found(leak, () if edit is None else (edit,))
+                yield FoundLeak(leak, () if edit is None else (edit,))
                 break
 
 
-def _task(document: Document, task: Span) -> Iterator[Found]:
+def _task(document: XmlDocument, task: ElementSpan) -> Iterator[FoundLeak]:
     for item in task.within():
         yield from _places(document, item, LeakKind.PERSON)
         if PATH.search(item.text):
@@ -148,10 +148,10 @@ def _task(document: Document, task: Span) -> Iterator[Found]:
         edits.append(Edit(seed.start(), seed.end(), seed[1] + b"=None"))
     if edits:
         what = "the random seed: with the data, the learning can be repeated"
-        yield Found(Leak(LeakKind.REPLAY, where_of(task), what, None, True), tuple(edits))
+        yield FoundLeak(Leak(LeakKind.REPLAY, where_of(task), what, None, True), tuple(edits))
 
 
-def _loose_tables(root: Span) -> Iterator[tuple[Span, bool]]:
+def _loose_tables(root: ElementSpan) -> Iterator[tuple[ElementSpan, bool]]:
     """Yield tables that stand where nothing is looked up, and whether they stand where no model reads them."""
     stack = [(root, root)]
     while stack:
@@ -162,16 +162,16 @@ def _loose_tables(root: Span) -> Iterator[tuple[Span, bool]]:
             stack.extend((child, span) for child in reversed(span.children))
 
 
-def _table(document: Document, table: Span, is_aside: bool) -> Found:
+def _table(document: XmlDocument, table: ElementSpan, is_aside: bool) -> FoundLeak:
     rows = sum(1 for _ in table.within("row"))
     size = f" of {rows} rows" if rows else ""
     what = f"a table{size} in which nothing is looked up"
     if not is_aside:
-        return Found(Leak(LeakKind.RAW_RECORDS, where_of(table), what, rows or None))
+        return FoundLeak(Leak(LeakKind.RAW_RECORDS, where_of(table), what, rows or None))
     return removed(document, LeakKind.RAW_RECORDS, table, what, rows or None)
 
 
-def _verification(document: Document, verification: Span) -> Iterator[Found]:
+def _verification(document: XmlDocument, verification: ElementSpan) -> Iterator[FoundLeak]:
     rows = sum(1 for _ in verification.within("row"))
     what = f"{rows} whole records, put there to verify the model: often training records"
     yield removed(document, LeakKind.RAW_RECORDS, verification, what, rows)

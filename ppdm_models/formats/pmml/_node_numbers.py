@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from treewarden.ppdm_models.formats.common.xml import Element
-from treewarden.ppdm_models.formats.common.xml_edit import Span
+from treewarden.ppdm_models.formats.common.xml_edit import ElementSpan
 from treewarden.ppdm_models.formats.pmml._values import number
 from treewarden.ppdm_models.formats.pmml._write import BAND, IMPURITY
 from treewarden.ppdm_models.tree.tree import Node
@@ -169,7 +169,7 @@ def extra_kinds(extensions: Iterable[Element], nodes: Sequence[Node]) -> list[st
     return [f"the numbers {name[:40]!r} at its nodes" for name in list(names)[:MOST_NAMES]]
 
 
-def telling_parts(node: Span) -> Iterator[Span]:
+def telling_parts(node: ElementSpan) -> Iterator[ElementSpan]:
     """Yield the extensions of a node in a file that hold such numbers."""
     for part in node.children:
         said = part.attributes

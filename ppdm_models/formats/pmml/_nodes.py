@@ -17,7 +17,7 @@ from treewarden.ppdm_models.formats.pmml._values import Failure, Vocabulary, num
 from treewarden.ppdm_models.formats.pmml._write import BAND, IMPURITY
 from treewarden.ppdm_models.tree.nodes import Impurity
 from treewarden.ppdm_models.tree.predicate import Always, Predicate
-from treewarden.ppdm_models.tree.tree import Band, Criterion, Node, Task, completed
+from treewarden.ppdm_models.tree.tree import Band, Criterion, Node, TreeTask, completed
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class Outline:
 
 
 def read_nodes(
-    root: Element, fields: Fields, task: Task, source: str, is_own: bool
+    root: Element, fields: Fields, task: TreeTask, source: str, is_own: bool
 ) -> tuple[Sequence[Node], tuple[str, ...]]:
     """Return the nodes with raw numbers, and the classes: those declared, or those found, in document order.
 
@@ -47,16 +47,16 @@ def read_nodes(
     if isinstance(root, Recorded) and root.tape is not None:
         found = plain_nodes(root.tape, fields, task, is_own)
         if found is not None:
-            return found, fields.classes if task is Task.CLASSIFICATION else ()
+            return found, fields.classes if task is TreeTask.CLASSIFICATION else ()
     outline = _outline(root, source, fields)
     _name(outline, source)
-    labels = _classes(outline, fields) if task is Task.CLASSIFICATION else ()
+    labels = _classes(outline, fields) if task is TreeTask.CLASSIFICATION else ()
     with_numbers = sum(bool(item.distribution or item.bands) for item in outline)
     if len(labels) > limits.CLASSES or with_numbers * len(labels) > limits.CLASS_NUMBERS:
         raise Failure(source)(
             root, f"{len(labels):,} classes at {with_numbers:,} nodes are too many"
         )
-    reader = _Reader(fields, task, labels, is_own)
+    reader = _NodeReader(fields, task, labels, is_own)
     nodes = tuple(reader.node(index, outline) for index in range(len(outline)))
     if labels:
         fields.unused += extra_kinds((part for item in outline for part in item.extensions), nodes)
@@ -148,10 +148,12 @@ def _labels(item: Outline) -> Iterator[str]:
         yield part.get("value") or ""
 
 
-class _Reader:
+class _NodeReader:
     """Reads one node after another."""
 
-    def __init__(self, fields: Fields, task: Task, labels: tuple[str, ...], is_own: bool) -> None:
+    def __init__(
+        self, fields: Fields, task: TreeTask, labels: tuple[str, ...], is_own: bool
+    ) -> None:
         self.fields = fields
         self.task = task
         self.labels = labels
@@ -216,7 +218,7 @@ class _Reader:
         text = element.attributes.get("score")
         if text is None:
             return None
-        if self.task is Task.CLASSIFICATION:
+        if self.task is TreeTask.CLASSIFICATION:
             if text in self.positions and not self.fields.labels:
                 return text
             return self._class(element, text, "the score")

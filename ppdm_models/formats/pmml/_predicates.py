@@ -12,7 +12,7 @@ from treewarden.ppdm_models.formats.pmml._sources import (
     COMPARISONS,
     INTERVALS,
     Computed,
-    Raw,
+    RawField,
     Source,
     comparison_test,
     holds,
@@ -208,7 +208,7 @@ def _truth(text: str) -> float | None:
     return {"false": 0.0, "true": 1.0}.get(text.strip().lower(), number(text))
 
 
-def _ordered_truths(feature: Feature, source: Raw, operator: str, text: str) -> Predicate:
+def _ordered_truths(feature: Feature, source: RawField, operator: str, text: str) -> Predicate:
     end = _truth(text)
     assert end is not None
     names = {_truth(value): value for value in feature.values}

@@ -81,7 +81,7 @@ Scope = tuple[int, ...]
 
 
 @dataclass(slots=True)
-class Site:
+class ElementSite:
     """Where an element stands: its first byte, its line, and the byte behind its end, once it is known."""
 
     start: int
@@ -106,7 +106,7 @@ class Definition:
     """
 
     what: str
-    site: Site
+    site: ElementSite
     is_raw: bool
     asks: set[tuple[Scope, str]] = field(default_factory=set)
     is_known_otherwise: bool = False
@@ -115,7 +115,7 @@ class Definition:
 
 
 @dataclass(slots=True)
-class Statement:
+class NamedReference:
     """A text that has to be a value, a class, a field, a function or the name of a result, and where it stands.
 
     ``attribute`` is the one that holds it; "" where all that stands there has to go with it.
@@ -124,7 +124,7 @@ class Statement:
     kind: str
     what: str
     text: str
-    site: Site
+    site: ElementSite
     attribute: str = ""
 
 
@@ -137,7 +137,7 @@ class References:
         self.labels: set[str] = set()
         self.predicted: set[str] = set()
         """The classes that some node predicts, or counts records of."""
-        self.statements: list[Statement] = []
+        self.statements: list[NamedReference] = []
 
     def define(self, scope: int, name: str, made: Definition) -> Definition:
         """Note the definition of a name; of two in one scope the first is read, or the file is refused."""
@@ -178,7 +178,7 @@ class References:
         """Return the names of all fields, defined or asked for."""
         return {name for _, name in self.defined} | {name for _, name in self.asked}
 
-    def unknown_statements(self) -> Iterator[Statement]:
+    def unknown_statements(self) -> Iterator[NamedReference]:
         """Yield the statements that name what the model does not have."""
         names, reached = self.names(), self._used()
         known = names | self.labels

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from lxml import etree
 
 from treewarden.ppdm_models.errors import OutputError
-from treewarden.ppdm_models.formats.common.xml_edit import Document, Edit, Span
+from treewarden.ppdm_models.formats.common.xml_edit import Edit, ElementSpan, XmlDocument
 from treewarden.ppdm_models.formats.pmml._node_numbers import telling_parts
 from treewarden.ppdm_models.formats.pmml._predicates import PREDICATES
 from treewarden.ppdm_models.formats.pmml._write import (
@@ -26,7 +26,7 @@ PREFIX = re.compile(rb"<([^\s/>:]+:)?")
 Labels = dict[str, str]
 
 
-def rewritten(document: Document, original: Model, changed: Model, with_quality: bool) -> bytes:
+def rewritten(document: XmlDocument, original: Model, changed: Model, with_quality: bool) -> bytes:
     """Return the file with the nodes of its trees as they are in the changed model; matched by their names.
 
     ``with_quality`` writes all numbers anew, and beside them what they mean in our own words, for files whose numbers
@@ -53,9 +53,9 @@ def rewritten(document: Document, original: Model, changed: Model, with_quality:
     return document.edited(edits)
 
 
-def _in_order(trees: Sequence[Tree], spans: Sequence[Span]) -> list[Span]:
+def _in_order(trees: Sequence[Tree], spans: Sequence[ElementSpan]) -> list[ElementSpan]:
     """Return the elements in the order of the trees, which a chain of models may have changed."""
-    waiting: dict[tuple[object, ...], list[Span]] = {}
+    waiting: dict[tuple[object, ...], list[ElementSpan]] = {}
     for span in spans:
         lines = tuple(node.line for node in span.within("Node"))
         waiting.setdefault(lines, []).append(span)
@@ -66,7 +66,12 @@ class _Rewriting:
     """The edits that turn one tree of a file into another."""
 
     def __init__(
-        self, document: Document, before: Tree, after: Tree, model: Span, with_quality: bool
+        self,
+        document: XmlDocument,
+        before: Tree,
+        after: Tree,
+        model: ElementSpan,
+        with_quality: bool,
     ) -> None:
         self.document = document
         self.before = before
@@ -115,7 +120,7 @@ class _Rewriting:
         quality = f'<{self.prefix}Extension name="{own}" value="{self.after.quality}"/>'
         yield Edit(at, at, self.document.encoded(quality))
 
-    def _node(self, new: Node, old: Node, span: Span) -> Iterator[Edit]:
+    def _node(self, new: Node, old: Node, span: ElementSpan) -> Iterator[Edit]:
         name = None if span.attributes.get("id") is None else new.name
         if name is None and new.name != f"n{new.index}":
             name = new.name
@@ -149,7 +154,7 @@ class _Rewriting:
         if not same or self.with_quality:
             yield from self._distribution(new, span, predicate)
 
-    def _bands(self, node: Node, span: Span, predicate: Span) -> Iterator[Edit]:
+    def _bands(self, node: Node, span: ElementSpan, predicate: ElementSpan) -> Iterator[Edit]:
         """Yield the edits that make the bands of a leaf what they are now."""
         for child in span.children:
             if child.name == "Extension" and child.attributes.get("name") == BAND:
@@ -159,7 +164,7 @@ class _Rewriting:
         added = b"".join(map(self._bytes, holder))
         yield Edit(predicate.start, predicate.start, added)
 
-    def _impurity(self, node: Node, span: Span, predicate: Span) -> Iterator[Edit]:
+    def _impurity(self, node: Node, span: ElementSpan, predicate: ElementSpan) -> Iterator[Edit]:
         """Yield the edits that make the impurity of a node what it is now."""
         for child in span.children:
             if child.name == "Extension" and child.attributes.get("name") == IMPURITY:
@@ -168,7 +173,7 @@ class _Rewriting:
         add_impurity(holder, node)
         yield Edit(predicate.start, predicate.start, b"".join(map(self._bytes, holder)))
 
-    def _set(self, span: Span, name: str, value: str | None) -> Iterator[Edit]:
+    def _set(self, span: ElementSpan, name: str, value: str | None) -> Iterator[Edit]:
         edit = self.document.attribute(span, name, value)
         if edit is not None:
             yield edit
@@ -183,7 +188,9 @@ class _Rewriting:
         add_predicate(holder, node.test)
         return self._bytes(holder[0])
 
-    def _distribution(self, node: Node, span: Span, predicate: Span) -> Iterator[Edit]:
+    def _distribution(
+        self, node: Node, span: ElementSpan, predicate: ElementSpan
+    ) -> Iterator[Edit]:
         """Yield the edits that make the class numbers of a node what they are now, one element per class."""
         counts = node.class_counts or node.class_shares or (None,) * len(self.after.classes)
         said = {

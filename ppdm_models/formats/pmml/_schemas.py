@@ -24,16 +24,16 @@ from treewarden.ppdm_models.formats.pmml._comparisons import (
 )
 from treewarden.ppdm_models.formats.pmml._sources import (
     Computed,
-    Raw,
+    RawField,
     Source,
     is_refused_always,
     refusal,
 )
 from treewarden.ppdm_models.formats.pmml._values import (
     Constant,
+    DataType,
     Failure,
     InvalidValueError,
-    Kind,
     NotFollowedError,
     convert,
     kind_of,
@@ -113,7 +113,7 @@ def _several(
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CarefulReading:
     """What is read more carefully than at first.
 
     The raw fields in ``exact`` keep all their digits, as not all tests round them to 32 bits. Of those in ``mixed`` not
@@ -124,12 +124,12 @@ class Kept:
     mixed: frozenset[str] = frozenset()
 
 
-NOTHING_KEPT = Kept()
+NOTHING_KEPT = CarefulReading()
 NEEDS_VALUE = Treatment(needs_value=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class FieldUse:
     """A field that tests name, and the raw field that it is made of.
 
     ``is_single`` says that it holds numbers of 32 bits; ``refusal`` for which raw values an evaluator refuses the
@@ -143,7 +143,7 @@ class Use:
     note: str = field(default="", compare=False)
 
 
-def use_of(name: str, source: Source, *, is_plain: bool) -> Use:
+def use_of(name: str, source: Source, *, is_plain: bool) -> FieldUse:
     """Return the use of a field; ``is_plain`` says that it is a raw one in 32 bits."""
     refused = refusal(source.cases) if isinstance(source, Computed) else None
     note = ""
@@ -156,10 +156,12 @@ def use_of(name: str, source: Source, *, is_plain: bool) -> Use:
             f"the field {name[:80]!r} cannot be computed from {' or '.join(causes)}; records with "
             "that are refused, as JPMML-Evaluator does it"
         )
-    return Use(name, source.feature, is_plain, refused, note)
+    return FieldUse(name, source.feature, is_plain, refused, note)
 
 
-def keep_more(kept: Kept, uses: Iterable[Use], rounded: frozenset[str], *, is_lazy: bool) -> Kept:
+def keep_more(
+    kept: CarefulReading, uses: Iterable[FieldUse], rounded: frozenset[str], *, is_lazy: bool
+) -> CarefulReading:
     """Return what is to be read more carefully.
 
     ``rounded`` are the raw fields of which tests see 32 bits only; ``is_lazy`` says that some test asks for a field
@@ -175,10 +177,10 @@ def keep_more(kept: Kept, uses: Iterable[Use], rounded: frozenset[str], *, is_la
         for feature, found in refusals.items()
         if len(found) > 1 or (is_lazy and found != {None})
     }
-    return Kept(kept.exact | exact, kept.mixed | mixed)
+    return CarefulReading(kept.exact | exact, kept.mixed | mixed)
 
 
-def refusals_by_feature(kept: Kept, uses: Iterable[Use]) -> dict[str, Treatment]:
+def refusals_by_feature(kept: CarefulReading, uses: Iterable[FieldUse]) -> dict[str, Treatment]:
     """Return by raw field for which of its values records are refused whenever a test asks for it."""
     return {
         use.feature: use.refusal
@@ -193,17 +195,17 @@ LETS_NO_OTHERS = (Treated.RETURN_INVALID, Treated.AS_MISSING)
 
 
 def raw_cases(
-    source: Raw, feature: Feature, type_name: str | None, is_continuous: bool
+    source: RawField, feature: Feature, type_name: str | None, is_continuous: bool
 ) -> NumberCases | CategoryCases:
     """Return a raw field's values as they are, as ones of the declared type.
 
     Raises:
         NotFollowedError: the type, or a declared value, is not followed.
     """
-    default = Kind.DOUBLE if feature.numeric else Kind.STRING
+    default = DataType.DOUBLE if feature.numeric else DataType.STRING
     kind = default if type_name is None else kind_of(type_name)
     if feature.numeric and feature.single:
-        kind = Kind.FLOAT
+        kind = DataType.FLOAT
     is_continuous = is_continuous and kind.is_numeric
     absent: Outcome = NoValue()
     if source.missing is not None:
@@ -216,7 +218,7 @@ def raw_cases(
     listed: dict[str, Outcome] = {
         value: _declared(value, kind, is_continuous) for value in feature.values
     }
-    is_closed = kind is Kind.BOOLEAN or any(
+    is_closed = kind is DataType.BOOLEAN or any(
         treatment.values and treatment.when_invalid in LETS_NO_OTHERS
         for treatment in feature.treatments
     )
@@ -224,9 +226,9 @@ def raw_cases(
     return CategoryCases(source.feature, listed, others, absent)
 
 
-def _declared(text: str, kind: Kind, is_continuous: bool) -> Outcome:
+def _declared(text: str, kind: DataType, is_continuous: bool) -> Outcome:
     try:
-        return convert(Constant(text, Kind.STRING), kind, is_continuous)
+        return convert(Constant(text, DataType.STRING), kind, is_continuous)
     except InvalidValueError:
         return InvalidOutcome()
 
@@ -246,7 +248,7 @@ def source_of(cases: Cases, type_name: str | None, base_of: Callable[[str], Case
         if not others and isinstance(outcome, Moving) and not outcome.steps:
             missing = _replacement(cases.absent, is_number=True)
             if not isinstance(missing, InvalidOutcome):
-                return Raw(cases.feature, missing)
+                return RawField(cases.feature, missing)
         return Computed(cases.feature, cases, _kind(cases, type_name))
     base = base_of(cases.feature)
     assert isinstance(base, CategoryCases)
@@ -255,7 +257,7 @@ def source_of(cases: Cases, type_name: str | None, base_of: Callable[[str], Case
     }
     missing = _replacement(cases.absent, is_number=False)
     if is_same and cases.others == base.others and not isinstance(missing, InvalidOutcome):
-        return Raw(cases.feature, missing)
+        return RawField(cases.feature, missing)
     return Computed(cases.feature, cases, _kind(cases, type_name))
 
 
@@ -270,7 +272,7 @@ def _value(outcome: Outcome) -> object:
     return (outcome.value, outcome.kind) if isinstance(outcome, Constant) else outcome
 
 
-def _kind(cases: NumberCases | CategoryCases, type_name: str | None) -> Kind:
+def _kind(cases: NumberCases | CategoryCases, type_name: str | None) -> DataType:
     if type_name is None:
         raise NotFollowedError("it declares no dataType")
     return kind_of(type_name)

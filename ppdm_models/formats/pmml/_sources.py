@@ -16,7 +16,7 @@ from treewarden.ppdm_models.formats.pmml._cases import (
     CategoryCases,
     Everywhere,
     NumberCases,
-    Span,
+    NumberSpan,
     Unreachable,
     combine,
     number_of_rank,
@@ -39,8 +39,8 @@ from treewarden.ppdm_models.formats.pmml._comparisons import (
 )
 from treewarden.ppdm_models.formats.pmml._values import (
     Constant,
+    DataType,
     InvalidValueError,
-    Kind,
     NotFollowedError,
     convert,
 )
@@ -78,7 +78,7 @@ INTERVALS: dict[str, Callable[[str, float], Predicate]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Raw:
+class RawField:
     """The raw field itself; ``missing`` is what stands in for a missing value."""
 
     feature: str
@@ -91,10 +91,10 @@ class Computed:
 
     feature: str
     cases: NumberCases | CategoryCases
-    kind: Kind
+    kind: DataType
 
 
-Source = Raw | Computed
+Source = RawField | Computed
 
 
 def as_number(value: Value | None) -> float | None:
@@ -117,7 +117,7 @@ def holds(value: Value, operator: str, other: Value) -> bool:
     return operator == "notEqual" and value != other
 
 
-def with_missing(source: Raw, test: Predicate, takes: Callable[[Value], bool]) -> Predicate:
+def with_missing(source: RawField, test: Predicate, takes: Callable[[Value], bool]) -> Predicate:
     """Return a test that sends a missing value where its replacement goes."""
     if source.missing is None:
         return test
@@ -136,7 +136,7 @@ def _parts(test: Predicate) -> tuple[Predicate, ...]:
 
 def presence_test(source: Source, is_missing: bool) -> Predicate:
     """Return the test that the field has no value, or has one."""
-    if isinstance(source, Raw):
+    if isinstance(source, RawField):
         if source.missing is None:
             return MissingTest(source.feature, negated=not is_missing)
         return Never() if is_missing else Always()
@@ -153,7 +153,7 @@ def comparison_test(
     """Return the test on the raw field that a comparison makes; None where the text is no value of the field's type."""
     is_ordered = operator not in ("equal", "notEqual")
     value = _value_of(source.kind, text, is_ordered)
-    if value is None or (is_ordered and source.kind is Kind.STRING):
+    if value is None or (is_ordered and source.kind is DataType.STRING):
         return None
 
     wanted = truth(SIDES[operator][1]), truth(SIDES[operator][0])
@@ -201,11 +201,11 @@ def _among(
     return outcome
 
 
-def _value_of(kind: Kind, text: str, is_ordered: bool) -> Constant | None:
+def _value_of(kind: DataType, text: str, is_ordered: bool) -> Constant | None:
     """Return what a field of a type is compared with; a whole one by order also with a number that is not whole."""
-    for wider in (kind, Kind.DOUBLE) if kind.is_numeric and is_ordered else (kind,):
+    for wider in (kind, DataType.DOUBLE) if kind.is_numeric and is_ordered else (kind,):
         try:
-            return convert(Constant(text, Kind.STRING), wider, is_continuous=True)
+            return convert(Constant(text, DataType.STRING), wider, is_continuous=True)
         except (InvalidValueError, NotFollowedError):
             continue
     return None
@@ -268,9 +268,9 @@ def _number_parts(cases: Cases, wanted: Outcome) -> Part:
     return tuple(_interval_test(cases.feature, span) for span in found)
 
 
-def _settled(spans: Sequence[Span]) -> list[Span]:
+def _settled(spans: Sequence[NumberSpan]) -> list[NumberSpan]:
     """Return spans without those where the record is refused: these are joined to the one behind, or else before."""
-    found: list[Span] = []
+    found: list[NumberSpan] = []
     first: int | None = None
     for span in spans:
         if isinstance(span.outcome, InvalidOutcome):
@@ -279,20 +279,20 @@ def _settled(spans: Sequence[Span]) -> list[Span]:
         start = span.first if first is None else first
         first = None
         if found and found[-1].outcome == span.outcome:
-            found[-1] = Span(found[-1].first, span.last, span.outcome)
+            found[-1] = NumberSpan(found[-1].first, span.last, span.outcome)
         else:
-            found.append(Span(start, span.last, span.outcome))
+            found.append(NumberSpan(start, span.last, span.outcome))
     if first is not None and found:
-        found[-1] = Span(found[-1].first, spans[-1].last, found[-1].outcome)
+        found[-1] = NumberSpan(found[-1].first, spans[-1].last, found[-1].outcome)
     return found
 
 
-def _interval_test(feature: str, span: Span) -> NumericTest:
+def _interval_test(feature: str, span: NumberSpan) -> NumericTest:
     low, low_closed, high, high_closed = interval_of(span)
     return NumericTest(feature, low, high, low_closed, high_closed)
 
 
-def interval_of(span: Span) -> Ends:
+def interval_of(span: NumberSpan) -> Ends:
     """Return a span of numbers as an interval, each end written in as few digits as may be."""
     low, low_closed = -math.inf, False
     high, high_closed = math.inf, False
@@ -363,12 +363,12 @@ def is_invalid(outcome: Outcome) -> bool:
     return isinstance(outcome, InvalidOutcome)
 
 
-def _touching(spans: Iterable[Span]) -> Iterator[Span]:
+def _touching(spans: Iterable[NumberSpan]) -> Iterator[NumberSpan]:
     """Yield spans, those that follow each other without a gap as one."""
-    pending: Span | None = None
+    pending: NumberSpan | None = None
     for span in spans:
         if pending is not None and pending.last + 1 == span.first:
-            pending = Span(pending.first, span.last, span.outcome)
+            pending = NumberSpan(pending.first, span.last, span.outcome)
             continue
         if pending is not None:
             yield pending

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from treewarden.ppdm_models.formats.common.origin import is_marker, is_number
-from treewarden.ppdm_models.formats.common.xml_edit import Document, Edit, Span
+from treewarden.ppdm_models.formats.common.xml_edit import Edit, ElementSpan, XmlDocument
 from treewarden.ppdm_models.formats.pmml._values import number
 from treewarden.ppdm_models.tree.column import number_text
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
@@ -16,31 +16,31 @@ from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundLeak:
     """A leak, and the edits that take it out; none where that would change the model."""
 
     leak: Leak
     edits: tuple[Edit, ...] = ()
 
 
-def where_of(span: Span) -> str:
+def where_of(span: ElementSpan) -> str:
     """Return the place of an element in words."""
     return f"line {span.line}"
 
 
 def removed(
-    document: Document, kind: LeakKind, span: Span, what: str, records: int | None = None
-) -> Found:
+    document: XmlDocument, kind: LeakKind, span: ElementSpan, what: str, records: int | None = None
+) -> FoundLeak:
     """Return a leak that goes with its element."""
-    return Found(Leak(kind, where_of(span), what, records, True), (document.removal(span),))
+    return FoundLeak(Leak(kind, where_of(span), what, records, True), (document.removal(span),))
 
 
 def without_attributes(
-    document: Document, kind: LeakKind, span: Span, names: tuple[str, ...], what: str
-) -> Found:
+    document: XmlDocument, kind: LeakKind, span: ElementSpan, names: tuple[str, ...], what: str
+) -> FoundLeak:
     """Return a leak that goes with some attributes of its element."""
     edits = (document.attribute(span, name, None) for name in names)
-    return Found(
+    return FoundLeak(
         Leak(kind, where_of(span), what, None, True),
         tuple(edit for edit in edits if edit is not None),
     )
@@ -60,7 +60,7 @@ TRUTHS = ("true", "false")
 OFTEN_IMPUTED = (LeakKind.AVERAGES, "as a rule the mean or the commonest value")
 
 
-def of_field(document: Document, field: Span) -> Iterator[Found]:
+def of_field(document: XmlDocument, field: ElementSpan) -> Iterator[FoundLeak]:
     """Yield the range of a field."""
     name = field.attributes.get("name") or ""
     for interval in field.children:
@@ -70,7 +70,7 @@ def of_field(document: Document, field: Span) -> Iterator[Found]:
             yield removed(document, LeakKind.EXTREMES, interval, what)
 
 
-def of_statistics(document: Document, statistics: Span) -> Iterator[Found]:
+def of_statistics(document: XmlDocument, statistics: ElementSpan) -> Iterator[FoundLeak]:
     """Yield what univariate statistics say of the training records."""
     for univariate in statistics.within("UnivariateStats"):
         name = univariate.attributes.get("field") or ""
@@ -100,7 +100,7 @@ def of_statistics(document: Document, statistics: Span) -> Iterator[Found]:
                 yield removed(document, LeakKind.TARGET_STATISTICS, item, what)
 
 
-def _histogram(document: Document, item: Span, name: str) -> Iterator[Found]:
+def _histogram(document: XmlDocument, item: ElementSpan, name: str) -> Iterator[FoundLeak]:
     arrays = [inner for inner in item.children if inner.name == "Array"]
     counts = next(
         (
@@ -123,17 +123,17 @@ def _histogram(document: Document, item: Span, name: str) -> Iterator[Found]:
         yield removed(document, LeakKind.RARE_VALUES, item, what, min(few))
 
 
-def _missing(document: Document, item: Span, name: str) -> Iterator[Found]:
+def _missing(document: XmlDocument, item: ElementSpan, name: str) -> Iterator[FoundLeak]:
     for kind in ("missingFreq", "invalidFreq"):
         count = number(item.attributes.get(kind))
         if count is not None and 0 < count < FEW:
             what = f"{kind} of {name!r} is {number_text(count)} training records"
             edit = document.attribute(item, kind, None)
             leak = Leak(LeakKind.SMALL_COUNTS, where_of(item), what, int(count), True)
-            yield Found(leak, () if edit is None else (edit,))
+            yield FoundLeak(leak, () if edit is None else (edit,))
 
 
-def of_targets(document: Document, targets: Span) -> Iterator[Found]:
+def of_targets(document: XmlDocument, targets: ElementSpan) -> Iterator[FoundLeak]:
     """Yield the shares of the classes."""
     values = [
         item for item in targets.within("TargetValue") if "priorProbability" in item.attributes
@@ -142,10 +142,10 @@ def of_targets(document: Document, targets: Span) -> Iterator[Found]:
     if values:
         what = f"the share of each of {len(values)} classes in the training records"
         leak = Leak(LeakKind.TARGET_STATISTICS, where_of(values[0]), what, None, True)
-        yield Found(leak, tuple(edit for edit in edits if edit is not None))
+        yield FoundLeak(leak, tuple(edit for edit in edits if edit is not None))
 
 
-def of_quality(document: Document, quality: Span) -> Iterator[Found]:
+def of_quality(document: XmlDocument, quality: ElementSpan) -> Iterator[FoundLeak]:
     """Yield what measures of the model say of the records they were taken on."""
     names = tuple(
         name for name in ("numOfRecords", "numOfRecordsWeighted") if name in quality.attributes
@@ -162,13 +162,13 @@ def of_quality(document: Document, quality: Span) -> Iterator[Found]:
         yield removed(document, LeakKind.TARGET_STATISTICS, item, what)
 
 
-def of_schema_field(document: Document, field: Span) -> Iterator[Found]:
+def of_schema_field(document: XmlDocument, field: ElementSpan) -> Iterator[FoundLeak]:
     """Yield what a field of a mining schema says of the training records."""
     yield from _imputed(document, field)
     yield from _clipped(document, field)
 
 
-def _imputed(document: Document, field: Span) -> Iterator[Found]:
+def _imputed(document: XmlDocument, field: ElementSpan) -> Iterator[FoundLeak]:
     """Yield that missing values become a statistic of the training records; the model predicts with it, so it stays."""
     replacement = field.attributes.get("missingValueReplacement")
     if replacement is None or _is_sign(replacement):
@@ -176,7 +176,7 @@ def _imputed(document: Document, field: Span) -> Iterator[Found]:
     kind, words = IMPUTED.get(field.attributes.get("missingValueTreatment") or "", OFTEN_IMPUTED)
     name = field.attributes.get("name") or ""
     what = f"{words} of {name!r} in the training records, which missing values become"
-    yield Found(Leak(kind, where_of(field), what))
+    yield FoundLeak(Leak(kind, where_of(field), what))
 
 
 def _is_sign(text: str) -> bool:
@@ -184,7 +184,7 @@ def _is_sign(text: str) -> bool:
     return is_marker(text) and not is_number(text) and text.strip().lower() not in TRUTHS
 
 
-def _clipped(document: Document, field: Span) -> Iterator[Found]:
+def _clipped(document: XmlDocument, field: ElementSpan) -> Iterator[FoundLeak]:
     """Yield the ends beyond which values count as outliers; where the model does nothing there, they can go."""
     named = tuple(end for end in ("lowValue", "highValue") if field.attributes.get(end) is not None)
     if not named:
@@ -194,10 +194,10 @@ def _clipped(document: Document, field: Span) -> Iterator[Found]:
     if (field.attributes.get("outliers") or "asIs") == "asIs":
         yield without_attributes(document, LeakKind.EXTREMES, field, named, what)
     else:
-        yield Found(Leak(LeakKind.EXTREMES, where_of(field), what))
+        yield FoundLeak(Leak(LeakKind.EXTREMES, where_of(field), what))
 
 
-def of_scaling(document: Document, scaling: Span) -> Iterator[Found]:
+def of_scaling(document: XmlDocument, scaling: ElementSpan) -> Iterator[FoundLeak]:
     """Yield that the points between which a field is scaled are numbers of the training records; they stay."""
     points = [item for item in scaling.children if item.name == "LinearNorm"]
     told = [item.attributes.get(side) or "" for item in points for side in ("orig", "norm")]
@@ -208,7 +208,7 @@ def of_scaling(document: Document, scaling: Span) -> Iterator[Found]:
         f"the points by which {name!r} is scaled, which tools take from the training records: those of min-max "
         "scaling are its extremes, others its mean"
     )
-    yield Found(Leak(LeakKind.EXTREMES, where_of(scaling), what))
+    yield FoundLeak(Leak(LeakKind.EXTREMES, where_of(scaling), what))
 
 
 def _is_round(text: str) -> bool:
@@ -223,13 +223,13 @@ def _is_power_of_ten(value: float) -> bool:
     return float(f"1e{round(math.log10(value))}") == value
 
 
-def relations(document: Document, item: Span) -> Iterator[Found]:
+def relations(document: XmlDocument, item: ElementSpan) -> Iterator[FoundLeak]:
     """Yield statistics over several features."""
     what = f"how features differ together in the training records ({item.name})"
     yield removed(document, LeakKind.AVERAGES, item, what)
 
 
-def of_partition(document: Document, item: Span) -> Iterator[Found]:
+def of_partition(document: XmlDocument, item: ElementSpan) -> Iterator[FoundLeak]:
     """Yield the statistics of a node."""
     what = "statistics of the records of one node: extremes, quantiles or counts of their values"
     yield removed(document, LeakKind.HISTOGRAM, item, what)

@@ -13,20 +13,20 @@ from treewarden.ppdm_models.errors import OutputError
 from treewarden.ppdm_models.formats.common.xml import Element
 from treewarden.ppdm_models.formats.pmml._comparisons import (
     InvalidOutcome,
+    MonotoneStep,
     Moving,
     NoValue,
     Outcome,
     SameCategory,
     Segment,
     Split,
-    Step,
     by_value,
 )
 from treewarden.ppdm_models.formats.pmml._values import (
     Constant,
+    DataType,
     Failure,
     InvalidValueError,
-    Kind,
     NotFollowedError,
     Vocabulary,
     convert,
@@ -71,26 +71,28 @@ def normalization_segments(expression: Element) -> tuple[Segment, ...]:
     )
 
 
-def _line(start: tuple[float, float], end: tuple[float, float]) -> Step | Constant:
+def _line(start: tuple[float, float], end: tuple[float, float]) -> MonotoneStep | Constant:
     (x0, y0), (x1, y1) = start, end
     if y0 == y1:
-        return Constant(y0 + 0.0, Kind.DOUBLE, True)
+        return Constant(y0 + 0.0, DataType.DOUBLE, True)
 
     def function(value: float) -> float:
         return y0 + (value - x0) / (x1 - x0) * (y1 - y0)
 
-    return Step(function, y1 > y0, Kind.DOUBLE)
+    return MonotoneStep(function, y1 > y0, DataType.DOUBLE)
 
 
 def _outliers(
-    treatment: str, lines: Sequence[Step | Constant], low: float, high: float
-) -> tuple[Step | Outcome, Step | Outcome]:
+    treatment: str, lines: Sequence[MonotoneStep | Constant], low: float, high: float
+) -> tuple[MonotoneStep | Outcome, MonotoneStep | Outcome]:
     if treatment == "asIs":
         return lines[0], lines[-1]
     if treatment == "asMissingValues":
         return NoValue(), NoValue()
     if treatment == "asExtremeValues":
-        return Constant(low + 0.0, Kind.DOUBLE, True), Constant(high + 0.0, Kind.DOUBLE, True)
+        return Constant(low + 0.0, DataType.DOUBLE, True), Constant(
+            high + 0.0, DataType.DOUBLE, True
+        )
     raise NotFollowedError(f"the outliers {treatment!r} are not followed")
 
 
@@ -110,7 +112,7 @@ def interval_ends(item: Element) -> BinEnds | None:
     return ends[0], closed[0] and ends[0] > -INF, ends[1], closed[1] and ends[1] < INF
 
 
-def discretize_segments(expression: Element, kind: Kind) -> tuple[Segment, ...]:
+def discretize_segments(expression: Element, kind: DataType) -> tuple[Segment, ...]:
     """Return what Discretize makes of numbers: its bins, and between them its default value or none.
 
     Raises:
@@ -143,22 +145,22 @@ def discretize_segments(expression: Element, kind: Kind) -> tuple[Segment, ...]:
     return tuple(segments)
 
 
-def _value(text: str, kind: Kind) -> Constant | InvalidOutcome:
+def _value(text: str, kind: DataType) -> Constant | InvalidOutcome:
     try:
-        return convert(Constant(text, Kind.STRING), kind, is_continuous=False)
+        return convert(Constant(text, DataType.STRING), kind, is_continuous=False)
     except InvalidValueError:
         return InvalidOutcome()
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class MapRows:
     """The rows of a MapValues element: the field that is looked up, and the result of each of its texts."""
 
     field: str
     results: Mapping[str, str]
 
 
-def table_rows(expression: Element) -> Rows:
+def table_rows(expression: Element) -> MapRows:
     """Return the rows of a table with one column to look up.
 
     Raises:
@@ -179,7 +181,7 @@ def table_rows(expression: Element) -> Rows:
         results[cells[column]] = cells[wanted]
         if len(results) > limits.FIELD_CASES:
             raise NotFollowedError(f"the table has more than {limits.FIELD_CASES:,} rows")
-    return Rows(pairs[0].get("field") or "", results)
+    return MapRows(pairs[0].get("field") or "", results)
 
 
 def _local(name: str) -> str:
@@ -191,9 +193,11 @@ class Lookup:
 
     def __init__(self, results: Mapping[str, Outcome], rest: Outcome) -> None:
         """Take the result of each text, and that of all others."""
-        self._results = {Constant(text, Kind.STRING): result for text, result in results.items()}
+        self._results = {
+            Constant(text, DataType.STRING): result for text, result in results.items()
+        }
         self._rest = rest
-        self._by_kind: dict[Kind, dict[Constant, Outcome]] = {}
+        self._by_kind: dict[DataType, dict[Constant, Outcome]] = {}
 
     def __call__(self, outcome: Outcome) -> Outcome | Split:
         """Return the result of a value.
@@ -211,7 +215,7 @@ class Lookup:
         except InvalidValueError:
             return InvalidOutcome()
 
-    def _of_kind(self, kind: Kind) -> dict[Constant, Outcome]:
+    def _of_kind(self, kind: DataType) -> dict[Constant, Outcome]:
         if kind not in self._by_kind:
             found = {convert(key, kind, True): result for key, result in self._results.items()}
             if len(found) < len(self._results):

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from treewarden.ppdm_models.formats.common.origin import MARKER, NUMBER
 from treewarden.ppdm_models.formats.common.xml import run
-from treewarden.ppdm_models.formats.common.xml_edit import Document, Edit
+from treewarden.ppdm_models.formats.common.xml_edit import Edit, XmlDocument
 from treewarden.ppdm_models.formats.pmml._contents import Contents, attribute_edit
 from treewarden.ppdm_models.formats.pmml._known_elements import (
     BUILT_IN,
@@ -37,13 +37,13 @@ from treewarden.ppdm_models.formats.pmml._references import (
     RESULT,
     VALUE,
     Definition,
+    ElementSite,
+    NamedReference,
     References,
-    Site,
-    Statement,
     may_be_model,
     stands_here,
 )
-from treewarden.ppdm_models.formats.pmml._statistics import Found
+from treewarden.ppdm_models.formats.pmml._statistics import FoundLeak
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 
 DEFINERS = frozenset(("DataField", "DerivedField", "DefineFunction"))
@@ -71,22 +71,22 @@ OF_MISSING = ("isMissing", "isNotMissing")
 """The tests that compare with no value."""
 
 
-def unread(document: Document) -> Iterator[tuple[int, Found]]:
+def unread(document: XmlDocument) -> Iterator[tuple[int, FoundLeak]]:
     """Yield what is no part of the model, with where it first stands, in bytes."""
-    finder = _Finder(document)
+    finder = _UnreadFinder(document)
     run(finder.parser, document.data, "model.pmml")
     finder.note_unused()
     for what, one in finder.found.items():
         times = "" if one.often == 1 else f", {one.often} times"
         said = f"{what}{times}: no part of the model, read it"
         leak = Leak(LeakKind.UNKNOWN, f"line {one.line}", said, None, one.edits is not None)
-        yield one.start, Found(leak, tuple(one.edits or ()))
+        yield one.start, FoundLeak(leak, tuple(one.edits or ()))
 
 
-class _Finder(Contents):
+class _UnreadFinder(Contents):
     """Walks over the file once and holds what it does not know."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: XmlDocument) -> None:
         super().__init__(document)
         self.held: list[set[str] | None] = [None]
         """What was seen of each open element's children, where only the first is read."""
@@ -99,13 +99,13 @@ class _Finder(Contents):
         self.references = References()
         self.unpredicted: dict[str, int] = {}
         """The classes of which a node counts nobody, with their lines."""
-        self.declared: list[tuple[str, Statement]] = []
+        self.declared: list[tuple[str, NamedReference]] = []
         """The values that fields of the table declare, with the name of the field."""
         self.targets: dict[tuple[int, ...], str] = {}
         self.scope: tuple[int, ...] = ()
         self.functions: list[str | None] = []
         self.definition: Definition | None = None
-        self.result: Site | None = None
+        self.result: ElementSite | None = None
         """The OutputField around what is read."""
         self.is_number = False
         self.field = ""
@@ -259,11 +259,13 @@ class _Finder(Contents):
         name = attributes.get("name", "")
         key = f"\0{name}" if local == "DefineFunction" else name
         scope = self.scope[-1] if self.scope else 0
-        made = Definition(what, Site(at, line), is_raw=local == "DataField")
+        made = Definition(what, ElementSite(at, line), is_raw=local == "DataField")
         self.definition = self.references.define(scope, key, made)
         self.field = name
         if local == "DerivedField":
-            said = Statement(COMPUTED, "the name of a derived field", name, Site(at, line))
+            said = NamedReference(
+                COMPUTED, "the name of a derived field", name, ElementSite(at, line)
+            )
             self.references.statements.append(said)
 
     def ask(self, local: str, attributes: dict[str, str]) -> None:
@@ -294,7 +296,7 @@ class _Finder(Contents):
         if local == "Value" and self.definition is not None:
             self.note_value(attributes, at, line)
         elif local == "OutputField":
-            self.result = Site(at, line)
+            self.result = ElementSite(at, line)
             self.state(RESULT, local, "name", attributes, self.result)
             self.state_values(local, attributes, at, line)
             if "targetField" in attributes:
@@ -302,15 +304,15 @@ class _Finder(Contents):
         elif local == "FieldRef" and self.result is not None:
             self.state(FIELD, local, "field", attributes, self.result)
         elif local == "Target" and "field" in attributes:
-            self.state(FIELD, local, "field", attributes, Site(at, line))
+            self.state(FIELD, local, "field", attributes, ElementSite(at, line))
             self.state_values(local, attributes, at, line)
         elif local == "MiningField" and not self.is_evaluated(attributes):
-            self.state(FIELD, local, "name", attributes, Site(at, line, self.end_of_tag(at)))
+            self.state(FIELD, local, "name", attributes, ElementSite(at, line, self.end_of_tag(at)))
             self.state_values(local, attributes, at, line)
         elif local == "Apply":
             name = attributes.get("function", "")
             if name not in BUILT_IN and not OF_PROGRAMS.fullmatch(name):
-                site = self.result or Site(at, line)
+                site = self.result or ElementSite(at, line)
                 self.state(FUNCTION, local, "function", attributes, site)
         elif local in STATING and (self.definition is None or local == "Value"):
             self.state_values(local, attributes, at, line)
@@ -319,16 +321,16 @@ class _Finder(Contents):
         """Note the values that an element states in its attributes."""
         for name in STATING.get(local, ()):
             if attributes.get(name):
-                site = self.result or Site(at, line, self.end_of_tag(at))
+                site = self.result or ElementSite(at, line, self.end_of_tag(at))
                 self.state(VALUE, local, name, attributes, site)
 
     def state(
-        self, kind: str, local: str, name: str, attributes: dict[str, str], site: Site
+        self, kind: str, local: str, name: str, attributes: dict[str, str], site: ElementSite
     ) -> None:
         """Note a statement; what stands in a result goes with all of the result."""
         is_whole = site is self.result or kind == FIELD
         text, what = attributes.get(name, ""), f"{name!r} of {local}"
-        made = Statement(kind, what, text, site, "" if is_whole else name)
+        made = NamedReference(kind, what, text, site, "" if is_whole else name)
         self.references.statements.append(made)
 
     def note_value(self, attributes: dict[str, str], at: int, line: int) -> None:
@@ -341,8 +343,8 @@ class _Finder(Contents):
             self.attribute("Value", attributes, "value", at, line)
         elif is_valid:
             self.references.labels.add(value)
-            site = Site(at, line, self.end_of_tag(at))
-            made = Statement(CLASS, "a class that no node predicts", value, site)
+            site = ElementSite(at, line, self.end_of_tag(at))
+            made = NamedReference(CLASS, "a class that no node predicts", value, site)
             self.declared.append((self.field, made))
         if not is_plain and self.definition is not None:
             self.definition.has_words = True
@@ -390,7 +392,7 @@ class _Finder(Contents):
         classes = [made for name, made in self.declared if name in targets]
         known = {made.text for made in classes}
         classes += [
-            Statement(CLASS, "a class that no node predicts", label, Site(0, line))
+            NamedReference(CLASS, "a class that no node predicts", label, ElementSite(0, line))
             for label, line in self.unpredicted.items()
             if label not in known
         ]
@@ -400,7 +402,7 @@ class _Finder(Contents):
         for one in self.references.unknown_statements():
             self.note(one.what, one.site.start, one.site.line, self._of_statement(one))
 
-    def _of_statement(self, one: Statement) -> Edit | None:
+    def _of_statement(self, one: NamedReference) -> Edit | None:
         start, end = one.site.start, one.site.end
         if not one.attribute:
             return Edit(start, end) if end > start else None
@@ -447,7 +449,9 @@ class _Finder(Contents):
         is_cell = self.columns is not None and self.around[-2] == "row"
         if (inner == "Constant" or is_cell) and self.result is not None:
             what = "a cell in an OutputField" if is_cell else "text of a Constant in an OutputField"
-            self.references.statements.append(Statement(VALUE, what, text.strip(), self.result))
+            self.references.statements.append(
+                NamedReference(VALUE, what, text.strip(), self.result)
+            )
         if inner in WITH_TEXT or is_cell:
             self.speak(text)
         else:

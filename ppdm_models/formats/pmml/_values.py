@@ -89,7 +89,7 @@ class NotFollowedError(Exception):
     """What computes a field cannot be said of one raw field; the message says why."""
 
 
-class Kind(StrEnum):
+class DataType(StrEnum):
     """The data types that are followed."""
 
     INTEGER = "integer"
@@ -101,7 +101,7 @@ class Kind(StrEnum):
     @property
     def is_numeric(self) -> bool:
         """Whether values of the type are numbers."""
-        return self in (Kind.INTEGER, Kind.FLOAT, Kind.DOUBLE)
+        return self in (DataType.INTEGER, DataType.FLOAT, DataType.DOUBLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Constant:
     """A value; ``is_continuous`` says that it may be compared by order (PMML's optype)."""
 
     value: str | float | bool
-    kind: Kind
+    kind: DataType
     is_continuous: bool = False
 
     @property
@@ -128,24 +128,26 @@ class InvalidValueError(Exception):
     """A value does not fit its type: an evaluator refuses the record."""
 
 
-def kind_of(name: str | None) -> Kind:
+def kind_of(name: str | None) -> DataType:
     """Return the data type of a name.
 
     Raises:
         NotFollowedError: it is one of those that are not followed.
     """
     try:
-        return Kind(name or "")
+        return DataType(name or "")
     except ValueError:
         raise NotFollowedError(f"the data type {name!r} is not followed") from None
 
 
-def number_constant(value: float, kind: Kind, is_continuous: bool = True) -> Constant:
+def number_constant(value: float, kind: DataType, is_continuous: bool = True) -> Constant:
     """Return a number as a value of a numeric type; minus zero is zero."""
-    return Constant(single(value) + 0.0 if kind is Kind.FLOAT else value + 0.0, kind, is_continuous)
+    return Constant(
+        single(value) + 0.0 if kind is DataType.FLOAT else value + 0.0, kind, is_continuous
+    )
 
 
-def literal(text: str, kind: Kind | None) -> Constant:
+def literal(text: str, kind: DataType | None) -> Constant:
     """Return what a Constant element says, of the type that it names or else looks like.
 
     Raises:
@@ -154,19 +156,19 @@ def literal(text: str, kind: Kind | None) -> Constant:
     """
     if kind is None:
         kind = literal_kind(text)
-    return convert(Constant(text, Kind.STRING), kind, kind.is_numeric)
+    return convert(Constant(text, DataType.STRING), kind, kind.is_numeric)
 
 
-def literal_kind(text: str) -> Kind:
+def literal_kind(text: str) -> DataType:
     """Return the type of a constant that names none: a number with a point is a double, one without an integer."""
     if JAVA_NUMBER.fullmatch(text):
         raise NotFollowedError(f"the constant {text[:80]!r} is not plainly a number or a text")
     if "." in text:
-        return Kind.DOUBLE if NUMBER.fullmatch(text.strip()) else Kind.STRING
-    return Kind.INTEGER if WHOLE.fullmatch(text) else Kind.STRING
+        return DataType.DOUBLE if NUMBER.fullmatch(text.strip()) else DataType.STRING
+    return DataType.INTEGER if WHOLE.fullmatch(text) else DataType.STRING
 
 
-def convert(constant: Constant, kind: Kind, is_continuous: bool) -> Constant:
+def convert(constant: Constant, kind: DataType, is_continuous: bool) -> Constant:
     """Return a value as one of another type.
 
     Raises:
@@ -176,12 +178,12 @@ def convert(constant: Constant, kind: Kind, is_continuous: bool) -> Constant:
     value = constant.value
     if constant.kind is kind:
         return Constant(value, kind, is_continuous)
-    if kind is Kind.STRING:
+    if kind is DataType.STRING:
         return Constant(text_of(constant), kind, is_continuous)
-    if kind is Kind.BOOLEAN:
+    if kind is DataType.BOOLEAN:
         return Constant(_truth(constant), kind, is_continuous)
     number = constant.number
-    if kind is Kind.INTEGER and not (
+    if kind is DataType.INTEGER and not (
         math.isfinite(number)
         and number == math.floor(number)
         and INTEGER_ENDS[0] <= number <= INTEGER_ENDS[1]
@@ -199,11 +201,11 @@ def text_of(constant: Constant) -> str:
     value = constant.value
     if isinstance(value, str):
         return value
-    if constant.kind is Kind.BOOLEAN:
+    if constant.kind is DataType.BOOLEAN:
         return "true" if value else "false"
     if value == math.floor(value) and abs(value) < 1e7:
-        return str(int(value)) if constant.kind is Kind.INTEGER else f"{value:.1f}"
-    if constant.kind is Kind.INTEGER:
+        return str(int(value)) if constant.kind is DataType.INTEGER else f"{value:.1f}"
+    if constant.kind is DataType.INTEGER:
         return str(int(value))
     raise NotFollowedError("a number becomes a text")
 

@@ -11,7 +11,7 @@ from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.errors import OutputError, TreeFormatError
 from treewarden.ppdm_models.formats import Format, Opened, Rewritable, Strippable, Writer
 from treewarden.ppdm_models.formats.common.xml import Element, parse
-from treewarden.ppdm_models.formats.common.xml_edit import Document
+from treewarden.ppdm_models.formats.common.xml_edit import XmlDocument
 from treewarden.ppdm_models.formats.pmml._declared import Dictionary
 from treewarden.ppdm_models.formats.pmml._leaks import find
 from treewarden.ppdm_models.formats.pmml._mining import read_mining_model, several
@@ -85,7 +85,7 @@ class _OpenedPmml(Rewritable, Strippable):
         return data
 
     def _without(self, data: bytes, kinds: frozenset[LeakKind]) -> bytes:
-        document = Document(data, self.source, whole=False)
+        document = XmlDocument(data, self.source, whole=False)
         wanted = [found for found in find(document) if found.leak.kind in kinds]
         changed = document.edited([edit for found in wanted for edit in found.edits])
         original = _model_alone(self.model)
@@ -110,7 +110,7 @@ class _OpenedPmml(Rewritable, Strippable):
         return changed
 
     def rewrite(self, changed: Model) -> bytes:
-        document = Document(self.data, self.source, whole=True)
+        document = XmlDocument(self.data, self.source, whole=True)
         for with_quality in (False, True):
             new = rewritten(document, self.model, changed, with_quality)
             if _read(new, self.source) == changed:
@@ -119,12 +119,12 @@ class _OpenedPmml(Rewritable, Strippable):
             self.source, "cannot be changed so without changing more; write the tree as a new file"
         )
 
-    def _outline(self) -> Document:
-        return Document(self.data, self.source, whole=False)
+    def _outline(self) -> XmlDocument:
+        return XmlDocument(self.data, self.source, whole=False)
 
 
 def _read(data: bytes, source: str) -> Model:
-    reader = _Reader(source)
+    reader = _ModelReader(source)
     root = parse(data, source, reader.finished)
     if root.name not in ROOTS:
         name = root.name.removeprefix(":")
@@ -148,7 +148,7 @@ def _model_alone(model: Model) -> Model:
     return with_trees(model, (cast(Tree, _model_alone(tree)) for tree in model.trees))
 
 
-class _Reader:
+class _ModelReader:
     """Turns each model into its record as soon as its element ends, so that no more than one is held as XML."""
 
     def __init__(self, source: str) -> None:

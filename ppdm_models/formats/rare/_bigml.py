@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from treewarden.ppdm_models.formats.common.json import Part
+from treewarden.ppdm_models.formats.common.json import JsonPart
 from treewarden.ppdm_models.formats.common.node_order import Branch, Draft, belongs, compared, grown
 from treewarden.ppdm_models.tree.predicate import AllOf, AnyOf, MissingTest, Predicate
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
@@ -31,7 +31,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Fields:
+class BigmlFields:
     """The fields by id, the one that is predicted with its classes, and the others as features."""
 
     by_id: Mapping[str, Field]
@@ -40,7 +40,7 @@ class Fields:
     features: tuple[Feature, ...]
 
 
-def nodes_of(root: Part, fields: Fields) -> tuple[Node, ...]:
+def nodes_of(root: JsonPart, fields: BigmlFields) -> tuple[Node, ...]:
     """Return the nodes below a root.
 
     Raises:
@@ -49,7 +49,7 @@ def nodes_of(root: Part, fields: Fields) -> tuple[Node, ...]:
     if root["predicate"].value is not True:
         raise root.refused("the root has a condition of its own")
 
-    def draft_of(node: Part) -> Draft:
+    def draft_of(node: JsonPart) -> Draft:
         children = list(node.get("children") or ())
         said = node.get("id")
         output = node["output"]
@@ -64,14 +64,14 @@ def nodes_of(root: Part, fields: Fields) -> tuple[Node, ...]:
     return grown(root, draft_of, root.where, classes=max(1, len(fields.classes)))
 
 
-def _label(part: Part, fields: Fields) -> str:
+def _label(part: JsonPart, fields: BigmlFields) -> str:
     label = part.label()
     if label not in fields.classes:
         raise part.refused(f"{label[:80]!r} is none of the classes")
     return label
 
 
-def _counts(node: Part, fields: Fields) -> tuple[float, ...] | None:
+def _counts(node: JsonPart, fields: BigmlFields) -> tuple[float, ...] | None:
     summary = node.get("objective_summary")
     listed = None if summary is None else summary.get("categories")
     if listed is None:
@@ -80,7 +80,7 @@ def _counts(node: Part, fields: Fields) -> tuple[float, ...] | None:
     return tuple(counts.get(label, 0.0) for label in fields.classes)
 
 
-def _branches(children: list[Part], fields: Fields) -> tuple[Branch, ...]:
+def _branches(children: list[JsonPart], fields: BigmlFields) -> tuple[Branch, ...]:
     """Return the ways to the children; a missing value that one of them takes is none for the others."""
     tests = [_test(child["predicate"], fields) for child in children]
     taken = {feature for feature, _, missing in tests if missing}
@@ -94,7 +94,7 @@ def _branches(children: list[Part], fields: Fields) -> tuple[Branch, ...]:
     return tuple(branches)
 
 
-def _test(predicate: Part, fields: Fields) -> tuple[str, Predicate, bool]:
+def _test(predicate: JsonPart, fields: BigmlFields) -> tuple[str, Predicate, bool]:
     """Return the feature of a predicate, its test, and whether a missing value passes it."""
     key, operator = predicate["field"].text(), predicate["operator"].text()
     field = fields.by_id.get(key)
@@ -112,13 +112,13 @@ def _test(predicate: Part, fields: Fields) -> tuple[str, Predicate, bool]:
     return field.name, test, plain != operator
 
 
-def _of_numbers(predicate: Part, field: Field, operator: str) -> Predicate:
+def _of_numbers(predicate: JsonPart, field: Field, operator: str) -> Predicate:
     if operator not in OPERATORS:
         raise predicate.refused(f"unknown operator {operator!r}; have {', '.join(OPERATORS)}")
     return compared(field.name, OPERATORS[operator], predicate["value"].number())[0]
 
 
-def _of_sets(predicate: Part, field: Field, operator: str) -> Predicate:
+def _of_sets(predicate: JsonPart, field: Field, operator: str) -> Predicate:
     if operator not in SETS:
         raise predicate.refused(f"unknown operator {operator!r}; have {', '.join(SETS)}")
     value = predicate["value"]
@@ -142,7 +142,7 @@ SECRETS = (
 )
 
 
-def leaks_of(model: Part) -> tuple[Leak, ...]:
+def leaks_of(model: JsonPart) -> tuple[Leak, ...]:
     """Return what the file gives away, in a fixed order.
 
     Raises:
@@ -152,7 +152,7 @@ def leaks_of(model: Part) -> tuple[Leak, ...]:
     return (*_fields(inner["fields"]), *_leaves(inner["root"]), *_secrets(model))
 
 
-def _fields(fields: Part) -> Iterator[Leak]:
+def _fields(fields: JsonPart) -> Iterator[Leak]:
     for _, field in fields.entries():
         summary = field.get("summary")
         if summary is None:
@@ -165,7 +165,7 @@ def _fields(fields: Part) -> Iterator[Leak]:
             yield Leak(LeakKind.EXTREMES, summary.pointer, what, records=1)
 
 
-def _histogram(summary: Part, what: str) -> Iterator[Leak]:
+def _histogram(summary: JsonPart, what: str) -> Iterator[Leak]:
     for key in HISTOGRAMS:
         listed = summary.get(key)
         if listed is None or not len(listed):
@@ -180,9 +180,9 @@ def _histogram(summary: Part, what: str) -> Iterator[Leak]:
         )
 
 
-def _leaves(root: Part) -> Iterator[Leak]:
+def _leaves(root: JsonPart) -> Iterator[Leak]:
     """Yield the target values that the leaves of a regression list, once for the smallest part of all."""
-    smallest: tuple[float, Part] | None = None
+    smallest: tuple[float, JsonPart] | None = None
     stack = [root]
     while stack:
         node = stack.pop()
@@ -199,7 +199,7 @@ def _leaves(root: Part) -> Iterator[Leak]:
         yield Leak(LeakKind.EXACT_TARGETS, item.pointer, what, records=int(size) or None)
 
 
-def _secrets(model: Part) -> Iterator[Leak]:
+def _secrets(model: JsonPart) -> Iterator[Leak]:
     for key, kind, what in SECRETS:
         part = model.get(key)
         if part is not None and part.value != "":

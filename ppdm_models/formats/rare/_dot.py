@@ -56,7 +56,7 @@ class Edge:
 
 
 @dataclass(frozen=True, slots=True)
-class Graph:
+class DotGraph:
     """The nodes with the lines of their labels, and the edges, in the order of the file."""
 
     labels: Mapping[str, Sequence[str]]
@@ -83,7 +83,7 @@ class Graph:
         return roots[0]
 
 
-def read_graph(lines: Sequence[str], source: str) -> Graph:
+def read_graph(lines: Sequence[str], source: str) -> DotGraph:
     """Return the graph.
 
     Raises:
@@ -110,7 +110,7 @@ def read_graph(lines: Sequence[str], source: str) -> Graph:
     for arrow in edges:
         if arrow.start not in labels or arrow.end not in labels:
             raise TreeFormatError(f"{source}:{arrow.line}", "an edge to a node that has no label")
-    return Graph(labels, places, edges)
+    return DotGraph(labels, places, edges)
 
 
 def _edge_label(attributes: str) -> str:
@@ -135,7 +135,7 @@ def _label(text: str, where: str) -> list[str]:
     return inner.split("<br/>")
 
 
-def children_of(graph: Graph) -> dict[str, list[tuple[str, str]]]:
+def children_of(graph: DotGraph) -> dict[str, list[tuple[str, str]]]:
     """Return, for each node, its children and what stands on the edges; "True" comes first."""
     found: dict[str, list[tuple[str, str]]] = {name: [] for name in graph.labels}
     for edge in graph.edges:
@@ -152,7 +152,7 @@ WEKA_OPERATORS = (" <= ", " > ", " < ", " >= ", " = ", " != ")
 ESCAPED = re.compile(r"\\(.)")
 
 
-def drawn_j48(graph: Graph, ways: Mapping[str, list[tuple[str, str]]], source: str) -> Tree:
+def drawn_j48(graph: DotGraph, ways: Mapping[str, list[tuple[str, str]]], source: str) -> Tree:
     """Return the tree: attributes stand in its nodes, values on its edges, ``label (records/errors)`` in its leaves."""
     root = graph.root(source)
     leaves: dict[str, WekaLeaf] = {}
@@ -184,7 +184,7 @@ def drawn_j48(graph: Graph, ways: Mapping[str, list[tuple[str, str]]], source: s
     return checked(tree)
 
 
-def _weka_draft(name: str, ways: list[tuple[str, str]], graph: Graph, source: str) -> Draft:
+def _weka_draft(name: str, ways: list[tuple[str, str]], graph: DotGraph, source: str) -> Draft:
     if not ways:
         return Draft(name, line=graph.lines[name])
     where = f"{source}:{graph.lines[name]}"
@@ -226,7 +226,7 @@ HIDDEN = "(...)"
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class NodeLabel:
     """What a node's label says; ``feature`` and ``threshold`` only where it is split.
 
     ``impurity`` is the name of the criterion (or "impurity") and the number, as printed.
@@ -243,14 +243,14 @@ class Box:
     is_hidden: bool = False
 
 
-def read_box(parts: Sequence[str], is_leaf: bool, where: str) -> Box:
+def read_box(parts: Sequence[str], is_leaf: bool, where: str) -> NodeLabel:
     """Return what stands in a node's label.
 
     Raises:
         TreeFormatError: a line is not understood: names were left out, or several outputs are predicted.
     """
     if list(parts) == [HIDDEN]:
-        return Box(is_hidden=True)
+        return NodeLabel(is_hidden=True)
     lines = _joined(parts)
     if lines and NODE_ID.fullmatch(lines[0]):
         lines = lines[1:]
@@ -275,7 +275,7 @@ def read_box(parts: Sequence[str], is_leaf: bool, where: str) -> Box:
             raise TreeFormatError(
                 where, f"{line[:60]!r} is not understood; export with label='all'"
             )
-    return Box(
+    return NodeLabel(
         test[1] if test else None,
         test[2] if test else None,
         samples,

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.errors import TreeFormatError
-from treewarden.ppdm_models.formats.common.json import Part
+from treewarden.ppdm_models.formats.common.json import JsonPart
 from treewarden.ppdm_models.formats.common.node_order import unique
-from treewarden.ppdm_models.formats.rare._h2o_nodes import Column
+from treewarden.ppdm_models.formats.rare._h2o_nodes import H2oColumn
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member
-from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, Task, Tree
+from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, Tree, TreeTask
 
 LINKS = {"identity": Link.IDENTITY, "logit": Link.LOGISTIC, "log": Link.EXP, "tweedie": Link.EXP}
 
@@ -25,7 +25,7 @@ def bare_tree(nodes: tuple[Node, ...], features: tuple[Feature, ...], source: st
         nodes=nodes,
         features=features,
         target="",
-        task=Task.REGRESSION,
+        task=TreeTask.REGRESSION,
         missing=Missing.DEFAULT_CHILD,
         source=source,
         format="h2o_json",
@@ -33,7 +33,7 @@ def bare_tree(nodes: tuple[Node, ...], features: tuple[Feature, ...], source: st
 
 
 def ensemble_of(
-    document: Part, params: Part, trees: Sequence[Tree], features: tuple[Feature, ...]
+    document: JsonPart, params: JsonPart, trees: Sequence[Tree], features: tuple[Feature, ...]
 ) -> Ensemble:
     """Return the ensemble; ``document`` has the names of the trees, ``params`` what PrintMojo says of the model.
 
@@ -75,7 +75,7 @@ def ensemble_of(
         features=features,
         target="",
         classes=classes,
-        task=Task.CLASSIFICATION if classes else Task.REGRESSION,
+        task=TreeTask.CLASSIFICATION if classes else TreeTask.REGRESSION,
         base=base if any(base) else (),
         link=link,
         resampled=True if forest else None,
@@ -85,7 +85,7 @@ def ensemble_of(
     )
 
 
-def _output(name: str, classes: tuple[str, ...], part: Part) -> int | None:
+def _output(name: str, classes: tuple[str, ...], part: JsonPart) -> int | None:
     """Return the class whose score a tree adds to: ``Tree 0, Class setosa``."""
     _, found, label = name.partition(", Class ")
     if not found or not classes:
@@ -95,7 +95,7 @@ def _output(name: str, classes: tuple[str, ...], part: Part) -> int | None:
     return classes.index(label)
 
 
-def _link(params: Part, forest: bool, classes: tuple[str, ...]) -> Link:
+def _link(params: JsonPart, forest: bool, classes: tuple[str, ...]) -> Link:
     if forest:
         return Link.IDENTITY
     if params["algo"].text() != "gbm":
@@ -126,14 +126,14 @@ class Ini:
 
     source: str
     settings: Mapping[str, str]
-    columns: tuple[Column, ...]
+    columns: tuple[H2oColumn, ...]
 
     def refused(self, problem: str) -> TreeFormatError:
         """Return the error that the file is wrong."""
         return TreeFormatError(f"{self.source}: {NAME}", problem)
 
     @property
-    def response(self) -> Column | None:
+    def response(self) -> H2oColumn | None:
         """The column that is predicted; None of a model that was not told any."""
         return self.columns[-1] if self.text("supervised") == "true" else None
 
@@ -189,7 +189,7 @@ def read_ini(files: Mapping[str, bytes], source: str) -> Ini:
         if len(found) != size:
             raise TreeFormatError(where, f"domains/{name} has {len(found):,} lines, not {size:,}")
         labels[place] = unique(found, "categories", f"{source}: domains/{name}", 10**6)
-    columns = tuple(Column(name, labels.get(place, ())) for place, name in enumerate(names))
+    columns = tuple(H2oColumn(name, labels.get(place, ())) for place, name in enumerate(names))
     ini = Ini(source, settings, columns)
     if not columns or ini.whole("n_columns") != len(columns) or not ini.predictors:
         raise ini.refused(f"{len(columns)} columns, which are not those it counts")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from treewarden.ppdm_models.errors import TreeFormatError
-from treewarden.ppdm_models.formats.common.json import Part
+from treewarden.ppdm_models.formats.common.json import JsonPart
 from treewarden.ppdm_models.formats.common.node_order import Branch, Draft, belongs, compared, grown
 from treewarden.ppdm_models.tree.predicate import MissingTest, Predicate
 from treewarden.ppdm_models.tree.tree import Node
@@ -18,14 +18,14 @@ SIDES = ("LEFT", "RIGHT")
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class H2oColumn:
     """A column of the training frame; ``labels`` are its categories, none for numbers."""
 
     name: str
     labels: tuple[str, ...] = ()
 
 
-def nodes_of_mojo(root: Part, columns: dict[int, Column]) -> tuple[Node, ...]:
+def nodes_of_mojo(root: JsonPart, columns: dict[int, H2oColumn]) -> tuple[Node, ...]:
     """Return the nodes of a tree as PrintMojo nests them; columns without categories are added to ``columns``.
 
     ``weight`` counts the records of the whole training frame. ``matchValues`` of a node are numbers of the categories,
@@ -35,7 +35,7 @@ def nodes_of_mojo(root: Part, columns: dict[int, Column]) -> tuple[Node, ...]:
         TreeFormatError: a node is malformed.
     """
 
-    def draft_of(node: Part) -> Draft:
+    def draft_of(node: JsonPart) -> Draft:
         name = str(node["nodeNumber"].whole())
         weight = node.get("weight")
         records = None if weight is None else weight.amount()
@@ -44,7 +44,7 @@ def nodes_of_mojo(root: Part, columns: dict[int, Column]) -> tuple[Node, ...]:
             return Draft(name=name, score=value.single(), records=records)
         left, right = node["leftChild"], node["rightChild"]
         place = node["colId"].whole()
-        column = columns.setdefault(place, Column(node["colName"].text()))
+        column = columns.setdefault(place, H2oColumn(node["colName"].text()))
         if column.name != node["colName"].text():
             raise node.refused(f"calls column {place} otherwise than {column.name!r}")
         listed = node["isCategorical"].flag()
@@ -57,7 +57,7 @@ def nodes_of_mojo(root: Part, columns: dict[int, Column]) -> tuple[Node, ...]:
     return grown(root, draft_of, root.where)
 
 
-def nodes_of_arrays(document: Part) -> tuple[Node, ...]:
+def nodes_of_arrays(document: JsonPart) -> tuple[Node, ...]:
     """Return the nodes of one tree as H2OTree lists them, each with its prediction.
 
     Raises:
@@ -97,7 +97,7 @@ def nodes_of_arrays(document: Part) -> tuple[Node, ...]:
     return grown(0, draft_of, document.source)
 
 
-def _labels(child: Part, column: Column) -> tuple[str, ...]:
+def _labels(child: JsonPart, column: H2oColumn) -> tuple[str, ...]:
     """Return the categories that lead to a child."""
     listed = child.get("matchValues")
     numbers = [] if listed is None else [item.whole() for item in listed]
@@ -107,9 +107,9 @@ def _labels(child: Part, column: Column) -> tuple[str, ...]:
 
 
 def _ways(
-    node: Part,
+    node: JsonPart,
     feature: str,
-    split: Part | None,
+    split: JsonPart | None,
     sides: tuple[tuple[str, ...], ...] | None,
     to_left: bool,
     children: tuple[object, object],
@@ -155,7 +155,7 @@ Place = tuple[int, int, int, bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class InnerNode:
     """What is known of one inner node: the numbers of its children, and how many records reached each."""
 
     left: int
@@ -199,7 +199,7 @@ class Bytes:
 
 
 def nodes_of(
-    data: bytes, beside: bytes | None, columns: Sequence[Column], order: str, where: str
+    data: bytes, beside: bytes | None, columns: Sequence[H2oColumn], order: str, where: str
 ) -> tuple[Node, ...]:
     """Return the nodes of a tree; without what lies ``beside`` it they have no records.
 
@@ -253,8 +253,8 @@ def _packed_branches(
     reader: Bytes,
     end: int,
     number: int,
-    known: dict[int, Beside] | None,
-    columns: Sequence[Column],
+    known: dict[int, InnerNode] | None,
+    columns: Sequence[H2oColumn],
 ) -> tuple[Branch, Branch]:
     flags, place, direction = reader.take("B"), reader.take("H"), reader.take("B")
     if place >= len(columns):
@@ -306,7 +306,7 @@ def _set(reader: Bytes, kind: int) -> tuple[int, list[bool]]:
     return low, [bool(packed[code >> 3] >> (code & 7) & 1) for code in range(size)]
 
 
-def _children(reader: Bytes, end: int, flags: int, beside: Beside | None) -> tuple[Place, Place]:
+def _children(reader: Bytes, end: int, flags: int, beside: InnerNode | None) -> tuple[Place, Place]:
     left, right = flags & LEFT_FLAGS, (flags & RIGHT_FLAGS) >> 2
     if right not in (0, LEAF) or (left > 3 and left != LEAF):
         raise reader.refused(f"unknown flags {flags:#04x}")
@@ -319,10 +319,10 @@ def _children(reader: Bytes, end: int, flags: int, beside: Beside | None) -> tup
     return (start, middle, numbers[0], left == LEAF), (middle, end, numbers[1], right == LEAF)
 
 
-def _beside(data: bytes, order: str, where: str) -> dict[int, Beside]:
+def _beside(data: bytes, order: str, where: str) -> dict[int, InnerNode]:
     if len(data) % AUXILIARY_BYTES:
         raise TreeFormatError(where, f"{len(data)} bytes beside it are not {AUXILIARY_BYTES} each")
-    found: dict[int, Beside] = {}
+    found: dict[int, InnerNode] = {}
     for at in range(0, len(data), AUXILIARY_BYTES):
         number, _, left_records, right_records, *_, left, right = struct.unpack_from(
             f"{order}iiffffffii", data, at
@@ -332,11 +332,11 @@ def _beside(data: bytes, order: str, where: str) -> dict[int, Beside]:
             raise TreeFormatError(where, f"records of node {number} are {amounts}")
         if number in found or min(number, left, right) < 0:
             raise TreeFormatError(where, f"node {number} stands twice beside it, or is none")
-        found[number] = Beside(left, right, left_records, right_records)
+        found[number] = InnerNode(left, right, left_records, right_records)
     return found
 
 
-def _records(known: dict[int, Beside]) -> dict[int, float]:
+def _records(known: dict[int, InnerNode]) -> dict[int, float]:
     """Return the records of each node by number: of the root, those of its children."""
     records = {}
     for one in known.values():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from treewarden.ppdm_models.formats.common.json import Part
+from treewarden.ppdm_models.formats.common.json import JsonPart
 from treewarden.ppdm_models.formats.common.node_order import belongs, unique
 from treewarden.ppdm_models.tree.predicate import Predicate
 
@@ -15,7 +15,7 @@ Levels = Mapping[str, tuple[str, ...]]
 """The levels of each factor in R's order, by variable."""
 
 
-def levels_of(root: Part) -> Levels:
+def levels_of(root: JsonPart) -> Levels:
     """Return the levels that stand beside the trees; what has none, or R's 0 for none, is a number.
 
     Raises:
@@ -33,7 +33,7 @@ def levels_of(root: Part) -> Levels:
 
 
 def listed_right(
-    name: str, numbers: Sequence[str], levels: Levels, value: Part
+    name: str, numbers: Sequence[str], levels: Levels, value: JsonPart
 ) -> tuple[Predicate, Predicate]:
     """Return the tests of a split whose listed levels go right; without names levels are called by their numbers."""
     known = levels.get(name)
@@ -51,7 +51,7 @@ def cut_between(name: str, known: Sequence[str], end: float) -> tuple[Predicate,
     return _parted(name, known, [place <= end for place in range(1, len(known) + 1)])
 
 
-def masked_left(name: str, known: Sequence[str], value: Part) -> tuple[Predicate, Predicate]:
+def masked_left(name: str, known: Sequence[str], value: JsonPart) -> tuple[Predicate, Predicate]:
     """Return the tests of a split whose bits say which levels go left."""
     mask = value.whole(low=1, high=LARGEST_MASK)
     return _parted(name, known, [bool(mask >> place & 1) for place in range(len(known))])

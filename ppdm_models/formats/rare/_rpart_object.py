@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.errors import TreeFormatError
-from treewarden.ppdm_models.formats.common.json import Part
+from treewarden.ppdm_models.formats.common.json import JsonPart
 from treewarden.ppdm_models.formats.common.node_order import belongs, compared
 from treewarden.ppdm_models.formats.common.printed_trees import as_float
 from treewarden.ppdm_models.tree.nodes import FLOAT_SLACK, OtherSplit
@@ -27,7 +27,7 @@ LARGEST = 2**60
 SINGLE = ("control", "parms")
 
 
-def named(root: Part) -> Part:
+def named(root: JsonPart) -> JsonPart:
     """Return the object with each thing under its name.
 
     Raises:
@@ -59,14 +59,14 @@ def named(root: Part) -> Part:
     splits = root.get("splits")
     if splits is not None and splits.is_list and any(part.is_list for part in splits):
         document["splits"] = list(_named_splits(splits, frame))
-    return Part(document, root.source)
+    return JsonPart(document, root.source)
 
 
-def _single(part: Part) -> object:
+def _single(part: JsonPart) -> object:
     return part.at(0).value if part.is_list and len(part) == 1 else part.value
 
 
-def _preorder(leaves: Sequence[bool], frame: Part) -> list[int]:
+def _preorder(leaves: Sequence[bool], frame: JsonPart) -> list[int]:
     """Return rpart's numbers of nodes in preorder: 1 is the root, 2k and 2k + 1 are below k."""
     waiting, numbers = [1], []
     for is_leaf in leaves:
@@ -81,7 +81,7 @@ def _preorder(leaves: Sequence[bool], frame: Part) -> list[int]:
     return numbers
 
 
-def _named_splits(splits: Part, frame: Part) -> Iterator[dict[str, object]]:
+def _named_splits(splits: JsonPart, frame: JsonPart) -> Iterator[dict[str, object]]:
     """Yield the rows of a matrix as objects; the first of each node has the variable of its row in the frame."""
     variables: list[str] = []
     for part in frame:
@@ -103,7 +103,7 @@ LEFT, ABSENT, RIGHT = 1, 2, 3
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
+class ChildTests:
     """The tests of both children; ``records`` are those that had a value for the split."""
 
     left: Predicate
@@ -116,15 +116,15 @@ class Ways:
 class FrameRow:
     """One row of the frame, and the rows of the split table that belong to it."""
 
-    part: Part
+    part: JsonPart
     number: int
     is_leaf: bool
-    primary: Part | None
-    competitors: tuple[Part, ...]
-    surrogates: tuple[Part, ...]
+    primary: JsonPart | None
+    competitors: tuple[JsonPart, ...]
+    surrogates: tuple[JsonPart, ...]
 
 
-def frame_rows(root: Part) -> list[FrameRow]:
+def frame_rows(root: JsonPart) -> list[FrameRow]:
     """Return the nodes in the order of the frame.
 
     Raises:
@@ -154,7 +154,7 @@ def frame_rows(root: Part) -> list[FrameRow]:
 
 
 def other_splits(
-    row: FrameRow, csplit: Part | None, levels: Mapping[str, Sequence[str]], decimals: int
+    row: FrameRow, csplit: JsonPart | None, levels: Mapping[str, Sequence[str]], decimals: int
 ) -> tuple[OtherSplit, ...]:
     """Return the splits of a node that were not taken and that every record of it has a value for.
 
@@ -170,8 +170,11 @@ def other_splits(
 
 
 def ways_of(
-    row: FrameRow, csplit: Part | None, levels: Mapping[str, Sequence[str]], with_surrogates: bool
-) -> Ways:
+    row: FrameRow,
+    csplit: JsonPart | None,
+    levels: Mapping[str, Sequence[str]],
+    with_surrogates: bool,
+) -> ChildTests:
     """Return the tests of a node's children: the split's, then its surrogates' where a value is missing."""
     assert row.primary is not None
     ways = [_ways(row.primary, csplit, levels)]
@@ -182,16 +185,18 @@ def ways_of(
     left, right = (
         Surrogate(tuple(side)) for side in ([w.left for w in ways], [w.right for w in ways])
     )
-    return Ways(left, right, ways[0].records, any(way.has_absent for way in ways))
+    return ChildTests(left, right, ways[0].records, any(way.has_absent for way in ways))
 
 
-def _ways(split: Part, csplit: Part | None, levels: Mapping[str, Sequence[str]]) -> Ways:
+def _ways(
+    split: JsonPart, csplit: JsonPart | None, levels: Mapping[str, Sequence[str]]
+) -> ChildTests:
     name = split["var"].text()
     sides = split["ncat"].whole(low=-1, high=10_000)
     records = split["count"].amount()
     if sides in (-1, 1):
         left, right = compared(name, "<" if sides == -1 else ">=", split["index"].number())
-        return Ways(left, right, records)
+        return ChildTests(left, right, records)
     if name not in levels or len(levels[name]) != sides or csplit is None:
         raise split.refused(
             f'the {sides} levels of {name[:60]!r} are not in the file; write xlevels = attr(model, "xlevels") too'
@@ -204,7 +209,7 @@ def _ways(split: Part, csplit: Part | None, levels: Mapping[str, Sequence[str]])
     left, right = (
         belongs(name, [level for level, code in pairs if code == side])[0] for side in (LEFT, RIGHT)
     )
-    return Ways(left, right, records, ABSENT in codes)
+    return ChildTests(left, right, records, ABSENT in codes)
 
 
 # What an rpart object gives away beside its tree: further splits, exact means, the call, and lists of all records.
@@ -218,7 +223,7 @@ OF_RECORDS = {
 }
 
 
-def leaks_of(root: Part) -> Iterator[Leak]:
+def leaks_of(root: JsonPart) -> Iterator[Leak]:
     """Yield what the object tells beside its tree."""
     rows = frame_rows(root)
     others = sum(len(row.competitors) + len(row.surrogates) for row in rows)
@@ -236,7 +241,7 @@ def leaks_of(root: Part) -> Iterator[Leak]:
     yield from _per_record(root)
 
 
-def _per_record(root: Part) -> Iterator[Leak]:
+def _per_record(root: JsonPart) -> Iterator[Leak]:
     """Yield the parts of R's object that hold something of every training record."""
     for key, (kind, what) in OF_RECORDS.items():
         part = root.get(key)
@@ -283,7 +288,7 @@ class SummaryBranches:
 
 
 @dataclass(slots=True)
-class Block:
+class SummaryBlock:
     """What is said of one node; ``sons`` are the numbers of its sons, each with its records."""
 
     number: int
@@ -299,21 +304,21 @@ class Block:
     surrogate: list[SummaryBranches] = field(default_factory=list)
 
 
-def blocks_of(lines: Sequence[str], source: str) -> dict[int, Block]:
+def blocks_of(lines: Sequence[str], source: str) -> dict[int, SummaryBlock]:
     """Return the nodes by number.
 
     Raises:
         TreeFormatError: a node stands twice, or a line is not understood.
     """
-    found: dict[int, Block] = {}
-    block: Block | None = None
+    found: dict[int, SummaryBlock] = {}
+    block: SummaryBlock | None = None
     table: list[SummaryBranches] | None = None
     for number, line in enumerate(lines, 1):
         where = f"{source}:{number}"
         line = line.rstrip()
         head = HEAD.fullmatch(line)
         if head is not None:
-            block, table = Block(int(head[1]), float(head[2]), where, number), None
+            block, table = SummaryBlock(int(head[1]), float(head[2]), where, number), None
             if block.number in found or len(found) >= limits.NODES:
                 raise TreeFormatError(where, f"node {block.number} stands twice, or too many do")
             found[block.number] = block
@@ -328,7 +333,7 @@ def blocks_of(lines: Sequence[str], source: str) -> dict[int, Block]:
     return found
 
 
-def _fact(block: Block, line: str, where: str) -> None:
+def _fact(block: SummaryBlock, line: str, where: str) -> None:
     """Take in a line about a node itself."""
     label, sons = LABEL.fullmatch(line), SONS.fullmatch(line)
     counts, shares = COUNTS.fullmatch(line), SHARES.fullmatch(line)

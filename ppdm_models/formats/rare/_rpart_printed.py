@@ -23,7 +23,7 @@ FIELDS = re.compile(r"(?<! )(?= +(\d{1,15}) +([\d.eE+-]{1,40}) +(\S.*)$)")
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class FieldSplit:
     """One way to take the fields of a line apart."""
 
     test: str
@@ -38,7 +38,7 @@ class RpartRow:
 
     number: int
     line: int
-    ways: tuple[Way, ...]
+    ways: tuple[FieldSplit, ...]
     is_leaf: bool
     shares: tuple[float, ...] = ()
     decimals: int = 0
@@ -104,13 +104,15 @@ def _row(number: int, text: str, line: int, is_class: bool, source: str) -> Rpar
     return RpartRow(number, line, ways, is_leaf, known, decimals)
 
 
-def _ways(text: str, is_class: bool) -> list[Way]:
+def _ways(text: str, is_class: bool) -> list[FieldSplit]:
     found = []
     for match in islice(FIELDS.finditer(text), MOST_WAYS + 1):
         loss = as_float(match[2])
         is_value = is_class or as_float(match[3]) is not None
         if loss is not None and is_value:
-            found.append(Way(text[: match.start()].strip(), int(match[1]), loss, match[3].strip()))
+            found.append(
+                FieldSplit(text[: match.start()].strip(), int(match[1]), loss, match[3].strip())
+            )
     return found
 
 

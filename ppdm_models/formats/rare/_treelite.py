@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from treewarden.ppdm_models import limits
-from treewarden.ppdm_models.formats.common.json import Part
+from treewarden.ppdm_models.formats.common.json import JsonPart
 from treewarden.ppdm_models.formats.common.node_order import Branch, Draft, belongs, compared, grown
 from treewarden.ppdm_models.tree.ensemble import Link
 from treewarden.ppdm_models.tree.predicate import Predicate
@@ -26,7 +26,7 @@ EVERY = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class TreeliteHeader:
     """The model around the trees.
 
     ``width`` numbers come out; ``outputs`` says which of them a tree adds to (None: its leaves hold all of them).
@@ -44,7 +44,7 @@ class Header:
     features: int
 
 
-def read_header(document: Part, trees: int) -> Header:
+def read_header(document: JsonPart, trees: int) -> TreeliteHeader:
     """Return the header of a file with so many trees.
 
     Raises:
@@ -59,7 +59,7 @@ def read_header(document: Part, trees: int) -> Header:
     task = document["task_type"].text()
     classifies = classifies or task == "kBinaryClf" or name == "sigmoid"
     threshold = document.get("threshold_type")
-    return Header(
+    return TreeliteHeader(
         width=width,
         classes=tuple(str(index) for index in range(max(2, width))) if classifies else (),
         outputs=_old_outputs(old, trees, width)
@@ -74,7 +74,7 @@ def read_header(document: Part, trees: int) -> Header:
     )
 
 
-def _postprocessor(settings: Part) -> str:
+def _postprocessor(settings: JsonPart) -> str:
     for key in ("postprocessor", "pred_transform"):
         said = settings.get(key)
         if said is not None:
@@ -82,7 +82,7 @@ def _postprocessor(settings: Part) -> str:
     raise settings.refused("no postprocessor; without it the scores mean nothing")
 
 
-def _width(document: Part) -> tuple[int, bool]:
+def _width(document: JsonPart) -> tuple[int, bool]:
     """Return the number of outputs, and whether they are classes."""
     targets = document["num_target"].whole(low=1, high=limits.CLASSES)
     classes = [item.whole(low=1, high=limits.CLASSES) for item in document["num_class"]]
@@ -93,12 +93,12 @@ def _width(document: Part) -> tuple[int, bool]:
     return (targets, False) if targets > 1 else (classes[0], classes[0] > 1)
 
 
-def _old_width(task: Part) -> tuple[int, bool]:
+def _old_width(task: JsonPart) -> tuple[int, bool]:
     width = task["num_class"].whole(low=1, high=limits.CLASSES)
     return width, width > 1
 
 
-def _outputs(document: Part, trees: int, width: int) -> tuple[int | None, ...]:
+def _outputs(document: JsonPart, trees: int, width: int) -> tuple[int | None, ...]:
     several = document["num_target"].whole() > 1
     ids = [item.whole(low=EVERY) for item in document["target_id" if several else "class_id"]]
     if len(ids) != trees or max(ids, default=0) >= width:
@@ -106,7 +106,7 @@ def _outputs(document: Part, trees: int, width: int) -> tuple[int | None, ...]:
     return tuple(None if number == EVERY else number for number in ids)
 
 
-def _old_outputs(task: Part, trees: int, width: int) -> tuple[int | None, ...]:
+def _old_outputs(task: JsonPart, trees: int, width: int) -> tuple[int | None, ...]:
     """Version 3: trees take turns at the classes, or each tells all of them."""
     size = task["leaf_vector_size"].whole(low=1, high=limits.CLASSES)
     if size > 1:
@@ -118,7 +118,7 @@ def _old_outputs(task: Part, trees: int, width: int) -> tuple[int | None, ...]:
     return tuple(index % width for index in range(trees))
 
 
-def _base(settings: Part, width: int) -> tuple[float, ...]:
+def _base(settings: JsonPart, width: int) -> tuple[float, ...]:
     for key in ("base_scores", "global_bias"):
         said = settings.get(key)
         if said is not None:
@@ -135,13 +135,13 @@ LISTS_ARE_RIGHT = ("category_list_right_child", "categories_list_right_child")
 LARGEST_CATEGORY = 2**32 - 1
 
 
-def nodes_of(part: Part, width: int, header: Header) -> tuple[Node, ...]:
+def nodes_of(part: JsonPart, width: int, header: TreeliteHeader) -> tuple[Node, ...]:
     """Return the nodes of a tree whose leaves hold ``width`` values each.
 
     Raises:
         TreeFormatError: a node is malformed, or the nodes form no tree.
     """
-    by_id: dict[int, Part] = {}
+    by_id: dict[int, JsonPart] = {}
     for node in part["nodes"]:
         if by_id.setdefault(node["node_id"].whole(), node) is not node:
             raise node.refused("its node_id is that of another node")
@@ -156,7 +156,7 @@ def nodes_of(part: Part, width: int, header: Header) -> tuple[Node, ...]:
     return grown(next(iter(by_id)), draft_of, part.where)
 
 
-def bootstrapped(part: Part) -> bool:
+def bootstrapped(part: JsonPart) -> bool:
     """Whether the file's own numbers say that records were drawn several times or had weights."""
     for node in part["nodes"]:
         counted, weighed = node.get("data_count"), node.get("sum_hess")
@@ -165,7 +165,7 @@ def bootstrapped(part: Part) -> bool:
     return False
 
 
-def _draft(node: Part, width: int, header: Header) -> Draft:
+def _draft(node: JsonPart, width: int, header: TreeliteHeader) -> Draft:
     name = str(node["node_id"].whole())
     counted = node.get("data_count")
     records = None if counted is None else counted.amount()
@@ -180,7 +180,7 @@ def _draft(node: Part, width: int, header: Header) -> Draft:
     return Draft(name=name, score=values[0], records=records)
 
 
-def _branches(node: Part, single: bool) -> tuple[Branch, Branch]:
+def _branches(node: JsonPart, single: bool) -> tuple[Branch, Branch]:
     left, right = node["left_child"].whole(), node["right_child"].whole()
     feature = f"f{node['split_feature_id'].whole()}"
     to_left = node["default_left"].flag()
@@ -188,7 +188,7 @@ def _branches(node: Part, single: bool) -> tuple[Branch, Branch]:
     return Branch(left, yes, to_left), Branch(right, no, not to_left)
 
 
-def _tests(node: Part, feature: str, single: bool) -> tuple[Predicate, Predicate]:
+def _tests(node: JsonPart, feature: str, single: bool) -> tuple[Predicate, Predicate]:
     """Return the test of the left side, and of the right one."""
     listed = next((found for key in LISTS if (found := node.get(key)) is not None), None)
     if listed is None:

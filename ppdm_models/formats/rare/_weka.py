@@ -32,7 +32,7 @@ ON_TRAINING = ("=== Error on training data ===", "=== Evaluation on training set
 
 
 @dataclass(frozen=True, slots=True)
-class Matrix:
+class ConfusionMatrix:
     """The confusion matrix: the classes, and how many records each has; the line it starts in."""
 
     line: int
@@ -41,7 +41,7 @@ class Matrix:
     of_training: bool
 
 
-def matrix_of(lines: Sequence[str]) -> Matrix | None:
+def matrix_of(lines: Sequence[str]) -> ConfusionMatrix | None:
     """Return the first confusion matrix that is printed."""
     of_training = False
     for place, line in enumerate(lines):
@@ -57,7 +57,7 @@ def matrix_of(lines: Sequence[str]) -> Matrix | None:
         if not classes or len(set(classes)) < len(classes):
             return None
         totals = tuple(sum(map(float, row[1].split())) for row in found)
-        return Matrix(place + 1, classes, totals, of_training)
+        return ConfusionMatrix(place + 1, classes, totals, of_training)
     return None
 
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.formats import Format, Opened
-from treewarden.ppdm_models.formats.common.json import Part, opens_json, read_part
+from treewarden.ppdm_models.formats.common.json import JsonPart, opens_json, read_part
 from treewarden.ppdm_models.formats.common.node_order import unique
-from treewarden.ppdm_models.formats.rare._bigml import Field, Fields, leaks_of, nodes_of
+from treewarden.ppdm_models.formats.rare._bigml import BigmlFields, Field, leaks_of, nodes_of
 from treewarden.ppdm_models.semantics.support import with_support
-from treewarden.ppdm_models.tree.tree import Feature, Missing, Task, Tree
+from treewarden.ppdm_models.tree.tree import Feature, Missing, Tree, TreeTask
 
 
 class BigmlJson(Format):
@@ -33,7 +33,7 @@ class BigmlJson(Format):
         return Opened(_tree(model), leaks)
 
 
-def _tree(model: Part) -> Tree:
+def _tree(model: JsonPart) -> Tree:
     fields = _fields(model)
     nodes = nodes_of(model["model"]["root"], fields)
     tree = Tree(
@@ -41,7 +41,7 @@ def _tree(model: Part) -> Tree:
         features=fields.features,
         target=fields.target.name,
         classes=fields.classes,
-        task=Task.CLASSIFICATION if fields.classes else Task.REGRESSION,
+        task=TreeTask.CLASSIFICATION if fields.classes else TreeTask.REGRESSION,
         missing=Missing.LAST_PREDICTION,
         source=model.source,
         format="bigml_json",
@@ -55,12 +55,12 @@ def _tree(model: Part) -> Tree:
     return replace(judged, notes=(*judged.notes, note), unused=unused)
 
 
-def _model(document: Part) -> Part:
+def _model(document: JsonPart) -> JsonPart:
     inner = document.get("object")
     return document if inner is None else inner
 
 
-def _fields(model: Part) -> Fields:
+def _fields(model: JsonPart) -> BigmlFields:
     parts = dict(model["model"]["fields"].entries())
     target = _target(model)
     if target not in parts:
@@ -79,15 +79,15 @@ def _fields(model: Part) -> Fields:
         Feature(known[key].name, numeric=known[key].numeric, values=known[key].labels)
         for key in ordered
     )
-    return Fields(known, known[target], classes, features)
+    return BigmlFields(known, known[target], classes, features)
 
 
-def _target(model: Part) -> str:
+def _target(model: JsonPart) -> str:
     said = model.get("objective_field")
     return model["objective_fields"].at(0).text() if said is None else said.text()
 
 
-def _field(part: Part) -> Field:
+def _field(part: JsonPart) -> Field:
     kind = part["optype"].text()
     summary, place = part.get("summary"), part.get("column_number")
     listed = None if summary is None else summary.get("categories")

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.formats import Format, Opened
-from treewarden.ppdm_models.formats.common.json import Part, opens_json, read_part
+from treewarden.ppdm_models.formats.common.json import JsonPart, opens_json, read_part
 from treewarden.ppdm_models.formats.common.node_order import Branch, Draft, compared, grown, unique
 from treewarden.ppdm_models.semantics.support import with_support
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
-from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, Quality, Task, Tree
+from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, Quality, Tree, TreeTask
 
 OPERATORS = {"lt": "<", "lte": "<=", "gt": ">", "gte": ">=", "eq": "=="}
 NO_RECORD = -1e6
@@ -44,7 +44,7 @@ def _read(data: bytes, source: str) -> Model:
     return _alone(document["tree"]) if together is None else _together(together)
 
 
-def _alone(part: Part) -> Model:
+def _alone(part: JsonPart) -> Model:
     classes = _classes(part)
     tree = _tree(part, classes)
     wide = any(node.outputs is not None for node in tree.nodes)
@@ -55,7 +55,7 @@ def _alone(part: Part) -> Model:
     return _ensemble((Member(tree),), tree.features, classes, link, part.source)
 
 
-def _together(part: Part) -> Ensemble:
+def _together(part: JsonPart) -> Ensemble:
     members = part["trained_models"]
     if not 0 < len(members) <= limits.TREES:
         raise members.refused(f"{len(members):,} trees; give 1 to {limits.TREES:,}")
@@ -97,14 +97,14 @@ def _ensemble(
         features=features,
         target="",
         classes=classes,
-        task=Task.CLASSIFICATION if classes else Task.REGRESSION,
+        task=TreeTask.CLASSIFICATION if classes else TreeTask.REGRESSION,
         link=link,
         source=source,
         format="eland_json",
     )
 
 
-def _classes(part: Part) -> tuple[str, ...]:
+def _classes(part: JsonPart) -> tuple[str, ...]:
     """Return the class labels; none for a regression.
 
     Raises:
@@ -119,7 +119,7 @@ def _classes(part: Part) -> tuple[str, ...]:
     return unique(labels, "classes", part.where, limits.CLASSES)
 
 
-def _tree(part: Part, classes: tuple[str, ...]) -> Tree:
+def _tree(part: JsonPart, classes: tuple[str, ...]) -> Tree:
     names = unique(
         (item.text() for item in part["feature_names"]), "features", part.where, limits.FEATURES
     )
@@ -130,7 +130,7 @@ def _tree(part: Part, classes: tuple[str, ...]) -> Tree:
         features=tuple(Feature(name, numeric=True) for name in names),
         target="",
         classes=() if counted is None else classes,
-        task=Task.REGRESSION if counted is None else Task.CLASSIFICATION,
+        task=TreeTask.REGRESSION if counted is None else TreeTask.CLASSIFICATION,
         missing=Missing.DEFAULT_CHILD,
         source=part.source,
         format="eland_json",
@@ -141,8 +141,8 @@ def _tree(part: Part, classes: tuple[str, ...]) -> Tree:
     return replace(judged, quality=Quality.DERIVED)
 
 
-def _nodes(part: Part, names: Sequence[str]) -> tuple[Node, ...]:
-    by_index: dict[int, Part] = {}
+def _nodes(part: JsonPart, names: Sequence[str]) -> tuple[Node, ...]:
+    by_index: dict[int, JsonPart] = {}
     for node in part["tree_structure"]:
         number = node["node_index"].whole()
         if number in by_index:
@@ -157,7 +157,7 @@ def _nodes(part: Part, names: Sequence[str]) -> tuple[Node, ...]:
     return grown(0, draft_of, part.where)
 
 
-def _draft(node: Part, names: Sequence[str]) -> Draft:
+def _draft(node: JsonPart, names: Sequence[str]) -> Draft:
     name = str(node["node_index"].whole())
     counted = node.get("number_samples")
     records = None if counted is None else counted.amount()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.formats import Format, Opened
-from treewarden.ppdm_models.formats.common.json import Part, opens_json, read_part
+from treewarden.ppdm_models.formats.common.json import JsonPart, opens_json, read_part
 from treewarden.ppdm_models.formats.common.node_order import (
     Branch,
     Draft,
@@ -25,7 +25,7 @@ from treewarden.ppdm_models.semantics.support import with_support
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member
 from treewarden.ppdm_models.tree.predicate import AnyOf, MissingTest, Predicate
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
-from treewarden.ppdm_models.tree.tree import Missing, Node, Task, Tree
+from treewarden.ppdm_models.tree.tree import Missing, Node, Tree, TreeTask
 
 LEFT, RIGHT, ABSENT = -1, 1, 0
 """Where a level goes at a split; one that no record had there goes where missing values go."""
@@ -69,7 +69,7 @@ class _Variable:
     is_cut: bool
 
 
-def _leaks(root: Part) -> Iterator[Leak]:
+def _leaks(root: JsonPart) -> Iterator[Leak]:
     levels = root.get("var.levels")
     if levels is not None:
         numbers = [part for part in levels if part.is_list and len(part) and _is_number(part.at(0))]
@@ -82,11 +82,11 @@ def _leaks(root: Part) -> Iterator[Leak]:
             yield Leak(LeakKind.RAW_RECORDS, part.pointer, "a value of every training record")
 
 
-def _is_number(part: Part) -> bool:
+def _is_number(part: JsonPart) -> bool:
     return isinstance(part.value, int | float) and not isinstance(part.value, bool)
 
 
-def _model(root: Part) -> Ensemble:
+def _model(root: JsonPart) -> Ensemble:
     parts = root["trees"]
     if not 0 < len(parts) <= limits.TREES:
         raise parts.refused(f"{len(parts):,} trees; 1 to {limits.TREES:,} are read")
@@ -106,7 +106,7 @@ def _model(root: Part) -> Ensemble:
                 nodes=nodes,
                 features=features,
                 target="",
-                task=Task.REGRESSION,
+                task=TreeTask.REGRESSION,
                 missing=Missing.NONE,
                 source=root.source,
             )
@@ -116,7 +116,7 @@ def _model(root: Part) -> Ensemble:
     return _ensemble(root, trees)
 
 
-def _variables(root: Part) -> Iterator[_Variable]:
+def _variables(root: JsonPart) -> Iterator[_Variable]:
     names = [part.text() for part in root["var.names"]]
     unique(names, "variables", root.source, limits.FEATURES)
     kinds, levels = root["var.type"], root.get("var.levels")
@@ -134,7 +134,7 @@ def _variables(root: Part) -> Iterator[_Variable]:
 
 
 def _nodes(
-    rows: Sequence[Part], variables: Sequence[_Variable], splits: Part | None, source: str
+    rows: Sequence[JsonPart], variables: Sequence[_Variable], splits: JsonPart | None, source: str
 ) -> tuple[Node, ...]:
     if not rows:
         raise TreeFormatError(source, "a tree without nodes")
@@ -142,7 +142,7 @@ def _nodes(
     return grown(0, lambda number: _draft(number, rows, variables, splits, empty), source)
 
 
-def _repeats(row: Part, rows: Sequence[Part]) -> bool:
+def _repeats(row: JsonPart, rows: Sequence[JsonPart]) -> bool:
     """Whether nobody's value was missing at a split: then its missing child has the weight of the split once more."""
     if row["SplitVar"].whole(low=-1) < 0:
         return False
@@ -153,9 +153,9 @@ def _repeats(row: Part, rows: Sequence[Part]) -> bool:
 
 def _draft(
     number: int,
-    rows: Sequence[Part],
+    rows: Sequence[JsonPart],
     variables: Sequence[_Variable],
-    splits: Part | None,
+    splits: JsonPart | None,
     empty: set[int],
 ) -> Draft:
     row = rows[number]
@@ -172,7 +172,7 @@ def _draft(
 
 
 def _tests(
-    variable: _Variable, value: Part, splits: Part | None
+    variable: _Variable, value: JsonPart, splits: JsonPart | None
 ) -> tuple[Predicate, Predicate, Predicate]:
     """Return the tests of the left, the right and the missing child."""
     name, missing = variable.name, MissingTest(variable.name)
@@ -197,7 +197,7 @@ def _tests(
     return belongs(name, left)[0], belongs(name, right)[0], nowhere
 
 
-def _ensemble(root: Part, trees: Sequence[Tree]) -> Ensemble:
+def _ensemble(root: JsonPart, trees: Sequence[Tree]) -> Ensemble:
     loss = _loss(root["distribution"])
     sizes = root.get("num.classes")
     size = 1 if sizes is None else _single(sizes).whole(low=1, high=limits.CLASSES)
@@ -218,7 +218,7 @@ def _ensemble(root: Part, trees: Sequence[Tree]) -> Ensemble:
         features=trees[0].features,
         target="" if target is None else _single(target).text(),
         classes=classes,
-        task=Task.CLASSIFICATION if classes else Task.REGRESSION,
+        task=TreeTask.CLASSIFICATION if classes else TreeTask.REGRESSION,
         base=(start * doubled,) if start else (),
         link=LINKS.get(loss, Link.UNKNOWN),
         resampled=drawn,
@@ -226,17 +226,17 @@ def _ensemble(root: Part, trees: Sequence[Tree]) -> Ensemble:
     )
 
 
-def _loss(part: Part) -> str:
+def _loss(part: JsonPart) -> str:
     """Return the name of the distribution, which stands in an object, in a list of one, or alone."""
     return _single(part["name"] if part.is_object else part).text()
 
 
-def _single(part: Part) -> Part:
+def _single(part: JsonPart) -> JsonPart:
     """Return what jsonlite writes as a list of one unless it is told otherwise."""
     return part.at(0) if part.is_list else part
 
 
-def _classes(root: Part) -> tuple[str, ...]:
+def _classes(root: JsonPart) -> tuple[str, ...]:
     return unique(
         (part.label() for part in root["classes"]), "classes", root.source, limits.CLASSES
     )

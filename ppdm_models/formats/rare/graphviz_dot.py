@@ -22,8 +22,8 @@ from treewarden.ppdm_models.formats.common.printed_trees import (
     named_classes,
 )
 from treewarden.ppdm_models.formats.rare._dot import (
-    Box,
-    Graph,
+    DotGraph,
+    NodeLabel,
     children_of,
     drawn_j48,
     read_box,
@@ -34,7 +34,7 @@ from treewarden.ppdm_models.semantics.support import checked
 from treewarden.ppdm_models.tree.nodes import BITS, Impurity, printed
 from treewarden.ppdm_models.tree.predicate import MissingTest, NumericTest, Predicate, features_of
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
-from treewarden.ppdm_models.tree.tree import Criterion, Learner, Node, Quality, Task, Tool, Tree
+from treewarden.ppdm_models.tree.tree import Criterion, Learner, Node, Quality, Tool, Tree, TreeTask
 
 UNITS = {
     "gini": (Criterion.GINI, 1.0),
@@ -69,7 +69,7 @@ def _leaks(tree: Tree, data: bytes) -> Iterator[Leak]:
         yield Leak(LeakKind.SMALL_COUNTS, "line 1", what)
 
 
-def _sklearn(graph: Graph, source: str) -> Tree:
+def _sklearn(graph: DotGraph, source: str) -> Tree:
     root = graph.root(source)
     ways = children_of(graph)
     boxes = {
@@ -100,7 +100,7 @@ def _sklearn(graph: Graph, source: str) -> Tree:
         features=features_named(names, nodes, source, single=True),
         target="",
         classes=classes,
-        task=Task.CLASSIFICATION if is_class else Task.REGRESSION,
+        task=TreeTask.CLASSIFICATION if is_class else TreeTask.REGRESSION,
         learner=Learner(tool=Tool.SCIKIT_LEARN),
         quality=quality,
         source=source,
@@ -111,7 +111,7 @@ def _sklearn(graph: Graph, source: str) -> Tree:
 
 
 def _with_impurities(
-    nodes: Sequence[Node], boxes: Mapping[str, Box]
+    nodes: Sequence[Node], boxes: Mapping[str, NodeLabel]
 ) -> tuple[list[Node], tuple[str, ...]]:
     """Return the nodes with the impurities that are drawn, and what is drawn but not known by its name.
 
@@ -144,7 +144,7 @@ def _impurity(name: str | None, text: str, decimals: int) -> Impurity | None:
 
 
 def _box_draft(
-    name: str, box: Box, ways: list[tuple[str, str]], graph: Graph, source: str
+    name: str, box: NodeLabel, ways: list[tuple[str, str]], graph: DotGraph, source: str
 ) -> Draft:
     if not ways:
         return Draft(name, line=graph.lines[name])
@@ -165,7 +165,7 @@ def _tests(name: str, printed: str, where: str) -> tuple[Predicate, Predicate]:
     return NumericTest(name, high=threshold, high_closed=True), NumericTest(name, low=threshold)
 
 
-def _classes(boxes: Mapping[str, Box], source: str) -> tuple[tuple[str, ...], list[str]]:
+def _classes(boxes: Mapping[str, NodeLabel], source: str) -> tuple[tuple[str, ...], list[str]]:
     shown = [box for box in boxes.values() if not box.is_hidden]
     widths = {len(box.values) for box in shown}
     if len(widths) != 1:
@@ -184,7 +184,7 @@ def _classes(boxes: Mapping[str, Box], source: str) -> tuple[tuple[str, ...], li
     return names, []
 
 
-def _quality(boxes: Mapping[str, Box], is_class: bool) -> Quality:
+def _quality(boxes: Mapping[str, NodeLabel], is_class: bool) -> Quality:
     """Return what the numbers mean: samples count records, values may be weighted, both may be shares."""
     shown = [box for box in boxes.values() if not box.is_hidden]
     if all(box.samples is None for box in shown) and not (
@@ -203,12 +203,12 @@ def _quality(boxes: Mapping[str, Box], is_class: bool) -> Quality:
     return Quality.WEIGHTED if any(box.samples is None for box in shown) else Quality.EXACT
 
 
-def _is_fraction(boxes: Mapping[str, Box]) -> bool:
+def _is_fraction(boxes: Mapping[str, NodeLabel]) -> bool:
     listed = [box.values for box in boxes.values() if box.values]
     return all(abs(sum(values) - 1.0) <= 0.01 * len(values) for values in listed)
 
 
-def _described(node: Node, box: Box, classes: tuple[str, ...], quality: Quality) -> Node:
+def _described(node: Node, box: NodeLabel, classes: tuple[str, ...], quality: Quality) -> Node:
     if box.is_hidden:
         return node
     if not classes:

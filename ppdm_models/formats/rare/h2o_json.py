@@ -8,7 +8,7 @@ from dataclasses import replace
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.formats import Format, Opened
-from treewarden.ppdm_models.formats.common.json import Part, opens_json, read_part
+from treewarden.ppdm_models.formats.common.json import JsonPart, opens_json, read_part
 from treewarden.ppdm_models.formats.common.node_order import (
     bounded,
     features_named,
@@ -16,7 +16,7 @@ from treewarden.ppdm_models.formats.common.node_order import (
     unique,
 )
 from treewarden.ppdm_models.formats.rare._h2o_model import bare_tree, ensemble_of
-from treewarden.ppdm_models.formats.rare._h2o_nodes import Column, nodes_of_arrays, nodes_of_mojo
+from treewarden.ppdm_models.formats.rare._h2o_nodes import H2oColumn, nodes_of_arrays, nodes_of_mojo
 from treewarden.ppdm_models.semantics.support import with_support
 from treewarden.ppdm_models.tree.ensemble import Ensemble
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
@@ -47,13 +47,13 @@ class H2oJson(Format):
         )
 
 
-def _leaks(document: Part) -> Iterator[Leak]:
+def _leaks(document: JsonPart) -> Iterator[Leak]:
     model = document.get("model_id")
     if model is not None:
         yield Leak(LeakKind.IDENTIFIER, model.pointer, "the server's name for the model")
 
 
-def _one_tree(document: Part) -> Tree:
+def _one_tree(document: JsonPart) -> Tree:
     nodes = nodes_of_arrays(document)
     names = list(dict.fromkeys(part.text() for part in document["features"] if part.value))
     unique(names, "features", document.source, limits.FEATURES)
@@ -68,14 +68,14 @@ def _one_tree(document: Part) -> Tree:
     )
 
 
-def _mojo(document: Part) -> Ensemble:
+def _mojo(document: JsonPart) -> Ensemble:
     params, parts = document["params"], document["trees"]
     if not 0 < len(parts) <= limits.TREES:
         raise parts.refused(f"{len(parts):,} trees; give 1 to {limits.TREES:,}")
-    columns: dict[int, Column] = {}
+    columns: dict[int, H2oColumn] = {}
     for part in document["domainValues"]:
         labels = unique((item.label() for item in part["values"]), "categories", part.where, 10**6)
-        columns[part["colId"].whole()] = Column(part["colName"].text(), labels)
+        columns[part["colId"].whole()] = H2oColumn(part["colName"].text(), labels)
     forest = bounded((nodes_of_mojo(part["root"], columns) for part in parts), document.source)
     names = list(dict.fromkeys(column.name for _, column in sorted(columns.items())))
     unique(names, "features", document.source, limits.FEATURES)

@@ -9,10 +9,10 @@ from dataclasses import replace
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.formats import Format, Opened
 from treewarden.ppdm_models.formats.common.archive import entries, is_archive, stray_files
-from treewarden.ppdm_models.formats.common.json import Part, read_json
+from treewarden.ppdm_models.formats.common.json import JsonPart, read_json
 from treewarden.ppdm_models.formats.common.node_order import bounded, features_named, simplest
 from treewarden.ppdm_models.formats.rare._h2o_model import Ini, bare_tree, ensemble_of, read_ini
-from treewarden.ppdm_models.formats.rare._h2o_nodes import Column, nodes_of
+from treewarden.ppdm_models.formats.rare._h2o_nodes import H2oColumn, nodes_of
 from treewarden.ppdm_models.semantics.support import with_support
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, Shrinkage, shrinkage_of
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
@@ -79,7 +79,7 @@ def _trees(files: Mapping[str, bytes], ini: Ini) -> list[str]:
 def _ensemble(
     ini: Ini,
     forest: Sequence[tuple[Node, ...]],
-    predictors: tuple[Column, ...],
+    predictors: tuple[H2oColumn, ...],
     names: list[str],
     files: Mapping[str, bytes],
 ) -> Ensemble:
@@ -96,7 +96,7 @@ def _ensemble(
             {"name": _name(index // each, index % each, labels)} for index in range(len(names))
         ],
     }
-    part = Part(document, source)
+    part = JsonPart(document, source)
     ensemble = ensemble_of(part, part["params"], trees, features)
     target = "" if ini.response is None else ini.response.name
     members = tuple(
@@ -133,14 +133,14 @@ def _name(group: int, output: int, labels: tuple[str, ...]) -> str:
     return f"Tree {group}, Class {labels[output]}" if output < len(labels) else f"Tree {group}"
 
 
-def _settings(files: Mapping[str, bytes], source: str) -> dict[object, Part | None]:
+def _settings(files: Mapping[str, bytes], source: str) -> dict[object, JsonPart | None]:
     """Return the training parameters by name, where the details hold them."""
     details = _details(files, source)
     listed = None if details is None else details.get("parameters")
     return {part["name"].value: part.get("actual_value") for part in listed or ()}
 
 
-def _shrinkage(ini: Ini, said: Mapping[object, Part | None]) -> Shrinkage | None:
+def _shrinkage(ini: Ini, said: Mapping[object, JsonPart | None]) -> Shrinkage | None:
     """Return how leaves were shrunk, where the details of a model for the squared error say it."""
     rate, annealing = said.get("learn_rate"), said.get("learn_rate_annealing")
     is_squared = ini.settings.get("distribution") == "gaussian"
@@ -149,7 +149,7 @@ def _shrinkage(ini: Ini, said: Mapping[object, Part | None]) -> Shrinkage | None
     return shrinkage_of(rate.number(), 0.0)
 
 
-def _resampled(ini: Ini, said: Mapping[object, Part | None]) -> bool | None:
+def _resampled(ini: Ini, said: Mapping[object, JsonPart | None]) -> bool | None:
     """Whether each tree saw a sample: a forest always; boosting where the details do not say that it took all."""
     if ini.text("algo") != "gbm":
         return True
@@ -158,11 +158,11 @@ def _resampled(ini: Ini, said: Mapping[object, Part | None]) -> bool | None:
     return None if rate is None else rate.number() < 1.0 or by_class is not None
 
 
-def _details(files: Mapping[str, bytes], source: str) -> Part | None:
+def _details(files: Mapping[str, bytes], source: str) -> JsonPart | None:
     where = f"{source}: {DETAILS}"
     if DETAILS not in files:
         return None
-    return Part(read_json(files[DETAILS], where, allow_nan=True, allow_twins=True), where)
+    return JsonPart(read_json(files[DETAILS], where, allow_nan=True, allow_twins=True), where)
 
 
 def _notes(ini: Ini) -> Iterator[str]:

@@ -33,7 +33,7 @@ OUTPUT = re.compile(r" *- output:(\S{1,40})")
 
 
 @dataclass(slots=True)
-class Line:
+class LtrNode:
     """One node: where it stands, its draft and test; ``below`` are its right side and its left one."""
 
     where: str
@@ -59,7 +59,7 @@ def _read(data: bytes, source: str) -> Model:
     except UnicodeDecodeError as error:
         raise TreeFormatError(source, "not UTF-8") from error
     weights: list[float] = []
-    groups: list[list[Line]] = []
+    groups: list[list[LtrNode]] = []
     for number, line in enumerate(text.split("\n"), 1):
         where = f"{source}:{number}"
         line = line.rstrip()
@@ -79,11 +79,11 @@ def _read(data: bytes, source: str) -> Model:
     return simplest(summed(forest, weights, source, single=True))
 
 
-def _line(line: str, where: str) -> Line:
+def _line(line: str, where: str) -> LtrNode:
     leaf = OUTPUT.fullmatch(line)
     if leaf is not None:
         score = single_number(leaf[1], where, "the output")
-        return Line(where, Draft("", score=score))
+        return LtrNode(where, Draft("", score=score))
     split = SPLIT.fullmatch(line) or OLD_SPLIT.fullmatch(line)
     if split is None:
         raise TreeFormatError(where, f"{line.strip()[:80]!r} is neither a split nor an output")
@@ -94,10 +94,10 @@ def _line(line: str, where: str) -> Line:
             raise TreeFormatError(where, "a missing value goes to neither side")
         missing_left = numbers[2] == numbers[0]
     test = split[1], single_number(split[2], where, "the threshold"), missing_left
-    return Line(where, Draft(""), test, [])
+    return LtrNode(where, Draft(""), test, [])
 
 
-def _nodes(lines: Sequence[Line], source: str) -> tuple[Node, ...]:
+def _nodes(lines: Sequence[LtrNode], source: str) -> tuple[Node, ...]:
     """Return the nodes of a tree, the left side of each first."""
     open_splits: list[int] = []
     for place, line in enumerate(lines):

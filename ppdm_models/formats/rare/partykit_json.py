@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.formats import Format, Opened
-from treewarden.ppdm_models.formats.common.json import Part, opens_json, read_part
+from treewarden.ppdm_models.formats.common.json import JsonPart, opens_json, read_part
 from treewarden.ppdm_models.formats.common.node_order import (
     Branch,
     Draft,
@@ -23,7 +23,7 @@ from treewarden.ppdm_models.formats.common.printed_trees import check_class_numb
 from treewarden.ppdm_models.semantics.consistency import is_whole
 from treewarden.ppdm_models.semantics.support import checked
 from treewarden.ppdm_models.tree.predicate import AnyOf, NumericTest, Predicate
-from treewarden.ppdm_models.tree.tree import Learner, Quality, Task, Tree
+from treewarden.ppdm_models.tree.tree import Learner, Quality, Tree, TreeTask
 
 TESTED = ("the test statistics of its splits",)
 MOST_WAYS = 10_000
@@ -43,20 +43,20 @@ class PartykitJson(Format):
                 "nodes alone, whose variables have numbers and no names; write nodes, variables, levels and counts of "
                 "the object in one",
             )
-        return Opened(_Reader(root).tree())
+        return Opened(_PartykitReader(root).tree())
 
 
 @dataclass(frozen=True, slots=True)
-class _Leaf:
+class _PartykitLeaf:
     records: float
     score: str | float
     class_counts: tuple[float, ...] | None = None
 
 
-class _Reader:
+class _PartykitReader:
     """Reads one object."""
 
-    def __init__(self, root: Part) -> None:
+    def __init__(self, root: JsonPart) -> None:
         self.root, self.source = root, root.source
         self.nodes = {_single(part["id"]).whole(low=1): part for part in root["nodes"]}
         if not 0 < len(self.nodes) == len(root["nodes"]) <= limits.NODES:
@@ -93,7 +93,7 @@ class _Reader:
                 features=features_named(names, nodes, self.source, values=values),
                 target=named,
                 classes=self.classes,
-                task=Task.CLASSIFICATION if self.classes else Task.REGRESSION,
+                task=TreeTask.CLASSIFICATION if self.classes else TreeTask.REGRESSION,
                 learner=Learner(),
                 quality=Quality.EXACT if all(map(is_whole, records)) else Quality.WEIGHTED,
                 source=self.source,
@@ -121,7 +121,7 @@ class _Reader:
         ways = self._ways(split, len(kids))
         return Draft(str(number), tuple(map(Branch, kids, ways)))
 
-    def _ways(self, split: Part, size: int) -> list[Predicate]:
+    def _ways(self, split: JsonPart, size: int) -> list[Predicate]:
         """Return the test of each child."""
         place = _single(split["varid"]).whole(low=1, high=len(self.names)) - 1
         name = self.names[place]
@@ -154,18 +154,18 @@ class _Reader:
         ]
 
 
-def _single(part: Part) -> Part:
+def _single(part: JsonPart) -> JsonPart:
     """Return what jsonlite writes as a list of one unless it is told otherwise."""
     return part.at(0) if part.is_list else part
 
 
-def _kid(part: Part, size: int) -> int | None:
+def _kid(part: JsonPart, size: int) -> int | None:
     """Return the number of a child, from 0; None for a level that no record had."""
     return None if part.value in (None, "NA") else part.whole(low=1, high=size) - 1
 
 
 def _by_level(
-    name: str, known: Sequence[str], sides: Sequence[int | None], split: Part, size: int
+    name: str, known: Sequence[str], sides: Sequence[int | None], split: JsonPart, size: int
 ) -> list[Predicate]:
     found: list[Predicate] = []
     for kid in range(size):
@@ -190,13 +190,13 @@ def _intervals(name: str, ends: Sequence[float], *, closed_above: bool) -> list[
     ]
 
 
-def _any(tests: Sequence[Predicate], split: Part) -> Predicate:
+def _any(tests: Sequence[Predicate], split: JsonPart) -> Predicate:
     if not tests:
         raise split.refused("no value goes to one of its children")
     return tests[0] if len(tests) == 1 else AnyOf(tuple(tests))
 
 
-def _counts(rows: Part, classes: Sequence[str]) -> Mapping[int, _Leaf]:
+def _counts(rows: JsonPart, classes: Sequence[str]) -> Mapping[int, _PartykitLeaf]:
     found: dict[int, dict[str, float]] = {}
     for row in rows:
         own = found.setdefault(_node(row), {})
@@ -207,15 +207,15 @@ def _counts(rows: Part, classes: Sequence[str]) -> Mapping[int, _Leaf]:
     leaves = {}
     for node, own in found.items():
         numbers = tuple(own.get(name, 0.0) for name in classes)
-        leaves[node] = _Leaf(sum(numbers), classes[numbers.index(max(numbers))], numbers)
+        leaves[node] = _PartykitLeaf(sum(numbers), classes[numbers.index(max(numbers))], numbers)
     return leaves
 
 
-def _means(rows: Part) -> Mapping[int, _Leaf]:
-    return {_node(row): _Leaf(row["n"].amount(), row["mean"].number()) for row in rows}
+def _means(rows: JsonPart) -> Mapping[int, _PartykitLeaf]:
+    return {_node(row): _PartykitLeaf(row["n"].amount(), row["mean"].number()) for row in rows}
 
 
-def _node(row: Part) -> int:
+def _node(row: JsonPart) -> int:
     """Return the node of a row: a number, or as a factor's label."""
     value = row["node"]
     if isinstance(value.value, str) and value.value.isdigit() and len(value.value) < 16:

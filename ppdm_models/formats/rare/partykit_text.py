@@ -21,8 +21,8 @@ from treewarden.ppdm_models.formats.common.node_order import (
 from treewarden.ppdm_models.formats.common.printed_trees import (
     NUMERIC,
     SETS,
-    Row,
-    Said,
+    PrintedBranch,
+    PrintedRow,
     agreed,
     amount,
     as_float,
@@ -37,7 +37,7 @@ from treewarden.ppdm_models.formats.rare._rpart_printed import printed_set
 from treewarden.ppdm_models.semantics.consistency import is_whole
 from treewarden.ppdm_models.semantics.support import checked
 from treewarden.ppdm_models.tree.predicate import Predicate, features_of
-from treewarden.ppdm_models.tree.tree import Learner, Node, Quality, Task, Tree
+from treewarden.ppdm_models.tree.tree import Learner, Node, Quality, Tree, TreeTask
 
 AS_JSON = (
     "write the object as JSON in R: parts <- list(nodes = lapply(as.list(partykit::node_party(model)), "
@@ -59,7 +59,7 @@ RESPONSE = re.compile(r"(?:Response:  ?(.*?)|(\S+) ~ .*)\s*")
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class PrintedLeaf:
     """What stands at a leaf: nothing, where party prints no prediction."""
 
     label: str | None
@@ -99,12 +99,12 @@ def _read(data: bytes, source: str) -> Tree:
     return replace(tree, unused=TESTED) if is_party and STATISTIC.search("\n".join(lines)) else tree
 
 
-def _partykit(lines: Sequence[str], source: str) -> tuple[list[Row], dict[int, Leaf]]:
+def _partykit(lines: Sequence[str], source: str) -> tuple[list[PrintedRow], dict[int, PrintedLeaf]]:
     rows = []
     for place, line in enumerate(lines, start=1):
         found = NODE.fullmatch(line)
         if found:
-            rows.append(Row(place, len(found[1]) // 4, found[3]))
+            rows.append(PrintedRow(place, len(found[1]) // 4, found[3]))
         elif rows and line.strip():
             break
     if not rows or rows[0].depth or not rows[0].text.startswith("root"):
@@ -113,10 +113,10 @@ def _partykit(lines: Sequence[str], source: str) -> tuple[list[Row], dict[int, L
     return rows, {0: _leaf(only, f"{source}:{rows[0].line}")} if len(rows) == 1 else {}
 
 
-def _party(lines: Sequence[str], source: str) -> tuple[list[Row], dict[int, Leaf]]:
+def _party(lines: Sequence[str], source: str) -> tuple[list[PrintedRow], dict[int, PrintedLeaf]]:
     """Return a row per branch; what follows a branch as its only line, ``2)*  weights = 50``, is its leaf."""
-    rows: list[Row] = []
-    leaves: dict[int, Leaf] = {}
+    rows: list[PrintedRow] = []
+    leaves: dict[int, PrintedLeaf] = {}
     for place, line in enumerate(lines, start=1):
         leaf, split = PARTY_LEAF.fullmatch(line), PARTY_SPLIT.fullmatch(line)
         if leaf:
@@ -124,17 +124,20 @@ def _party(lines: Sequence[str], source: str) -> tuple[list[Row], dict[int, Leaf
             depth = rows[above].depth + 1 if rows else 0
             if len(leaf[1]) != 2 * depth or above in leaves:
                 raise TreeFormatError(f"{source}:{place}", "a leaf that follows no branch")
-            leaves[above if rows else 0] = Leaf(None, amount(leaf[3], f"{source}:{place}"))
+            leaves[above if rows else 0] = PrintedLeaf(None, amount(leaf[3], f"{source}:{place}"))
         elif split:
             test = split[3].rpartition("; criterion = ")[0] or split[3]
-            rows.append(Row(place, len(split[1]) // 2, test.strip()))
+            rows.append(PrintedRow(place, len(split[1]) // 2, test.strip()))
     if not rows and not leaves:
         raise TreeFormatError(source, "no tree below its heading")
     return rows, leaves
 
 
 def _ways(
-    rows: Sequence[Row], children: Sequence[Sequence[int]], leaves: dict[int, Leaf], source: str
+    rows: Sequence[PrintedRow],
+    children: Sequence[Sequence[int]],
+    leaves: dict[int, PrintedLeaf],
+    source: str,
 ) -> dict[int, list[Branch]]:
     """Return the branches of each node; fills in the leaves that stand on the lines of their tests."""
     printed = set(leaves)
@@ -158,7 +161,7 @@ def _ways(
     return ways
 
 
-def _refuse_order(branches: Sequence[Sequence[Said]], where: str) -> None:
+def _refuse_order(branches: Sequence[Sequence[PrintedBranch]], where: str) -> None:
     """Refuse a split that compares levels of an ordered factor, whose order is not printed."""
     sides = [
         {
@@ -174,7 +177,7 @@ def _refuse_order(branches: Sequence[Sequence[Said]], where: str) -> None:
         raise TreeFormatError(where, f"{problem}; {AS_JSON}")
 
 
-def _said(text: str, is_inner: bool) -> list[Said]:
+def _said(text: str, is_inner: bool) -> list[PrintedBranch]:
     if is_inner:
         return list(readings(text, OPERATORS))
     return list(
@@ -187,19 +190,22 @@ def _values(text: str) -> tuple[str, ...]:
     return printed_set(inner, ", ")
 
 
-def _leaf(text: str, where: str) -> Leaf:
+def _leaf(text: str, where: str) -> PrintedLeaf:
     found = LEAF.fullmatch(text)
     if not found:
         if text != "*":
             raise TreeFormatError(where, "no prediction and number of records at this leaf")
-        return Leaf(None)
+        return PrintedLeaf(None)
     label, kind, records, error, percent = found.groups()
     wrong = None if error is None else amount(error, where)
-    return Leaf(label.strip(), amount(records, where), wrong, bool(percent), kind == "w")
+    return PrintedLeaf(label.strip(), amount(records, where), wrong, bool(percent), kind == "w")
 
 
 def _draft(
-    place: int, rows: Sequence[Row], ways: dict[int, list[Branch]], leaves: dict[int, Leaf]
+    place: int,
+    rows: Sequence[PrintedRow],
+    ways: dict[int, list[Branch]],
+    leaves: dict[int, PrintedLeaf],
 ) -> Draft:
     leaf = leaves.get(place)
     line = rows[place].line if place < len(rows) else None
@@ -208,7 +214,7 @@ def _draft(
 
 
 def _judged(
-    nodes: tuple[Node, ...], leaves: dict[str, Leaf], lines: Sequence[str], source: str
+    nodes: tuple[Node, ...], leaves: dict[str, PrintedLeaf], lines: Sequence[str], source: str
 ) -> Tree:
     ends = [leaves[node.name] for node in nodes if node.is_leaf]
     is_class = any(leaf.is_percent for leaf in ends) or all(leaf.label is None for leaf in ends)
@@ -235,7 +241,7 @@ def _judged(
         features=features_named(names, nodes, source),
         target=_target(lines),
         classes=classes,
-        task=Task.CLASSIFICATION if is_class else Task.REGRESSION,
+        task=TreeTask.CLASSIFICATION if is_class else TreeTask.REGRESSION,
         learner=Learner(),
         quality=_quality(ends, any(counted)),
         source=source,
@@ -244,7 +250,7 @@ def _judged(
     return checked(tree)
 
 
-def _counts(leaf: Leaf, classes: tuple[str, ...]) -> tuple[float | None, ...] | None:
+def _counts(leaf: PrintedLeaf, classes: tuple[str, ...]) -> tuple[float | None, ...] | None:
     """Return n x err, where the digits printed tell it exactly, as the records of other classes."""
     if leaf.records is None or leaf.error is None or leaf.label is None or not leaf.is_percent:
         return None
@@ -259,7 +265,7 @@ def _counts(leaf: Leaf, classes: tuple[str, ...]) -> tuple[float | None, ...] | 
     return tuple(leaf.records - wrong if name == leaf.label else rest for name in classes)
 
 
-def _quality(ends: Sequence[Leaf], has_counts: bool) -> Quality:
+def _quality(ends: Sequence[PrintedLeaf], has_counts: bool) -> Quality:
     records = [leaf.records for leaf in ends if leaf.records is not None]
     if not records:
         return Quality.ABSENT

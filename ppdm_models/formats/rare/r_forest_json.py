@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.formats import Format, Opened
-from treewarden.ppdm_models.formats.common.json import Part, opens_json, read_part
+from treewarden.ppdm_models.formats.common.json import JsonPart, opens_json, read_part
 from treewarden.ppdm_models.formats.common.node_order import (
     Branch,
     Draft,
@@ -27,7 +27,7 @@ from treewarden.ppdm_models.formats.rare._r_forest_levels import (
 )
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member
 from treewarden.ppdm_models.tree.predicate import Predicate, features_of
-from treewarden.ppdm_models.tree.tree import Feature, Learner, Node, Quality, Task, Tree
+from treewarden.ppdm_models.tree.tree import Feature, Learner, Node, Quality, Tree, TreeTask
 
 LEVELS = re.compile(r"\d{1,6}(?:,\d{1,6})*")
 SHARE = "pred."
@@ -65,12 +65,12 @@ def _read(data: bytes, source: str) -> Ensemble:
     return _ensemble(grown_trees, rows, is_ranger, levels, root)
 
 
-def _variables(rows: Sequence[Sequence[Part]]) -> list[str]:
+def _variables(rows: Sequence[Sequence[JsonPart]]) -> list[str]:
     said = (row.get("splitvarName") for own in rows for row in own)
     return list(dict.fromkeys(name.text() for name in said if name is not None))
 
 
-def _factors(rows: Sequence[Sequence[Part]]) -> dict[str, bool]:
+def _factors(rows: Sequence[Sequence[JsonPart]]) -> dict[str, bool]:
     """Return, for each variable with values written as text, whether it is a factor, where a comma or a point tells.
 
     ranger writes all values as text once one variable is an unordered factor: "2" alone may be a level or a number.
@@ -89,14 +89,18 @@ def _factors(rows: Sequence[Sequence[Part]]) -> dict[str, bool]:
 
 
 def _nodes(
-    rows: Sequence[Part], is_ranger: bool, factors: Mapping[str, bool], levels: Levels, source: str
+    rows: Sequence[JsonPart],
+    is_ranger: bool,
+    factors: Mapping[str, bool],
+    levels: Levels,
+    source: str,
 ) -> tuple[Node, ...]:
     if is_ranger:
         return grown(0, lambda number: _ranger_draft(number, rows, factors, levels), source)
     return grown(1, lambda number: _forest_draft(number, rows, levels), source)
 
 
-def _forest_draft(number: int, rows: Sequence[Part], levels: Levels) -> Draft:
+def _forest_draft(number: int, rows: Sequence[JsonPart], levels: Levels) -> Draft:
     """randomForest: rows count from 1, ``<=`` goes left, status -1 is a leaf."""
     row = rows[number - 1]
     if row["status"].number() == -1:
@@ -115,7 +119,7 @@ def _forest_draft(number: int, rows: Sequence[Part], levels: Levels) -> Draft:
 
 
 def _ranger_draft(
-    number: int, rows: Sequence[Part], factors: Mapping[str, bool], levels: Levels
+    number: int, rows: Sequence[JsonPart], factors: Mapping[str, bool], levels: Levels
 ) -> Draft:
     """Ranger: rows count from 0, ``<=`` goes left, listed levels of an unordered factor go right."""
     row = rows[number]
@@ -133,7 +137,7 @@ def _ranger_draft(
 
 
 def _ranger_tests(
-    name: str, value: Part, factors: Mapping[str, bool], levels: Levels
+    name: str, value: JsonPart, factors: Mapping[str, bool], levels: Levels
 ) -> tuple[Predicate, Predicate]:
     if not isinstance(value.value, str):
         if name in levels:
@@ -155,10 +159,10 @@ def _ranger_tests(
 
 def _ensemble(
     trees: Sequence[tuple[Node, ...]],
-    rows: Sequence[Sequence[Part]],
+    rows: Sequence[Sequence[JsonPart]],
     is_ranger: bool,
     levels: Levels,
-    root: Part,
+    root: JsonPart,
 ) -> Ensemble:
     offset = 0 if is_ranger else 1
     leaves = [
@@ -200,14 +204,14 @@ def _ensemble(
         features=features,
         target="",
         classes=classes,
-        task=Task.CLASSIFICATION if is_class else Task.REGRESSION,
+        task=TreeTask.CLASSIFICATION if is_class else TreeTask.REGRESSION,
         resampled=True,
         source=root.source,
         notes=() if levels else _notes(root.source, features, is_ranger),
     )
 
 
-def _rounding(leaves: Sequence[Sequence[Part | None]], columns: Sequence[str]) -> float:
+def _rounding(leaves: Sequence[Sequence[JsonPart | None]], columns: Sequence[str]) -> float:
     """Return by how much the shares of a leaf may miss 1: jsonlite prints four decimals unless told otherwise."""
     printed = (
         decimals_of(repr(leaf[name].number()))
@@ -220,7 +224,7 @@ def _rounding(leaves: Sequence[Sequence[Part | None]], columns: Sequence[str]) -
 
 
 def _filled(
-    node: Node, leaf: Part, columns: Sequence[str], classes: tuple[str, ...], rounding: float
+    node: Node, leaf: JsonPart, columns: Sequence[str], classes: tuple[str, ...], rounding: float
 ) -> Node:
     if columns:
         shares = tuple(leaf[name].amount() for name in columns)
@@ -243,7 +247,7 @@ def _tree(
         features=features,
         target="",
         classes=classes,
-        task=Task.CLASSIFICATION if classes else Task.REGRESSION,
+        task=TreeTask.CLASSIFICATION if classes else TreeTask.REGRESSION,
         learner=Learner(all_features=False),
         quality=Quality.NORMALISED if has_shares else Quality.ABSENT,
         source=source,

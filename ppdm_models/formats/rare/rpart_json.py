@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.formats import Format, Opened
-from treewarden.ppdm_models.formats.common.json import Part, opens_json, read_part
+from treewarden.ppdm_models.formats.common.json import JsonPart, opens_json, read_part
 from treewarden.ppdm_models.formats.common.node_order import (
     Branch,
     Draft,
@@ -39,9 +39,9 @@ from treewarden.ppdm_models.tree.tree import (
     NoTrueChild,
     Quality,
     Stopping,
-    Task,
     Tool,
     Tree,
+    TreeTask,
 )
 
 FORMULA = re.compile(r"formula = ([^~()]{1,200}?) ~")
@@ -61,13 +61,13 @@ class RpartJson(Format):
 
     def open(self, data: bytes, source: str) -> Opened:
         root = named(read_part(data, source))
-        return Opened(_Reader(root).tree(), leaks_of(root))
+        return Opened(_RpartReader(root).tree(), leaks_of(root))
 
 
-class _Reader:
+class _RpartReader:
     """Reads one object."""
 
-    def __init__(self, root: Part) -> None:
+    def __init__(self, root: JsonPart) -> None:
         self.root, self.source = root, root.source
         self.rows = {row.number: row for row in frame_rows(root)}
         if len(self.rows) < len(root["frame"]) or 1 not in self.rows:
@@ -125,7 +125,7 @@ class _Reader:
                 features=features_named(list(names), nodes, self.source, values=self.levels),
                 target=self._target(),
                 classes=self.classes,
-                task=Task.CLASSIFICATION if self.is_class else Task.REGRESSION,
+                task=TreeTask.CLASSIFICATION if self.is_class else TreeTask.REGRESSION,
                 learner=self._learner(),
                 quality=quality,
                 missing=self._missing(),
@@ -260,7 +260,7 @@ class _Reader:
             stopping=None if control is None else _stopping(control),
         )
 
-    def _is_plain(self, parms: Part) -> bool:
+    def _is_plain(self, parms: JsonPart) -> bool:
         """Whether the priors are the shares of the classes and every error costs the same."""
         loss = parms.get("loss")
         if loss is None:
@@ -269,7 +269,7 @@ class _Reader:
         usual = all(cost == (i != j) for i, row in enumerate(costs) for j, cost in enumerate(row))
         return usual and self._has_usual_priors(parms)
 
-    def _has_usual_priors(self, parms: Part) -> bool:
+    def _has_usual_priors(self, parms: JsonPart) -> bool:
         counts, prior = self._counts(self.rows[1]) or (), parms.get("prior")
         shares, total = () if prior is None else prior.numbers(), sum(counts)
         return (
@@ -292,7 +292,7 @@ class _Reader:
         return found[1].strip() if found else ""
 
 
-def _stopping(control: Part) -> Stopping | None:
+def _stopping(control: JsonPart) -> Stopping | None:
     """Return when rpart stopped, from its control; None where that does not say it. A price below 0 prunes nothing."""
     deepest, fewest, price = (control.get(name) for name in ("maxdepth", "minsplit", "cp"))
     if deepest is None or fewest is None or price is None:

@@ -19,7 +19,7 @@ from treewarden.ppdm_models.formats.common.node_order import (
 from treewarden.ppdm_models.formats.common.printed_trees import lines_of, named_classes
 from treewarden.ppdm_models.formats.rare._rpart_object import (
     OTHER_SPLITS,
-    Block,
+    SummaryBlock,
     SummaryBranches,
     blocks_of,
 )
@@ -32,9 +32,9 @@ from treewarden.ppdm_models.tree.tree import (
     Node,
     NoTrueChild,
     Quality,
-    Task,
     Tool,
     Tree,
+    TreeTask,
 )
 
 MARK = b"\nNode number 1: "
@@ -96,7 +96,7 @@ def _read(data: bytes, source: str) -> Tree:
         ),
         target="",
         classes=classes,
-        task=Task.CLASSIFICATION if is_class else Task.REGRESSION,
+        task=TreeTask.CLASSIFICATION if is_class else TreeTask.REGRESSION,
         learner=Learner(tool=Tool.RPART),
         quality=_quality(blocks),
         missing=Missing.LAST_PREDICTION if stays else Missing.DEFAULT_CHILD,
@@ -112,11 +112,11 @@ def _read(data: bytes, source: str) -> Tree:
     return checked(tree)
 
 
-def _unused(blocks: Mapping[int, Block]) -> tuple[str, ...]:
+def _unused(blocks: Mapping[int, SummaryBlock]) -> tuple[str, ...]:
     return (OTHER_SPLITS,) if any(len(block.primary) > 1 for block in blocks.values()) else ()
 
 
-def _is_class(blocks: Mapping[int, Block], source: str) -> bool:
+def _is_class(blocks: Mapping[int, SummaryBlock], source: str) -> bool:
     """Return whether classes are predicted; every node must say the same."""
     if 1 not in blocks:
         raise TreeFormatError(source, "no node 1")
@@ -126,7 +126,7 @@ def _is_class(blocks: Mapping[int, Block], source: str) -> bool:
     return kinds == {(False, True)}
 
 
-def _classes(blocks: Mapping[int, Block], source: str) -> tuple[tuple[str, ...], list[str]]:
+def _classes(blocks: Mapping[int, SummaryBlock], source: str) -> tuple[tuple[str, ...], list[str]]:
     """Return the classes, in the order of their counts where the labels tell whose they are."""
     widths = {len(block.counts) for block in blocks.values()} | {
         len(block.shares) for block in blocks.values() if block.shares
@@ -142,7 +142,7 @@ def _classes(blocks: Mapping[int, Block], source: str) -> tuple[tuple[str, ...],
     return unique(labels, "classes", source, limits.CLASSES), [note]
 
 
-def _check_levels(blocks: Mapping[int, Block], source: str) -> None:
+def _check_levels(blocks: Mapping[int, SummaryBlock], source: str) -> None:
     known: dict[str, int] = {}
     for block in blocks.values():
         for way in (*block.primary, *block.surrogate):
@@ -160,12 +160,12 @@ def _values(splits: Sequence[SummaryBranches]) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _stays(block: Block) -> bool:
+def _stays(block: SummaryBlock) -> bool:
     """Whether records stop at a node, for want of a value: so rpart does with usesurrogate below 2."""
     return bool(block.sons) and sum(records for _, records in block.sons) < block.records
 
 
-def _draft(number: int, blocks: Mapping[int, Block], stays: bool, source: str) -> Draft:
+def _draft(number: int, blocks: Mapping[int, SummaryBlock], stays: bool, source: str) -> Draft:
     block = blocks.get(number)
     if block is None:
         raise TreeFormatError(source, f"node {number} is a son, but is not described")
@@ -181,7 +181,7 @@ def _draft(number: int, blocks: Mapping[int, Block], stays: bool, source: str) -
     return Draft(str(number), _branches(block, stays), records=block.records, line=block.line)
 
 
-def _branches(block: Block, stays: bool) -> tuple[Branch, Branch]:
+def _branches(block: SummaryBlock, stays: bool) -> tuple[Branch, Branch]:
     """Return the split with its surrogates; what they do not decide goes with the majority (rpart's default)."""
     ways = [block.primary[0], *block.surrogate]
     sides: list[tuple[Predicate, ...]] = [
@@ -198,7 +198,7 @@ def _branches(block: Block, stays: bool) -> tuple[Branch, Branch]:
     )
 
 
-def _told(node: Node, block: Block, classes: tuple[str, ...], are_named: bool) -> Node:
+def _told(node: Node, block: SummaryBlock, classes: tuple[str, ...], are_named: bool) -> Node:
     if not classes:
         return replace(node, score=block.value)
     if not are_named or block.label not in classes:
@@ -214,7 +214,7 @@ def _told(node: Node, block: Block, classes: tuple[str, ...], are_named: bool) -
     return replace(node, score=block.label, class_counts=block.counts, class_shares=shares)
 
 
-def _quality(blocks: Mapping[int, Block]) -> Quality:
+def _quality(blocks: Mapping[int, SummaryBlock]) -> Quality:
     """Return whether the counts are people: with weights those of the classes are not the observations."""
     weighed = any(
         block.counts

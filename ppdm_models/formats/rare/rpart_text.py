@@ -17,7 +17,7 @@ from treewarden.ppdm_models.formats.common.node_order import (
     unique,
 )
 from treewarden.ppdm_models.formats.common.printed_trees import (
-    Said,
+    PrintedBranch,
     agreed,
     as_float,
     lines_of,
@@ -25,11 +25,16 @@ from treewarden.ppdm_models.formats.common.printed_trees import (
     readings,
     tests,
 )
-from treewarden.ppdm_models.formats.rare._rpart_printed import RpartRow, Way, printed_set, rows_of
+from treewarden.ppdm_models.formats.rare._rpart_printed import (
+    FieldSplit,
+    RpartRow,
+    printed_set,
+    rows_of,
+)
 from treewarden.ppdm_models.semantics.consistency import is_whole
 from treewarden.ppdm_models.semantics.support import checked
 from treewarden.ppdm_models.tree.predicate import Always, Predicate, features_of
-from treewarden.ppdm_models.tree.tree import Learner, Missing, Node, Quality, Task, Tool, Tree
+from treewarden.ppdm_models.tree.tree import Learner, Missing, Node, Quality, Tool, Tree, TreeTask
 
 OPERATORS = ("<", ">=", "=")
 
@@ -41,7 +46,7 @@ class Settled:
     """A node whose line has one meaning left."""
 
     row: RpartRow
-    way: Way
+    way: FieldSplit
 
 
 class RpartText(Format):
@@ -67,7 +72,7 @@ def _read(data: bytes, source: str) -> Tree:
         features=features_named(names, nodes, source),
         target="",
         classes=classes,
-        task=Task.CLASSIFICATION if is_class else Task.REGRESSION,
+        task=TreeTask.CLASSIFICATION if is_class else TreeTask.REGRESSION,
         learner=Learner(tool=Tool.RPART),
         missing=_missing(nodes),
         source=source,
@@ -116,7 +121,7 @@ def _settled(
     return tests_of, settled
 
 
-def _readings(row: RpartRow, labels: set[str]) -> list[Said]:
+def _readings(row: RpartRow, labels: set[str]) -> list[PrintedBranch]:
     likely = [place for place, way in enumerate(row.ways) if way.value in labels]
     return [
         replace(said, rest=str(place))

@@ -8,7 +8,7 @@ import numpy as np
 
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.formats import Format, Opened
-from treewarden.ppdm_models.formats.common.json import Part, opens_json, read_part
+from treewarden.ppdm_models.formats.common.json import JsonPart, opens_json, read_part
 from treewarden.ppdm_models.formats.common.node_order import (
     Branch,
     Draft,
@@ -18,7 +18,7 @@ from treewarden.ppdm_models.formats.common.node_order import (
     unique,
 )
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member, Model
-from treewarden.ppdm_models.tree.tree import Feature, Missing, Quality, Task, Tree
+from treewarden.ppdm_models.tree.tree import Feature, Missing, Quality, Tree, TreeTask
 
 CLASS = "org.apache.solr.ltr.model.MultipleAdditiveTreesModel"
 SLACK = np.float32(1e-6)
@@ -58,17 +58,17 @@ def _read(data: bytes, source: str) -> Model:
             combination=Combination.WEIGHTED_SUM,
             features=features,
             target="",
-            task=Task.REGRESSION,
+            task=TreeTask.REGRESSION,
             source=source,
             format="solr_ltr",
         )
     )
 
 
-def _tree(root: Part, features: tuple[Feature, ...]) -> Tree:
+def _tree(root: JsonPart, features: tuple[Feature, ...]) -> Tree:
     names = {feature.name for feature in features}
 
-    def draft_of(node: Part) -> Draft:
+    def draft_of(node: JsonPart) -> Draft:
         said = node.get("feature")
         if said is None:
             return Draft(name=node.pointer, score=_single(node["value"]))
@@ -91,7 +91,7 @@ def _tree(root: Part, features: tuple[Feature, ...]) -> Tree:
         nodes=grown(root, draft_of, root.where),
         features=features,
         target="",
-        task=Task.REGRESSION,
+        task=TreeTask.REGRESSION,
         quality=Quality.ABSENT,
         missing=Missing.DEFAULT_CHILD,
         source=root.source,
@@ -99,11 +99,11 @@ def _tree(root: Part, features: tuple[Feature, ...]) -> Tree:
     )
 
 
-def _threshold(part: Part) -> float:
+def _threshold(part: JsonPart) -> float:
     return float(np.float32(_single(part)) + SLACK)
 
 
-def _single(part: Part) -> float:
+def _single(part: JsonPart) -> float:
     """Return a 32-bit number, also where it is written as text, as Java does: ``"0.5f"``.
 
     Raises:

@@ -9,17 +9,17 @@ from dataclasses import replace
 
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.formats import Format, Opened
-from treewarden.ppdm_models.formats.common.json import Part, opens_json, read_part
+from treewarden.ppdm_models.formats.common.json import JsonPart, opens_json, read_part
 from treewarden.ppdm_models.formats.common.node_order import bounded, features_named, simplest
 from treewarden.ppdm_models.formats.rare._treelite import (
-    Header,
+    TreeliteHeader,
     bootstrapped,
     nodes_of,
     read_header,
 )
 from treewarden.ppdm_models.semantics.support import with_support
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
-from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, Quality, Task, Tree
+from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, Quality, Tree, TreeTask
 
 
 class TreeliteJson(Format):
@@ -56,7 +56,11 @@ def _read(data: bytes, source: str) -> Model:
 
 
 def _tree(
-    nodes: tuple[Node, ...], features: tuple[Feature, ...], header: Header, index: int, parts: Part
+    nodes: tuple[Node, ...],
+    features: tuple[Feature, ...],
+    header: TreeliteHeader,
+    index: int,
+    parts: JsonPart,
 ) -> Tree:
     """Return a tree; its vectors are shares of the classes where each sums to 1 and no draws were weighed."""
     vector = header.outputs[index] is None and bool(header.classes)
@@ -70,7 +74,7 @@ def _tree(
         nodes=nodes,
         features=features,
         target="",
-        task=Task.REGRESSION,
+        task=TreeTask.REGRESSION,
         missing=Missing.DEFAULT_CHILD,
         source=parts.source,
         format="treelite_json",
@@ -82,7 +86,7 @@ def _tree(
         bare,
         nodes=tuple(_labelled(node, header.classes, not weighed) for node in nodes),
         classes=header.classes,
-        task=Task.CLASSIFICATION,
+        task=TreeTask.CLASSIFICATION,
     )
     if not weighed:
         return with_support(labelled)
@@ -98,7 +102,7 @@ def _labelled(node: Node, classes: tuple[str, ...], as_shares: bool) -> Node:
     return replace(node, score=label, class_shares=node.outputs if as_shares else None)
 
 
-def _by_hessian(tree: Tree, part: Part) -> Tree:
+def _by_hessian(tree: Tree, part: JsonPart) -> Tree:
     """Without record counts, the sums of second derivatives are all that tells of support."""
     if tree.quality is not Quality.ABSENT or part["nodes"].at(0).get("sum_hess") is None:
         return tree
@@ -107,7 +111,7 @@ def _by_hessian(tree: Tree, part: Part) -> Tree:
 
 
 def _ensemble(
-    header: Header, trees: Sequence[Tree], features: tuple[Feature, ...], source: str
+    header: TreeliteHeader, trees: Sequence[Tree], features: tuple[Feature, ...], source: str
 ) -> Ensemble:
     turns = Counter(header.outputs)
     weights = [
@@ -131,7 +135,7 @@ def _ensemble(
         features=features,
         target="",
         classes=header.classes,
-        task=Task.CLASSIFICATION if header.classes else Task.REGRESSION,
+        task=TreeTask.CLASSIFICATION if header.classes else TreeTask.REGRESSION,
         base=(1 - header.base[0], header.base[0]) if alone else header.base,
         link=header.link,
         resampled=None,

@@ -20,7 +20,7 @@ from treewarden.ppdm_models.tree.predicate import (
     features_of,
 )
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
-from treewarden.ppdm_models.tree.tree import Learner, Missing, Node, Task, Tool, Tree
+from treewarden.ppdm_models.tree.tree import Learner, Missing, Node, Tool, Tree, TreeTask
 
 CLASS = re.compile(r"class (\w{1,200}) \{")
 METHOD = re.compile(r"static double (N[0-9a-f]{1,20}) ?\(Object ?\[\] ?i\) \{")
@@ -40,7 +40,7 @@ Goal = int | str
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class MethodSplit:
     """One method: the attribute, where a missing value goes, and the cases with where they lead."""
 
     feature: str
@@ -61,7 +61,7 @@ class WekaJava(Format):
 
 def _read(printed: Sequence[str], source: str) -> Tree:
     lines = [(number, line.strip()) for number, line in enumerate(printed, 1)]
-    reader = _Lines([pair for pair in lines if pair[1]], source)
+    reader = _JavaLines([pair for pair in lines if pair[1]], source)
     root, methods = _program(reader)
     used: list[Goal] = []
 
@@ -83,7 +83,7 @@ def _leaks(lines: Sequence[str]) -> Iterator[Leak]:
             return
 
 
-class _Lines:
+class _JavaLines:
     """The lines with words, read one after the other."""
 
     def __init__(self, lines: Sequence[tuple[int, str]], source: str) -> None:
@@ -109,7 +109,7 @@ class _Lines:
         return found
 
 
-def _program(lines: _Lines) -> tuple[Goal, dict[str, Asked]]:
+def _program(lines: _JavaLines) -> tuple[Goal, dict[str, MethodSplit]]:
     """Return what the class answers with, and its methods."""
     while lines.peek() and not CLASS.fullmatch(lines.peek()):
         lines.at += 1
@@ -120,7 +120,7 @@ def _program(lines: _Lines) -> tuple[Goal, dict[str, Asked]]:
     root = _goal(lines, name)
     lines.expect(BACK)
     lines.expect(CLOSE)
-    methods: dict[str, Asked] = {}
+    methods: dict[str, MethodSplit] = {}
     while lines.peek() != CLOSE:
         called = lines.match(METHOD)[1]
         if called in methods or len(methods) >= limits.NODES:
@@ -132,7 +132,7 @@ def _program(lines: _Lines) -> tuple[Goal, dict[str, Asked]]:
     return root, methods
 
 
-def _goal(lines: _Lines, name: str) -> Goal:
+def _goal(lines: _JavaLines, name: str) -> Goal:
     leaf = LEAF.fullmatch(lines.peek())
     if leaf is not None:
         lines.at += 1
@@ -143,7 +143,7 @@ def _goal(lines: _Lines, name: str) -> Goal:
     return call[2]
 
 
-def _method(lines: _Lines, name: str) -> Asked:
+def _method(lines: _JavaLines, name: str) -> MethodSplit:
     lines.expect(START)
     place = lines.match(MISSING)[1]
     missing = _goal(lines, name)
@@ -158,7 +158,7 @@ def _method(lines: _Lines, name: str) -> Asked:
     lines.expect(CLOSE)
     if len(cases) < 2:
         raise lines.refused("a question with fewer than two answers")
-    return Asked(f"attribute {int(place)}", missing, tuple(cases))
+    return MethodSplit(f"attribute {int(place)}", missing, tuple(cases))
 
 
 def _test(found: re.Match[str], place: str) -> Predicate:
@@ -172,7 +172,7 @@ def _test(found: re.Match[str], place: str) -> Predicate:
     return NumericTest(name, low=end)
 
 
-def _draft(place: int, used: list[Goal], methods: dict[str, Asked], source: str) -> Draft:
+def _draft(place: int, used: list[Goal], methods: dict[str, MethodSplit], source: str) -> Draft:
     """Return the node at a place of the list of goals; what it leads to is added there."""
     goal = used[place]
     if isinstance(goal, int):
@@ -201,7 +201,7 @@ def _tree(nodes: tuple[Node, ...], source: str) -> Tree:
             features=features_named(list(names), nodes, source),
             target="",
             classes=tuple(map(str, range(size))),
-            task=Task.CLASSIFICATION,
+            task=TreeTask.CLASSIFICATION,
             learner=Learner(tool=Tool.WEKA),
             missing=Missing.NONE,
             source=source,

@@ -18,8 +18,8 @@ from treewarden.ppdm_models.formats.common.node_order import (
     unique,
 )
 from treewarden.ppdm_models.formats.common.printed_trees import (
-    Row,
-    Said,
+    PrintedBranch,
+    PrintedRow,
     agreed,
     as_float,
     check_class_numbers,
@@ -41,7 +41,7 @@ from treewarden.ppdm_models.formats.rare._weka import (
 )
 from treewarden.ppdm_models.semantics.consistency import is_whole
 from treewarden.ppdm_models.semantics.support import checked
-from treewarden.ppdm_models.tree.tree import Learner, Missing, Node, Quality, Task, Tool, Tree
+from treewarden.ppdm_models.tree.tree import Learner, Missing, Node, Quality, Tool, Tree, TreeTask
 
 OPERATORS = (" <= ", " > ", " < ", " >= ", " = ", " != ")
 RULE = re.compile(r"[-=]{3,}")
@@ -61,10 +61,10 @@ class Weka(Format):
     def open(self, data: bytes, source: str) -> Opened:
         lines = lines_of(data, source)
         kind, rows = _body(lines, source)
-        return Opened(_Reader(lines, kind, rows, source).tree(), header_leaks(lines))
+        return Opened(_WekaReader(lines, kind, rows, source).tree(), header_leaks(lines))
 
 
-def _body(lines: Sequence[str], source: str) -> tuple[str, list[Row]]:
+def _body(lines: Sequence[str], source: str) -> tuple[str, list[PrintedRow]]:
     """Return the learner and the lines of its tree."""
     starts = [place for place, line in enumerate(lines) if line.strip() in TREES]
     for line in lines:
@@ -73,7 +73,7 @@ def _body(lines: Sequence[str], source: str) -> tuple[str, list[Row]]:
             raise TreeFormatError(source, f"{other}; J48, REPTree, RandomTree and Id3 are read")
     if len(starts) != 1:
         raise TreeFormatError(source, f"{len(starts)} trees in one file; give one tree per file")
-    rows: list[Row] = []
+    rows: list[PrintedRow] = []
     for place in range(starts[0] + 1, len(lines)):
         line = lines[place]
         if not line.strip() and rows:
@@ -85,17 +85,19 @@ def _body(lines: Sequence[str], source: str) -> tuple[str, list[Row]]:
     return lines[starts[0]].strip(), rows
 
 
-def _row(line: str, number: int) -> Row:
+def _row(line: str, number: int) -> PrintedRow:
     depth = 0
     while line.startswith(("|  ", "|   ")):
         line, depth = line[4:] if line.startswith("|   ") else line[3:], depth + 1
-    return Row(number, depth, line)
+    return PrintedRow(number, depth, line)
 
 
-class _Reader:
+class _WekaReader:
     """Reads the rows of one tree; what is known of the classes grows on the way."""
 
-    def __init__(self, lines: Sequence[str], kind: str, rows: list[Row], source: str) -> None:
+    def __init__(
+        self, lines: Sequence[str], kind: str, rows: list[PrintedRow], source: str
+    ) -> None:
         self.kind, self.rows, self.source = kind, rows, source
         self.separator = TREES[kind]
         self.children = nested(rows, source)
@@ -137,7 +139,7 @@ class _Reader:
         self._learn_values(split)
         return [Branch(place, test) for place, test in zip(below, found, strict=True)]
 
-    def _said(self, place: int) -> list[Said]:
+    def _said(self, place: int) -> list[PrintedBranch]:
         text = self.rows[place].text
         if self.children[place]:
             return list(readings(text, OPERATORS))
@@ -160,7 +162,7 @@ class _Reader:
             raise TreeFormatError(where, "more errors than records, or no label")
         return leaf
 
-    def _learn_values(self, split: Sequence[Said]) -> None:
+    def _learn_values(self, split: Sequence[PrintedBranch]) -> None:
         """A split with one branch per value lists all values of the attribute."""
         if all(said.operator == "=" for said in split):
             known = self.values.setdefault(split[0].feature, {})
@@ -210,7 +212,7 @@ class _Reader:
             features=features_named(list(names), nodes, self.source, values=values),
             target="",
             classes=classes,
-            task=Task.REGRESSION if self.is_regression else Task.CLASSIFICATION,
+            task=TreeTask.REGRESSION if self.is_regression else TreeTask.CLASSIFICATION,
             learner=Learner(all_features=self.kind != "RandomTree", tool=Tool.WEKA),
             quality=quality if printed else Quality.ABSENT,
             missing=Missing.NULL_PREDICTION if self.kind == "Id3" else Missing.WEIGHTED_CONFIDENCE,

@@ -35,7 +35,7 @@ PACKAGE = ("decision-tree", "decision-tree-regression")
 
 
 @dataclass(frozen=True, slots=True)
-class Saved:
+class SavedTree:
     """What a file holds: the arrays, and what is around them."""
 
     arrays: TreeArrays
@@ -60,7 +60,7 @@ class SklearnJson(Format):
         return Opened(_placed(_tree(saved, source), data), _leaks(saved))
 
 
-def _tree(saved: Saved, source: str) -> Tree:
+def _tree(saved: SavedTree, source: str) -> Tree:
     tree = tree_from_arrays(
         saved.arrays,
         saved.names,
@@ -81,13 +81,13 @@ def _placed(tree: Tree, data: bytes) -> Tree:
     return replace(tree, nodes=nodes)
 
 
-def _leaks(saved: Saved) -> Iterator[Leak]:
+def _leaks(saved: SavedTree) -> Iterator[Leak]:
     yield from seed_leak(saved.settings.get("random_state"), "/params/random_state")
     yield from size_leak(saved.arrays, "/nodes")
     yield from spread_leak(saved.arrays, not saved.classes, "/nodes")
 
 
-def _saved(data: bytes, source: str) -> Saved:
+def _saved(data: bytes, source: str) -> SavedTree:
     root = as_object(
         read_json(data, source, allow_nan=True), source, ()
     )  # a threshold may be infinite
@@ -109,7 +109,7 @@ def _saved(data: bytes, source: str) -> Saved:
     settings = dict(as_object(root.get("params", {}), source, ["params"]))
     if "max_features_" in root:
         settings["max_features_"] = root["max_features_"]
-    return Saved(arrays, _names(root, features, source), classes, settings, said)
+    return SavedTree(arrays, _names(root, features, source), classes, settings, said)
 
 
 def _columns(state: Mapping[str, object], source: str) -> Columns:

@@ -17,7 +17,7 @@ from treewarden.ppdm_models.formats.common.node_order import (
     unique,
 )
 from treewarden.ppdm_models.formats.common.printed_trees import (
-    Row,
+    PrintedRow,
     as_float,
     lines_of,
     named_classes,
@@ -25,7 +25,7 @@ from treewarden.ppdm_models.formats.common.printed_trees import (
 )
 from treewarden.ppdm_models.semantics.support import with_support
 from treewarden.ppdm_models.tree.predicate import MissingTest, NumericTest, Predicate, features_of
-from treewarden.ppdm_models.tree.tree import Learner, Node, Quality, Task, Tool, Tree
+from treewarden.ppdm_models.tree.tree import Learner, Node, Quality, Tool, Tree, TreeTask
 
 START = re.compile(rb"\|-+ [^\r\n]*(?: <= | class: |value: \[|weights: \[)")
 LINE = re.compile(r"((?:\| *)*)\|(-+) (.*)")
@@ -36,7 +36,7 @@ VALUE = re.compile(r" ?value: \[(.*)\]")
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class PrintedSklearnLeaf:
     """A leaf's class and weights, or its number; neither where the branch is truncated."""
 
     label: str | None = None
@@ -60,7 +60,7 @@ class SklearnText(Format):
 def _read(data: bytes, source: str) -> Tree:
     rows = _rows(lines_of(data, source), source)
     children = nested(rows, source)
-    leaves: dict[int, Leaf] = {}
+    leaves: dict[int, PrintedSklearnLeaf] = {}
     ways: dict[int, tuple[Branch, ...]] = {}
     for parent, below in enumerate(children):
         is_branch = parent == len(rows) or bool(below)
@@ -76,7 +76,7 @@ def _read(data: bytes, source: str) -> Tree:
     )
 
 
-def _rows(lines: Sequence[str], source: str) -> list[Row]:
+def _rows(lines: Sequence[str], source: str) -> list[PrintedRow]:
     """Return the printed lines with their depth; the number of dashes is the width of a step."""
     rows = []
     width = 0
@@ -91,13 +91,13 @@ def _rows(lines: Sequence[str], source: str) -> list[Row]:
             or found[1] != ("|" + " " * width) * found[1].count("|")
         ):
             raise TreeFormatError(f"{source}:{place}", "no line of a tree as export_text prints it")
-        rows.append(Row(place, found[1].count("|"), found[3]))
+        rows.append(PrintedRow(place, found[1].count("|"), found[3]))
     if not rows:
         raise TreeFormatError(source, "no tree in it")
     return rows
 
 
-def _split(rows: Sequence[Row], below: Sequence[int], source: str) -> tuple[Branch, ...]:
+def _split(rows: Sequence[PrintedRow], below: Sequence[int], source: str) -> tuple[Branch, ...]:
     where = f"{source}:{rows[below[0]].line}"
     found = [TEST.fullmatch(rows[place].text) for place in below]
     left, right = (*found, None, None)[:2]
@@ -118,10 +118,10 @@ def _tests(name: str, printed: str, where: str) -> tuple[Predicate, Predicate]:
     return NumericTest(name, high=threshold, high_closed=True), NumericTest(name, low=threshold)
 
 
-def _leaf(row: Row, source: str) -> Leaf:
+def _leaf(row: PrintedRow, source: str) -> PrintedSklearnLeaf:
     where = f"{source}:{row.line}"
     if HIDDEN.fullmatch(row.text):
-        return Leaf(is_hidden=True)
+        return PrintedSklearnLeaf(is_hidden=True)
     label, value = LABEL.fullmatch(row.text), VALUE.fullmatch(row.text)
     listed = value[1] if value else label[1] if label else None
     numbers = [as_float(number) for number in listed.split(",")] if listed is not None else []
@@ -131,20 +131,20 @@ def _leaf(row: Row, source: str) -> Leaf:
     if value:
         if len(known) != 1:
             raise TreeFormatError(where, f"predicts {len(known)} outputs; give a tree with one")
-        return Leaf(value=known[0])
+        return PrintedSklearnLeaf(value=known[0])
     assert label is not None  # one of the two was found
     if any(number < 0 for number in known):
         raise TreeFormatError(where, "a negative weight")
-    return Leaf(label=label[2], weights=known or None)
+    return PrintedSklearnLeaf(label=label[2], weights=known or None)
 
 
-def _draft(place: int, rows: Sequence[Row], ways: dict[int, tuple[Branch, ...]]) -> Draft:
+def _draft(place: int, rows: Sequence[PrintedRow], ways: dict[int, tuple[Branch, ...]]) -> Draft:
     line = rows[0 if place == len(rows) else place].line
     name = "root" if place == len(rows) else f"line {line}"
     return Draft(name, ways.get(place, ()), line=line)
 
 
-def _judged(tree: Tree, by_place: dict[int, Leaf], root: int) -> Tree:
+def _judged(tree: Tree, by_place: dict[int, PrintedSklearnLeaf], root: int) -> Tree:
     """Return the tree with its leaves, in the order of the lines: that of the document."""
     source = tree.source
     ordered = [
@@ -166,14 +166,14 @@ def _judged(tree: Tree, by_place: dict[int, Leaf], root: int) -> Tree:
         nodes=nodes,
         features=features_named(names, nodes, source, single=True),
         classes=classes,
-        task=Task.CLASSIFICATION if is_class else Task.REGRESSION,
+        task=TreeTask.CLASSIFICATION if is_class else TreeTask.REGRESSION,
         quality=Quality.ABSENT,
         notes=tuple(f"{source}: {note}" for note in _notes(ordered, is_class)),
     )
     return with_support(grown_tree)
 
 
-def _with_leaf(node: Node, leaf: Leaf | None) -> Node:
+def _with_leaf(node: Node, leaf: PrintedSklearnLeaf | None) -> Node:
     if leaf is None:
         return node
     return replace(
@@ -181,7 +181,7 @@ def _with_leaf(node: Node, leaf: Leaf | None) -> Node:
     )
 
 
-def _classes(leaves: Sequence[Leaf], source: str) -> tuple[str, ...]:
+def _classes(leaves: Sequence[PrintedSklearnLeaf], source: str) -> tuple[str, ...]:
     widths = {len(leaf.weights) for leaf in leaves if leaf.weights is not None}
     if not widths:
         labels = dict.fromkeys(leaf.label for leaf in leaves if leaf.label is not None)
@@ -199,7 +199,7 @@ def _classes(leaves: Sequence[Leaf], source: str) -> tuple[str, ...]:
     return names
 
 
-def _notes(leaves: Sequence[Leaf], is_class: bool) -> list[str]:
+def _notes(leaves: Sequence[PrintedSklearnLeaf], is_class: bool) -> list[str]:
     notes = ["thresholds are printed rounded, so the regions are only near to those of the model"]
     hidden = sum(leaf.is_hidden for leaf in leaves)
     if hidden:

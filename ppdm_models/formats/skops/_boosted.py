@@ -10,19 +10,19 @@ import numpy as np
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.formats.sklearn._arrays import TreeArrays, threshold_tests
 from treewarden.ppdm_models.formats.skops._estimator import Fitted
-from treewarden.ppdm_models.formats.skops._parts import Array, Part
+from treewarden.ppdm_models.formats.skops._parts import Array, SkopsPart
 from treewarden.ppdm_models.formats.skops._pipeline_columns import followed, places_in
-from treewarden.ppdm_models.formats.skops._table_tests import Derived, Table, told
+from treewarden.ppdm_models.formats.skops._table_tests import Derived, MatrixOrigin, told
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member
-from treewarden.ppdm_models.tree.growth import Fact, GrownTree, Growth, known
+from treewarden.ppdm_models.tree.growth import EnsembleGrowth, Fact, GrownTree, known
 from treewarden.ppdm_models.tree.predicate import Always, CategoryTest, MissingTest, Predicate
 from treewarden.ppdm_models.tree.tree import (
     Feature,
     Learner,
     Missing,
     Node,
-    Task,
     Tree,
+    TreeTask,
     rebuilt,
 )
 
@@ -39,7 +39,7 @@ VARIANCES = ("friedman_mse", "squared_error", "mse", "deprecated")
 Grown = Sequence[tuple[Tree, TreeArrays]]
 
 
-def of_binned(fitted: Fitted, grown: Grown, start: tuple[float, ...]) -> Growth:
+def of_binned(fitted: Fitted, grown: Grown, start: tuple[float, ...]) -> EnsembleGrowth:
     """Return what tells how the leaves of a HistGradientBoosting estimator were made."""
     refused = ""
     if _is_set(fitted, "monotonic_cst"):
@@ -63,7 +63,7 @@ def keeps_aside(fitted: Fitted, setting: str, default: object = None) -> bool:
     return is_asked and fitted.plain("validation_fraction", 0.1) is not None
 
 
-def of_boosted(fitted: Fitted, grown: Grown, start: tuple[float, ...]) -> Growth:
+def of_boosted(fitted: Fitted, grown: Grown, start: tuple[float, ...]) -> EnsembleGrowth:
     """Return what tells how the leaves of a GradientBoosting estimator were made; their values are not shrunk."""
     refused = ""
     if keeps_aside(fitted, "n_iter_no_change"):
@@ -84,9 +84,9 @@ def _growth(
     start: tuple[float, ...],
     names: Sequence[str],
     refused: str,
-) -> Growth:
+) -> EnsembleGrowth:
     outputs = len(start)
-    return Growth(
+    return EnsembleGrowth(
         library,
         str(fitted.plain("loss", ""))[:60],
         outputs,
@@ -159,7 +159,7 @@ def binned(fitted: Fitted) -> Ensemble:
         features=trees[0].features,
         target="",
         classes=fitted.classes,
-        task=Task.CLASSIFICATION if fitted.classes else Task.REGRESSION,
+        task=TreeTask.CLASSIFICATION if fitted.classes else TreeTask.REGRESSION,
         base=base,
         link=_link(fitted),
         resampled=held_out,
@@ -171,7 +171,7 @@ def binned(fitted: Fitted) -> Ensemble:
 
 
 def _trees(
-    fitted: Fitted, outputs: int, table: Table | None, least: int
+    fitted: Fitted, outputs: int, table: MatrixOrigin | None, least: int
 ) -> list[tuple[Tree, TreeArrays]]:
     if "_predictors" not in fitted.known:
         raise fitted.part.refused(f"this {fitted.part.kind} is not fitted; call fit first")
@@ -190,7 +190,7 @@ def _trees(
     return trees
 
 
-def _table(fitted: Fitted) -> Table | None:
+def _table(fitted: Fitted) -> MatrixOrigin | None:
     """Return what the trees' columns were made of: the estimator codes categories itself, and puts them first."""
     preparing = fitted.known.get("_preprocessor")
     is_none = preparing is None or (preparing.loader == "JsonNode" and preparing.plain() is None)
@@ -204,7 +204,11 @@ def _table(fitted: Fitted) -> Table | None:
             raise fitted.part.refused(
                 "its categories are not in it; fit it again with scikit-learn 1.4 or newer"
             )
-        return None if fitted.columns is None else Table(fitted.columns, fitted.names, single=False)
+        return (
+            None
+            if fitted.columns is None
+            else MatrixOrigin(fitted.columns, fitted.names, single=False)
+        )
     columns: Sequence[Derived] = (
         [Derived(place) for place in range(fitted.width)]
         if fitted.columns is None
@@ -223,11 +227,11 @@ def _table(fitted: Fitted) -> Table | None:
             seen.extend(taken)
     if len(seen) != fitted.width:
         raise preparing.refused(f"makes {len(seen)} columns of {fitted.width}")
-    return Table(seen, fitted.names, single=False)
+    return MatrixOrigin(seen, fitted.names, single=False)
 
 
 def _tree_of_bins(
-    part: Part, fitted: Fitted, table: Table | None, least: int
+    part: SkopsPart, fitted: Fitted, table: MatrixOrigin | None, least: int
 ) -> tuple[Tree, TreeArrays]:
     known = part.attributes()
     if "nodes" not in known or known["nodes"].loader != "NdArrayNode":
@@ -281,7 +285,7 @@ def _tree_of_bins(
         nodes=tuple(nodes),
         features=tuple(Feature(name, numeric=True) for name in names),
         target="",
-        task=Task.REGRESSION,
+        task=TreeTask.REGRESSION,
         learner=Learner(min_leaf_records=least, multiway=False),
         missing=Missing.DEFAULT_CHILD,
         source=part.source,
@@ -304,7 +308,7 @@ def _arrays(column: dict[str, Array]) -> TreeArrays:
     )
 
 
-def _codes(part: Part, sets: Array, row: int) -> tuple[str, ...]:
+def _codes(part: SkopsPart, sets: Array, row: int) -> tuple[str, ...]:
     """Return the codes in one set of bits, the lowest bit of the first word first."""
     if sets.ndim != 2 or not 0 <= row < len(sets) or sets.dtype.kind != "u":
         raise part.refused(f"names a set of categories {row} that is not there")

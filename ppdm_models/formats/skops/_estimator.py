@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.formats.sklearn._arrays import class_label
-from treewarden.ppdm_models.formats.skops._parts import Part
+from treewarden.ppdm_models.formats.skops._parts import SkopsPart
 from treewarden.ppdm_models.formats.skops._pipeline_columns import (
     all_followed,
     is_identity,
     steps_of,
 )
-from treewarden.ppdm_models.formats.skops._table_tests import Derived, Table
+from treewarden.ppdm_models.formats.skops._table_tests import Derived, MatrixOrigin
 
 TREES = ("DecisionTree", "ExtraTree")
 FORESTS = ("RandomForest", "ExtraTrees")
@@ -38,8 +38,8 @@ class Fitted:
     where nobody can say, so that names and thresholds are the estimator's own.
     """
 
-    part: Part
-    known: Mapping[str, Part]
+    part: SkopsPart
+    known: Mapping[str, SkopsPart]
     names: tuple[str, ...]
     classes: tuple[str, ...]
     columns: Sequence[Derived] | None = None
@@ -50,16 +50,16 @@ class Fitted:
         """The number of columns that the estimator sees."""
         return len(self.names if self.columns is None else self.columns)
 
-    def table(self, *, single: bool = True) -> Table | None:
+    def table(self, *, single: bool = True) -> MatrixOrigin | None:
         """Return what the estimator's columns were made of; None where they are the table's own."""
-        return None if self.columns is None else Table(self.columns, self.names, single)
+        return None if self.columns is None else MatrixOrigin(self.columns, self.names, single)
 
     def plain(self, name: str, default: object = None) -> object:
         """Return one of its settings."""
         return self.known[name].plain() if name in self.known else default
 
 
-def fitted_of(root: Part, names: Sequence[str] = (), *, strict: bool = False) -> Fitted:
+def fitted_of(root: SkopsPart, names: Sequence[str] = (), *, strict: bool = False) -> Fitted:
     """Return the estimator at the end of the pipelines around it, if any.
 
     ``names`` are those of the table's columns where the estimator saw none. A step that cannot be followed back to the
@@ -68,7 +68,7 @@ def fitted_of(root: Part, names: Sequence[str] = (), *, strict: bool = False) ->
     Raises:
         TreeFormatError: it is no estimator that is read, not fitted, or something contradicts itself.
     """
-    part, steps = root, list[tuple[str, Part]]()
+    part, steps = root, list[tuple[str, SkopsPart]]()
     while part.kind == "Pipeline":
         named = steps_of(part)
         steps.extend(named[:-1])
@@ -92,12 +92,12 @@ def fitted_of(root: Part, names: Sequence[str] = (), *, strict: bool = False) ->
     return Fitted(part, known, found, classes, columns, (*said, *noted, *_private(part, known)))
 
 
-def claims_privacy(part: Part) -> bool:
+def claims_privacy(part: SkopsPart) -> bool:
     """Return whether an estimator is of a library whose trees claim differential privacy."""
     return part.module.partition(".")[0] == PRIVATE
 
 
-def _private(part: Part, known: Mapping[str, Part]) -> tuple[str, ...]:
+def _private(part: SkopsPart, known: Mapping[str, SkopsPart]) -> tuple[str, ...]:
     """Return a note that names the claim of a tree to differential privacy, which no audit judges."""
     if not claims_privacy(part):
         return ()
@@ -118,9 +118,9 @@ def _alone(kind: str) -> str:
 
 
 def _columns(
-    part: Part,
-    working: list[tuple[str, Part]],
-    seen: Mapping[str, Part],
+    part: SkopsPart,
+    working: list[tuple[str, SkopsPart]],
+    seen: Mapping[str, SkopsPart],
     features: int,
     *,
     strict: bool,
@@ -140,11 +140,11 @@ def _columns(
     return columns, (f"{part.source}: {said} {note}",)
 
 
-def _keeps_names(steps: list[tuple[str, Part]]) -> bool:
+def _keeps_names(steps: list[tuple[str, SkopsPart]]) -> bool:
     return all(step.kind in ("StandardScaler", "MinMaxScaler") for _, step in steps)
 
 
-def _feature_count(part: Part, known: Mapping[str, Part]) -> int:
+def _feature_count(part: SkopsPart, known: Mapping[str, SkopsPart]) -> int:
     count = next(
         (known[name].plain() for name in ("n_features_in_", "n_features_") if name in known), None
     )
@@ -155,7 +155,9 @@ def _feature_count(part: Part, known: Mapping[str, Part]) -> int:
     return count
 
 
-def _names(part: Part, places: Sequence[Mapping[str, Part]], features: int) -> tuple[str, ...]:
+def _names(
+    part: SkopsPart, places: Sequence[Mapping[str, SkopsPart]], features: int
+) -> tuple[str, ...]:
     """Return the names that were seen by the first of some objects that saw any; none where none did."""
     for place in places:
         if "feature_names_in_" in place:
@@ -168,7 +170,7 @@ def _names(part: Part, places: Sequence[Mapping[str, Part]], features: int) -> t
     return ()
 
 
-def _given(part: Part, names: Sequence[str], features: int) -> tuple[str, ...]:
+def _given(part: SkopsPart, names: Sequence[str], features: int) -> tuple[str, ...]:
     """Return the names that were given, or the places of the features."""
     if not names:
         return tuple(f"x{place}" for place in range(features))
@@ -179,7 +181,9 @@ def _given(part: Part, names: Sequence[str], features: int) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _classes(part: Part, known: Mapping[str, Part]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _classes(
+    part: SkopsPart, known: Mapping[str, SkopsPart]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the labels, and a note where the file does not have them."""
     if "classes_" in known:
         if known["classes_"].loader == "ListNode":

@@ -25,13 +25,13 @@ from treewarden.ppdm_models.formats.skops._estimator import (
     Fitted,
     claims_privacy,
 )
-from treewarden.ppdm_models.formats.skops._parts import Array, Part
+from treewarden.ppdm_models.formats.skops._parts import Array, SkopsPart
 from treewarden.ppdm_models.formats.skops._pipeline_columns import is_identity
 from treewarden.ppdm_models.formats.skops._table_tests import told
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
 from treewarden.ppdm_models.tree.nodes import NodeTable
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
-from treewarden.ppdm_models.tree.tree import Feature, Missing, Task, Tree
+from treewarden.ppdm_models.tree.tree import Feature, Missing, Tree, TreeTask
 
 SMALLEST_SHARE = float(np.finfo(np.float64).eps)
 
@@ -53,7 +53,7 @@ def model_of(fitted: Fitted) -> Model:
     return replace(tree, notes=(*fitted.notes, *tree.notes))
 
 
-def arrays_in(part: Part, features: int) -> TreeArrays:
+def arrays_in(part: SkopsPart, features: int) -> TreeArrays:
     """Return the checked arrays of one fitted tree."""
     known = part.attributes()
     if "tree_" not in known:
@@ -71,7 +71,7 @@ def arrays_in(part: Part, features: int) -> TreeArrays:
     return arrays_of(columns, values, str(known["tree_"].refused("").where), features)
 
 
-def parts_of(fitted: Fitted) -> Sequence[Part]:
+def parts_of(fitted: Fitted) -> Sequence[SkopsPart]:
     """Return the fitted trees of a forest or of a boosted model, by round and then by output."""
     if "estimators_" not in fitted.known:
         raise fitted.part.refused(f"this {fitted.part.kind} is not fitted")
@@ -83,12 +83,12 @@ def parts_of(fitted: Fitted) -> Sequence[Part]:
     return parts
 
 
-def _tree(fitted: Fitted, part: Part, classes: tuple[str, ...], boosted: bool = False) -> Tree:
+def _tree(fitted: Fitted, part: SkopsPart, classes: tuple[str, ...], boosted: bool = False) -> Tree:
     return _told(fitted, part, arrays_in(part, fitted.width), classes, boosted)
 
 
 def _told(
-    fitted: Fitted, part: Part, arrays: TreeArrays, classes: tuple[str, ...], boosted: bool
+    fitted: Fitted, part: SkopsPart, arrays: TreeArrays, classes: tuple[str, ...], boosted: bool
 ) -> Tree:
     width = arrays.value.shape[1]
     if width != (len(classes) or 1):
@@ -202,7 +202,7 @@ def _base(fitted: Fitted, outputs: int) -> tuple[float, ...]:
     return tuple((logs - logs.mean()).tolist())
 
 
-def _strategy(known: Mapping[str, Part]) -> object:
+def _strategy(known: Mapping[str, SkopsPart]) -> object:
     return known["strategy"].plain() if "strategy" in known else "prior"
 
 
@@ -215,7 +215,7 @@ def _ensemble(
         features=_features(fitted),
         target="",
         classes=fitted.classes,
-        task=Task.CLASSIFICATION if fitted.classes else Task.REGRESSION,
+        task=TreeTask.CLASSIFICATION if fitted.classes else TreeTask.REGRESSION,
         resampled=resampled,
         source=fitted.part.source,
         notes=fitted.notes,
@@ -279,7 +279,7 @@ UNDERSTOOD = {kind for kind, _ in OF_STEPS} | {"Pipeline", "ColumnTransformer", 
 OF_RECORDS = ("oob_decision_function_", "oob_prediction_")
 
 
-def of_steps(root: Part, last: Part) -> Iterator[Leak]:
+def of_steps(root: SkopsPart, last: SkopsPart) -> Iterator[Leak]:
     """Yield what the steps before the estimator at the end (``last``) publish of the training table."""
     pending = [root]
     while pending:
@@ -312,7 +312,7 @@ def of_records(fitted: Fitted) -> Iterator[Leak]:
 # What a fitted estimator gives away beside its trees, in a file or in memory.
 
 
-def leaks_of(root: Part, fitted: Fitted) -> Iterator[Leak]:
+def leaks_of(root: SkopsPart, fitted: Fitted) -> Iterator[Leak]:
     """Yield the leaks: of the steps before the estimator, of its settings, of its tree where it has one."""
     yield from of_steps(root, fitted.part)
     yield from _of_settings(fitted)

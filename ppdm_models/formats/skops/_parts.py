@@ -107,7 +107,7 @@ def _is_plain(dtype: np.dtype[np.generic]) -> bool:
 # A described Python object of scikit-learn: what a reader may ask of it, in a file or in memory.
 
 
-class Part(ABC):
+class SkopsPart(ABC):
     """One described object; ``source`` names the file or the estimator, and ``steps`` lead to the object in it."""
 
     __slots__ = ()
@@ -142,11 +142,11 @@ class Part(ABC):
         """Return the error for this place."""
 
     @abstractmethod
-    def attributes(self) -> Mapping[str, Part]:
+    def attributes(self) -> Mapping[str, SkopsPart]:
         """Return the attributes of an object, or the entries of a dictionary."""
 
     @abstractmethod
-    def items(self) -> Sequence[Part]:
+    def items(self) -> Sequence[SkopsPart]:
         """Return the items of a list or tuple, or those of an array of objects (flattened)."""
 
     @abstractmethod
@@ -170,7 +170,7 @@ SCHEMA = "schema.json"
 
 
 @dataclass(frozen=True, slots=True)
-class FilePart(Part):
+class FilePart(SkopsPart):
     """One described object of a file, and where in schema.json it stands."""
 
     archive: Archive
@@ -294,7 +294,7 @@ PLAIN = (str, int, float, bool, type(None))
 
 
 @dataclass(frozen=True, slots=True)
-class LivePart(Part):
+class LivePart(SkopsPart):
     """One object in memory; the attributes of an object written in C are those that it would be saved with."""
 
     name: str

@@ -10,7 +10,7 @@ import numpy as np
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.formats.sklearn._arrays import class_label
-from treewarden.ppdm_models.formats.skops._parts import Part
+from treewarden.ppdm_models.formats.skops._parts import SkopsPart
 from treewarden.ppdm_models.formats.skops._table_tests import Derived, Label
 from treewarden.ppdm_models.tree.nodes import Numbers
 
@@ -22,7 +22,7 @@ FOLLOWED = (
 )
 
 
-def followed(step: Part, columns: Columns) -> Columns:
+def followed(step: SkopsPart, columns: Columns) -> Columns:
     """Return what a fitted step makes of its columns.
 
     Raises:
@@ -39,7 +39,7 @@ def followed(step: Part, columns: Columns) -> Columns:
         raise step.refused(f"this {step.kind}: {error}") from error
 
 
-def is_identity(step: Part) -> bool:
+def is_identity(step: SkopsPart) -> bool:
     """Whether a step leaves its columns as they are."""
     if step.loader == "JsonNode":
         return step.plain() in ("passthrough", None)
@@ -49,7 +49,7 @@ def is_identity(step: Part) -> bool:
     return function is not None and function.loader == "JsonNode" and function.plain() is None
 
 
-def steps_of(pipeline: Part) -> list[tuple[str, Part]]:
+def steps_of(pipeline: SkopsPart) -> list[tuple[str, SkopsPart]]:
     """Return the steps of a pipeline, by name.
 
     Raises:
@@ -69,13 +69,15 @@ def steps_of(pipeline: Part) -> list[tuple[str, Part]]:
     return named
 
 
-def _pipeline(step: Part, known: Mapping[str, Part], columns: Columns) -> Columns:
+def _pipeline(step: SkopsPart, known: Mapping[str, SkopsPart], columns: Columns) -> Columns:
     for _, inner in steps_of(step):
         columns = followed(inner, columns)
     return columns
 
 
-def _column_transformer(step: Part, known: Mapping[str, Part], columns: Columns) -> Columns:
+def _column_transformer(
+    step: SkopsPart, known: Mapping[str, SkopsPart], columns: Columns
+) -> Columns:
     if "transformers_" not in known or "_transformer_to_input_indices" not in known:
         raise step.refused("this ColumnTransformer is not fitted, or of a scikit-learn before 1.0")
     weights = known.get("transformer_weights")
@@ -92,7 +94,7 @@ def _column_transformer(step: Part, known: Mapping[str, Part], columns: Columns)
     return found
 
 
-def places_in(part: Part, width: int) -> list[int]:
+def places_in(part: SkopsPart, width: int) -> list[int]:
     """Return the places of columns that a fitted ColumnTransformer gives to one of its steps."""
     if part.loader == "NdArrayNode":
         listed = part.array().reshape(-1).tolist()
@@ -103,17 +105,17 @@ def places_in(part: Part, width: int) -> list[int]:
     return [int(index) for index in listed]
 
 
-def _standard(step: Part, known: Mapping[str, Part], columns: Columns) -> Columns:
+def _standard(step: SkopsPart, known: Mapping[str, SkopsPart], columns: Columns) -> Columns:
     wanted = [("-", "mean_", "with_mean"), ("/", "scale_", "with_std")]
     return _scaled(step, known, columns, [each for each in wanted if _is_on(known, each[2])])
 
 
-def _robust(step: Part, known: Mapping[str, Part], columns: Columns) -> Columns:
+def _robust(step: SkopsPart, known: Mapping[str, SkopsPart], columns: Columns) -> Columns:
     wanted = [("-", "center_", "with_centering"), ("/", "scale_", "with_scaling")]
     return _scaled(step, known, columns, [each for each in wanted if _is_on(known, each[2])])
 
 
-def _min_max(step: Part, known: Mapping[str, Part], columns: Columns) -> Columns:
+def _min_max(step: SkopsPart, known: Mapping[str, SkopsPart], columns: Columns) -> Columns:
     scaled = _scaled(step, known, columns, [("*", "scale_", ""), ("+", "min_", "")])
     if not _is_on(known, "clip", default=False):
         return scaled
@@ -121,7 +123,7 @@ def _min_max(step: Part, known: Mapping[str, Part], columns: Columns) -> Columns
     return _clipped(scaled, low, high)
 
 
-def _max_abs(step: Part, known: Mapping[str, Part], columns: Columns) -> Columns:
+def _max_abs(step: SkopsPart, known: Mapping[str, SkopsPart], columns: Columns) -> Columns:
     scaled = _scaled(step, known, columns, [("/", "scale_", "")])
     return _clipped(scaled, -1.0, 1.0) if _is_on(known, "clip", default=False) else scaled
 
@@ -131,7 +133,10 @@ def _clipped(columns: Columns, low: float, high: float) -> Columns:
 
 
 def _scaled(
-    step: Part, known: Mapping[str, Part], columns: Columns, wanted: list[tuple[str, str, str]]
+    step: SkopsPart,
+    known: Mapping[str, SkopsPart],
+    columns: Columns,
+    wanted: list[tuple[str, str, str]],
 ) -> Columns:
     for operation, name, _ in wanted:
         operands = _numbers(step, known, name, len(columns))
@@ -142,7 +147,7 @@ def _scaled(
     return columns
 
 
-def _numbers(step: Part, known: Mapping[str, Part], name: str, width: int) -> Numbers:
+def _numbers(step: SkopsPart, known: Mapping[str, SkopsPart], name: str, width: int) -> Numbers:
     if name not in known or known[name].loader != "NdArrayNode":
         raise ValueError(f"has no {name}; call fit first")
     found = known[name].array()
@@ -154,7 +159,7 @@ def _numbers(step: Part, known: Mapping[str, Part], name: str, width: int) -> Nu
     return numbers
 
 
-def _imputer(step: Part, known: Mapping[str, Part], columns: Columns) -> Columns:
+def _imputer(step: SkopsPart, known: Mapping[str, SkopsPart], columns: Columns) -> Columns:
     if _is_on(known, "add_indicator", default=False):
         raise ValueError("add_indicator is not followed; leave it out")
     missing = known["missing_values"].plain() if "missing_values" in known else math.nan
@@ -176,7 +181,7 @@ def _imputer(step: Part, known: Mapping[str, Part], columns: Columns) -> Columns
     return filled
 
 
-def _ordinal(step: Part, known: Mapping[str, Part], columns: Columns) -> Columns:
+def _ordinal(step: SkopsPart, known: Mapping[str, SkopsPart], columns: Columns) -> Columns:
     lenient = _setting(known, "handle_unknown", "error") == "use_encoded_value"
     other = _number(_setting(known, "unknown_value", None)) if lenient else math.nan
     absent = _number(_setting(known, "encoded_missing_value", math.nan))
@@ -201,7 +206,7 @@ def _ordinal(step: Part, known: Mapping[str, Part], columns: Columns) -> Columns
     return found
 
 
-def _one_hot(step: Part, known: Mapping[str, Part], columns: Columns) -> Columns:
+def _one_hot(step: SkopsPart, known: Mapping[str, SkopsPart], columns: Columns) -> Columns:
     strict = _setting(known, "handle_unknown", "error") == "error"
     dropped = _dropped(known, len(columns))
     found: list[Derived] = []
@@ -229,7 +234,7 @@ def _one_hot(step: Part, known: Mapping[str, Part], columns: Columns) -> Columns
     return found
 
 
-def _dropped(known: Mapping[str, Part], width: int) -> list[object]:
+def _dropped(known: Mapping[str, SkopsPart], width: int) -> list[object]:
     """Return, for each column, the place of the category that has no column of its own."""
     if "drop_idx_" not in known or known["drop_idx_"].loader != "NdArrayNode":
         return [None] * width
@@ -241,7 +246,7 @@ def _dropped(known: Mapping[str, Part], width: int) -> list[object]:
 
 
 def _categories(
-    known: Mapping[str, Part], columns: Columns
+    known: Mapping[str, SkopsPart], columns: Columns
 ) -> list[tuple[Derived, Sequence[object]]]:
     """Return each column with its categories, in the encoder's order."""
     if "categories_" not in known:
@@ -275,7 +280,7 @@ def _is_missing(value: object) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
-def _setting(known: Mapping[str, Part], name: str, default: object) -> object:
+def _setting(known: Mapping[str, SkopsPart], name: str, default: object) -> object:
     return known[name].plain() if name in known else default
 
 
@@ -285,11 +290,11 @@ def _number(value: object) -> float:
     raise ValueError(f"{str(value)[:60]!r}, where a number should be")
 
 
-def _is_on(known: Mapping[str, Part], name: str, default: bool = True) -> bool:
+def _is_on(known: Mapping[str, SkopsPart], name: str, default: bool = True) -> bool:
     return bool(known[name].plain()) if name in known else default
 
 
-def all_followed(steps: Sequence[tuple[str, Part]], width: int) -> Columns:
+def all_followed(steps: Sequence[tuple[str, SkopsPart]], width: int) -> Columns:
     """Return what named steps make of so many columns of a table.
 
     Raises:
@@ -304,7 +309,7 @@ def all_followed(steps: Sequence[tuple[str, Part]], width: int) -> Columns:
     return columns
 
 
-KNOWN: Mapping[str, Callable[[Part, Mapping[str, Part], Columns], Columns]] = {
+KNOWN: Mapping[str, Callable[[SkopsPart, Mapping[str, SkopsPart], Columns], Columns]] = {
     "Pipeline": _pipeline,
     "ColumnTransformer": _column_transformer,
     "StandardScaler": _standard,

@@ -109,7 +109,7 @@ Pair = tuple[Predicate, Predicate]
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class MatrixOrigin:
     """What a matrix was made of: its columns, the names of the table's, and whether trees compare 32-bit numbers."""
 
     columns: Sequence[Derived]
@@ -149,7 +149,7 @@ def _feature(name: str, column: Derived) -> Feature:
     return Feature(name, numeric=not texts, values=() if column.takes_others else texts)
 
 
-def told(tree: Tree, table: Table) -> Tree:
+def told(tree: Tree, table: MatrixOrigin) -> Tree:
     """Return a tree whose features are called by their places in the matrix with its tests on the table: exact.
 
     Scaling and rounding keep the order of numbers, so a threshold becomes the largest number on its left.
@@ -178,7 +178,7 @@ def told(tree: Tree, table: Table) -> Tree:
 
 
 def _tests(
-    tree: Tree, node: Node, table: Table, ends: dict[tuple[int, float], float]
+    tree: Tree, node: Node, table: MatrixOrigin, ends: dict[tuple[int, float], float]
 ) -> tuple[Pair, int | None]:
     """Return the tests of both children, and the child that takes missing values."""
     left, right = node.children
@@ -214,7 +214,7 @@ def _tests(
     return pair, default
 
 
-def _narrow(number: float, table: Table) -> float:
+def _narrow(number: float, table: MatrixOrigin) -> float:
     with np.errstate(all="ignore"):
         return float(np.float32(number)) if table.single else number
 
@@ -224,7 +224,7 @@ def _cut(
     column: Derived,
     threshold: float,
     place: int,
-    table: Table,
+    table: MatrixOrigin,
     ends: dict[tuple[int, float], float],
 ) -> Pair:
     key = place, threshold

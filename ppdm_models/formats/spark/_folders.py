@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.formats.common.archive import entries, stray_files
-from treewarden.ppdm_models.formats.common.json import Part, read_part
+from treewarden.ppdm_models.formats.common.json import JsonPart, read_part
 from treewarden.ppdm_models.formats.common.node_order import unique
 from treewarden.ppdm_models.formats.spark._nodes import are_weighed
-from treewarden.ppdm_models.tree.growth import Fact, GrownTree, Growth, known
+from treewarden.ppdm_models.tree.growth import EnsembleGrowth, Fact, GrownTree, known
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 from treewarden.ppdm_models.tree.tree import Tree
 
@@ -37,14 +37,14 @@ KINDS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class PipelineStage:
     """One saved part of a pipeline: its kind, its metadata, and the folder it stands in (``""`` or ending in ``/``)."""
 
     kind: str
-    metadata: Part
+    metadata: JsonPart
     folder: str
 
-    def setting(self, name: str) -> Part | None:
+    def setting(self, name: str) -> JsonPart | None:
         """Return a parameter, the default where it was not set."""
         for key in ("paramMap", "defaultParamMap"):
             group = self.metadata.get(key)
@@ -60,14 +60,14 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
-class Saved:
+class SavedModel:
     """A saved model: its stages in name order, and its files."""
 
-    stages: tuple[Stage, ...]
+    stages: tuple[PipelineStage, ...]
     files: dict[str, bytes]
     source: str
 
-    def trees(self) -> Stage:
+    def trees(self) -> PipelineStage:
         """Return the stage that holds the trees.
 
         Raises:
@@ -81,7 +81,7 @@ class Saved:
             )
         return found[0]
 
-    def rows(self, stage: Stage, table: str) -> list[Part]:
+    def rows(self, stage: PipelineStage, table: str) -> list[JsonPart]:
         """Return the rows of a table (``data``, ``treesMetadata``) of a stage, all parts together.
 
         Raises:
@@ -99,16 +99,18 @@ class Saved:
             raise TreeFormatError(
                 f"{self.source}: {start}", "no Parquet file; give the whole folder"
             )
-        found: list[Part] = []
+        found: list[JsonPart] = []
         for name in names:
             rows = _rows(self.files[name], f"{self.source}: {name}")
-            found.extend(Part(row, self.source, (name, index)) for index, row in enumerate(rows))
+            found.extend(
+                JsonPart(row, self.source, (name, index)) for index, row in enumerate(rows)
+            )
             if len(found) > ROWS:
                 raise TreeFormatError(f"{self.source}: {start}", f"more than {ROWS:,} rows")
         return found
 
 
-def read_saved(data: bytes, source: str) -> Saved:
+def read_saved(data: bytes, source: str) -> SavedModel:
     """Return the saved model in a zip archive.
 
     Raises:
@@ -122,10 +124,10 @@ def read_saved(data: bytes, source: str) -> Saved:
             lines = files[name].strip().split(b"\n")
             metadata = read_part(lines[0], f"{source}: {name}")
             kind = metadata["class"].text()
-            stages.append(Stage(kind.rpartition(".")[2], metadata, folder))
+            stages.append(PipelineStage(kind.rpartition(".")[2], metadata, folder))
     if not stages:
         raise TreeFormatError(source, "no metadata of a Spark model; give the whole folder")
-    return Saved(tuple(stages), files, source)
+    return SavedModel(tuple(stages), files, source)
 
 
 def _rows(data: bytes, where: str) -> list[object]:
@@ -148,7 +150,7 @@ def _rows(data: bytes, where: str) -> list[object]:
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class SparkNames:
     """The names of the features and classes, the target's, and what is to say about them."""
 
     features: tuple[str, ...]
@@ -157,7 +159,7 @@ class Names:
     notes: tuple[str, ...]
 
 
-def read_names(saved: Saved, stage: Stage, size: int) -> Names:
+def read_names(saved: SavedModel, stage: PipelineStage, size: int) -> SparkNames:
     """Return the names for a model that uses ``size`` features at least.
 
     Raises:
@@ -171,10 +173,12 @@ def read_names(saved: Saved, stage: Stage, size: int) -> Names:
         count = stage.metadata.get("numClasses")
         number = 2 if count is None else count.whole(low=2, high=limits.CLASSES)
         target, classes = _classes(saved, target, number, notes)
-    return Names(features, classes, target, tuple(notes))
+    return SparkNames(features, classes, target, tuple(notes))
 
 
-def _features(saved: Saved, stage: Stage, size: int, notes: list[str]) -> tuple[str, ...]:
+def _features(
+    saved: SavedModel, stage: PipelineStage, size: int, notes: list[str]
+) -> tuple[str, ...]:
     """Follow the vector of features back to the columns it was made of."""
     said = stage.metadata.get("numFeatures")
     size = max(size, 0 if said is None else said.whole(high=limits.FEATURES))
@@ -198,7 +202,7 @@ def _features(saved: Saved, stage: Stage, size: int, notes: list[str]) -> tuple[
 
 
 def _classes(
-    saved: Saved, target: str, number: int, notes: list[str]
+    saved: SavedModel, target: str, number: int, notes: list[str]
 ) -> tuple[str, tuple[str, ...]]:
     maker = _maker(saved, target)
     if maker is not None and maker.kind == "StringIndexerModel":
@@ -212,7 +216,7 @@ def _classes(
     return target, tuple(str(index) for index in range(number))
 
 
-def _maker(saved: Saved, column: str) -> Stage | None:
+def _maker(saved: SavedModel, column: str) -> PipelineStage | None:
     """Return the stage that makes a column."""
     for stage in saved.stages:
         several = stage.setting("outputCols")
@@ -222,20 +226,20 @@ def _maker(saved: Saved, column: str) -> Stage | None:
     return None
 
 
-def _place(maker: Stage, column: str) -> int:
+def _place(maker: PipelineStage, column: str) -> int:
     several = maker.setting("outputCols")
     made = [] if several is None else [item.text() for item in several]
     return made.index(column) if column in made else 0
 
 
-def _input(maker: Stage, column: str) -> str:
+def _input(maker: PipelineStage, column: str) -> str:
     several = maker.setting("inputCols")
     if several is None:
         return maker.text("inputCol")
     return several.at(_place(maker, column)).text()
 
 
-def _labels(saved: Saved, maker: Stage, column: str) -> Part | None:
+def _labels(saved: SavedModel, maker: PipelineStage, column: str) -> JsonPart | None:
     """Return the labels of an indexer, the most frequent first."""
     for row in saved.rows(maker, "data"):
         several = row.get("labelsArray")
@@ -251,12 +255,12 @@ WEIGHED = "its records were given weights (weightCol)"
 
 
 def growth_of(
-    stage: Stage,
+    stage: PipelineStage,
     trees: Sequence[Tree],
-    rows: Sequence[Sequence[Part]],
+    rows: Sequence[Sequence[JsonPart]],
     weights: Sequence[float],
     factor: float,
-) -> Growth:
+) -> EnsembleGrowth:
     """Return what tells how the leaves were made; ``rows`` are those of each tree's nodes, in any order.
 
     What a tree says counts ``factor`` times its weight.
@@ -271,7 +275,7 @@ def growth_of(
         refused = WEIGHED
     step = stage.setting("stepSize")
     facts: dict[str, Fact] = {} if step is None else {"stepSize": known(step.number())}
-    return Growth(
+    return EnsembleGrowth(
         "spark",
         stage.text("lossType")[:60],
         1,
@@ -286,7 +290,7 @@ def growth_of(
     )
 
 
-def _tree(tree: Tree, rows: Sequence[Part], rate: float) -> GrownTree:
+def _tree(tree: Tree, rows: Sequence[JsonPart], rate: float) -> GrownTree:
     stats = {str(row["id"].whole()): row["impurityStats"].numbers() for row in rows}
     said = {str(row["id"].whole()): row["prediction"].number() for row in rows}
     names = [node.name for node in tree.nodes]
@@ -329,7 +333,7 @@ OF_STAGES = {
 """What fitted stages hold of the training records."""
 
 
-def leaks_of(saved: Saved) -> tuple[Leak, ...]:
+def leaks_of(saved: SavedModel) -> tuple[Leak, ...]:
     """Return what the files give away, in name order.
 
     Raises:
@@ -345,7 +349,7 @@ def leaks_of(saved: Saved) -> tuple[Leak, ...]:
     return (*found, *_targets(saved, saved.trees()), *stray_files(saved.files, is_part))
 
 
-def _of_stage(saved: Saved, stage: Stage) -> Iterator[Leak]:
+def _of_stage(saved: SavedModel, stage: PipelineStage) -> Iterator[Leak]:
     where = f"{stage.folder}metadata"
     if stage.metadata.get("timestamp") is not None:
         yield Leak(LeakKind.TIMESTAMP, where, f"when the {stage.kind} was saved")
@@ -363,7 +367,7 @@ def _of_stage(saved: Saved, stage: Stage) -> Iterator[Leak]:
         yield Leak(LeakKind.UNKNOWN, f"{stage.folder}data", what)
 
 
-def _targets(saved: Saved, stage: Stage) -> Iterator[Leak]:
+def _targets(saved: SavedModel, stage: PipelineStage) -> Iterator[Leak]:
     """Yield one leak where the sums of a decision tree for numbers are of one or two records."""
     if stage.kind != "DecisionTreeRegressionModel":
         return

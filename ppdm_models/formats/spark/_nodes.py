@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.errors import TreeFormatError
-from treewarden.ppdm_models.formats.common.json import Part
+from treewarden.ppdm_models.formats.common.json import JsonPart
 from treewarden.ppdm_models.formats.common.node_order import Branch, Draft, belongs, compared, grown
 from treewarden.ppdm_models.semantics.support import with_support
 from treewarden.ppdm_models.tree.predicate import Predicate
-from treewarden.ppdm_models.tree.tree import Feature, Learner, Missing, Node, Task, Tree
+from treewarden.ppdm_models.tree.tree import Feature, Learner, Missing, Node, Tree, TreeTask
 
 UNUSED = -1
 SQUARES_ROUNDING = 2.0**-40
@@ -21,7 +21,7 @@ SQUARES_ROUNDING = 2.0**-40
 
 
 def nodes_of(
-    rows: Sequence[Part], names: Sequence[str], classes: tuple[str, ...], source: str
+    rows: Sequence[JsonPart], names: Sequence[str], classes: tuple[str, ...], source: str
 ) -> tuple[Node, ...]:
     """Return the nodes of one tree; node 0 is the root.
 
@@ -31,7 +31,7 @@ def nodes_of(
     Raises:
         TreeFormatError: a row is malformed, or the rows form no tree.
     """
-    by_id: dict[int, Part] = {}
+    by_id: dict[int, JsonPart] = {}
     for row in rows:
         number = row["id"].whole()
         if number in by_id:
@@ -47,7 +47,7 @@ def nodes_of(
     return grown(0, draft_of, source)
 
 
-def are_weighed(rows: Sequence[Part], classes: tuple[str, ...]) -> bool:
+def are_weighed(rows: Sequence[JsonPart], classes: tuple[str, ...]) -> bool:
     """Whether the statistics of some node do not sum to its number of records: the records had weights."""
     for row in rows:
         counted = _raw_count(row)
@@ -58,7 +58,7 @@ def are_weighed(rows: Sequence[Part], classes: tuple[str, ...]) -> bool:
     return False
 
 
-def _draft(row: Part, names: Sequence[str], classes: tuple[str, ...]) -> Draft:
+def _draft(row: JsonPart, names: Sequence[str], classes: tuple[str, ...]) -> Draft:
     stats = row["impurityStats"]
     numbers = tuple(item.amount() for item in stats) if classes else stats.numbers()
     if len(numbers) != (len(classes) or 3):
@@ -95,13 +95,13 @@ def _spread(stats: Sequence[float]) -> tuple[float, float] | None:
     return max(found - room, 0.0), max(found + room, 0.0)
 
 
-def _raw_count(row: Part) -> float | None:
+def _raw_count(row: JsonPart) -> float | None:
     """Return how many records there were, where the version of Spark says so."""
     counted = row.get("rawCount")
     return None if counted is None or counted.value == UNUSED else counted.amount()
 
 
-def _branches(row: Part, names: Sequence[str]) -> tuple[Branch, ...]:
+def _branches(row: JsonPart, names: Sequence[str]) -> tuple[Branch, ...]:
     left, right = row["leftChild"].whole(low=UNUSED), row["rightChild"].whole(low=UNUSED)
     if (left == UNUSED) != (right == UNUSED):
         raise row.refused("one child only")
@@ -122,7 +122,7 @@ def _branches(row: Part, names: Sequence[str]) -> tuple[Branch, ...]:
     return Branch(left, is_left, to_left), Branch(right, is_right, not to_left)
 
 
-def _categories(listed: Part, size: int, name: str) -> tuple[bool, Predicate, Predicate]:
+def _categories(listed: JsonPart, size: int, name: str) -> tuple[bool, Predicate, Predicate]:
     """Return where unseen and missing values go (left?), and the tests of both sides.
 
     Spark keeps the smaller side (the left one up to half the categories); whatever is not in it goes the other way.
@@ -141,13 +141,15 @@ def _categories(listed: Part, size: int, name: str) -> tuple[bool, Predicate, Pr
 # The rows of Spark's node tables, tree by tree, and the trees that they make.
 
 
-def groups_of(rows: Sequence[Part], is_single: bool, metadata: Part) -> list[list[Part]]:
+def groups_of(
+    rows: Sequence[JsonPart], is_single: bool, metadata: JsonPart
+) -> list[list[JsonPart]]:
     """Return the rows of each tree, in the order of the trees' numbers.
 
     Raises:
         TreeFormatError: there are no rows, or too many trees.
     """
-    groups: dict[int, list[Part]] = {}
+    groups: dict[int, list[JsonPart]] = {}
     for row in rows:
         number, node = (0, row) if is_single else (row["treeID"].whole(), row["nodeData"])
         groups.setdefault(number, []).append(node)
@@ -156,7 +158,7 @@ def groups_of(rows: Sequence[Part], is_single: bool, metadata: Part) -> list[lis
     return [group for _, group in sorted(groups.items())]
 
 
-def used_features(groups: Sequence[Sequence[Part]]) -> int:
+def used_features(groups: Sequence[Sequence[JsonPart]]) -> int:
     """Return how many features there are at least: up to the last one that a split asks."""
     return 1 + max(
         row["split"]["featureIndex"].whole(low=-1, high=limits.FEATURES - 1)
@@ -167,7 +169,7 @@ def used_features(groups: Sequence[Sequence[Part]]) -> int:
 
 def tree_of(
     nodes: tuple[Node, ...],
-    rows: Sequence[Part],
+    rows: Sequence[JsonPart],
     features: tuple[Feature, ...],
     predicted: tuple[str, tuple[str, ...]],
     learner: Learner,
@@ -184,7 +186,7 @@ def tree_of(
             features=features,
             target=target,
             classes=classes,
-            task=Task.CLASSIFICATION if classes else Task.REGRESSION,
+            task=TreeTask.CLASSIFICATION if classes else TreeTask.REGRESSION,
             learner=learner,
             missing=Missing.DEFAULT_CHILD,
             source=source,
@@ -218,7 +220,7 @@ OPPOSITE = {"<=": ">", "in": "not in"}
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class PrintedLine:
     """One line: how far it is moved in, what it says, and where it stands."""
 
     indent: int
@@ -227,7 +229,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PrintedTest:
     """What an "If" asks: the feature, the sign that it is asked with, and what it is compared with."""
 
     feature: str
@@ -235,7 +237,7 @@ class Asked:
     value: str
 
 
-def printed_nodes(lines: Sequence[Line], source: str) -> tuple[Node, ...]:
+def printed_nodes(lines: Sequence[PrintedLine], source: str) -> tuple[Node, ...]:
     """Return the nodes of a tree, in the order of its lines.
 
     A value that is missing goes right, as it is more than every threshold. A category that is in no set goes right,
@@ -250,9 +252,9 @@ def printed_nodes(lines: Sequence[Line], source: str) -> tuple[Node, ...]:
     return grown(0, lambda index: drafts[index], source)
 
 
-def _drafts(lines: Sequence[Line], source: str) -> list[Draft]:
+def _drafts(lines: Sequence[PrintedLine], source: str) -> list[Draft]:
     drafts: list[Draft] = []
-    asked: dict[int, Asked] = {}
+    asked: dict[int, PrintedTest] = {}
     at = 0
     # what is still to come: the other side of a question (its node), or a node at an indent
     pending: list[tuple[int, int | None]] = [(lines[0].indent, None)]
@@ -281,10 +283,10 @@ def _drafts(lines: Sequence[Line], source: str) -> list[Draft]:
 
 
 def _node(
-    line: Line,
+    line: PrintedLine,
     here: int,
     drafts: list[Draft],
-    asked: dict[int, Asked],
+    asked: dict[int, PrintedTest],
     pending: list[tuple[int, int | None]],
 ) -> None:
     predicted = PREDICTED.fullmatch(line.words)
@@ -298,27 +300,27 @@ def _node(
     pending.append((line.indent + 1, None))
 
 
-def _asked(line: Line, side: str) -> Asked:
+def _asked(line: PrintedLine, side: str) -> PrintedTest:
     found = ASKED.fullmatch(line.words)
     if found is None or found["side"] != side:
         raise TreeFormatError(line.where, f"{line.words[:80]!r}, where {side!r} is expected")
     sign = found["sign"] or found["set"]
-    return Asked(f"f{int(found['feature'])}", sign, found["end"] or found["codes"] or "")
+    return PrintedTest(f"f{int(found['feature'])}", sign, found["end"] or found["codes"] or "")
 
 
-def _other(line: Line, left: Asked) -> None:
+def _other(line: PrintedLine, left: PrintedTest) -> None:
     """Check that the other side asks the opposite."""
     right = _asked(line, "Else")
-    if right != Asked(left.feature, OPPOSITE.get(left.sign, ""), left.value):
+    if right != PrintedTest(left.feature, OPPOSITE.get(left.sign, ""), left.value):
         raise TreeFormatError(line.where, f"{line.words[:80]!r} is not the other side of its If")
 
 
-def _question(name: str, left: Asked, yes: int, no: int, line: Line) -> Draft:
+def _question(name: str, left: PrintedTest, yes: int, no: int, line: PrintedLine) -> Draft:
     one, other = _tests(left, line)
     return Draft(name=name, branches=(Branch(yes, one), Branch(no, other, takes_missing=True)))
 
 
-def _tests(left: Asked, line: Line) -> tuple[Predicate, Predicate]:
+def _tests(left: PrintedTest, line: PrintedLine) -> tuple[Predicate, Predicate]:
     if left.sign == "<=":
         end = left.value
         value = math.copysign(math.inf, -1 if end[0] == "-" else 1) if "Inf" in end else float(end)
@@ -329,7 +331,7 @@ def _tests(left: Asked, line: Line) -> tuple[Predicate, Predicate]:
     return belongs(left.feature, [str(int(code)) for code in codes])
 
 
-def _number(text: str, line: Line) -> float:
+def _number(text: str, line: PrintedLine) -> float:
     value = float(text) if re.fullmatch(NUMBER, text) else math.nan
     if not math.isfinite(value):
         raise TreeFormatError(line.where, f"{text[:40]!r} is no finite number")

@@ -7,12 +7,12 @@ from dataclasses import replace
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.formats import Format, Opened
 from treewarden.ppdm_models.formats.common.archive import is_archive
-from treewarden.ppdm_models.formats.common.json import Part
+from treewarden.ppdm_models.formats.common.json import JsonPart
 from treewarden.ppdm_models.formats.common.node_order import bounded, features_named
 from treewarden.ppdm_models.formats.spark._folders import (
-    Names,
-    Saved,
-    Stage,
+    PipelineStage,
+    SavedModel,
+    SparkNames,
     growth_of,
     leaks_of,
     read_names,
@@ -26,9 +26,9 @@ from treewarden.ppdm_models.tree.tree import (
     Feature,
     Learner,
     Stopping,
-    Task,
     Tool,
     Tree,
+    TreeTask,
 )
 
 CRITERIA = {"gini": Criterion.GINI, "entropy": Criterion.ENTROPY}
@@ -46,7 +46,7 @@ class SparkMl(Format):
         return Opened(_read(saved), leaks)
 
 
-def _read(saved: Saved) -> Model:
+def _read(saved: SavedModel) -> Model:
     source, stage = saved.source, saved.trees()
     is_single = stage.kind.startswith("DecisionTree")
     groups = groups_of(saved.rows(stage, "data"), is_single, stage.metadata)
@@ -65,7 +65,7 @@ def _read(saved: Saved) -> Model:
     return _ensemble(saved, stage, trees, groups, names, features)
 
 
-def _learner(stage: Stage) -> Learner:
+def _learner(stage: PipelineStage) -> Learner:
     impurity, smallest = stage.text("impurity"), stage.setting("minInstancesPerNode")
     bins = stage.setting("maxBins")
     return Learner(
@@ -79,7 +79,7 @@ def _learner(stage: Stage) -> Learner:
     )
 
 
-def _stopping(stage: Stage) -> Stopping | None:
+def _stopping(stage: PipelineStage) -> Stopping | None:
     """Return when Spark stopped; its gain is of the records of a node alone."""
     deepest, gain = stage.setting("maxDepth"), stage.setting("minInfoGain")
     if deepest is None:
@@ -89,11 +89,11 @@ def _stopping(stage: Stage) -> Stopping | None:
 
 
 def _ensemble(
-    saved: Saved,
-    stage: Stage,
+    saved: SavedModel,
+    stage: PipelineStage,
     trees: list[Tree],
-    groups: list[list[Part]],
-    names: Names,
+    groups: list[list[JsonPart]],
+    names: SparkNames,
     features: tuple[Feature, ...],
 ) -> Ensemble:
     boosted, classifies = stage.kind.startswith("GBT"), bool(names.classes)
@@ -110,7 +110,7 @@ def _ensemble(
         features=features,
         target=names.target,
         classes=names.classes,
-        task=Task.CLASSIFICATION if classifies else Task.REGRESSION,
+        task=TreeTask.CLASSIFICATION if classifies else TreeTask.REGRESSION,
         link=Link.LOGISTIC if boosted and classifies else Link.IDENTITY,
         resampled=_resampled(stage, len(trees)),
         growth=growth_of(stage, trees, groups, weights, factor) if boosted else None,
@@ -120,7 +120,7 @@ def _ensemble(
     )
 
 
-def _weights(saved: Saved, stage: Stage, size: int) -> list[float]:
+def _weights(saved: SavedModel, stage: PipelineStage, size: int) -> list[float]:
     rows = saved.rows(stage, "treesMetadata")
     found = {}
     for row in rows:  # its columns have names in some versions, numbers in others
@@ -133,7 +133,7 @@ def _weights(saved: Saved, stage: Stage, size: int) -> list[float]:
     return [found[index] for index in range(size)]
 
 
-def _resampled(stage: Stage, trees: int) -> bool:
+def _resampled(stage: PipelineStage, trees: int) -> bool:
     """Whether each tree saw a sample of the records: drawn with replacement in a forest of several trees."""
     rate, drawn = stage.setting("subsamplingRate"), stage.setting("bootstrap")
     sampled = rate is not None and rate.number() < 1

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.formats import Format, Opened
-from treewarden.ppdm_models.formats.common.json import Part, opens_json, read_json
+from treewarden.ppdm_models.formats.common.json import JsonPart, opens_json, read_json
 from treewarden.ppdm_models.formats.common.node_order import bounded, features_named
 from treewarden.ppdm_models.formats.spark._nodes import groups_of, nodes_of, tree_of, used_features
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
-from treewarden.ppdm_models.tree.tree import Criterion, Learner, Task, Tool, Tree
+from treewarden.ppdm_models.tree.tree import Criterion, Learner, Tool, Tree, TreeTask
 
 ROWS = 300_000
 """The most rows of one file."""
@@ -42,7 +42,7 @@ class SparkRows(Format):
         return Opened(_read(rows, source), _leaks(rows))
 
 
-def _read(rows: list[Part], source: str) -> Model:
+def _read(rows: list[JsonPart], source: str) -> Model:
     is_single = rows[0].get("nodeData") is None
     groups = groups_of(rows, is_single, rows[0])
     criterion = _criterion(groups)
@@ -61,7 +61,7 @@ def _read(rows: list[Part], source: str) -> Model:
     return replace(trees[0], notes=(*_notes(source, bool(classes)), *trees[0].notes))
 
 
-def _leaks(rows: Sequence[Part]) -> Iterator[Leak]:
+def _leaks(rows: Sequence[JsonPart]) -> Iterator[Leak]:
     nodes = [row.get("nodeData") or row for row in rows]
     if _criterion([nodes]) is not None:
         return
@@ -72,12 +72,12 @@ def _leaks(rows: Sequence[Part]) -> Iterator[Leak]:
         yield Leak(LeakKind.EXACT_TARGETS, "", what, records=int(min(few)) or None)
 
 
-def _rows(data: bytes, source: str) -> list[Part]:
+def _rows(data: bytes, source: str) -> list[JsonPart]:
     lines = [line for line in data.removeprefix(b"\xef\xbb\xbf").split(b"\n") if line.strip()]
     if not 0 < len(lines) <= ROWS:
         raise TreeFormatError(source, f"{len(lines):,} rows; give 1 to {ROWS:,}")
     rows = [
-        Part(read_json(line, f"{source}:{number}"), f"{source}:{number}")
+        JsonPart(read_json(line, f"{source}:{number}"), f"{source}:{number}")
         for number, line in enumerate(lines, 1)
     ]
     node = rows[0].get("nodeData") or rows[0]
@@ -89,7 +89,7 @@ def _rows(data: bytes, source: str) -> list[Part]:
     return rows
 
 
-def _criterion(groups: Sequence[Sequence[Part]]) -> Criterion | None:
+def _criterion(groups: Sequence[Sequence[JsonPart]]) -> Criterion | None:
     """Return what the impurities are; None where they are variances, so that numbers are predicted.
 
     Raises:
@@ -113,7 +113,7 @@ def _criterion(groups: Sequence[Sequence[Part]]) -> Criterion | None:
     raise rows[0][0].refused("contradictory: the impurities are not those of the statistics")
 
 
-def _fits(row: Part, stats: Sequence[float], expected: float) -> bool:
+def _fits(row: JsonPart, stats: Sequence[float], expected: float) -> bool:
     said = row["impurity"].number()
     scale = abs(stats[2] / stats[0]) if len(stats) == 3 and stats[0] else 1.0
     return math.isfinite(expected) and abs(said - expected) <= ROUNDED * max(1.0, scale)
@@ -155,7 +155,7 @@ def _ensemble(trees: list[Tree], source: str) -> Ensemble:
         features=trees[0].features,
         target="",
         classes=trees[0].classes,
-        task=Task.CLASSIFICATION if classifies else Task.REGRESSION,
+        task=TreeTask.CLASSIFICATION if classifies else TreeTask.REGRESSION,
         link=Link.IDENTITY if classifies else Link.UNKNOWN,
         source=source,
         notes=_notes(source, classifies) + (() if classifies else (unknown,)),

@@ -10,11 +10,11 @@ from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.formats import Format, Opened
 from treewarden.ppdm_models.formats.common.node_order import bounded, features_named
-from treewarden.ppdm_models.formats.spark._nodes import Line, printed_nodes
+from treewarden.ppdm_models.formats.spark._nodes import PrintedLine, printed_nodes
 from treewarden.ppdm_models.semantics.support import with_support
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
-from treewarden.ppdm_models.tree.tree import Feature, Learner, Missing, Node, Task, Tool, Tree
+from treewarden.ppdm_models.tree.tree import Feature, Learner, Missing, Node, Tool, Tree, TreeTask
 
 HEAD = re.compile(
     r"(?P<kind>(?:DecisionTree|RandomForest|GBT)(?:Classification|Regression)Model|DecisionTreeModel|TreeEnsembleModel)"
@@ -89,7 +89,7 @@ def _notes(features: Sequence[Feature], source: str) -> Iterator[str]:
         yield f"{source}: does not say how many categories there are; one that no set lists may go either way"
 
 
-def _lines(data: bytes, source: str) -> list[Line]:
+def _lines(data: bytes, source: str) -> list[PrintedLine]:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -99,13 +99,13 @@ def _lines(data: bytes, source: str) -> list[Line]:
         line = line.rstrip()
         if line:
             words = line.lstrip(" ")
-            found.append(Line(len(line) - len(words), words, f"{source}:{number}"))
+            found.append(PrintedLine(len(line) - len(words), words, f"{source}:{number}"))
     if not found:
         raise TreeFormatError(source, "no tree in it: the file is empty")
     return found
 
 
-def _head(line: Line, source: str) -> Printed:
+def _head(line: PrintedLine, source: str) -> Printed:
     found = HEAD.fullmatch(line.words)
     if found is None:
         raise TreeFormatError(line.where, f"{line.words[:80]!r} is not the head of a Spark model")
@@ -120,9 +120,9 @@ def _head(line: Line, source: str) -> Printed:
     return Printed(found["kind"], classifies, classes, features, trees)
 
 
-def _groups(lines: Sequence[Line], source: str) -> list[tuple[float, list[Line]]]:
+def _groups(lines: Sequence[PrintedLine], source: str) -> list[tuple[float, list[PrintedLine]]]:
     """Return the weight and the lines of each tree."""
-    groups: list[tuple[float, list[Line]]] = []
+    groups: list[tuple[float, list[PrintedLine]]] = []
     for line in lines:
         found = TREE.fullmatch(" " * line.indent + line.words)
         if found is not None:
@@ -193,7 +193,7 @@ def _tree(
             features=features,
             target="",
             classes=labels,
-            task=Task.CLASSIFICATION if labels else Task.REGRESSION,
+            task=TreeTask.CLASSIFICATION if labels else TreeTask.REGRESSION,
             learner=Learner(all_features=single, multiway=False, tool=Tool.SPARK),
             missing=Missing.DEFAULT_CHILD,
             source=source,
@@ -228,7 +228,7 @@ def _ensemble(
         features=trees[0].features,
         target="",
         classes=("0", "1") if boosted and classifies else labels,
-        task=Task.CLASSIFICATION if classifies else Task.REGRESSION,
+        task=TreeTask.CLASSIFICATION if classifies else TreeTask.REGRESSION,
         link=link,
         source=source,
         notes=notes,

@@ -11,9 +11,9 @@ import numpy as np
 
 from treewarden.ppdm_models.formats.common.boosted import (
     LEAF,
-    Forest,
-    Shape,
-    Splits,
+    BoostedColumns,
+    BoostedSplits,
+    TreeShape,
     numbers,
     plain_numbers,
     shape_of,
@@ -29,7 +29,7 @@ CATEGORICAL = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Arrays:
+class XgboostNodes:
     """The columns of one tree, checked to be of one length; ``weights`` are what nodes say by themselves."""
 
     left: Wholes
@@ -45,15 +45,15 @@ class Arrays:
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class JoinedColumns:
     """The columns of all trees, one after another; ``categories`` by the rows of the file."""
 
-    shape: Shape
+    shape: TreeShape
     features: Wholes
     thresholds: Numbers
     default_left: Flags
     categories: Mapping[int, tuple[int, ...]]
-    each: Sequence[Arrays]
+    each: Sequence[XgboostNodes]
 
     @property
     def listed(self) -> Flags:
@@ -69,7 +69,7 @@ class Joined:
         return np.repeat(wide, np.diff(self.shape.starts))
 
 
-def arrays_of(raw: object, source: str, steps: Steps) -> Arrays:
+def arrays_of(raw: object, source: str, steps: Steps) -> XgboostNodes:
     """Return the columns of a tree.
 
     Raises:
@@ -99,7 +99,7 @@ def arrays_of(raw: object, source: str, steps: Steps) -> Arrays:
         0 <= hessians.min(initial=0) <= hessians.max(initial=0) < math.inf
     ):
         raise refused(source, [*steps, "sum_hessian"], "holds a number that is no sum of weights")
-    return Arrays(
+    return XgboostNodes(
         left=left,
         right=columns["right_children"],
         features=columns["split_indices"],
@@ -120,7 +120,7 @@ def _beside(tree: dict[str, object], name: str, size: int) -> Numbers | None:
     return found if found is not None and len(found) == size else None
 
 
-def joined(each: Sequence[Arrays], source: str, steps: Steps) -> Joined:
+def joined(each: Sequence[XgboostNodes], source: str, steps: Steps) -> JoinedColumns:
     """Return the trees as one.
 
     Raises:
@@ -138,7 +138,7 @@ def joined(each: Sequence[Arrays], source: str, steps: Steps) -> Joined:
         for start, one in zip(starts.tolist(), each, strict=False)
         for node, codes in one.categories.items()
     }
-    found = Joined(
+    found = JoinedColumns(
         shape,
         np.concatenate([one.features for one in each]),
         _in_32_bits(np.concatenate([one.conditions for one in each])),
@@ -161,12 +161,12 @@ def _in_32_bits(numbers: Numbers) -> Numbers:
 
 
 def forest_of(
-    found: Joined,
+    found: JoinedColumns,
     features: tuple[Feature, ...],
     counts: Sequence[Numbers | None],
     source: str,
     steps: Steps,
-) -> Forest:
+) -> BoostedColumns:
     """Return the nodes of all trees; listed categories go right, numbers below the threshold go left.
 
     Raises:
@@ -179,7 +179,7 @@ def forest_of(
         first = int(odd[0])
         said = f"node {shape.numbers[first]} tests feature {asked[first]}, which is not there"
         raise refused(source, [*steps, shape.tree(first)], said)
-    splits = Splits(
+    splits = BoostedSplits(
         found.features,
         found.thresholds,
         closed=np.zeros(len(found.thresholds), dtype=np.bool_),
@@ -196,7 +196,7 @@ def forest_of(
         ]
     )
     is_leaf_score = ~shape.inner & ~found.is_vector
-    return Forest(
+    return BoostedColumns(
         shape,
         list(map(str, shape.numbers.tolist())),
         splits,

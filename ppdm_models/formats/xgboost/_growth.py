@@ -11,11 +11,11 @@ from itertools import pairwise
 import numpy as np
 
 from treewarden.ppdm_models.arrays import FloatArray
-from treewarden.ppdm_models.formats.xgboost._arrays import Joined
+from treewarden.ppdm_models.formats.xgboost._arrays import JoinedColumns
 from treewarden.ppdm_models.tree.ensemble import Link, Shrinkage, shrinkage_of
-from treewarden.ppdm_models.tree.growth import Fact, GrownTree, Growth, known
+from treewarden.ppdm_models.tree.growth import EnsembleGrowth, Fact, GrownTree, known
 from treewarden.ppdm_models.tree.nodes import Numbers
-from treewarden.ppdm_models.tree.tree import Quality, Task
+from treewarden.ppdm_models.tree.tree import Quality, TreeTask
 
 # The settings of the training that some XGBoost files hold: how the numbers of leaves were shrunk.
 
@@ -136,15 +136,15 @@ class Objective:
     targets: int = 1
 
     @property
-    def task(self) -> Task:
+    def task(self) -> TreeTask:
         """What the ensemble predicts."""
         classes = self.targets == 1 and self.name.startswith(("binary:", "multi:"))
-        return Task.CLASSIFICATION if classes else Task.REGRESSION
+        return TreeTask.CLASSIFICATION if classes else TreeTask.REGRESSION
 
     @property
     def classes(self) -> tuple[str, ...]:
         """The numbers of the classes, which have no names in the file."""
-        if self.task is Task.REGRESSION:
+        if self.task is TreeTask.REGRESSION:
             return ()
         return tuple(map(str, range(max(2, self.outputs))))
 
@@ -218,7 +218,7 @@ VECTORS = "leaves hold the numbers of several outputs"
 
 
 def growth_of(
-    found: Joined,
+    found: JoinedColumns,
     objective: Objective,
     outputs: Sequence[int],
     per_round: int,
@@ -226,7 +226,7 @@ def growth_of(
     learner: Mapping[str, object],
     *,
     is_dart: bool,
-) -> Growth:
+) -> EnsembleGrowth:
     """Return what tells how the leaves were made; ``per_round`` is how many trees the first round has."""
     refused = ""
     if is_dart:
@@ -240,7 +240,7 @@ def growth_of(
         for start in range(0, len(outputs), max(per_round, 1))
     ]
     base = objective.base
-    return Growth(
+    return EnsembleGrowth(
         "xgboost",
         objective.name,
         objective.outputs,
@@ -267,7 +267,7 @@ def _is_scored(learner: Mapping[str, object]) -> bool:
     return isinstance(said, dict) and "best_score" in said
 
 
-def _trees(found: Joined, outputs: Sequence[int]) -> tuple[GrownTree, ...]:
+def _trees(found: JoinedColumns, outputs: Sequence[int]) -> tuple[GrownTree, ...]:
     shape = found.shape
     values = np.where(shape.inner, np.nan, found.thresholds[shape.rows])
     hessians, weights, gains = (

@@ -17,8 +17,8 @@ from treewarden.ppdm_models.formats.common.boosted import (
 )
 from treewarden.ppdm_models.formats.common.json import Steps, as_list, as_object, as_text, refused
 from treewarden.ppdm_models.formats.xgboost._arrays import (
-    Arrays,
-    Joined,
+    JoinedColumns,
+    XgboostNodes,
     arrays_of,
     forest_of,
     joined,
@@ -32,7 +32,7 @@ from treewarden.ppdm_models.formats.xgboost._growth import (
 from treewarden.ppdm_models.tree.column import number_text
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member
 from treewarden.ppdm_models.tree.nodes import Numbers
-from treewarden.ppdm_models.tree.tree import Feature, Quality, Task, Tree
+from treewarden.ppdm_models.tree.tree import Feature, Quality, Tree, TreeTask
 
 # The names of categories that an XGBoost model trained on data frames carries (``cats``, version 3).
 
@@ -173,7 +173,7 @@ def ensemble_of(document: object, source: str) -> Ensemble:
 
 def _ensemble(
     trees: list[Tree],
-    each: Sequence[Arrays],
+    each: Sequence[XgboostNodes],
     info: list[int],
     booster: Booster,
     objective: Objective,
@@ -209,7 +209,7 @@ def _ensemble(
 
 
 def _people(
-    arrays: Arrays, objective: Objective, output: int, is_first: bool
+    arrays: XgboostNodes, objective: Objective, output: int, is_first: bool
 ) -> tuple[Numbers | None, Quality]:
     """Return how many records reached each node of a tree, as far as that is told, and what the numbers are."""
     if arrays.hessians is None or not arrays.hessians.any():
@@ -278,7 +278,7 @@ def _first_round(booster: Booster, objective: Objective, source: str) -> int:
 
 
 def _features(
-    learner: dict[str, object], booster: Booster, found: Joined, source: str, steps: Steps
+    learner: dict[str, object], booster: Booster, found: JoinedColumns, source: str, steps: Steps
 ) -> tuple[Feature, ...]:
     at = [*steps, "feature_names"]
     names = as_list(learner.get("feature_names", []), source, at)
@@ -343,7 +343,7 @@ def _rounds(booster: Booster, first: int) -> int:
 
 def _notes(trees: list[Tree], objective: Objective, source: str) -> tuple[str, ...]:
     notes = list(gathered_notes(trees))
-    if objective.task is Task.CLASSIFICATION:
+    if objective.task is TreeTask.CLASSIFICATION:
         notes.append(f"{source}: XGBoost publishes no class labels; the classes are their numbers")
     if objective.link is Link.UNKNOWN:
         notes.append(

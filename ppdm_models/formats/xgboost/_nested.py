@@ -13,9 +13,9 @@ from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.formats.common.boosted import (
     LEAF,
-    Forest,
-    Shape,
-    Splits,
+    BoostedColumns,
+    BoostedSplits,
+    TreeShape,
     plain_numbers,
     taken,
 )
@@ -32,7 +32,7 @@ from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Me
 from treewarden.ppdm_models.tree.nodes import Numbers, Wholes
 from treewarden.ppdm_models.tree.predicate import CategoryTest, MissingTest, Predicate
 from treewarden.ppdm_models.tree.side_channels import Leak
-from treewarden.ppdm_models.tree.tree import Feature, Quality, Task, Tree
+from treewarden.ppdm_models.tree.tree import Feature, Quality, Tree, TreeTask
 
 Raw = dict[str, object]
 MOST = 3.4e38
@@ -68,10 +68,10 @@ class Dump:
             raise refused(source, self._at(int(odd[0])), "its cover is no sum of weights")
         self.covers: Numbers = np.where(covers == 0, np.nan, covers)
 
-    def forest(self, names: Sequence[str]) -> Forest:
+    def forest(self, names: Sequence[str]) -> BoostedColumns:
         """Return the nodes; ``names`` are the features in the order they get."""
         place = {name: index for index, name in enumerate(names)}
-        splits = Splits(
+        splits = BoostedSplits(
             np.zeros(len(self.nodes), dtype=np.int64),
             np.zeros(len(self.nodes)),
             np.zeros(len(self.nodes), dtype=np.bool_),
@@ -82,7 +82,7 @@ class Dump:
         splits.ends[self._rows] = self._ends
         scores, outputs = self._leaves()
         ids = [str(node["nodeid"]) for node in self.nodes]
-        return Forest(self.shape, ids, splits, scores, self.covers, outputs)
+        return BoostedColumns(self.shape, ids, splits, scores, self.covers, outputs)
 
     def whole_covers(self) -> bool:
         """Whether there are covers and all are whole numbers, as where each record's second derivative is 1."""
@@ -113,7 +113,7 @@ class Dump:
             pending.append((second, here, depth + 1))
             pending.append((first, here, depth + 1))
 
-    def _shape(self) -> Shape:
+    def _shape(self) -> TreeShape:
         """Return the order of the nodes, which is that of the file.
 
         Raises:
@@ -129,7 +129,7 @@ class Dump:
         is_no[[self._no_child(row, second) for row, second in self._splits(seconds)]] = True
         self._check_ids()
         own_start = np.repeat(starts[:-1], np.diff(starts))
-        return Shape(starts, rows, rows - own_start, parents, is_no)
+        return TreeShape(starts, rows, rows - own_start, parents, is_no)
 
     def _splits(self, seconds: Wholes) -> Iterator[tuple[int, int]]:
         """Yield the row of each split and of its second child."""
@@ -302,7 +302,7 @@ def ensemble_of(raw: Sequence[object], source: str) -> Ensemble:
         combination=Combination.SUM,
         features=features,
         target="",
-        task=Task.REGRESSION,
+        task=TreeTask.REGRESSION,
         link=Link.UNKNOWN,
         source=source,
         notes=tuple(_notes(dump)),

@@ -28,7 +28,7 @@ class Typed(list[object]):
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenContainer:
     """A container that is still being read; ``left`` counts down where its size was announced."""
 
     value: dict[str, object] | list[object]
@@ -50,7 +50,7 @@ def read_ubjson(data: bytes, source: str) -> object:
     if len(data) > limits.BYTES:
         raise TreeFormatError(source, f"more than the {limits.BYTES:,} bytes that are read")
     try:
-        return _Reader(data).value()
+        return _UbjsonReader(data).value()
     except (ValueError, UnicodeDecodeError) as error:
         raise TreeFormatError(source, f"not UBJSON that can be read ({error})") from error
 
@@ -79,7 +79,7 @@ def written_ubjson(document: object) -> bytes:
     return b"".join(out)
 
 
-class _Reader:
+class _UbjsonReader:
     """Goes through the bytes once."""
 
     def __init__(self, data: bytes) -> None:
@@ -89,7 +89,7 @@ class _Reader:
 
     def value(self) -> object:
         """Return the one value of the bytes."""
-        stack: list[_Open] = []
+        stack: list[_OpenContainer] = []
         while True:
             top = stack[-1] if stack else None
             value: object
@@ -110,7 +110,7 @@ class _Reader:
                 return value
             self._put(stack[-1], value)
 
-    def _closes(self, top: _Open) -> bool:
+    def _closes(self, top: _OpenContainer) -> bool:
         """Whether the container ends here; steps over its end."""
         if top.left is not None:
             return top.left == 0
@@ -120,7 +120,7 @@ class _Reader:
         self.at += 1
         return True
 
-    def _put(self, top: _Open, value: object) -> None:
+    def _put(self, top: _OpenContainer, value: object) -> None:
         if isinstance(top.value, dict):
             top.value[top.key] = value
         else:
@@ -128,7 +128,7 @@ class _Reader:
         if top.left is not None:
             top.left -= 1
 
-    def _begins(self, stack: list[_Open]) -> tuple[bool, object]:
+    def _begins(self, stack: list[_OpenContainer]) -> tuple[bool, object]:
         """Return a value that is complete, or open a container and return that it is not."""
         code = self._take(1).decode("latin-1")
         if code in CONSTANTS:
@@ -151,7 +151,7 @@ class _Reader:
             typed = Typed(self._numbers(kind, size))
             typed.code = kind
             return True, typed
-        stack.append(_Open({} if code == "{" else [], size))
+        stack.append(_OpenContainer({} if code == "{" else [], size))
         return False, None
 
     def _header(self) -> tuple[str, int | None]:

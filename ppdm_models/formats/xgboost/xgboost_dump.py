@@ -18,10 +18,10 @@ class XgboostDump(Format):
         return opens_json(data) == b"[" and b'"nodeid"' in data[:4096]
 
     def open(self, data: bytes, source: str) -> Opened:
-        return _OpenedDump(data, source)
+        return _XgboostDump(data, source)
 
 
-class _OpenedDump(Rewritable):
+class _XgboostDump(Rewritable):
     """The bytes stay, not the document: each change takes a fresh one, and uses it up."""
 
     def __init__(self, data: bytes, source: str) -> None:

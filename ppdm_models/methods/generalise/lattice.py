@@ -24,7 +24,12 @@ from treewarden.ppdm_models.tables.diversity import (
     is_recursively_diverse,
     ranked,
 )
-from treewarden.ppdm_models.tables.taxonomy import EVERYTHING, Categories, Intervals, Taxonomy
+from treewarden.ppdm_models.tables.taxonomy import (
+    EVERYTHING,
+    Categories,
+    IntervalHierarchy,
+    Taxonomy,
+)
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn, number_text
 
 # What is demanded of the groups of a generalised table, and the few whole numbers that decide whether it is met.
@@ -201,7 +206,7 @@ def _numbers(
 ) -> tuple[IndexArray, list[list[str]]]:
     distinct, places = np.unique(column.numbers, return_inverse=True)
     values = [float(value) for value in distinct]
-    if isinstance(taxonomy, Intervals):
+    if isinstance(taxonomy, IntervalHierarchy):
         heights = range(taxonomy.height + 1)
         return places, [[taxonomy.label(value, level) for value in values] for level in heights]
     if taxonomy is not None:
@@ -229,7 +234,7 @@ MOST_COMBINATIONS = 5_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Generalised:
+class GeneralisedTable:
     """The levels chosen, one per attribute, what the groups come to, and how many combinations were looked at."""
 
     levels: Levels
@@ -281,13 +286,13 @@ class Lattice:
         }
 
 
-def generalise(lattice: Lattice, wanted: Requirement) -> Generalised | None:
+def generalise(lattice: Lattice, wanted: Requirement) -> GeneralisedTable | None:
     """Return the levels that meet a requirement at the least discernibility, the sum of squared group sizes.
 
     Of equals those with the smallest sum of levels, then the smallest levels in order. None where even the highest
     levels fail.
     """
-    search = _Search(lattice, wanted)
+    search = _LatticeSearch(lattice, wanted)
     places = range(len(lattice.shape))
     for size in sorted({min(1, len(places)), min(2, len(places)), len(places)}):
         for free in combinations(places, size):
@@ -295,10 +300,12 @@ def generalise(lattice: Lattice, wanted: Requirement) -> Generalised | None:
     if search.best is None:
         return None
     levels = search.best[2]
-    return Generalised(levels, lattice.figures(levels), search.checked, math.prod(lattice.shape))
+    return GeneralisedTable(
+        levels, lattice.figures(levels), search.checked, math.prod(lattice.shape)
+    )
 
 
-class _Search:
+class _LatticeSearch:
     """Which combinations are not settled yet, and the best that was found."""
 
     def __init__(self, lattice: Lattice, wanted: Requirement) -> None:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from treewarden.ppdm_models.errors import DomainError, TableError
-from treewarden.ppdm_models.methods.randomised.domains import Domain, impossible
+from treewarden.ppdm_models.methods.randomised.domains import ColumnDomain, impossible
 from treewarden.ppdm_models.tables.arrow_column import MISSING, flat
 from treewarden.ppdm_models.tables.batches import Batches
 
@@ -22,7 +22,7 @@ NO_VALUE = tuple(each for each in MISSING if each.lower() != "nan")
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class NoisyCells:
     """Some cells of a column. ``first`` is the number of the first record, counted from 1."""
 
     source: str
@@ -64,7 +64,7 @@ class Cells:
             raise TableError(*self._not_a_number(int(np.argmax(at_fault))))
         return numbers
 
-    def within(self, domain: Domain) -> Numbers:
+    def within(self, domain: ColumnDomain) -> Numbers:
         """Return them as numbers of a domain, NaN where there is no value.
 
         Raises:
@@ -86,7 +86,7 @@ class Cells:
                 raise DomainError(self._place(int(np.argmax(broken))), f"{problem}; {what}")
         return numbers
 
-    def _places(self, domain: Domain) -> Numbers:
+    def _places(self, domain: ColumnDomain) -> Numbers:
         """Return the place of each text among the values of a domain."""
         texts = flat(pa.chunked_array([self.values]))
         if pa.types.is_integer(texts.type) or pa.types.is_boolean(texts.type):
@@ -158,7 +158,7 @@ def _first_unparsed(texts: pa.Array) -> int:
 # Domains as they are in the data, where nobody declared them: that gives away the least and the largest value.
 
 
-def domains_of_data(table: Batches, names: Sequence[str]) -> dict[str, Domain]:
+def domains_of_data(table: Batches, names: Sequence[str]) -> dict[str, ColumnDomain]:
     """Return the domains of numeric columns as they are in the data: from the least to the largest value.
 
     Raises:
@@ -170,7 +170,7 @@ def domains_of_data(table: Batches, names: Sequence[str]) -> dict[str, Domain]:
     first = 1
     for batch in table.read(names):
         for name in names:
-            values = Cells(table.source, name, first, batch.column(name)).numbers()
+            values = NoisyCells(table.source, name, first, batch.column(name)).numbers()
             values = values[~np.isnan(values)]
             if len(values):
                 least[name] = min(least[name], float(values.min()))
@@ -182,7 +182,7 @@ def domains_of_data(table: Batches, names: Sequence[str]) -> dict[str, Domain]:
     }
 
 
-def _of_data(table: Batches, name: str, low: float, high: float, is_whole: bool) -> Domain:
+def _of_data(table: Batches, name: str, low: float, high: float, is_whole: bool) -> ColumnDomain:
     problem = ""
     if low > high:
         problem = "holds no value; leave it out with --drop"
@@ -194,4 +194,4 @@ def _of_data(table: Batches, name: str, low: float, high: float, is_whole: bool)
         problem = f"holds {impossible(low, high)}"
     if problem:
         raise DomainError(table.source, f"column {name!r} {problem}")
-    return Domain(name, low, high, is_whole=is_whole, origin="data")
+    return ColumnDomain(name, low, high, is_whole=is_whole, origin="data")

@@ -42,7 +42,7 @@ Bound = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 
 
 @dataclass(frozen=True, slots=True)
-class Domain:
+class ColumnDomain:
     """What the values of a column lie between; ``values`` are those of a column of texts, in their order.
 
     ``origin`` says whether somebody declared it, or it was read off the data.
@@ -61,7 +61,7 @@ class Domain:
         return self.high - self.low
 
 
-class _Column(BaseModel):
+class _DomainTable(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     low: Bound | None = None
@@ -86,13 +86,13 @@ class _Column(BaseModel):
         return self
 
 
-class _File(BaseModel):
+class _DomainsFile(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    columns: dict[str, _Column]
+    columns: dict[str, _DomainTable]
 
 
-def read_domains(data: bytes, where: str) -> dict[str, Domain]:
+def read_domains(data: bytes, where: str) -> dict[str, ColumnDomain]:
     """Return the domains that a file declares, by column.
 
     Raises:
@@ -105,7 +105,7 @@ def read_domains(data: bytes, where: str) -> dict[str, Domain]:
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise DomainError(where, f"not TOML ({error}); write [columns.NAME] tables") from error
     try:
-        file = _File.model_validate(said)
+        file = _DomainsFile.model_validate(said)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"]))
@@ -116,7 +116,7 @@ def read_domains(data: bytes, where: str) -> dict[str, Domain]:
     return {name: _domain(name, column) for name, column in file.columns.items()}
 
 
-def load_domains(path: Path) -> dict[str, Domain]:
+def load_domains(path: Path) -> dict[str, ColumnDomain]:
     """Return the domains that a file declares, by column.
 
     Raises:
@@ -151,10 +151,10 @@ def _check_values(values: tuple[str, ...]) -> None:
         raise ValueError(f"the value {twice!r} is there twice; leave one out")
 
 
-def _domain(name: str, column: _Column) -> Domain:
+def _domain(name: str, column: _DomainTable) -> ColumnDomain:
     if column.values is not None:
         texts = tuple(each.strip() for each in column.values)
-        return Domain(name, 0.0, float(len(texts) - 1), is_whole=True, values=texts)
+        return ColumnDomain(name, 0.0, float(len(texts) - 1), is_whole=True, values=texts)
     assert column.low is not None
     assert column.high is not None
-    return Domain(name, column.low, column.high, is_whole=column.whole)
+    return ColumnDomain(name, column.low, column.high, is_whole=column.whole)

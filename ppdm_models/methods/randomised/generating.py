@@ -95,7 +95,7 @@ Numbers = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Attribute:
+class GeneratedAttribute:
     """An attribute's name and range; one that ``is_whole`` has whole numbers for values."""
 
     name: str
@@ -110,15 +110,15 @@ class Attribute:
 
 
 ATTRIBUTES = (
-    Attribute("salary", 20_000, 150_000),
-    Attribute("commission", 0, 75_000),
-    Attribute("age", 20, 80),
-    Attribute("elevel", 0, 4, is_whole=True),
-    Attribute("car", 1, 20, is_whole=True),
-    Attribute("zipcode", 1, 9, is_whole=True),
-    Attribute("hvalue", 50_000, 1_350_000),
-    Attribute("hyears", 1, 30),
-    Attribute("loan", 0, 500_000),
+    GeneratedAttribute("salary", 20_000, 150_000),
+    GeneratedAttribute("commission", 0, 75_000),
+    GeneratedAttribute("age", 20, 80),
+    GeneratedAttribute("elevel", 0, 4, is_whole=True),
+    GeneratedAttribute("car", 1, 20, is_whole=True),
+    GeneratedAttribute("zipcode", 1, 9, is_whole=True),
+    GeneratedAttribute("hvalue", 50_000, 1_350_000),
+    GeneratedAttribute("hyears", 1, 30),
+    GeneratedAttribute("loan", 0, 500_000),
 )
 FULL_SALARY = 75_000
 """Whoever earns so much or more has no commission."""

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from treewarden.ppdm_models.methods.randomised.generating import Attribute
+from treewarden.ppdm_models.methods.randomised.generating import GeneratedAttribute
 from treewarden.ppdm_models.methods.randomised.intervals import Intervals, intervals
-from treewarden.ppdm_models.methods.randomised.noise import Classes, Hiding, Noise
+from treewarden.ppdm_models.methods.randomised.noise import ClassNoise, Hiding, Noise
 from treewarden.ppdm_models.methods.randomised.reconstruction import (
     Kernel,
     dealt,
@@ -32,7 +32,7 @@ CLOSE = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class Splits:
+class BestSplits:
     """For each of some nodes the attribute to split by (-1: there is nothing to split), and the last code to the left.
 
     ``candidates`` are the splits by that attribute that part the records in different ways. All have shape (nodes,).
@@ -45,7 +45,7 @@ class Splits:
 
 def best_splits(
     codes: NDArray[np.integer], sizes: Codes, classes: Codes, nodes: Codes, counts: Codes
-) -> Splits:
+) -> BestSplits:
     """Return the split of each node that leaves its classes least mixed; of equal ones the first attribute and code.
 
     ``codes`` have shape (attributes, records) and are below ``sizes``; ``classes`` and ``nodes`` have shape (records,),
@@ -56,7 +56,7 @@ def best_splits(
         part = _best(codes[:, rows], sizes, classes[rows], nodes[rows] - here.start, counts[here])
         for whole, own in zip(found, part, strict=True):
             whole[here] = own
-    return Splits(*found)
+    return BestSplits(*found)
 
 
 def _parts(nodes: Codes, count: int, bins: int) -> Iterator[tuple[slice, slice]]:
@@ -116,7 +116,7 @@ LEAF = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Grown:
+class NoisyTree:
     """A tree. Node 0 is the root; a leaf's ``attribute`` is -1, elsewhere codes up to ``code`` go ``left``.
 
     ``counts`` are records of each class, shape (nodes, classes).
@@ -146,20 +146,20 @@ class Grown:
 
 
 @dataclass(frozen=True, slots=True)
-class _Level:
+class _DepthNodes:
     """All nodes of one depth: how each is split, its records of each class, and the number of its left child.
 
     The right child has the number after that. Nodes are numbered level by level.
     """
 
-    splits: Splits
+    splits: BestSplits
     counts: Codes
     left: Codes
 
 
 def grow(
     codes: Codes, sizes: Codes, classes: Codes, class_count: int, recode: Recode | None = None
-) -> Grown:
+) -> NoisyTree:
     """Return a pruned tree for records with interval codes, shape (records, attributes), below ``sizes``.
 
     A node is not split where no split could be worth telling: the same tree as if it were grown to the end and pruned.
@@ -170,7 +170,7 @@ def grow(
     rows, nodes = np.arange(len(codes)), np.zeros(len(codes), np.int64)
     counts = np.bincount(classes, minlength=class_count)[None, :]
     above: list[frozenset[int]] = [frozenset()]
-    levels: list[_Level] = []
+    levels: list[_DepthNodes] = []
     total = 0
     while len(counts):
         total += len(counts)
@@ -178,7 +178,7 @@ def grow(
         splits = _splits(own, sizes, classes, rows, nodes, counts, can_pay)
         is_split = splits.attribute != LEAF
         left = np.where(is_split, total + 2 * (np.cumsum(is_split) - 1), LEAF)
-        levels.append(_Level(splits, counts, left))
+        levels.append(_DepthNodes(splits, counts, left))
         kept = is_split[nodes]
         rows, nodes = rows[kept], nodes[kept]
         goes_right = own[splits.attribute[nodes], rows] > splits.code[nodes]
@@ -232,9 +232,9 @@ def _splits(
     nodes: Codes,
     counts: Codes,
     wanted: NDArray[np.bool_],
-) -> Splits:
+) -> BestSplits:
     """Return the best splits of the nodes that are wanted, none of the others."""
-    found = Splits(*(np.full(len(counts), LEAF, np.int64) for _ in range(3)))
+    found = BestSplits(*(np.full(len(counts), LEAF, np.int64) for _ in range(3)))
     if wanted.all():
         return best_splits(own[:, rows], sizes, classes[rows], nodes, counts)
     asked = np.flatnonzero(wanted)
@@ -263,7 +263,7 @@ def _recode(
             own[attribute, here] = codes
 
 
-def _pruned(levels: Sequence[_Level], attributes: int) -> Grown:
+def _pruned(levels: Sequence[_DepthNodes], attributes: int) -> NoisyTree:
     """Return the part of a tree that is worth telling, its nodes numbered anew, parents first."""
     counts = np.concatenate([level.counts for level in levels])
     attribute = np.concatenate([level.splits.attribute for level in levels])
@@ -282,7 +282,7 @@ def _pruned(levels: Sequence[_Level], attributes: int) -> Grown:
             order += [int(lefts[node]), int(lefts[node]) + 1]
     kept = is_kept[order]
     left = np.where(kept, 2 * np.cumsum(kept) - 1, LEAF)
-    return Grown(
+    return NoisyTree(
         np.where(kept, attribute[order], LEAF),
         np.where(kept, code[order], 0),
         left,
@@ -299,9 +299,9 @@ FEW = 16
 """A group with less than one in so many of all records is sorted on its own."""
 
 
-def intervals_of(attribute: Attribute, hiding: Hiding | None, records: int) -> Intervals:
+def intervals_of(attribute: GeneratedAttribute, hiding: Hiding | None, records: int) -> Intervals:
     """Return the intervals of an attribute for groups of so many records: classes are their own."""
-    if isinstance(hiding, Classes):
+    if isinstance(hiding, ClassNoise):
         return Intervals(hiding.low, hiding.wide, hiding.count)
     return intervals(attribute.low, attribute.high, records, is_whole=attribute.is_whole)
 
@@ -311,7 +311,7 @@ def coding_of(values: Numbers, hiding: Hiding | None, own: Intervals, kind: Kern
 
     Values in clear and those replaced by their class say where they lie; none is missing.
     """
-    if hiding is None or isinstance(hiding, Classes):
+    if hiding is None or isinstance(hiding, ClassNoise):
         known = own.numbers(values)
         return lambda rows: known[rows]
     return _of_ranks(values, hiding, own, kind)

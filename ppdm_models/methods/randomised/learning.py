@@ -14,12 +14,12 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from treewarden.ppdm_models.methods.randomised.generating import Attribute
+from treewarden.ppdm_models.methods.randomised.generating import GeneratedAttribute
 from treewarden.ppdm_models.methods.randomised.growing import (
     LEAF,
     Codes,
     Coding,
-    Grown,
+    NoisyTree,
     coding_of,
     grow,
     intervals_of,
@@ -45,13 +45,13 @@ class Method(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class LearnedTree:
     """A tree over interval codes, and the intervals of each attribute.
 
     ``left_out`` are records that it was not grown on, as they lack a value.
     """
 
-    grown: Grown
+    grown: NoisyTree
     intervals: tuple[Intervals, ...]
     left_out: int = 0
 
@@ -69,14 +69,14 @@ class Learned:
 class Noisy:
     """Noisy records: each attribute's values, the noise in them (None: none), and its domain; classes in clear."""
 
-    attributes: tuple[Attribute, ...]
+    attributes: tuple[GeneratedAttribute, ...]
     columns: Mapping[str, Numbers]
     noise: Mapping[str, Hiding | None]
     classes: Codes
     class_count: int
 
 
-def learn(records: Noisy, method: Method, kind: Kernel = Kernel.MIDPOINT) -> Learned:
+def learn(records: Noisy, method: Method, kind: Kernel = Kernel.MIDPOINT) -> LearnedTree:
     """Return a tree grown from noisy records; those that lack a value (NaN) are left out.
 
     The intervals of an attribute are the same at every node, for one tree has one set of possible thresholds: for
@@ -103,7 +103,7 @@ def learn(records: Noisy, method: Method, kind: Kernel = Kernel.MIDPOINT) -> Lea
         for values, hiding, intervals in zip(table, hidings, own, strict=True)
     ]
     tree = _grown(codings, own, classes, records.class_count, method)
-    return Learned(tree, own, len(is_there) - len(everyone))
+    return LearnedTree(tree, own, len(is_there) - len(everyone))
 
 
 def _grown(
@@ -112,7 +112,7 @@ def _grown(
     classes: Codes,
     class_count: int,
     method: Method,
-) -> Grown:
+) -> NoisyTree:
     codes = np.zeros((len(classes), len(own)), np.int64)
     everyone = np.arange(len(classes))
     for rows in [everyone] if method is Method.GLOBAL else _by_class(classes, everyone):
@@ -162,8 +162,8 @@ NOTE = (
 
 
 def published(
-    learned: Learned,
-    attributes: Sequence[Attribute],
+    learned: LearnedTree,
+    attributes: Sequence[GeneratedAttribute],
     values: Mapping[str, tuple[str, ...]],
     target: str,
     classes: tuple[str, ...],
@@ -207,14 +207,14 @@ def published(
     return rebuilt(skeleton, nodes)
 
 
-def threshold(attribute: Attribute, own: Intervals, code: int) -> float:
+def threshold(attribute: GeneratedAttribute, own: Intervals, code: int) -> float:
     """Return where the values of the next interval begin; half way between two whole numbers."""
     edge = float(own.edges[code + 1])
     return math.ceil(edge) - 0.5 if attribute.is_whole else edge
 
 
 def _tests(
-    attribute: Attribute, own: Intervals, code: int, values: tuple[str, ...]
+    attribute: GeneratedAttribute, own: Intervals, code: int, values: tuple[str, ...]
 ) -> tuple[Predicate, Predicate]:
     if values:
         numbers = own.numbers(np.arange(len(values), dtype=np.float64)).tolist()
@@ -230,5 +230,5 @@ def _tests(
     )
 
 
-def _feature(attribute: Attribute, values: tuple[str, ...]) -> Feature:
+def _feature(attribute: GeneratedAttribute, values: tuple[str, ...]) -> Feature:
     return Feature(attribute.name, numeric=not values, values=values)

@@ -16,10 +16,10 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from treewarden.ppdm_models.errors import DomainError, ManifestError
-from treewarden.ppdm_models.methods.randomised.domains import LARGEST, Domain
-from treewarden.ppdm_models.methods.randomised.generating import Attribute
+from treewarden.ppdm_models.methods.randomised.domains import LARGEST, ColumnDomain
+from treewarden.ppdm_models.methods.randomised.generating import GeneratedAttribute
 from treewarden.ppdm_models.methods.randomised.noise import (
-    Classes,
+    ClassNoise,
     Gaussian,
     Hiding,
     Uniform,
@@ -30,11 +30,11 @@ SCHEMA = "treewarden-randomised/1"
 MOST_BYTES = 16 * 2**20
 
 
-class _Part(BaseModel):
+class _ManifestPart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
-class Hidden(_Part):
+class Hidden(_ManifestPart):
     """A column whose values are hidden.
 
     ``parameter`` is alpha of uniform noise, sigma of Gaussian, the width of classes; in the column's units. ``values``
@@ -75,21 +75,21 @@ class Hidden(_Part):
             return Uniform(self.parameter)
         if self.noise == Gaussian.kind:
             return Gaussian(self.parameter)
-        return Classes(self.low, self.high, self.parameter)
+        return ClassNoise(self.low, self.high, self.parameter)
 
     @property
-    def attribute(self) -> Attribute:
+    def attribute(self) -> GeneratedAttribute:
         """Its name and domain."""
-        return Attribute(self.name, self.low, self.high, self.is_whole)
+        return GeneratedAttribute(self.name, self.low, self.high, self.is_whole)
 
 
 def _parameter(how: Hiding) -> float:
-    if isinstance(how, Classes):
+    if isinstance(how, ClassNoise):
         return how.wide
     return how.sigma if isinstance(how, Gaussian) else how.alpha
 
 
-class Manifest(_Part):
+class Manifest(_ManifestPart):
     """What was made of a table. ``columns`` are hidden; ``clear`` are published as they are, nobody said why.
 
     ``harmless`` are published as they are because their owner said so; ``label`` is the class of each record, in clear
@@ -192,10 +192,10 @@ def check_has(manifest: Manifest, names: Iterable[str], where: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ColumnPlan:
     """How one column is hidden."""
 
-    domain: Domain
+    domain: ColumnDomain
     level: float
     confidence: float
     how: Hiding
@@ -220,7 +220,7 @@ class Plan:
         )
 
 
-def planned(domain: Domain, kind: str, level: float, confidence: float) -> Plan:
+def planned(domain: ColumnDomain, kind: str, level: float, confidence: float) -> ColumnPlan:
     """Return how a column is hidden by noise of a kind and a level.
 
     Raises:
@@ -228,14 +228,14 @@ def planned(domain: Domain, kind: str, level: float, confidence: float) -> Plan:
         DomainError: the noise is larger than can be reckoned with.
     """
     how = hiding(kind, level, domain.low, domain.high, confidence)
-    reach = 0.0 if isinstance(how, Classes) else how.limit
+    reach = 0.0 if isinstance(how, ClassNoise) else how.limit
     if not reach + max(abs(domain.low), abs(domain.high)) < LARGEST:
         problem = f"column {domain.name!r}: noise of level {level:g} is larger than numbers can be"
         raise DomainError("the domain", f"{problem}; give the column in another unit")
-    return Plan(domain, level, confidence, how)
+    return ColumnPlan(domain, level, confidence, how)
 
 
 def _planned_parameter(how: Hiding) -> float:
     if isinstance(how, Uniform):
         return how.alpha
-    return how.wide if isinstance(how, Classes) else how.sigma
+    return how.wide if isinstance(how, ClassNoise) else how.sigma

@@ -102,7 +102,7 @@ Noise = Uniform | Gaussian
 
 
 @dataclass(frozen=True, slots=True)
-class Classes:
+class ClassNoise:
     """No noise, but values replaced by the middle of the class that they lie in.
 
     Classes begin at ``low`` and are ``wide``; the last one ends at ``high``.
@@ -139,9 +139,9 @@ class Classes:
         )
 
 
-Hiding = Uniform | Gaussian | Classes
+Hiding = Uniform | Gaussian | ClassNoise
 """How the values of an attribute are hidden."""
-KINDS = (Uniform.kind, Gaussian.kind, Classes.kind)
+KINDS = (Uniform.kind, Gaussian.kind, ClassNoise.kind)
 
 
 def uniform(level: float, width: float, confidence: float = CONFIDENCE) -> Uniform:
@@ -164,14 +164,14 @@ def gaussian(level: float, width: float, confidence: float = CONFIDENCE) -> Gaus
     return Gaussian(level * width / (2 * float(ndtri((1 + confidence) / 2))))
 
 
-def classes(level: float, low: float, high: float, confidence: float = CONFIDENCE) -> Classes:
+def classes(level: float, low: float, high: float, confidence: float = CONFIDENCE) -> ClassNoise:
     """Return the classes that hide values of a domain as well as noise of a level does.
 
     Raises:
         ValueError: the level, the domain or the confidence cannot be.
     """
     _check(level, high - low, confidence)
-    return Classes(low, high, level * (high - low) / confidence)
+    return ClassNoise(low, high, level * (high - low) / confidence)
 
 
 def hiding(
@@ -186,7 +186,7 @@ def hiding(
         return uniform(level, high - low, confidence)
     if kind == Gaussian.kind:
         return gaussian(level, high - low, confidence)
-    if kind == Classes.kind:
+    if kind == ClassNoise.kind:
         return classes(level, low, high, confidence)
     raise ValueError(f"no noise {kind!r}; have {', '.join(KINDS)}")
 
@@ -196,7 +196,7 @@ def noisy(values: Numbers, hiding: Hiding, random: np.random.Generator) -> Numbe
 
     Draw once and keep it: repeats average noise away.
     """
-    if isinstance(hiding, Classes):
+    if isinstance(hiding, ClassNoise):
         return hiding.hidden(values)
     return values + hiding.draw(len(values), random)
 

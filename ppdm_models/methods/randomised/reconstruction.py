@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.methods.randomised.cells import Cells
-from treewarden.ppdm_models.methods.randomised.domains import Domain
+from treewarden.ppdm_models.methods.randomised.cells import NoisyCells
+from treewarden.ppdm_models.methods.randomised.domains import ColumnDomain
 from treewarden.ppdm_models.methods.randomised.intervals import FEWEST_RECORDS, Intervals, intervals
 from treewarden.ppdm_models.methods.randomised.manifest import Hidden
-from treewarden.ppdm_models.methods.randomised.noise import Classes, Hiding, Noise
+from treewarden.ppdm_models.methods.randomised.noise import ClassNoise, Hiding, Noise
 from treewarden.ppdm_models.tables.batches import Batches
 
 Numbers = NDArray[np.float64]
@@ -47,7 +47,7 @@ class Reconstructed:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class NoisyPlaces:
     """Where noisy values can fall, and the chance of each place for values of each interval: (places, intervals).
 
     ``edges`` are where places begin and end, shape (places + 1,).
@@ -60,7 +60,7 @@ class Places:
 
     def numbers(self, values: Numbers) -> NDArray[np.int64]:
         """Return the place of each value; none of them is missing."""
-        if isinstance(self.hiding, Classes):
+        if isinstance(self.hiding, ClassNoise):
             return self.hiding.numbers(values)
         # At the middles, noise may seem not to reach the outermost intervals: what is there goes to the next ones.
         reached = np.flatnonzero(self.chances.sum(axis=1) > 0)
@@ -82,7 +82,7 @@ def kernel(
     return np.maximum(upper - 2 * here + lower, 0.0) / step
 
 
-def membership(classes: Classes, own: Intervals) -> Numbers:
+def membership(classes: ClassNoise, own: Intervals) -> Numbers:
     """Return the chance of each class for values of each interval, spread evenly in it; shape (classes, own)."""
     edges = classes.edges
     edges[0], edges[-1] = -np.inf, np.inf  # intervals of whole numbers reach beyond the domain
@@ -127,7 +127,7 @@ def check_reach(values: Numbers, hiding: Hiding, own: Intervals, rows: NDArray[n
     Raises:
         ValueError: one does not; its row is named, from 1.
     """
-    limit = 0.0 if isinstance(hiding, Classes) else hiding.limit
+    limit = 0.0 if isinstance(hiding, ClassNoise) else hiding.limit
     beyond = np.flatnonzero((values < own.low - limit) | (values > own.edges[-1] + limit))
     if len(beyond):
         raise ValueError(
@@ -136,12 +136,12 @@ def check_reach(values: Numbers, hiding: Hiding, own: Intervals, rows: NDArray[n
         )
 
 
-def places_of(hiding: Hiding, own: Intervals, kind: Kernel = Kernel.MIDPOINT) -> Places:
+def places_of(hiding: Hiding, own: Intervals, kind: Kernel = Kernel.MIDPOINT) -> NoisyPlaces:
     """Return where noisy values can fall: in classes, or in intervals of the domain and of what noise makes of it."""
-    if isinstance(hiding, Classes):
-        return Places(hiding, own, membership(hiding, own), hiding.edges)
+    if isinstance(hiding, ClassNoise):
+        return NoisyPlaces(hiding, own, membership(hiding, own), hiding.edges)
     wide = own.widened(hiding.reach)
-    return Places(hiding, own, kernel(hiding, own, wide, kind), wide.edges)
+    return NoisyPlaces(hiding, own, kernel(hiding, own, wide, kind), wide.edges)
 
 
 def ranked(values: Numbers, shares: Numbers) -> NDArray[np.int64]:
@@ -199,7 +199,7 @@ def _typical_change(count: int) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Distribution:
+class ColumnDistribution:
     """One hidden column. Shares add up to 1: ``shares`` and ``true`` over the intervals ``own``.
 
     ``noisy`` are over the intervals that end at ``noisy_edges``. ``true`` is None where the true values are not given.
@@ -225,7 +225,7 @@ class Distribution:
         return float(np.abs(self.shares - self.true).sum() / 2)
 
 
-class _Tally:
+class _NoisyTally:
     """Counts the noisy values of one column by where they fall."""
 
     def __init__(self, said: Hidden, records: int, kind: Kernel) -> None:
@@ -235,7 +235,7 @@ class _Tally:
         self.counts = np.zeros(len(self.places.chances), np.int64)
         self.missing = 0
 
-    def add(self, cells: Cells) -> None:
+    def add(self, cells: NoisyCells) -> None:
         values = cells.numbers()
         rows = np.flatnonzero(~np.isnan(values))
         self.missing += len(values) - len(rows)
@@ -246,7 +246,7 @@ class _Tally:
             raise TableError(cells.source, f"column {cells.name!r}, {error}") from error
         self.counts += np.bincount(self.places.numbers(there), minlength=len(self.counts))
 
-    def found(self, source: str, stop: float) -> Distribution:
+    def found(self, source: str, stop: float) -> ColumnDistribution:
         total = int(self.counts.sum())
         if total < FEWEST_RECORDS:
             problem = (
@@ -254,7 +254,7 @@ class _Tally:
             )
             raise TableError(source, f"{problem}; {FEWEST_RECORDS:,} are needed")
         made = settled(self.places.chances, self.counts, self.own, stop=stop)
-        return Distribution(
+        return ColumnDistribution(
             self.said,
             self.own,
             made.shares,
@@ -273,13 +273,13 @@ def distributions_of(
     records: int,
     kind: Kernel = Kernel.MIDPOINT,
     stop: float = STOP,
-) -> tuple[Distribution, ...]:
+) -> tuple[ColumnDistribution, ...]:
     """Return how the values of some hidden columns are distributed; the table passes by once.
 
     Raises:
         TableError: it cannot be read, a cell is no number or lies further off than noise reaches, or there are too few.
     """
-    tallies = [_Tally(each, records, kind) for each in columns]
+    tallies = [_NoisyTally(each, records, kind) for each in columns]
     met = 0
     for cells in _cells(table, columns):
         for tally, own in zip(tallies, cells, strict=True):
@@ -292,8 +292,8 @@ def distributions_of(
 
 
 def beside_true(
-    table: Batches, distributions: tuple[Distribution, ...]
-) -> tuple[Distribution, ...]:
+    table: Batches, distributions: tuple[ColumnDistribution, ...]
+) -> tuple[ColumnDistribution, ...]:
     """Return the same beside how the true values are distributed; the table of these passes by once.
 
     Raises:
@@ -310,21 +310,21 @@ def beside_true(
     return tuple(with_true(each, found) for each, found in zip(distributions, counts, strict=True))
 
 
-def with_true(of: Distribution, counts: NDArray[np.int64]) -> Distribution:
+def with_true(of: ColumnDistribution, counts: NDArray[np.int64]) -> ColumnDistribution:
     """Return a distribution beside that of counts of true values, one for each of its intervals."""
     return replace(of, true=counts / max(int(counts.sum()), 1))
 
 
-def domain_of(said: Hidden) -> Domain:
+def domain_of(said: Hidden) -> ColumnDomain:
     """Return the domain that a manifest names."""
-    return Domain(said.name, said.low, said.high, said.is_whole, said.values, said.domain)
+    return ColumnDomain(said.name, said.low, said.high, said.is_whole, said.values, said.domain)
 
 
-def _cells(table: Batches, columns: tuple[Hidden, ...]) -> Iterator[list[Cells]]:
+def _cells(table: Batches, columns: tuple[Hidden, ...]) -> Iterator[list[NoisyCells]]:
     names, first = [each.name for each in columns], 1
     for batch in table.read(names):
         yield [
-            Cells(table.source, name, first, batch.column(place))
+            NoisyCells(table.source, name, first, batch.column(place))
             for place, name in enumerate(names)
         ]
         first += batch.num_rows

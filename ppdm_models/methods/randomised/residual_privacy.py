@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treewarden.ppdm_models.methods.randomised.intervals import Intervals
-from treewarden.ppdm_models.methods.randomised.noise import Classes, Gaussian, Hiding
+from treewarden.ppdm_models.methods.randomised.noise import ClassNoise, Gaussian, Hiding
 from treewarden.ppdm_models.methods.randomised.reconstruction import Kernel, kernel, membership
 
 Numbers = NDArray[np.float64]
@@ -27,7 +27,7 @@ SIGMA_PARTS = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class ResidualPrivacy:
     """What is left of privacy in one attribute, given its distribution; all widths are shares of its range.
 
     ``equivalent_width`` is 2^h(X|W), ``loss`` 1 - 2^-I(X;W); ``mean_width`` and ``worst_width`` are of the shortest
@@ -43,7 +43,7 @@ class Left:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class JointIntervals:
     """How likely each fine interval of the domain and of what noise makes of it are together.
 
     ``chances``, shape (wide, own), are those of noisy values for each true one, ``shares``, shape (classes, own), those
@@ -94,7 +94,9 @@ class Seen:
         return float(total)
 
 
-def seen(own: Intervals, shares: Numbers, hiding: Hiding, *, are_points: bool = False) -> Seen:
+def seen(
+    own: Intervals, shares: Numbers, hiding: Hiding, *, are_points: bool = False
+) -> JointIntervals:
     """Return what is seen of people whose values have a distribution, spread evenly within each interval.
 
     ``shares`` are of intervals, or of classes and intervals: shape (own,) or (classes, own). Where values
@@ -106,13 +108,13 @@ def seen(own: Intervals, shares: Numbers, hiding: Hiding, *, are_points: bool = 
     fine = Intervals(own.low, own.width / parts, own.count * parts)
     if are_points:
         chances = _as_fine_as_needed(_of_points(own, fine, hiding), fine, hiding)
-        return Seen(own, chances, shares, are_points=True)
-    if isinstance(hiding, Classes):
+        return JointIntervals(own, chances, shares, are_points=True)
+    if isinstance(hiding, ClassNoise):
         chances = membership(hiding, fine)
     else:
         chances = kernel(hiding, fine, fine.widened(hiding.reach), Kernel.EXACT)
         chances = _as_fine_as_needed(chances, fine, hiding)
-    return Seen(fine, chances, np.repeat(shares / parts, parts, axis=1))
+    return JointIntervals(fine, chances, np.repeat(shares / parts, parts, axis=1))
 
 
 def _as_fine_as_needed(chances: Numbers, fine: Intervals, hiding: Hiding) -> Numbers:
@@ -126,7 +128,7 @@ def _as_fine_as_needed(chances: Numbers, fine: Intervals, hiding: Hiding) -> Num
 
 def _of_points(own: Intervals, fine: Intervals, hiding: Hiding) -> Numbers:
     """Return the chance of each place for the middle of each interval; shape (wide, own)."""
-    if isinstance(hiding, Classes):
+    if isinstance(hiding, ClassNoise):
         return np.equal.outer(np.arange(hiding.count), hiding.numbers(own.middles)).astype(
             np.float64
         )
@@ -135,7 +137,7 @@ def _of_points(own: Intervals, fine: Intervals, hiding: Hiding) -> Numbers:
     return found
 
 
-def left(of: Seen) -> Left:
+def left(of: JointIntervals) -> ResidualPrivacy:
     """Return what is left of privacy once the noisy value and the class are known."""
     less = 1 if of.are_points else 0
     shortest = _fewest if of.are_points else _shortest
@@ -148,7 +150,7 @@ def left(of: Seen) -> Left:
     widths = (np.concatenate(stretches) - less) / (of.own.count - less)
     order = np.argsort(widths)
     worst = int(np.searchsorted(np.cumsum(people[order]), WORST))
-    return Left(
+    return ResidualPrivacy(
         equivalent_width=(2**after - less) / (of.own.count - less),
         loss=1 - 2 ** -(_bits(of.prior) - after),
         mean_width=float(people @ widths),

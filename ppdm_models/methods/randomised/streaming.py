@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 
 from treewarden.ppdm_models.errors import DomainError, TableError
 from treewarden.ppdm_models.methods.randomised.attacks import MOST_CLASSES, Moments
-from treewarden.ppdm_models.methods.randomised.cells import Cells
+from treewarden.ppdm_models.methods.randomised.cells import NoisyCells
 from treewarden.ppdm_models.methods.randomised.intervals import Intervals, intervals
-from treewarden.ppdm_models.methods.randomised.manifest import Plan
-from treewarden.ppdm_models.methods.randomised.noise import Classes, noisy, unpredictable
+from treewarden.ppdm_models.methods.randomised.manifest import ColumnPlan
+from treewarden.ppdm_models.methods.randomised.noise import ClassNoise, noisy, unpredictable
 from treewarden.ppdm_models.tables.batches import Batches
 
 # The classes of records, numbered as they pass by: they are published, so that what they tell has to be counted.
 
 
-class Labels:
+class ClassNumbers:
     """Numbers classes from 0, in the order in which they are met; records without one are a class of their own.
 
     Where there are more than ``MOST_CLASSES``, all others are the last of them, and ``are_too_many`` says so.
@@ -113,13 +113,13 @@ COUNTED_RECORDS = 10_000
 
 
 @dataclass(slots=True)
-class _Tally:
+class _ColumnTally:
     """What is kept of one column: how many true values each interval has, their extremes, how many are missing.
 
     ``counts`` are of classes and intervals.
     """
 
-    plan: Plan
+    plan: ColumnPlan
     intervals: Intervals
     counts: NDArray[np.int64]
     following: Following
@@ -154,18 +154,18 @@ class Hider:
     """
 
     table: Batches
-    plans: tuple[Plan, ...]
+    plans: tuple[ColumnPlan, ...]
     columns: tuple[str, ...]
     label: str = ""
     records: int = 0
-    labels: Labels = field(init=False)
+    labels: ClassNumbers = field(init=False)
     moments: Moments = field(init=False)
-    _tallies: dict[str, _Tally] = field(init=False)
+    _tallies: dict[str, _ColumnTally] = field(init=False)
 
     def __post_init__(self) -> None:
         domains = [plan.domain for plan in self.plans]
         middles = np.array([own.low + own.width / 2 for own in domains])
-        self.labels = Labels(self.table.source, self.label)
+        self.labels = ClassNumbers(self.table.source, self.label)
         classes = MOST_CLASSES if self.label else 1
         self.moments = Moments(middles, np.array([own.width for own in domains]), classes)
         self._tallies = {plan.domain.name: _tally(plan, classes) for plan in self.plans}
@@ -181,7 +181,7 @@ class Hider:
     def unlike(self) -> frozenset[str]:
         """The columns in which hardly two values are alike, once they are hidden."""
         return frozenset(
-            name for name, own in self._tallies.items() if not isinstance(own.plan.how, Classes)
+            name for name, own in self._tallies.items() if not isinstance(own.plan.how, ClassNoise)
         )
 
     @property
@@ -219,7 +219,7 @@ class Hider:
         arrays = {name: batch.column(name) for name in self.columns}
         classes = self.labels.numbers(arrays[self.label]) if self.label else None
         for place, (name, tally) in enumerate(self._tallies.items()):
-            cells = Cells(self.table.source, name, self.records + 1, arrays[name])
+            cells = NoisyCells(self.table.source, name, self.records + 1, arrays[name])
             values = cells.within(tally.plan.domain)
             tally.add(values, classes)
             true[:, place], seen[:, place] = values, noisy(values, tally.plan.how, random)
@@ -242,8 +242,8 @@ class Hider:
                 raise DomainError(source, f"{problem}; leave it out with --drop")
 
 
-def _tally(plan: Plan, classes: int) -> _Tally:
+def _tally(plan: ColumnPlan, classes: int) -> _ColumnTally:
     own = plan.domain
     found = intervals(own.low, own.high, COUNTED_RECORDS, is_whole=own.is_whole)
     counts = np.zeros((classes, found.count), dtype=np.int64)
-    return _Tally(plan, found, counts, Following(own.low + own.width / 2, own.width))
+    return _ColumnTally(plan, found, counts, Following(own.low + own.width / 2, own.width))

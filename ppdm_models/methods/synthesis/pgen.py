@@ -18,14 +18,14 @@ from treewarden.ppdm_models.methods.synthesis.regions import (
     Attribute,
     Choices,
     Domains,
-    Intervals,
-    Range,
+    LeafIntervals,
+    NumericRange,
     domains_of,
     leaf_regions,
 )
 from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
-from treewarden.ppdm_models.tree.tree import Node, Task, Tree, completed, count_of
+from treewarden.ppdm_models.tree.tree import Node, Tree, TreeTask, completed, count_of
 
 CHUNK_ROWS = 500_000
 """How many records are drawn at a time; what is in memory is a small multiple of it, however many are wanted."""
@@ -34,7 +34,7 @@ CELLS = 4_000_000
 """How many of the classes' limits are looked at together: of many classes they would be more than the records."""
 
 
-class Numbers(StrEnum):
+class NumberDraw(StrEnum):
     """Which number of an interval on a leaf's path a record gets; attributes off the path are always drawn evenly."""
 
     UNIFORM = "uniform"
@@ -42,7 +42,7 @@ class Numbers(StrEnum):
     END = "end"
 
 
-class Classes(StrEnum):
+class ClassSource(StrEnum):
     """What a record's class is drawn from: the leaf's hits and misses, or all its class counts."""
 
     HITS = "hits"
@@ -50,7 +50,7 @@ class Classes(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class DrawPlan:
     """How to draw. ``rows`` None: as many records as the leaves publish.
 
     ``misses`` are weights by class: how a record that is no hit gets its class (empty: all others alike).
@@ -58,8 +58,8 @@ class Plan:
 
     rows: int | None = None
     seed: int = 0
-    numbers: Numbers = Numbers.UNIFORM
-    classes: Classes = Classes.HITS
+    numbers: NumberDraw = NumberDraw.UNIFORM
+    classes: ClassSource = ClassSource.HITS
     misses: Mapping[str, float] = field(default_factory=dict)
     domains: Domains = field(default_factory=dict)
 
@@ -67,7 +67,7 @@ class Plan:
 Chunk = dict[str, Column]
 
 
-def pgen(trees: Sequence[Tree], plan: Plan) -> Iterator[Chunk]:
+def pgen(trees: Sequence[Tree], plan: DrawPlan) -> Iterator[Chunk]:
     """Yield pseudo records in chunks: each leaf as many as it publishes, or in that proportion.
 
     A record lies in its leaf's region and has a class drawn from what the leaf publishes; attributes that its path
@@ -104,7 +104,7 @@ def pgen(trees: Sequence[Tree], plan: Plan) -> Iterator[Chunk]:
         yield chunk
 
 
-def basegen(trees: Sequence[Tree], plan: Plan) -> Iterator[Chunk]:
+def basegen(trees: Sequence[Tree], plan: DrawPlan) -> Iterator[Chunk]:
     """Yield records drawn evenly from the whole data space and labelled by the trees, each tree an equal part of them.
 
     Raises:
@@ -126,7 +126,7 @@ def basegen(trees: Sequence[Tree], plan: Plan) -> Iterator[Chunk]:
             size = min(left, CHUNK_ROWS)
             one = np.zeros(size, dtype=np.intp)
             chunk = {
-                name: _drawn(attribute, one, Numbers.UNIFORM, random)
+                name: _drawn(attribute, one, NumberDraw.UNIFORM, random)
                 for name, attribute in everywhere.items()
             }
             stops = route(tree, chunk)
@@ -143,7 +143,7 @@ def _target(trees: Sequence[Tree]) -> tuple[str, tuple[str, ...]]:
     """Return the name of what the trees predict, and their classes together."""
     first = trees[0]
     for tree in trees:
-        if tree.task is not Task.CLASSIFICATION or not tree.classes:
+        if tree.task is not TreeTask.CLASSIFICATION or not tree.classes:
             raise SynthesisError(
                 tree.source, "predicts no classes; only classification trees can be drawn from"
             )
@@ -176,7 +176,7 @@ def _free_names() -> Iterator[str]:
     yield from (f"class_{number}" for number in itertools.count(2))
 
 
-def _class_weights(tree: Tree, leaf: Node, classes: tuple[str, ...], plan: Plan) -> FloatArray:
+def _class_weights(tree: Tree, leaf: Node, classes: tuple[str, ...], plan: DrawPlan) -> FloatArray:
     """Return how many of a leaf's records have each class, as far as it is published and the plan believes it."""
     row = np.zeros(len(classes))
     records = count_of(leaf) if tree.has_people else None
@@ -188,7 +188,7 @@ def _class_weights(tree: Tree, leaf: Node, classes: tuple[str, ...], plan: Plan)
         return row
     places = [classes.index(label) for label in tree.classes]
     counts = completed(leaf.class_counts or (), records)
-    if plan.classes is Classes.COUNTS:
+    if plan.classes is ClassSource.COUNTS:
         if not counts or None in counts:
             raise SynthesisError(
                 tree.where(leaf), "does not publish all its class counts; draw classes by hits"
@@ -263,7 +263,7 @@ def _chosen(part: FloatArray, upto: FloatArray, rows: IndexArray) -> IntArray:
 
 
 def _drawn(
-    attribute: Attribute, rows: IndexArray, numbers: Numbers, random: np.random.Generator
+    attribute: Attribute, rows: IndexArray, numbers: NumberDraw, random: np.random.Generator
 ) -> Column:
     """Return one attribute of the records of some leaves."""
     part = random.random(len(rows))
@@ -271,22 +271,22 @@ def _drawn(
         place = (part * attribute.size[rows]).astype(np.intp)
         codes = attribute.flat[attribute.start[rows] + place]
         return CategoricalColumn(codes=codes.astype(np.int64), categories=attribute.values)
-    if numbers is not Numbers.UNIFORM:
-        fixed = 0.5 if numbers is Numbers.MIDPOINT else _end(attribute)[rows]
+    if numbers is not NumberDraw.UNIFORM:
+        fixed = 0.5 if numbers is NumberDraw.MIDPOINT else _end(attribute)[rows]
         part = np.where(attribute.is_tested[rows], fixed, part)
     low, high = attribute.low[rows], attribute.high[rows]
     # Rounding must not carry a value over the end that it lies beside.
     return NumericColumn(np.clip(low + part * (high - low), low, high))
 
 
-def _end(attribute: Intervals) -> FloatArray:
+def _end(attribute: LeafIntervals) -> FloatArray:
     """Return 1 where a leaf's interval is cut above, 0 where it is cut below only: its end that the tree tests."""
     return np.asarray(attribute.high < attribute.high.max(), dtype=np.float64)
 
 
-def _whole(domain: Range | tuple[str, ...]) -> Attribute:
-    if isinstance(domain, Range):
-        return Intervals(np.array([domain.low]), np.array([domain.high]), np.array([False]))
+def _whole(domain: NumericRange | tuple[str, ...]) -> Attribute:
+    if isinstance(domain, NumericRange):
+        return LeafIntervals(np.array([domain.low]), np.array([domain.high]), np.array([False]))
     size = len(domain)
     return Choices(domain, np.arange(size), np.zeros(1, dtype=np.intp), np.array([size]))
 

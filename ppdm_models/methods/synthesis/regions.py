@@ -23,7 +23,7 @@ from treewarden.ppdm_models.tree.tree import Feature, Node, Tree
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class NumericRange:
     """The values of a numeric attribute, both ends included."""
 
     low: float
@@ -34,12 +34,12 @@ class Range:
             raise ValueError(f"not a range: {self.low} to {self.high}")
 
 
-Domain = Range | tuple[str, ...]
+Domain = NumericRange | tuple[str, ...]
 Domains = Mapping[str, Domain]
 
 
 @dataclass(frozen=True, slots=True)
-class Intervals:
+class LeafIntervals:
     """A numeric attribute in each of L leaves: what is drawn lies in [low, high], both ends included; shapes (L,).
 
     ``is_tested`` says whether the leaf's path tests the attribute.
@@ -63,7 +63,7 @@ class Choices:
     size: IndexArray
 
 
-Attribute = Intervals | Choices
+Attribute = LeafIntervals | Choices
 
 
 def leaf_regions(
@@ -82,7 +82,7 @@ def leaf_regions(
         column = [here.get(name) for here in tests]
         places = [tree.where(leaf) for tree, leaf in owners]
         domain = domains[name]
-        if isinstance(domain, Range):
+        if isinstance(domain, NumericRange):
             found[name] = _intervals(feature, domain, column, places)
         else:
             found[name] = _choices(feature, domain, column, places)
@@ -117,7 +117,7 @@ def _domain(
     feature: Feature, tests: Sequence[NumericTest | CategoryTest], given: Domain | None
 ) -> Domain:
     if given is not None:
-        if isinstance(given, Range) != feature.numeric:
+        if isinstance(given, NumericRange) != feature.numeric:
             wanted = "LOW:HIGH" if feature.numeric else "VALUE,VALUE,..."
             raise SynthesisError(feature.name, f"its domain is to be given as {wanted}")
         return given
@@ -133,12 +133,12 @@ def _domain(
     return tuple(values)
 
 
-def _around(thresholds: Sequence[float]) -> Range:
+def _around(thresholds: Sequence[float]) -> NumericRange:
     if not thresholds:
-        return Range(0.0, 1.0)
+        return NumericRange(0.0, 1.0)
     low, high = min(thresholds), max(thresholds)
     beyond = (high - low) / 2 or 1.0
-    return Range(low - beyond, high + beyond)
+    return NumericRange(low - beyond, high + beyond)
 
 
 def _merged(tree: Tree, leaf: Node) -> dict[str, NumericTest | CategoryTest]:
@@ -187,10 +187,10 @@ def _opposite(test: Predicate) -> Predicate | None:
 
 def _intervals(
     feature: Feature,
-    domain: Range,
+    domain: NumericRange,
     tests: Sequence[NumericTest | CategoryTest | None],
     places: Sequence[str],
-) -> Intervals:
+) -> LeafIntervals:
     low, high = np.full(len(tests), float(domain.low)), np.full(len(tests), float(domain.high))
     for position, test in enumerate(tests):
         if test is None:
@@ -202,10 +202,10 @@ def _intervals(
                 f"{feature.name!r} holds no value there within {domain.low:g} to {domain.high:g}"
             )
             raise SynthesisError(places[position], f"{problem}; give a wider domain")
-    return Intervals(low, high, np.array([test is not None for test in tests]))
+    return LeafIntervals(low, high, np.array([test is not None for test in tests]))
 
 
-def _ends(feature: Feature, domain: Range, test: NumericTest) -> tuple[float, float]:
+def _ends(feature: Feature, domain: NumericRange, test: NumericTest) -> tuple[float, float]:
     """Return the smallest and the largest number of an interval, in the precision that the tree compares."""
     kind = np.float32 if feature.single else np.float64
     low, high = kind(max(domain.low, test.low)), kind(min(domain.high, test.high))

@@ -24,7 +24,7 @@ from treewarden.ppdm_models.tree.tree import Node, Tree
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class NumberSplit:
     """A split on a number: its threshold, and the nearest of the node's own records on either side."""
 
     node: str
@@ -34,7 +34,7 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class CategorySplit:
     """A split on categories: the values that are named at it, and whether every value must stay apart from the others.
 
     ``sides`` are, where the split may be any two sets, the values of the node's own records to the left and right.
@@ -47,11 +47,11 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SplitsByAttribute:
     """The splits of several trees by attribute; an attribute that no tree uses is in neither."""
 
-    cuts: Mapping[str, tuple[Cut, ...]]
-    choices: Mapping[str, tuple[Choice, ...]]
+    cuts: Mapping[str, tuple[NumberSplit, ...]]
+    choices: Mapping[str, tuple[CategorySplit, ...]]
 
 
 def rows_of(tree: Tree, columns: Columns, size: int) -> list[IndexArray]:
@@ -67,7 +67,7 @@ def rows_of(tree: Tree, columns: Columns, size: int) -> list[IndexArray]:
 
 def asked(
     trees: Sequence[Tree], columns: Columns, size: int, sets: Sequence[Sequence[str]] = ()
-) -> Asked:
+) -> SplitsByAttribute:
     """Return what the trees ask of a table of ``size`` records; ``sets`` are the attributes that each parts by sets.
 
     Where only some trees do, merged values would be new to the others, so that none are merged.
@@ -75,8 +75,8 @@ def asked(
     Raises:
         ValueError: a tree splits in a way that no learner here does.
     """
-    cuts: dict[str, list[Cut]] = {}
-    choices: dict[str, list[Choice]] = {}
+    cuts: dict[str, list[NumberSplit]] = {}
+    choices: dict[str, list[CategorySplit]] = {}
     for tree in trees:
         used = {feature.name for feature in tree.used_features()}
         rows = rows_of(tree, {name: columns[name] for name in used}, size)
@@ -87,7 +87,7 @@ def asked(
             if isinstance(test, NumericTest):
                 numbers = numeric(columns[test.feature]).numbers
                 left, right = (numbers[rows[child]] for child in node.children)
-                found = Cut(node.name, test.high, float(left.max()), float(right.min()))
+                found = NumberSplit(node.name, test.high, float(left.max()), float(right.min()))
                 cuts.setdefault(test.feature, []).append(found)
             else:
                 name, choice = _choice(tree, node)
@@ -99,19 +99,19 @@ def asked(
                     both = (sides[0], sides[1]) if is_shared else None
                     choice = replace(choice, is_fine=not is_shared, sides=both)
                 choices.setdefault(name, []).append(choice)
-    return Asked(
+    return SplitsByAttribute(
         {name: tuple(found) for name, found in cuts.items()},
         {name: tuple(found) for name, found in choices.items()},
     )
 
 
-def _choice(tree: Tree, node: Node) -> tuple[str, Choice]:
+def _choice(tree: Tree, node: Node) -> tuple[str, CategorySplit]:
     tests = [tree.nodes[child].test for child in node.children]
     named = [test for test in tests if isinstance(test, CategoryTest)]
     if len(named) < len(tests) or len({test.feature for test in named}) > 1:
         raise ValueError(f"node {node.name!r} does not split on the categories of one attribute")
     values = tuple(value for test in named if not test.negated for value in test.values)
-    return named[0].feature, Choice(
+    return named[0].feature, CategorySplit(
         node.name, values, is_fine=not any(test.negated for test in named)
     )
 
@@ -125,7 +125,7 @@ FINEST = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class NewValues:
     """The new value of each distinct value, shape (U,), and how many cells keep true values as anchors."""
 
     values: FloatArray
@@ -133,14 +133,16 @@ class Cells:
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class _LinearValue:
     """A cell's value as a function of its component's free number: ``sign * free + shift``."""
 
     sign: int
     shift: Fraction
 
 
-def one_per_cell(distinct: FloatArray, cuts: Sequence[Cut], single: bool = False) -> Cells:
+def one_per_cell(
+    distinct: FloatArray, cuts: Sequence[NumberSplit], single: bool = False
+) -> NewValues:
     """Return what stands for each of the ascending ``distinct`` values; ``single``: as numbers of 32 bits."""
     thresholds = np.unique([cut.threshold for cut in cuts])
     cell = np.searchsorted(thresholds, distinct)
@@ -169,7 +171,7 @@ def one_per_cell(distinct: FloatArray, cuts: Sequence[Cut], single: bool = False
                 values[here] = _nearest(
                     distinct[here], [value for value in sorted(near) if places[value] == index]
                 )
-    return Cells(values, anchored)
+    return NewValues(values, anchored)
 
 
 def _components(cells: Sequence[int], joined: Sequence[tuple[int, int, float]]) -> list[list[int]]:
@@ -215,16 +217,16 @@ def _solved(
 
 def _lines(
     root: int, joined: Sequence[tuple[int, int, float]]
-) -> tuple[dict[int, _Line], Fraction | None] | None:
+) -> tuple[dict[int, _LinearValue], Fraction | None] | None:
     """Return each cell's line and the free number where a cycle settles it; None where a cycle contradicts itself."""
-    lines = {root: _Line(1, Fraction(0))}
+    lines = {root: _LinearValue(1, Fraction(0))}
     fixed: Fraction | None = None
     left_over = [*joined]
     while left_over:
         left, right, at = next(each for each in left_over if each[0] in lines or each[1] in lines)
         left_over.remove((left, right, at))
         known, other = (left, right) if left in lines else (right, left)
-        line = _Line(-lines[known].sign, 2 * Fraction(at) - lines[known].shift)
+        line = _LinearValue(-lines[known].sign, 2 * Fraction(at) - lines[known].shift)
         found = lines.setdefault(other, line)
         if found == line:
             continue
@@ -238,7 +240,7 @@ def _lines(
 
 
 def _range(
-    lines: dict[int, _Line], bounds: dict[int, tuple[float, float]]
+    lines: dict[int, _LinearValue], bounds: dict[int, tuple[float, float]]
 ) -> tuple[Fraction, Fraction]:
     """Return the open range of the free number in which every value is inside its cell."""
     lows, highs = [], []
@@ -277,7 +279,7 @@ def _nearest(values: FloatArray, anchors: Sequence[float]) -> FloatArray:
 BETWEEN = "|"
 
 
-def merged(values: Sequence[str], choices: Sequence[Choice]) -> dict[str, str]:
+def merged(values: Sequence[str], choices: Sequence[CategorySplit]) -> dict[str, str]:
     """Return what each of the ascending values is called: its cell's values, named one after the other.
 
     No values are merged where the new names would not be told apart, or not stand in the order of the cells.
@@ -295,7 +297,7 @@ def merged(values: Sequence[str], choices: Sequence[Choice]) -> dict[str, str]:
     return {value: name for name, cell in zip(names, cells, strict=True) for value in cell}
 
 
-def _goes_with(value: str, first: str, choices: Sequence[Choice]) -> bool:
+def _goes_with(value: str, first: str, choices: Sequence[CategorySplit]) -> bool:
     """Return whether a value is nowhere but where the first of a cell is, on the same side."""
     sides = [side for choice in choices for side in choice.sides or ()]
     return all(first in side for side in sides if value in side)
@@ -320,7 +322,7 @@ def _renamed(node: Node, names: Mapping[str, Mapping[str, str]]) -> Node:
 # values strictly between the boundaries of a split become small groups of their own. Both are shown in the tests.
 
 
-def as_printed(distinct: FloatArray, counts: FloatArray, cuts: Sequence[Cut]) -> FloatArray:
+def as_printed(distinct: FloatArray, counts: FloatArray, cuts: Sequence[NumberSplit]) -> FloatArray:
     """Return the new value of each ascending distinct value, shape (U,); ``counts`` are records per value.
 
     Means are over records, and an interval with two boundaries is halved by its distinct values: the text leaves both
@@ -339,7 +341,7 @@ def as_printed(distinct: FloatArray, counts: FloatArray, cuts: Sequence[Cut]) ->
 
 
 def _intervals(
-    distinct: FloatArray, cuts: Sequence[Cut]
+    distinct: FloatArray, cuts: Sequence[NumberSplit]
 ) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
     """Return the interval of each distinct value: one ends at each left boundary, one starts at each right one."""
     ends = {int(np.searchsorted(distinct, cut.left)) for cut in cuts}

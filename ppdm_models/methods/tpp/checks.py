@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from treewarden.ppdm_models.learn.splits import threshold
-from treewarden.ppdm_models.methods.tpp.cells import Asked, Choice, rows_of
+from treewarden.ppdm_models.methods.tpp.cells import CategorySplit, SplitsByAttribute, rows_of
 from treewarden.ppdm_models.tree.column import Column, Columns, categorical, number_text, numeric
 from treewarden.ppdm_models.tree.predicate import NumericTest, text
 from treewarden.ppdm_models.tree.tree import Node, Tree
@@ -18,7 +18,7 @@ CONDITIONS = ("same categories", "order", "midpoint", "unused constant", "same t
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class BrokenCondition:
     """A condition that does not hold, and where."""
 
     condition: str
@@ -26,8 +26,8 @@ class Problem:
 
 
 def problems(
-    columns: Columns, sanitised: Columns, trees: Sequence[Tree], asked: Asked
-) -> Iterator[Problem]:
+    columns: Columns, sanitised: Columns, trees: Sequence[Tree], asked: SplitsByAttribute
+) -> Iterator[BrokenCondition]:
     """Yield where sanitised attributes break a condition of the theorem (2 and 3, rebuilt from its proof).
 
     The response is not among the attributes and never changes (condition 1).
@@ -36,38 +36,40 @@ def problems(
         changed = sanitised[name]
         if name in asked.cuts:
             if not _in_order(column, changed):
-                yield Problem("order", f"{name!r}: two values change places")
+                yield BrokenCondition("order", f"{name!r}: two values change places")
         elif name in asked.choices:
             for choice in asked.choices[name]:
                 if not _keeps(column, changed, choice):
                     where = f"{name!r}: node {choice.node!r} no longer tells its branches apart"
-                    yield Problem("same categories", where)
+                    yield BrokenCondition("same categories", where)
         elif len(np.unique(changed.keys)) > 1:
-            yield Problem(
+            yield BrokenCondition(
                 "unused constant", f"{name!r}: no tree uses it, and it has several values"
             )
     for tree in trees:
         yield from _midpoints(tree, columns, sanitised)
 
 
-def differences(tree: Tree, rebuilt: Tree, slack: float = 0.0) -> Iterator[Problem]:
+def differences(tree: Tree, rebuilt: Tree, slack: float = 0.0) -> Iterator[BrokenCondition]:
     """Yield how a rebuilt tree differs: shape, split attribute, split value, leaf value, counts; first node first.
 
     Leaf values of a regression may differ by ``slack``, as a share or outright.
     """
     if len(tree.nodes) != len(rebuilt.nodes):
         found = f"{len(rebuilt.leaves)} leaves instead of {len(tree.leaves)}"
-        yield Problem("same tree", found)
+        yield BrokenCondition("same tree", found)
     for old, new in zip(tree.nodes, rebuilt.nodes, strict=False):
         if (old.parent, old.children) != (new.parent, new.children):
-            yield Problem("same tree", f"node {old.name!r}: another shape")
+            yield BrokenCondition("same tree", f"node {old.name!r}: another shape")
             return
         if old.test != new.test:
-            yield Problem(
+            yield BrokenCondition(
                 "same tree", f"node {old.name!r}: {text(old.test)} became {text(new.test)}"
             )
         if not _same_score(old, new, slack) or old.class_counts != new.class_counts:
-            yield Problem("same tree", f"node {old.name!r}: another prediction or other counts")
+            yield BrokenCondition(
+                "same tree", f"node {old.name!r}: another prediction or other counts"
+            )
 
 
 def _same_score(old: Node, new: Node, slack: float) -> bool:
@@ -85,7 +87,7 @@ def _in_order(column: Column, changed: Column) -> bool:
     return bool((steps >= 0).all() and not (steps[np.diff(old[order]) == 0] > 0).any())
 
 
-def _keeps(column: Column, changed: Column, choice: Choice) -> bool:
+def _keeps(column: Column, changed: Column, choice: CategorySplit) -> bool:
     """Whether a split still tells its branches apart."""
     everything = set(categorical(column).categories)
     if choice.sides is not None:
@@ -105,7 +107,7 @@ def _held(column: Column, changed: Column, values: Set[str]) -> set[int]:
     return set(categorical(changed).codes[inside].tolist())
 
 
-def _midpoints(tree: Tree, columns: Columns, sanitised: Columns) -> Iterator[Problem]:
+def _midpoints(tree: Tree, columns: Columns, sanitised: Columns) -> Iterator[BrokenCondition]:
     used = {feature.name: columns[feature.name] for feature in tree.used_features()}
     rows = rows_of(tree, used, len(next(iter(columns.values()))))
     for node in tree.nodes:
@@ -117,7 +119,7 @@ def _midpoints(tree: Tree, columns: Columns, sanitised: Columns) -> Iterator[Pro
         low, high = float(left.max()), float(right.min())
         if not low < high or threshold(low, high) != test.high:
             moved = number_text(threshold(low, high))
-            yield Problem(
+            yield BrokenCondition(
                 "midpoint",
                 f"node {node.name!r}: the middle of {test.feature!r} is {moved}, not {number_text(test.high)}",
             )

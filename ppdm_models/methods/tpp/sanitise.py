@@ -18,16 +18,16 @@ from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 from treewarden.ppdm_models.errors import LearnerError
 from treewarden.ppdm_models.learn.splits import ANY, Response
 from treewarden.ppdm_models.methods.tpp.cells import (
-    Asked,
-    Choice,
-    Cut,
+    CategorySplit,
+    NumberSplit,
+    SplitsByAttribute,
     as_printed,
     asked,
     merged,
     one_per_cell,
     renamed,
 )
-from treewarden.ppdm_models.methods.tpp.checks import Problem, differences, problems
+from treewarden.ppdm_models.methods.tpp.checks import BrokenCondition, differences, problems
 from treewarden.ppdm_models.tables.diversity import is_anonymous, is_diverse
 from treewarden.ppdm_models.tree.column import (
     CategoricalColumn,
@@ -42,7 +42,7 @@ from treewarden.ppdm_models.tree.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)
-class Generalised:
+class SanitisedAttributes:
     """The sanitised attributes, and those in which some records keep a true value next to a split.
 
     ``names`` say what each value of an attribute that is parted by sets is called now.
@@ -54,8 +54,8 @@ class Generalised:
 
 
 def generalise(
-    columns: Columns, asked: Asked, *, as_published: bool = False, single: bool = False
-) -> Generalised:
+    columns: Columns, asked: SplitsByAttribute, *, as_published: bool = False, single: bool = False
+) -> SanitisedAttributes:
     """Return each attribute with the values that no tree tells apart made one; ``single`` where they compare 32 bits.
 
     What no tree uses becomes its mean, or ``*``; numbers follow ``tpp_cells``, or (``as_published``) the printed step
@@ -77,7 +77,7 @@ def generalise(
             found[name], has_anchors = _cut(column, asked.cuts[name], as_published, single)
             if has_anchors:
                 anchored.append(name)
-    return Generalised(found, tuple(anchored), names)
+    return SanitisedAttributes(found, tuple(anchored), names)
 
 
 def _mean(column: NumericColumn, single: bool) -> Column:
@@ -85,7 +85,7 @@ def _mean(column: NumericColumn, single: bool) -> Column:
     return NumericColumn(np.full(len(column), float(np.float32(mean)) if single else mean))
 
 
-def _named(column: CategoricalColumn, choices: Sequence[Choice]) -> Column:
+def _named(column: CategoricalColumn, choices: Sequence[CategorySplit]) -> Column:
     """Keep the names that a split asks for; a multiway split asks for all. A single other value keeps its name too."""
     kept = {value for choice in choices for value in choice.values}
     others = [value for value in column.categories if value not in kept]
@@ -101,7 +101,7 @@ def _renamed(column: CategoricalColumn, names: Mapping[str, str]) -> Column:
 
 
 def _cut(
-    column: NumericColumn, cuts: Sequence[Cut], as_published: bool, single: bool
+    column: NumericColumn, cuts: Sequence[NumberSplit], as_published: bool, single: bool
 ) -> tuple[Column, bool]:
     distinct, place, counts = np.unique(column.numbers, return_inverse=True, return_counts=True)
     if as_published:
@@ -115,7 +115,7 @@ def _cut(
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
+class RecordGroups:
     """G groups of records: ``sizes`` (G,), records per sensitive value ``classes`` (G, s), each record's group (N,)."""
 
     sizes: FloatArray
@@ -134,20 +134,20 @@ class Groups:
         return float((self.classes.max(axis=1) / self.sizes).max())
 
 
-class Demand(Protocol):
+class GroupRequirement(Protocol):
     """Something that the groups of a sanitised table must meet."""
 
-    def lack(self, groups: Groups) -> str:
+    def lack(self, groups: RecordGroups) -> str:
         """Return what is missing, in words; nothing where the demand is met."""
 
 
 @dataclass(frozen=True, slots=True)
-class AtLeast:
+class AtLeastK:
     """Every group holds k records or more (k-anonymity)."""
 
     k: int
 
-    def lack(self, groups: Groups) -> str:
+    def lack(self, groups: RecordGroups) -> str:
         if is_anonymous(groups.sizes, self.k).all():
             return ""
         return f"a group holds {groups.k} records, fewer than {self.k}"
@@ -159,7 +159,7 @@ class Diverse:
 
     l: float  # noqa: E741  # the name the notion has
 
-    def lack(self, groups: Groups) -> str:
+    def lack(self, groups: RecordGroups) -> str:
         if is_diverse(groups.classes.max(axis=1), groups.sizes, self.l).all():
             return ""
         return (
@@ -168,7 +168,7 @@ class Diverse:
         )
 
 
-def grouped(columns: Columns, sensitive: CategoricalColumn) -> Groups:
+def grouped(columns: Columns, sensitive: CategoricalColumn) -> RecordGroups:
     """Return the groups of records that no column tells apart, in the order of their values."""
     size = len(sensitive)
     group_of = np.zeros(size, dtype=np.intp)
@@ -179,10 +179,10 @@ def grouped(columns: Columns, sensitive: CategoricalColumn) -> Groups:
     count, width = int(group_of.max()) + 1, len(sensitive.categories)
     cells = np.bincount(group_of * width + sensitive.codes, minlength=count * width)
     classes = cells.reshape(count, width).astype(np.float64)
-    return Groups(classes.sum(axis=1), classes, sensitive.categories, group_of)
+    return RecordGroups(classes.sum(axis=1), classes, sensitive.categories, group_of)
 
 
-class Grown(Protocol):
+class GrownByLearner(Protocol):
     """A tree that a learner grew, at every size on the way; ``learner`` grows it again from other records."""
 
     @property
@@ -212,7 +212,7 @@ class TreeLearner(Protocol):
     @property
     def set_attributes(self) -> tuple[str, ...] | None: ...
 
-    def growth(self, columns: Columns, response: Response, max_splits: int) -> Grown:
+    def growth(self, columns: Columns, response: Response, max_splits: int) -> GrownByLearner:
         """Grow a tree of up to so many splits on all columns."""
 
 
@@ -225,7 +225,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SizeStep:
     """What one size of the trees comes to: ``lack`` is the demand that is not met, ``problems`` what is not kept."""
 
     splits: int
@@ -235,26 +235,26 @@ class Step:
     groups: int
     largest_share: float
     anchored: tuple[str, ...]
-    problems: tuple[Problem, ...]
+    problems: tuple[BrokenCondition, ...]
     lack: str
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class SanitisedTable:
     """A sanitised table, shape (N,) per column, with the trees grown from it and the groups of its records."""
 
-    step: Step
+    step: SizeStep
     columns: Columns
     trees: tuple[Tree, ...]
-    groups: Groups
+    groups: RecordGroups
 
 
 @dataclass(frozen=True, slots=True)
 class Sanitised:
     """The largest size that meets every demand (None: not even one value per attribute does), and the way there."""
 
-    best: Candidate | None
-    steps: tuple[Step, ...]
+    best: SanitisedTable | None
+    steps: tuple[SizeStep, ...]
     stopped: str
 
 
@@ -262,12 +262,12 @@ def sanitise(
     columns: Columns,
     jobs: Sequence[Job],
     sensitive: CategoricalColumn,
-    demands: Sequence[Demand],
+    demands: Sequence[GroupRequirement],
     *,
     max_splits: int,
     start: int = 0,
     as_published: bool = False,
-    progress: Callable[[Step], None] = lambda step: None,
+    progress: Callable[[SizeStep], None] = lambda step: None,
 ) -> Sanitised:
     """Expand all trees one split at a time as long as the table sanitised for them meets every demand.
 
@@ -278,9 +278,9 @@ def sanitise(
         LearnerError: the learner does not fit the response, or grows no tree from these columns.
     """
     grown = tuple(job.learner.growth(columns, job.response, max_splits) for job in jobs)
-    run = _Run(columns, jobs, sensitive, demands, as_published, grown)
-    best: Candidate | None = None
-    steps: list[Step] = []
+    run = _Sanitising(columns, jobs, sensitive, demands, as_published, grown)
+    best: SanitisedTable | None = None
+    steps: list[SizeStep] = []
     for splits in range(start, max_splits + 1):
         try:
             trees = tuple(grown.tree(splits) for grown in run.grown)
@@ -297,7 +297,7 @@ def sanitise(
     return Sanitised(best, tuple(steps), f"{max_splits} splits are as many as were asked for")
 
 
-def _reason(step: Step) -> str:
+def _reason(step: SizeStep) -> str:
     if step.lack:
         return f"with {_words(step)}: {step.lack}"
     first = step.problems[0]
@@ -306,22 +306,22 @@ def _reason(step: Step) -> str:
     )
 
 
-def _words(step: Step) -> str:
+def _words(step: SizeStep) -> str:
     return f"{' and '.join(str(count) for count in step.leaves)} leaves"
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
+class _Sanitising:
     """The inputs, and the trees grown from the original records."""
 
     columns: Columns
     jobs: Sequence[Job]
     sensitive: CategoricalColumn
-    demands: Sequence[Demand]
+    demands: Sequence[GroupRequirement]
     as_published: bool
-    grown: tuple[Grown, ...]
+    grown: tuple[GrownByLearner, ...]
 
-    def candidate(self, splits: int, trees: tuple[Tree, ...]) -> Candidate:
+    def candidate(self, splits: int, trees: tuple[Tree, ...]) -> SanitisedTable:
         """Return the table sanitised for these trees, with what it lacks."""
         sets = [grown.learner.set_attributes or () for grown in self.grown]
         said = asked(trees, self.columns, len(self.sensitive), sets)
@@ -335,7 +335,7 @@ class _Run:
         if not lack:
             rebuilt, different = self._rebuilt(splits, made.columns, rebuilt)
             found += different
-        step = Step(
+        step = SizeStep(
             splits,
             tuple(len(tree.leaves) for tree in trees),
             tuple(grown.tied(splits) for grown in self.grown),
@@ -346,19 +346,19 @@ class _Run:
             tuple(found),
             lack,
         )
-        return Candidate(step, made.columns, rebuilt, groups)
+        return SanitisedTable(step, made.columns, rebuilt, groups)
 
     def _rebuilt(
         self, splits: int, columns: Columns, trees: tuple[Tree, ...]
-    ) -> tuple[tuple[Tree, ...], list[Problem]]:
+    ) -> tuple[tuple[Tree, ...], list[BrokenCondition]]:
         """Grow the trees again from sanitised records; return them, and how they differ."""
         rebuilt: list[Tree] = []
-        different: list[Problem] = []
+        different: list[BrokenCondition] = []
         for grown, job, tree in zip(self.grown, self.jobs, trees, strict=True):
             try:
                 again = grown.learner.growth(columns, job.response, splits).tree(splits)
             except LearnerError as error:
-                return trees, [Problem("same tree", str(error))]
+                return trees, [BrokenCondition("same tree", str(error))]
             rebuilt.append(again)
             different += differences(tree, again, grown.learner.slack)
         return tuple(rebuilt), different

@@ -20,9 +20,9 @@ from treewarden.ppdm_models.errors import LearnerError
 from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
 from treewarden.ppdm_models.learn.splits import (
     ANY,
-    Attribute,
+    LearnedAttribute,
     Response,
-    Rule,
+    SplitRule,
     attributes_of,
     best_split,
     worth_of,
@@ -31,14 +31,14 @@ from treewarden.ppdm_models.methods.tpp.cells import rows_of
 from treewarden.ppdm_models.methods.tpp.checks import differences
 from treewarden.ppdm_models.tree.column import Column, Columns, NumericColumn
 from treewarden.ppdm_models.tree.predicate import Always, CategoryTest, NumericTest, Predicate
-from treewarden.ppdm_models.tree.tree import Feature, Task, Tree
+from treewarden.ppdm_models.tree.tree import Feature, Tree, TreeTask
 
 CRITERIA = {"gini": "gini", "entropy": "entropy", "variance": "squared_error"}
 SEEDS = (0, 1, 2, 3, 4)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class MatrixColumn:
     """One column of the matrix: an attribute's numbers, or whether its category is this one."""
 
     attribute: str
@@ -57,7 +57,7 @@ class Scikit:
     min_leaf: int = 1
     min_records: int = 2
     seeds: Sequence[int] = SEEDS
-    places: tuple[Place, ...] = ()
+    places: tuple[MatrixColumn, ...] = ()
 
     single: ClassVar[bool] = True
     slack: ClassVar[float] = 1e-9
@@ -74,7 +74,7 @@ class Scikit:
             LearnerError: scikit-learn is not installed, a value is missing or no number of 32 bits, or the criterion
                 does not fit the response.
         """
-        if (self.criterion == "variance") is not (response.task is Task.REGRESSION):
+        if (self.criterion == "variance") is not (response.task is TreeTask.REGRESSION):
             raise LearnerError(
                 f"column {response.name!r}",
                 "gini and entropy need classes, variance needs a number; choose the other",
@@ -87,16 +87,16 @@ class Scikit:
         return ScikitGrowth(replace(self, places=places), columns, attributes, response, matrix)
 
 
-def places_of(attributes: Sequence[Attribute]) -> tuple[Place, ...]:
+def places_of(attributes: Sequence[LearnedAttribute]) -> tuple[MatrixColumn, ...]:
     """Return one column per number, one per pair of categories, and else one per category that a split may name."""
     found = []
     for attribute in attributes:
         named = [value for value in attribute.categories if value != ANY]
         if attribute.distinct is not None:
-            found.append(Place(attribute.name))
+            found.append(MatrixColumn(attribute.name))
         else:
             shown = named[:1] if len(attribute.categories) == 2 else named
-            found += [Place(attribute.name, value) for value in shown]
+            found += [MatrixColumn(attribute.name, value) for value in shown]
     return tuple(found)
 
 
@@ -106,7 +106,7 @@ class ScikitGrowth:
 
     learner: Scikit
     columns: Columns
-    attributes: tuple[Attribute, ...]
+    attributes: tuple[LearnedAttribute, ...]
     response: Response
     matrix: NDArray[np.float32]
     known: dict[int, Tree] = field(default_factory=dict)
@@ -133,14 +133,16 @@ class ScikitGrowth:
     def tied(self, splits: int) -> int:
         """Return how many splits had an equally good rival among the columns: what a seed may decide."""
         tree = self.tree(splits)
-        rule = Rule(worth_of(self.learner.criterion, self.response), False, self.learner.min_leaf)
+        rule = SplitRule(
+            worth_of(self.learner.criterion, self.response), False, self.learner.min_leaf
+        )
         rows = rows_of(tree, self.columns, len(self.matrix))
         inner = [rows[node.index] for node in tree.nodes if not node.is_leaf]
         found = [best_split(self._as_seen, self.response, own, rule) for own in inner]
         return sum(1 for split in found if split is not None and split.rivals)
 
     @property
-    def _as_seen(self) -> tuple[Attribute, ...]:
+    def _as_seen(self) -> tuple[LearnedAttribute, ...]:
         """The columns of the matrix, each an attribute of its own."""
         columns = {
             str(number): NumericColumn(self.matrix[:, number].astype(np.float64))
@@ -186,7 +188,7 @@ class ScikitGrowth:
         return CategoryTest(place.attribute, (place.category,), negated=test.high_closed)
 
 
-def _cells(column: Column, place: Place) -> NDArray[np.float32]:
+def _cells(column: Column, place: MatrixColumn) -> NDArray[np.float32]:
     """Return one column of the matrix, shape (N,)."""
     if isinstance(column, NumericColumn):
         cells = column.numbers.astype(np.float32)

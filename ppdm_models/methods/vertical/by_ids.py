@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from treewarden.ppdm_models.methods.vertical.by_shares import OVERHEAD, Sealer
+from treewarden.ppdm_models.methods.vertical.by_shares import OVERHEAD, MessageSealer
 from treewarden.ppdm_models.methods.vertical.messages import (
     MINER,
     Channel,
-    Kind,
+    MessageKind,
     ProtocolError,
     array,
     cut,
@@ -32,7 +32,7 @@ class IdsView(View):
 
     def __init__(self, session: Session, holding: Holding, channel: Channel, key: bytes) -> None:
         self._session, self._holding, self._channel = session, holding, channel
-        self._sealer = Sealer(key)
+        self._sealer = MessageSealer(key)
         self._rows = Stack(np.arange(session.records))
         self._classes = holding.classes
 
@@ -42,9 +42,9 @@ class IdsView(View):
             body = self._known_classes().astype(LABEL).tobytes()
             for other in range(len(session.parties)):
                 if other != own:
-                    await self._channel.send(other, Kind.LABELS, body=body)
+                    await self._channel.send(other, MessageKind.LABELS, body=body)
             return
-        body = await self._channel.receive(session.labelled, Kind.LABELS)
+        body = await self._channel.receive(session.labelled, MessageKind.LABELS)
         found = array(body, LABEL, (session.records,), session.labelled).astype(np.int64)
         if len(found) and found.max() >= len(session.classes):
             raise ProtocolError(session.labelled, "sent a class that is none")
@@ -77,8 +77,8 @@ class IdsView(View):
             self._sealer.seal(DUMMY + _bits(rows[:0], records), own, node, slot)
             for slot in range(slots)
         ]
-        await self._channel.send(MINER, Kind.RELAY, node, b"".join(bodies))
-        relayed = await self._channel.receive(MINER, Kind.RELAYED, node)
+        await self._channel.send(MINER, MessageKind.RELAY, node, b"".join(bodies))
+        relayed = await self._channel.receive(MINER, MessageKind.RELAYED, node)
         if branches is None:
             sets = self._unsealed(node, slots, relayed)
             self.blocks += len(rows)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from treewarden.ppdm_models.methods.vertical.messages import (
     MINER,
     Channel,
-    Kind,
+    MessageKind,
     ProtocolError,
     array,
     cut,
@@ -44,7 +44,7 @@ def new_key() -> bytes:
     return os.urandom(KEY_BYTES)
 
 
-class Sealer:
+class MessageSealer:
     """Seals for whoever holds the same key; each message is bound to who sent it, about which node and slot."""
 
     def __init__(self, key: bytes) -> None:
@@ -101,7 +101,7 @@ def product(left: Ring, right: Ring) -> Ring:
     return left @ right
 
 
-class Uses:
+class SeedUse:
     """Numbers the streams of seeds: no two are the same."""
 
     def __init__(self, session: Session) -> None:
@@ -117,7 +117,7 @@ class SharedView(View):
 
     def __init__(self, session: Session, holding: Holding, channel: Channel, key: bytes) -> None:
         self._session, self._holding, self._channel = session, holding, channel
-        self._sealer, self._uses = Sealer(key), Uses(session)
+        self._sealer, self._uses = MessageSealer(key), SeedUse(session)
         self._ring = ring_of(session.records)
         self._shape = session.records, len(session.classes)
         self._others = [each for each in range(len(session.parties)) if each != channel.own]
@@ -130,15 +130,17 @@ class SharedView(View):
 
     async def begin(self) -> None:
         channel, records = self._channel, self._session.records
-        await channel.send(MINER, Kind.WIDTH, body=packed("I", self._own.shape[1]))
-        self._seed = await channel.receive(MINER, Kind.SEED)
+        await channel.send(MINER, MessageKind.WIDTH, body=packed("I", self._own.shape[1]))
+        self._seed = await channel.receive(MINER, MessageKind.SEED)
         if len(self._seed) != KEY_BYTES:
             raise ProtocolError(MINER, "sent a seed of another length")
         self._mask = stream(self._seed, self._uses.of(TABLE), self._own.shape, self._ring)
         for other in self._others:
-            await channel.send(other, Kind.MASKED_TABLE, body=(self._own - self._mask).tobytes())
+            await channel.send(
+                other, MessageKind.MASKED_TABLE, body=(self._own - self._mask).tobytes()
+            )
         for other in self._others:
-            body = await channel.receive(other, Kind.MASKED_TABLE)
+            body = await channel.receive(other, MessageKind.MASKED_TABLE)
             width = len(body) // (records * self._ring.itemsize)
             self._tables[other] = array(body, self._ring, (records, width), other)
         self._shares = Stack(await self._first_share())
@@ -146,7 +148,7 @@ class SharedView(View):
     async def offer_sums(self, node: int) -> None:
         body = self._shares.at(node).sum(axis=0, dtype=self._ring).tobytes()
         sealed = self._sealer.seal(body, self._channel.own, node, 0)
-        await self._channel.send(MINER, Kind.SUM, node, sealed)
+        await self._channel.send(MINER, MessageKind.SUM, node, sealed)
 
     def totals(self, node: int, offered: bytes) -> Codes:
         parties, classes = len(self._session.parties), self._shape[1]
@@ -161,23 +163,23 @@ class SharedView(View):
         own, share, uses = self._channel.own, self._shares.at(node), self._uses
         hidden = share - stream(self._seed, uses.of(SHARES, node), self._shape, self._ring)
         for other in self._others:
-            await self._channel.send(other, Kind.MASKED_SHARE, node, hidden.tobytes())
+            await self._channel.send(other, MessageKind.MASKED_SHARE, node, hidden.tobytes())
         masked = np.zeros(self._shape, self._ring)
         for other in self._others:
-            body = await self._channel.receive(other, Kind.MASKED_SHARE, node)
+            body = await self._channel.receive(other, MessageKind.MASKED_SHARE, node)
             masked = masked + array(body, self._ring, self._shape, other)
         self._masked = masked
         for other in self._others:
             table = self._tables[other]
             cover = self._cover(node, other, table.shape[1])
             body = (product(table.T, share) + cover).tobytes()
-            await self._channel.send(other, Kind.COUNTS, node, body)
+            await self._channel.send(other, MessageKind.COUNTS, node, body)
         shape = self._own.shape[1], self._shape[1]
         found = product(self._own.T, share) + product(self._mask.T, masked)
         for other in self._others:
-            body = await self._channel.receive(other, Kind.COUNTS, node)
+            body = await self._channel.receive(other, MessageKind.COUNTS, node)
             found = found + array(body, self._ring, shape, other)
-        body = await self._channel.receive(MINER, Kind.CORRECTION, node)
+        body = await self._channel.receive(MINER, MessageKind.CORRECTION, node)
         found = (found + array(body, self._ring, shape, MINER)).astype(np.int64)
         if found.sum() > self._session.records * len(self._holding.attributes):
             raise ProtocolError(own, "counts do not add up: a side has sent something wrong")
@@ -193,14 +195,14 @@ class SharedView(View):
         mask = stream(self._seed, uses.of(BRANCHES, node), chosen.shape, ring)
         hidden = (chosen - mask).tobytes()
         for other in self._others:
-            await self._channel.send(other, Kind.MASKED_BRANCHES, node, hidden)
+            await self._channel.send(other, MessageKind.MASKED_BRANCHES, node, hidden)
         factors = chosen.copy()
         for other in self._others:
-            body = await self._channel.receive(other, Kind.MASKED_BRANCHES, node)
+            body = await self._channel.receive(other, MessageKind.MASKED_BRANCHES, node)
             factors = factors + array(body, ring, chosen.shape, other)
         shape = slots, *self._shape
         if self._channel.own == 0:
-            body = await self._channel.receive(MINER, Kind.CORRECTION, node)
+            body = await self._channel.receive(MINER, MessageKind.CORRECTION, node)
             rest = array(body, ring, shape, MINER)
         else:
             rest = stream(self._seed, uses.of(PARTS, node), shape, ring)
@@ -214,7 +216,7 @@ class SharedView(View):
         """Return the own share of everybody's class: the party that holds it gives random numbers to the others."""
         labelled = self._session.labelled
         if self._channel.own != labelled:
-            body = await self._channel.receive(labelled, Kind.SHARE)
+            body = await self._channel.receive(labelled, MessageKind.SHARE)
             return array(body, self._ring, self._shape, labelled)
         if self._holding.classes is None:
             raise ProtocolError(labelled, "does not hold the class")
@@ -222,7 +224,7 @@ class SharedView(View):
         left[np.arange(self._shape[0]), self._holding.classes] = 1
         for other in self._others:
             given = stream(new_key(), 0, self._shape, self._ring)
-            await self._channel.send(other, Kind.SHARE, body=given.tobytes())
+            await self._channel.send(other, MessageKind.SHARE, body=given.tobytes())
             left = left - given
         return left
 
@@ -235,7 +237,7 @@ class Dealing(Helper):
     """The miner of the mode with shares: deals numbers that cancel out, from one seed per party."""
 
     def __init__(self, session: Session, channel: Channel) -> None:
-        self._session, self._channel, self._uses = session, channel, Uses(session)
+        self._session, self._channel, self._uses = session, channel, SeedUse(session)
         self._parties = range(len(session.parties))
         self._ring = ring_of(session.records)
         self._shape = session.records, len(session.classes)
@@ -244,23 +246,25 @@ class Dealing(Helper):
 
     async def begin(self) -> None:
         for party in self._parties:
-            (width,) = unpacked("I", await self._channel.receive(party, Kind.WIDTH), party)
+            (width,) = unpacked("I", await self._channel.receive(party, MessageKind.WIDTH), party)
             if width > MOST_WIDTH:
                 raise ProtocolError(party, f"has {width:,} categories; up to {MOST_WIDTH:,} can be")
             shape = self._session.records, width
             self._masks.append(stream(self._seeds[party], self._uses.of(TABLE), shape, self._ring))
         for party in self._parties:
-            await self._channel.send(party, Kind.SEED, body=self._seeds[party])
+            await self._channel.send(party, MessageKind.SEED, body=self._seeds[party])
 
     async def offered(self, node: int) -> bytes:
         for party in self._parties:
-            await self._channel.send(party, Kind.SUMS, node)
-        sums = [await self._channel.receive(party, Kind.SUM, node) for party in self._parties]
+            await self._channel.send(party, MessageKind.SUMS, node)
+        sums = [
+            await self._channel.receive(party, MessageKind.SUM, node) for party in self._parties
+        ]
         return b"".join(sums)
 
     async def score(self, node: int) -> None:
         for party in self._parties:
-            await self._channel.send(party, Kind.SCORE, node)
+            await self._channel.send(party, MessageKind.SCORE, node)
         shares = self._of_shares(node)
         everybody = np.sum(shares, axis=0, dtype=self._ring)
         for party, mask in enumerate(self._masks):
@@ -271,11 +275,11 @@ class Dealing(Helper):
                 use = self._uses.of(COUNTS, node, party)
                 shape = mask.shape[1], self._shape[1]
                 correction = correction - stream(self._seeds[other], use, shape, self._ring)
-            await self._channel.send(party, Kind.CORRECTION, node, correction.tobytes())
+            await self._channel.send(party, MessageKind.CORRECTION, node, correction.tobytes())
 
     async def part(self, node: int, first: int, slots: int) -> None:
         for party in self._parties:
-            await self._channel.send(party, Kind.MEMBERS, node, packed("IH", first, slots))
+            await self._channel.send(party, MessageKind.MEMBERS, node, packed("IH", first, slots))
         shares, ring = self._of_shares(node), self._ring
         everybody = np.sum(shares, axis=0, dtype=ring)
         correction = np.zeros((slots, *self._shape), ring)
@@ -287,7 +291,7 @@ class Dealing(Helper):
             if party:
                 use = self._uses.of(PARTS, node)
                 correction = correction - stream(seed, use, correction.shape, ring)
-        await self._channel.send(0, Kind.CORRECTION, node, correction.tobytes())
+        await self._channel.send(0, MessageKind.CORRECTION, node, correction.tobytes())
 
     def _of_shares(self, node: int) -> list[Ring]:
         use = self._uses.of(SHARES, node)

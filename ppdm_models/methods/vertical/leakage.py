@@ -13,22 +13,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treewarden.ppdm_models.methods.vertical.messages import Kind, Log, role
-from treewarden.ppdm_models.methods.vertical.party_view import Attribute, Codes, Known
+from treewarden.ppdm_models.methods.vertical.messages import Log, MessageKind, role
+from treewarden.ppdm_models.methods.vertical.party_view import Codes, PartyAttribute, WholeTree
 from treewarden.ppdm_models.methods.vertical.session import Mode, Session
 
 
 @dataclass(frozen=True, slots=True)
-class Traffic:
+class KindTraffic:
     """Messages of one kind that a side received."""
 
-    kind: Kind
+    kind: MessageKind
     messages: int
     size: int
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SideView:
     """What one side was shown.
 
     ``won`` are the nodes at which it decides, ``counts`` numbers of records by own value and class that it could see,
@@ -37,7 +37,7 @@ class Seen:
     """
 
     name: str
-    received: tuple[Traffic, ...]
+    received: tuple[KindTraffic, ...]
     won: int
     counts: int
     ids: int
@@ -48,40 +48,44 @@ def seen_by(
     who: int,
     session: Session,
     log: Log,
-    own: Sequence[Attribute],
+    own: Sequence[PartyAttribute],
     shown: Sequence[int] | None,
     *,
     blocks: int | None = None,
-) -> Seen:
+) -> SideView:
     """Return what a side was shown, by the log.
 
     ``own`` are the attributes that it holds, ``shown`` are for each attribute, by rank, the cells that blocks were made
     of: None where nobody can know them. A side of a real session has counted its own instead: ``blocks``, in cells.
     """
-    messages, sizes = Counter[Kind](), Counter[Kind]()
+    messages, sizes = Counter[MessageKind](), Counter[MessageKind]()
     for each in log.entries:
         if each.receiver == who:
             messages[each.kind] += 1
             sizes[each.kind] += each.size
-    received = tuple(Traffic(kind, messages[kind], sizes[kind]) for kind in Kind if messages[kind])
+    received = tuple(
+        KindTraffic(kind, messages[kind], sizes[kind]) for kind in MessageKind if messages[kind]
+    )
     name = role(who, session.parties)
     if who < 0:
-        return Seen(name, received, 0, 0, 0, 0.0)
-    won = messages[Kind.WON]
+        return SideView(name, received, 0, 0, 0, 0.0)
+    won = messages[MessageKind.WON]
     cells = sum(len(each.categories) for each in own) * len(session.classes)
     # each time it scores a node it sees a count for every own value and class, and with a token those of the classes
-    counts = messages[Kind.SCORE] * cells + messages[Kind.TOKEN] * len(session.classes)
+    counts = messages[MessageKind.SCORE] * cells + messages[MessageKind.TOKEN] * len(
+        session.classes
+    )
     if session.mode is Mode.SHARED:
-        return Seen(name, received, won, counts, 0, 0.0)
+        return SideView(name, received, won, counts, 0, 0.0)
     held = set(session.ranks[who])
     if shown is not None:
         blocks = sum(count for rank, count in enumerate(shown) if rank not in held)
     foreign = session.records * (session.attributes - len(held))
     share = None if blocks is None else blocks / max(foreign, 1)
-    return Seen(name, received, won, counts, messages[Kind.RELAYED] - won, share)
+    return SideView(name, received, won, counts, messages[MessageKind.RELAYED] - won, share)
 
 
-def cells_split(known: Known, attributes: Sequence[Attribute]) -> list[int]:
+def cells_split(known: WholeTree, attributes: Sequence[PartyAttribute]) -> list[int]:
     """Return for each attribute how many records pass a node that tests it: its cells that become blocks."""
     found = [0] * len(attributes)
     records = len(attributes[0].codes) if attributes else 0

@@ -21,7 +21,7 @@ BOX = -2
 """The ideal box of simulations, which compares keys and is nobody."""
 
 
-class Kind(StrEnum):
+class MessageKind(StrEnum):
     """What a message is for."""
 
     GROUP_KEY = "group key"
@@ -63,18 +63,18 @@ class Message:
 
     sender: int
     receiver: int
-    kind: Kind
+    kind: MessageKind
     node: int
     body: bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LogEntry:
     """What the log keeps of a message."""
 
     sender: int
     receiver: int
-    kind: Kind
+    kind: MessageKind
     node: int
     size: int
     sha256: str
@@ -84,13 +84,13 @@ class Log:
     """Every message in the order in which it was sent."""
 
     def __init__(self) -> None:
-        self.entries: list[Entry] = []
+        self.entries: list[LogEntry] = []
 
     def add(self, message: Message) -> None:
         """Keep who, what, how much and a digest."""
         digest = hashlib.sha256(message.body).hexdigest()
         self.entries.append(
-            Entry(
+            LogEntry(
                 message.sender,
                 message.receiver,
                 message.kind,
@@ -177,10 +177,10 @@ class Channel(ABC):
         self.own = own
 
     @abstractmethod
-    def post(self, to: int, kind: Kind, node: int = 0, body: bytes = b"") -> None:
+    def post(self, to: int, kind: MessageKind, node: int = 0, body: bytes = b"") -> None:
         """Send a message without waiting for room on its way."""
 
-    async def send(self, to: int, kind: Kind, node: int = 0, body: bytes = b"") -> None:
+    async def send(self, to: int, kind: MessageKind, node: int = 0, body: bytes = b"") -> None:
         """Send a message; wait where too many are on their way."""
         self.post(to, kind, node, body)
 
@@ -188,7 +188,7 @@ class Channel(ABC):
     async def following(self, of: int) -> Message:
         """Wait for the next message of a side."""
 
-    async def receive(self, of: int, kind: Kind, node: int = 0) -> bytes:
+    async def receive(self, of: int, kind: MessageKind, node: int = 0) -> bytes:
         """Wait for the next message of a side, and return its body.
 
         Raises:
@@ -227,7 +227,7 @@ class _LocalChannel(Channel):
         super().__init__(own)
         self._network = network
 
-    def post(self, to: int, kind: Kind, node: int = 0, body: bytes = b"") -> None:
+    def post(self, to: int, kind: MessageKind, node: int = 0, body: bytes = b"") -> None:
         self._network.carry(Message(self.own, to, kind, node, body))
 
     async def following(self, of: int) -> Message:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt, ValidationError, m
 
 from treewarden.ppdm_models.errors import PartyError
 from treewarden.ppdm_models.methods.vertical.messages import role
-from treewarden.ppdm_models.methods.vertical.party_view import Attribute, Known, Skeleton
+from treewarden.ppdm_models.methods.vertical.party_view import PartyAttribute, Skeleton, WholeTree
 from treewarden.ppdm_models.methods.vertical.session import Name, Text
 from treewarden.ppdm_models.tree.predicate import (
     Always,
@@ -36,10 +36,10 @@ class Notes:
 
     session: str
     party: str
-    nodes: Mapping[int, Attribute]
+    nodes: Mapping[int, PartyAttribute]
 
 
-class _Node(BaseModel):
+class _NoteNode(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     attribute: Text
@@ -60,17 +60,17 @@ class _Node(BaseModel):
         return self
 
 
-class _File(BaseModel):
+class _NotesFile(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     schema_: Annotated[Literal["treewarden-notes/2"], Field(alias="schema")]
     session: Text
     party: Name
-    nodes: dict[Annotated[int, Field(ge=1)], _Node]
+    nodes: dict[Annotated[int, Field(ge=1)], _NoteNode]
 
 
 def notes_of(
-    session: str, party: str, nodes: Mapping[int, int], attributes: Sequence[Attribute]
+    session: str, party: str, nodes: Mapping[int, int], attributes: Sequence[PartyAttribute]
 ) -> bytes:
     """Return a party's notes as a file; ``nodes`` are the numbers of its attributes by serial numbers."""
     told = {
@@ -102,14 +102,14 @@ def read_notes(path: Path) -> Notes:
     if len(body) > MOST_BYTES:
         raise PartyError(where, f"is longer than {MOST_BYTES:,} bytes; give a party's notes")
     try:
-        said = _File.model_validate_json(body)
+        said = _NotesFile.model_validate_json(body)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "the file"
         problem = f"holds no notes of this version ({place}: {first['msg'].removeprefix('Value error, ')})"
         raise PartyError(where, f"{problem}; give what a party of the session wrote") from error
     nodes = {
-        serial: Attribute(
+        serial: PartyAttribute(
             each.attribute, each.branches, np.zeros(0, np.int64), each.edges, each.missing
         )
         for serial, each in said.nodes.items()
@@ -123,7 +123,7 @@ MULTIWAY_ID3 = Learner(Criterion.ENTROPY, multiway=True, tool=Tool.TREEWARDEN, l
 
 
 def full_tree(
-    known: Known, attributes: Sequence[Attribute], classes: Sequence[str], target: str
+    known: WholeTree, attributes: Sequence[PartyAttribute], classes: Sequence[str], target: str
 ) -> Tree:
     """Return the tree with everybody's attributes; these stand in the order of their ranks."""
     features = tuple(map(feature_of, attributes))
@@ -161,14 +161,14 @@ def skeleton_tree(
     )
 
 
-def feature_of(attribute: Attribute) -> Feature:
+def feature_of(attribute: PartyAttribute) -> Feature:
     """Return an attribute as trees have it."""
     if attribute.edges is not None:
         return Feature(attribute.name, numeric=True)
     return Feature(attribute.name, numeric=False, values=attribute.categories[: attribute.missing])
 
 
-def test_of(attribute: Attribute, slot: int) -> Predicate:
+def test_of(attribute: PartyAttribute, slot: int) -> Predicate:
     """Return what is asked of a record for a branch."""
     if slot == attribute.missing:
         return MissingTest(attribute.name)
@@ -225,7 +225,7 @@ def joined_tree(skeleton: Tree, parties: Sequence[Notes]) -> Tree:
     )
 
 
-def _tested(parties: Sequence[Notes]) -> dict[str, Attribute]:
+def _tested(parties: Sequence[Notes]) -> dict[str, PartyAttribute]:
     """Return what is tested by the names that the skeleton has for it."""
     names = [each.party for each in parties]
     for name in names:
@@ -238,7 +238,7 @@ def _tested(parties: Sequence[Notes]) -> dict[str, Attribute]:
     }
 
 
-def _named(node: Node, tested: dict[str, Attribute]) -> Predicate:
+def _named(node: Node, tested: dict[str, PartyAttribute]) -> Predicate:
     if not isinstance(node.test, CategoryTest):
         return node.test
     attribute = tested[node.test.feature]

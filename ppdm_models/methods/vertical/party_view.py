@@ -16,7 +16,7 @@ Codes = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Attribute:
+class PartyAttribute:
     """A column by name, its categories in order, and the code of each record; shape (records,).
 
     Where categories are bins of numbers, ``edges`` are what they lie between: the first one holds what is no larger
@@ -39,7 +39,7 @@ class Attribute:
 class Holding:
     """The columns of a party; ``classes`` are the class codes of all records where it holds the class, else None."""
 
-    attributes: tuple[Attribute, ...]
+    attributes: tuple[PartyAttribute, ...]
     classes: Codes | None = None
 
     def of(self, names: Collection[str], *, holds_class: bool) -> Holding:
@@ -117,7 +117,7 @@ LEAF = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SkeletonNode:
     """A node of the skeleton: the ``owner`` decides as at its node number ``serial``; a leaf has no owner but a label.
 
     ``children`` are numbers of places, in the order of the owner's branches.
@@ -138,7 +138,7 @@ class Place:
 class Skeleton:
     """All places, the root first, each before those below it."""
 
-    places: tuple[Place, ...]
+    places: tuple[SkeletonNode, ...]
 
     @property
     def inner(self) -> int:
@@ -161,7 +161,7 @@ class Skeleton:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class WholeTree:
     """A tree in full: for each place the number of its attribute in the joined table, or ``LEAF``, and the skeleton."""
 
     attributes: tuple[int, ...]

@@ -14,9 +14,9 @@ from treewarden.ppdm_models.methods.vertical.messages import (
     BOX,
     MINER,
     Channel,
-    Kind,
     Log,
     Message,
+    MessageKind,
     ProtocolError,
     array,
     packed,
@@ -26,8 +26,8 @@ from treewarden.ppdm_models.methods.vertical.party_view import (
     LEAF,
     Codes,
     Holding,
-    Place,
     Skeleton,
+    SkeletonNode,
     Stack,
     View,
 )
@@ -36,7 +36,7 @@ from treewarden.ppdm_models.methods.vertical.session import Session, majority, s
 # Whose key is the smallest: opened to the miner, and nothing else to anybody.
 
 
-class Comparison(ABC):
+class KeyComparison(ABC):
     """One side's part in comparing keys, node by node."""
 
     @abstractmethod
@@ -56,18 +56,20 @@ class IdealBox:
         self._keys: dict[int, dict[int, int]] = defaultdict(dict)
         self._winners: dict[int, asyncio.Future[int]] = {}
 
-    def end(self, own: int) -> Comparison:
+    def end(self, own: int) -> KeyComparison:
         """Return the part of one side."""
         return _End(own, self)
 
     def take(self, party: int, node: int, key: int) -> None:
         """Take a key; the last one decides."""
-        self._log.add(Message(party, BOX, Kind.KEY, node, key.to_bytes(16, "little")))
+        self._log.add(Message(party, BOX, MessageKind.KEY, node, key.to_bytes(16, "little")))
         keys = self._keys[node]
         keys[party] = key
         if len(keys) == self._parties:
             least = min(keys, key=lambda each: (keys[each], each))
-            self._log.add(Message(BOX, MINER, Kind.WINNER, node, least.to_bytes(2, "little")))
+            self._log.add(
+                Message(BOX, MINER, MessageKind.WINNER, node, least.to_bytes(2, "little"))
+            )
             self.waited(node).set_result(least)
 
     def waited(self, node: int) -> asyncio.Future[int]:
@@ -77,7 +79,7 @@ class IdealBox:
         return self._winners[node]
 
 
-class _End(Comparison):
+class _End(KeyComparison):
     def __init__(self, own: int, box: IdealBox) -> None:
         self._own, self._box = own, box
 
@@ -117,7 +119,7 @@ class Party:
         session: Session,
         holding: Holding,
         channel: Channel,
-        comparison: Comparison,
+        comparison: KeyComparison,
         view: View,
     ) -> None:
         self.notes: dict[int, int] = {}
@@ -136,7 +138,7 @@ class Party:
         await self._view.begin()
         while True:
             message = await self._channel.following(MINER)
-            if message.kind is Kind.END:
+            if message.kind is MessageKind.END:
                 return
             await self._answer(message, asked)
 
@@ -144,17 +146,17 @@ class Party:
         node, body = message.node, message.body
         try:
             match message.kind:
-                case Kind.SUMS:
+                case MessageKind.SUMS:
                     await self._view.offer_sums(node)
-                case Kind.TOKEN:
+                case MessageKind.TOKEN:
                     await self._token(node, body)
-                case Kind.SCORE:
+                case MessageKind.SCORE:
                     await self._score(node)
-                case Kind.WON:
+                case MessageKind.WON:
                     await self._win(node)
-                case Kind.MEMBERS:
+                case MessageKind.MEMBERS:
                     await self._part(node, body)
-                case Kind.ASK:
+                case MessageKind.ASK:
                     await self._say(node, body, asked)
                 case _:
                     raise ProtocolError(MINER, f"sent {message.kind!s}, which nobody waits for")
@@ -166,9 +168,9 @@ class Party:
         totals = self._view.totals(node, body[1:])
         if is_full or is_settled(totals, self._session.stops):
             label = majority(totals) if totals.sum() else self._paths.at(node).label
-            await self._channel.send(MINER, Kind.LEAF, node, packed("H", label))
+            await self._channel.send(MINER, MessageKind.LEAF, node, packed("H", label))
         else:
-            await self._channel.send(MINER, Kind.SPLIT, node)
+            await self._channel.send(MINER, MessageKind.SPLIT, node)
 
     async def _score(self, node: int) -> None:
         used = self._paths.at(node).used
@@ -194,7 +196,7 @@ class Party:
         self.notes[serial] = self._best.attribute
         self._won = node
         branches = len(self._holding.attributes[self._best.attribute].categories)
-        await self._channel.send(MINER, Kind.BRANCHES, node, packed("IH", serial, branches))
+        await self._channel.send(MINER, MessageKind.BRANCHES, node, packed("IH", serial, branches))
 
     async def _part(self, node: int, body: bytes) -> None:
         first, slots = unpacked("IH", body, MINER)
@@ -223,7 +225,7 @@ class Party:
         if len(rows) and rows.max() >= len(given.codes):
             raise ProtocolError(MINER, "asked about a record that is not there")
         found = np.array([*places, LEAF], BRANCH)[given.codes[rows]]
-        await self._channel.send(MINER, Kind.BRANCH, serial, found.tobytes())
+        await self._channel.send(MINER, MessageKind.BRANCH, serial, found.tobytes())
 
 
 # The miner: leads the session, and learns the skeleton of the tree, no attribute, no record and no count.
@@ -256,11 +258,11 @@ class Miner:
     """The miner of one session."""
 
     def __init__(
-        self, session: Session, channel: Channel, comparison: Comparison, helper: Helper
+        self, session: Session, channel: Channel, comparison: KeyComparison, helper: Helper
     ) -> None:
         self._session, self._channel = session, channel
         self._comparison, self._helper = comparison, helper
-        self._places: list[Place] = []
+        self._places: list[SkeletonNode] = []
         self._nodes = 1
 
     async def grow(self) -> Skeleton:
@@ -284,8 +286,8 @@ class Miner:
                 found[rows] = place.label
             elif len(rows):
                 asked = rows.astype(RECORD).tobytes()
-                await self._channel.send(place.owner, Kind.ASK, place.serial, asked)
-                body = await self._channel.receive(place.owner, Kind.BRANCH, place.serial)
+                await self._channel.send(place.owner, MessageKind.ASK, place.serial, asked)
+                body = await self._channel.receive(place.owner, MessageKind.BRANCH, place.serial)
                 branches = array(body, BRANCH, (len(rows),), place.owner)
                 if len(branches) and branches.max() >= len(place.children):
                     raise ProtocolError(place.owner, "named a branch that is not there")
@@ -297,30 +299,30 @@ class Miner:
     async def end(self) -> None:
         """Tell all parties that the session is over."""
         for party in range(len(self._session.parties)):
-            await self._channel.send(party, Kind.END)
+            await self._channel.send(party, MessageKind.END)
 
     async def _visit(self, node: int, depth: int, holder: int) -> int:
         """Grow what is at a node and below; return the number of its place."""
         number = len(self._places)
-        self._places.append(Place())
+        self._places.append(SkeletonNode())
         is_full = depth >= self._session.deepest
         body = packed("B", is_full) + await self._helper.offered(node)
-        await self._channel.send(holder, Kind.TOKEN, node, body)
+        await self._channel.send(holder, MessageKind.TOKEN, node, body)
         answer = await self._channel.following(holder)
-        if answer.node != node or answer.kind not in (Kind.LEAF, Kind.SPLIT):
+        if answer.node != node or answer.kind not in (MessageKind.LEAF, MessageKind.SPLIT):
             raise ProtocolError(holder, f"answered the token with {answer.kind!s}")
-        if answer.kind is Kind.LEAF:
+        if answer.kind is MessageKind.LEAF:
             (label,) = unpacked("H", answer.body, holder)
             if label >= len(self._session.classes):
                 raise ProtocolError(holder, "named a class that is none")
-            self._places[number] = Place(label=label)
+            self._places[number] = SkeletonNode(label=label)
             return number
         if is_full:
             raise ProtocolError(holder, "would split where no attribute is left")
         await self._helper.score(node)
         winner = await self._comparison.winner(node)
-        await self._channel.send(winner, Kind.WON, node)
-        body = await self._channel.receive(winner, Kind.BRANCHES, node)
+        await self._channel.send(winner, MessageKind.WON, node)
+        body = await self._channel.receive(winner, MessageKind.BRANCHES, node)
         serial, slots = unpacked("IH", body, winner)
         if not 1 <= slots <= MOST_BRANCHES:
             raise ProtocolError(winner, f"has {slots:,} branches; 1 to {MOST_BRANCHES:,} can be")
@@ -328,7 +330,7 @@ class Miner:
         self._nodes += slots
         await self._helper.part(node, first, slots)
         below = [await self._visit(first + slot, depth + 1, winner) for slot in range(slots)]
-        self._places[number] = Place(winner, serial, tuple(below))
+        self._places[number] = SkeletonNode(winner, serial, tuple(below))
         return number
 
 
@@ -346,11 +348,13 @@ class Relaying(Helper):
 
     async def score(self, node: int) -> None:
         for party in self._parties:
-            await self._channel.send(party, Kind.SCORE, node)
+            await self._channel.send(party, MessageKind.SCORE, node)
 
     async def part(self, node: int, first: int, slots: int) -> None:
         for party in self._parties:
-            await self._channel.send(party, Kind.MEMBERS, node, packed("IH", first, slots))
-        bodies = [await self._channel.receive(party, Kind.RELAY, node) for party in self._parties]
+            await self._channel.send(party, MessageKind.MEMBERS, node, packed("IH", first, slots))
+        bodies = [
+            await self._channel.receive(party, MessageKind.RELAY, node) for party in self._parties
+        ]
         for party in self._parties:
-            await self._channel.send(party, Kind.RELAYED, node, b"".join(bodies))
+            await self._channel.send(party, MessageKind.RELAYED, node, b"".join(bodies))

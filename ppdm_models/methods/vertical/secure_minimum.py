@@ -15,11 +15,11 @@ from treewarden.ppdm_models.methods.vertical import sharing
 from treewarden.ppdm_models.methods.vertical.messages import (
     MINER,
     Channel,
-    Kind,
+    MessageKind,
     ProtocolError,
     Reason,
 )
-from treewarden.ppdm_models.methods.vertical.roles import Comparison
+from treewarden.ppdm_models.methods.vertical.roles import KeyComparison
 from treewarden.ppdm_models.methods.vertical.session import Session
 from treewarden.ppdm_models.methods.vertical.sharing import Planes, Sharing
 
@@ -168,7 +168,7 @@ def threshold(parties: int) -> int:
     return max(1, (parties - 1) // 2)
 
 
-class Plan:
+class ComputingPlan:
     """Who computes, and how: what a session has in public decides."""
 
     def __init__(self, session: Session) -> None:
@@ -185,11 +185,11 @@ class Plan:
         return sharing.size_of(self.sharing.bits, self.smallest.most_lanes)
 
 
-class SecureComparison(Comparison):
+class SecureComparison(KeyComparison):
     """One side's part."""
 
     def __init__(self, session: Session, channel: Channel) -> None:
-        self._session, self._channel, self._plan = session, channel, Plan(session)
+        self._session, self._channel, self._plan = session, channel, ComputingPlan(session)
         self._sharing, self._smallest = self._plan.sharing, self._plan.smallest
 
     async def give(self, node: int, key: int) -> None:
@@ -203,7 +203,7 @@ class SecureComparison(Comparison):
         found = await self._computed(node, own)
         if self._channel.own in self._plan.opening:
             body = sharing.bytes_of(found, self._smallest.keys)
-            self._channel.post(MINER, Kind.COMPARING, node, body)
+            self._channel.post(MINER, MessageKind.COMPARING, node, body)
 
     async def winner(self, node: int) -> int:
         if MINER in self._plan.computing:
@@ -246,12 +246,12 @@ class SecureComparison(Comparison):
                 own = shares
             else:
                 body = sharing.bytes_of(shares, lanes)
-                self._channel.post(each, Kind.COMPARING, node, body)
+                self._channel.post(each, MessageKind.COMPARING, node, body)
         return own
 
     async def _heard(self, of: int, node: int, lanes: int) -> Planes:
         bits = self._sharing.bits
-        body = await self._channel.receive(of, Kind.COMPARING, node)
+        body = await self._channel.receive(of, MessageKind.COMPARING, node)
         if len(body) != sharing.size_of(bits, lanes):
             raise ProtocolError(of, "sent what is no share of a key", Reason.GARBAGE)
         return sharing.of_bytes(body, bits, lanes)

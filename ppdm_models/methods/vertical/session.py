@@ -154,7 +154,7 @@ Port = Annotated[StrictInt, Field(ge=1, le=65_535)]
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class ListeningAddress:
     """Where a side listens."""
 
     host: str
@@ -173,20 +173,20 @@ class Meeting:
     name: str
     session: Session
     target: str
-    addresses: dict[int, Address]
+    addresses: dict[int, ListeningAddress]
     seconds: int
     asked: int
     digest: bytes
 
 
-class _Miner(BaseModel):
+class _MinerSection(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     host: Text
     port: Port
 
 
-class _Party(_Miner):
+class _PartySection(_MinerSection):
     name: Name
     attributes: Annotated[StrictInt, Field(ge=0, le=MOST_ATTRIBUTES)]
     ranks: tuple[StrictInt, ...] | None = None
@@ -200,7 +200,7 @@ class _Party(_Miner):
         return self
 
 
-class _File(BaseModel):
+class _SessionFile(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: Text
@@ -213,8 +213,8 @@ class _File(BaseModel):
     depth: Annotated[StrictInt, Field(ge=0)] | None = None
     seconds: Annotated[StrictInt, Field(ge=1, le=86_400)] = 60
     asked: Annotated[StrictInt, Field(ge=0, le=2**31)] = 0
-    miner: _Miner
-    party: Annotated[tuple[_Party, ...], Field(min_length=2, max_length=MOST_PARTIES)]
+    miner: _MinerSection
+    party: Annotated[tuple[_PartySection, ...], Field(min_length=2, max_length=MOST_PARTIES)]
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -238,7 +238,7 @@ def read_session(path: Path) -> Meeting:
     """
     body = file_bytes(path)
     try:
-        return _meeting(_File.model_validate(tomllib.loads(body.decode("utf-8-sig"))))
+        return _meeting(_SessionFile.model_validate(tomllib.loads(body.decode("utf-8-sig"))))
     except (ValueError, RecursionError) as error:
         raise PartyError(path.name, problem_of(error)) from error
 
@@ -270,7 +270,7 @@ def problem_of(error: ValueError | RecursionError) -> str:
     return f"is no TOML file that is understood ({error}); correct it"
 
 
-def _meeting(said: _File) -> Meeting:
+def _meeting(said: _SessionFile) -> Meeting:
     rank = itertools.count()
     ranks = tuple(
         each.ranks if each.ranks is not None else tuple(itertools.islice(rank, each.attributes))
@@ -287,7 +287,7 @@ def _meeting(said: _File) -> Meeting:
         said.mode,
     )
     sides = {MINER: said.miner, **dict(enumerate(said.party))}
-    addresses = {number: Address(each.host, each.port) for number, each in sides.items()}
+    addresses = {number: ListeningAddress(each.host, each.port) for number, each in sides.items()}
     digest = hashlib.sha256(said.model_dump_json().encode()).digest()
     return Meeting(said.name, session, said.target, addresses, said.seconds, said.asked, digest)
 

@@ -18,9 +18,9 @@ from treewarden.ppdm_models.errors import PartyError
 from treewarden.ppdm_models.methods.vertical.messages import (
     MINER,
     Channel,
-    Kind,
     Log,
     Message,
+    MessageKind,
     ProtocolError,
     Reason,
     packed,
@@ -29,7 +29,7 @@ from treewarden.ppdm_models.methods.vertical.messages import (
 )
 from treewarden.ppdm_models.methods.vertical.session import Meeting
 from treewarden.ppdm_models.methods.vertical.transport import (
-    Limits,
+    MessageLimits,
     bound,
     check_hello,
     context,
@@ -71,7 +71,7 @@ class Streams(Channel):
         self.log = Log()
         self._meeting = meeting
         self._names = meeting.session.parties
-        self._limits = Limits(meeting.session, meeting.asked)
+        self._limits = MessageLimits(meeting.session, meeting.asked)
         self._writers: dict[int, asyncio.StreamWriter] = {}
         self._sent: dict[int, int] = defaultdict(int)
         self._queues: dict[int, asyncio.Queue[Message]] = defaultdict(asyncio.Queue)
@@ -90,14 +90,14 @@ class Streams(Channel):
         """The numbers of all other sides."""
         return {MINER, *range(len(self._names))} - {self.own}
 
-    def post(self, to: int, kind: Kind, node: int = 0, body: bytes = b"") -> None:
+    def post(self, to: int, kind: MessageKind, node: int = 0, body: bytes = b"") -> None:
         message = Message(self.own, to, kind, node, body)
         self.log.add(message)
         if not self._writers[to].is_closing():  # who reads there no more is told of by the reader
             self._writers[to].write(frame(message, self._sent[to]))
         self._sent[to] += 1
 
-    async def send(self, to: int, kind: Kind, node: int = 0, body: bytes = b"") -> None:
+    async def send(self, to: int, kind: MessageKind, node: int = 0, body: bytes = b"") -> None:
         self.post(to, kind, node, body)
         try:
             async with asyncio.timeout(patience(self.own, to, self._meeting.seconds)):
@@ -110,7 +110,7 @@ class Streams(Channel):
     async def following(self, of: int) -> Message:
         found = await self._next(of)
         self._unread[of] -= len(found.body)
-        if found.kind is Kind.BYE:
+        if found.kind is MessageKind.BYE:
             raise ProtocolError(of, Reason.GONE.words, Reason.GONE)
         return found
 
@@ -161,10 +161,10 @@ class Streams(Channel):
     async def part(self, error: BaseException | None) -> None:
         """Say good-bye to all sides, or what ends the session, and close."""
         if error is None:
-            kind, body = Kind.BYE, b""
+            kind, body = MessageKind.BYE, b""
         else:
             who, reason = _told(error, self.own)
-            kind, body = Kind.ABORT, packed("hB", who, reason)
+            kind, body = MessageKind.ABORT, packed("hB", who, reason)
         self._body = None
         for server in self._servers:
             server.close()
@@ -237,7 +237,7 @@ class Streams(Channel):
             writer.close()
             return
         body = packed("hB", other, Reason.TWICE)
-        abort = Message(self.own, other, Kind.ABORT, 0, body)
+        abort = Message(self.own, other, MessageKind.ABORT, 0, body)
         writer.write(frame(abort, first_number(random, theirs)))
         await _closed(writer)
 
@@ -298,10 +298,10 @@ class Streams(Channel):
                 message = await read_frame(reader, other, self.own, number, self._limits.of)
                 number += 1
                 self.log.add(message)
-                if message.kind is Kind.BYE:
+                if message.kind is MessageKind.BYE:
                     self._queues[other].put_nowait(message)  # whoever waits for more is told
                     return
-                if message.kind is Kind.ABORT:
+                if message.kind is MessageKind.ABORT:
                     raise self._heard(message)
                 self._keep(message)
         except ProtocolError as error:

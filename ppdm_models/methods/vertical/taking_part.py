@@ -23,9 +23,9 @@ from treewarden.ppdm_models.methods.vertical.by_shares import (
 from treewarden.ppdm_models.methods.vertical.messages import (
     MINER,
     Channel,
-    Kind,
     LocalNetwork,
     Log,
+    MessageKind,
     ProtocolError,
     array,
 )
@@ -33,9 +33,9 @@ from treewarden.ppdm_models.methods.vertical.party_view import (
     LEAF,
     Codes,
     Holding,
-    Known,
     Skeleton,
     View,
+    WholeTree,
 )
 from treewarden.ppdm_models.methods.vertical.roles import Helper, IdealBox, Miner, Party, Relaying
 from treewarden.ppdm_models.methods.vertical.secure_minimum import SecureComparison
@@ -68,13 +68,13 @@ async def group_key(channel: Channel, parties: int) -> bytes:
         ProtocolError: it is none.
     """
     if channel.own != FIRST:
-        key = await channel.receive(FIRST, Kind.GROUP_KEY)
+        key = await channel.receive(FIRST, MessageKind.GROUP_KEY)
         if len(key) != KEY_BYTES:
             raise ProtocolError(FIRST, "sent a key of another length")
         return key
     key = new_key()
     for other in range(1, parties):
-        await channel.send(other, Kind.GROUP_KEY, body=key)
+        await channel.send(other, MessageKind.GROUP_KEY, body=key)
     return key
 
 
@@ -98,19 +98,19 @@ async def aligned(channel: Channel, parties: int, ids: Sequence[str], records: i
     hidden = {}
     for step in range(1, parties):
         origin = (own - step) % parties
-        await channel.send(after, Kind.HIDDEN_IDS, (origin + 1) % parties, b"".join(batch))
-        body = await channel.receive(before, Kind.HIDDEN_IDS, origin)
+        await channel.send(after, MessageKind.HIDDEN_IDS, (origin + 1) % parties, b"".join(batch))
+        body = await channel.receive(before, MessageKind.HIDDEN_IDS, origin)
         batch = await asyncio.to_thread(_hidden, _cut(body, before), hand, before)
     finished = (own + 1) % parties
     if own == FIRST:
         hidden[finished] = batch
         for other in range(1, parties):
-            body = await channel.receive(other, Kind.HIDDEN_IDS, parties + other)
+            body = await channel.receive(other, MessageKind.HIDDEN_IDS, parties + other)
             hidden[(other + 1) % parties] = _cut(body, other)
         places = await _tell(channel, hidden)
     else:
-        await channel.send(FIRST, Kind.HIDDEN_IDS, parties + own, b"".join(batch))
-        body = await channel.receive(FIRST, Kind.COMMON_IDS)
+        await channel.send(FIRST, MessageKind.HIDDEN_IDS, parties + own, b"".join(batch))
+        body = await channel.receive(FIRST, MessageKind.COMMON_IDS)
         places = array(body, PLACE, (len(body) // PLACE.itemsize,), FIRST)
     if len(places) and places.max() >= len(ids):
         raise ProtocolError(FIRST, "named an id that is not there")
@@ -131,7 +131,7 @@ async def _tell(channel: Channel, hidden: dict[int, list[bytes]]) -> Codes:
         if party == FIRST:
             own = places.astype(np.int64)
         else:
-            await channel.send(party, Kind.COMMON_IDS, body=places.tobytes())
+            await channel.send(party, MessageKind.COMMON_IDS, body=places.tobytes())
     return own
 
 
@@ -177,7 +177,7 @@ class Brought:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class PartyRecord:
     """What a party keeps: its notes, its columns in the order of the session, its log.
 
     ``asked`` are the row numbers of its records that were classified, in the order that the miner has them, ``blocks``
@@ -202,7 +202,7 @@ class Led:
 
 async def take_part(
     meeting: Meeting, own: int, certificates: Path, records: Brought, asked: Brought | None
-) -> Kept:
+) -> PartyRecord:
     """Be a party.
 
     Raises:
@@ -223,7 +223,7 @@ async def take_part(
         comparison = SecureComparison(session, channel)
         party = Party(session, holding, channel, comparison, view)
         await party.run(holding_asked)
-        return Kept(party.notes, holding, channel.log, rows_asked, view.blocks)
+        return PartyRecord(party.notes, holding, channel.log, rows_asked, view.blocks)
 
 
 async def lead(meeting: Meeting, certificates: Path) -> Led:
@@ -261,7 +261,7 @@ class Played:
     log: Log
     labels: Codes | None = None
 
-    def known(self, session: Session) -> Known:
+    def known(self, session: Session) -> WholeTree:
         """Return the tree that all sides know together; attributes by their ranks."""
         tested = tuple(
             LEAF
@@ -269,7 +269,7 @@ class Played:
             else session.ranks[place.owner][self.notes[place.owner][place.serial]]
             for place in self.skeleton.places
         )
-        return Known(tested, self.skeleton)
+        return WholeTree(tested, self.skeleton)
 
 
 def play(

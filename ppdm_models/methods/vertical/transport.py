@@ -29,13 +29,13 @@ from treewarden.ppdm_models.methods.vertical.by_shares import (
 )
 from treewarden.ppdm_models.methods.vertical.messages import (
     MINER,
-    Kind,
     Message,
+    MessageKind,
     ProtocolError,
     Reason,
 )
 from treewarden.ppdm_models.methods.vertical.roles import MOST_BRANCHES
-from treewarden.ppdm_models.methods.vertical.secure_minimum import Plan
+from treewarden.ppdm_models.methods.vertical.secure_minimum import ComputingPlan
 from treewarden.ppdm_models.methods.vertical.session import Session
 
 VALID = timedelta(days=30)
@@ -160,7 +160,7 @@ MAGIC = b"treewarden-vertical/2\n"
 RANDOM_BYTES = 16
 _HELLO = struct.Struct(f"<{len(MAGIC)}s4sh32s{RANDOM_BYTES}s")
 _HEAD = struct.Struct("<IQBI")
-_KINDS = tuple(Kind)
+_KINDS = tuple(MessageKind)
 _PLACES = {kind: place for place, kind in enumerate(_KINDS)}
 _KINDS_TOLD = hashlib.sha256("\n".join(_KINDS).encode()).digest()[:4]
 """Kinds go over the wire as their places: sides that have other ones, or in another order, must not talk."""
@@ -211,7 +211,7 @@ async def read_frame(
     sender: int,
     receiver: int,
     number: int,
-    most: Callable[[Kind, int, int], int],
+    most: Callable[[MessageKind, int, int], int],
 ) -> Message:
     """Read the message that has to be the ``number``th of a sender; ``most`` is ``Limits.of``.
 
@@ -280,14 +280,14 @@ def _socket_at(
 
 # How long a message of each kind can be, from what is public: whoever says more is not listened to.
 
-IDEAL = frozenset({Kind.KEY, Kind.WINNER})
+IDEAL = frozenset({MessageKind.KEY, MessageKind.WINNER})
 """What only the ideal box of simulations hears and says: between real sides it is refused."""
 MOST_OTHER = 1 << 26
 PER_RECORD = 64
 """Kinds without a rule of their own may have so many bytes, and so many more for each record."""
 
 
-class Limits:
+class MessageLimits:
     """The longest bodies of one session; ``asked`` is how many records are classified at most."""
 
     def __init__(self, session: Session, asked: int) -> None:
@@ -298,51 +298,51 @@ class Limits:
         parties = len(session.parties)
         self._session, self._row, self._records = session, vector, records * ring
         self._most = {
-            Kind.GROUP_KEY: KEY_BYTES,
-            Kind.LABELS: 2 * records,
-            Kind.WIDTH: 4,
-            Kind.SEED: KEY_BYTES,
-            Kind.SHARE: share,
-            Kind.SUMS: 0,
-            Kind.SUM: vector + OVERHEAD,
-            Kind.TOKEN: 1 + parties * (vector + OVERHEAD),
-            Kind.LEAF: 2,
-            Kind.SPLIT: 0,
-            Kind.SCORE: 0,
-            Kind.MASKED_SHARE: share,
-            Kind.COMPARING: Plan(session).most_bytes,
-            Kind.WON: 0,
-            Kind.BRANCHES: 6,
-            Kind.MEMBERS: 6,
-            Kind.RELAY: MOST_BRANCHES * sealed,
-            Kind.RELAYED: parties * MOST_BRANCHES * sealed,
-            Kind.MASKED_BRANCHES: MOST_BRANCHES * records * ring,
-            Kind.ASK: 4 * asked,
-            Kind.BRANCH: 2 * asked,
-            Kind.END: 0,
-            Kind.BYE: 0,
-            Kind.ABORT: 3,
+            MessageKind.GROUP_KEY: KEY_BYTES,
+            MessageKind.LABELS: 2 * records,
+            MessageKind.WIDTH: 4,
+            MessageKind.SEED: KEY_BYTES,
+            MessageKind.SHARE: share,
+            MessageKind.SUMS: 0,
+            MessageKind.SUM: vector + OVERHEAD,
+            MessageKind.TOKEN: 1 + parties * (vector + OVERHEAD),
+            MessageKind.LEAF: 2,
+            MessageKind.SPLIT: 0,
+            MessageKind.SCORE: 0,
+            MessageKind.MASKED_SHARE: share,
+            MessageKind.COMPARING: ComputingPlan(session).most_bytes,
+            MessageKind.WON: 0,
+            MessageKind.BRANCHES: 6,
+            MessageKind.MEMBERS: 6,
+            MessageKind.RELAY: MOST_BRANCHES * sealed,
+            MessageKind.RELAYED: parties * MOST_BRANCHES * sealed,
+            MessageKind.MASKED_BRANCHES: MOST_BRANCHES * records * ring,
+            MessageKind.ASK: 4 * asked,
+            MessageKind.BRANCH: 2 * asked,
+            MessageKind.END: 0,
+            MessageKind.BYE: 0,
+            MessageKind.ABORT: 3,
         }
         self._other = MOST_OTHER + PER_RECORD * records
         self._share = share
 
-    def of(self, kind: Kind, sender: int, receiver: int) -> int:
+    def of(self, kind: MessageKind, sender: int, receiver: int) -> int:
         """Return how many bytes the body of a message may have; less than none: it may not be sent at all."""
         match kind:
             case _ if kind in IDEAL:
                 return -1
-            case Kind.MASKED_TABLE:
+            case MessageKind.MASKED_TABLE:
                 return self._records * self._width(sender)
-            case Kind.COUNTS:
+            case MessageKind.COUNTS:
                 return self._row * self._width(receiver)
-            case Kind.CORRECTION:
+            case MessageKind.CORRECTION:
                 return max(self._row * self._width(receiver), MOST_BRANCHES * self._share)
             case _:
                 return self._most.get(kind, self._other)
 
     def unread(self, sender: int, receiver: int) -> int:
         """Return how many bytes of a side may wait to be read: two of each kind, as no side runs further ahead."""
-        return 2 * sum(max(0, self.of(kind, sender, receiver)) for kind in Kind)
+        return 2 * sum(max(0, self.of(kind, sender, receiver)) for kind in MessageKind)
 
     def _width(self, party: int) -> int:
         """Return how many columns of categories a party can have; the miner has none."""

@@ -25,7 +25,7 @@ HOW = "give it as postgresql://USER@HOST/DATABASE#SCHEMA.TABLE"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Address:
+class TableAddress:
     """A table of a database. ``url`` opens it and may hold a password: it is for the driver alone, and never shown."""
 
     url: str
@@ -71,7 +71,7 @@ def is_address(text: str) -> bool:
     return "://" in text and SCHEME.match(text) is not None
 
 
-def address_of(text: str) -> Address:
+def address_of(text: str) -> TableAddress:
     """Return the address that a text is.
 
     Raises:
@@ -82,7 +82,7 @@ def address_of(text: str) -> Address:
         scheme = text.partition("://")[0]
         raise TableError(f"{scheme}://", f"the address names no table; {HOW}")
     try:
-        found = Address(url, table)
+        found = TableAddress(url, table)
         found.name.encode("utf-8")
     except (ValueError, UnicodeEncodeError) as error:
         raise TableError("data", f"not an address of a table; {HOW}") from error
@@ -102,7 +102,7 @@ Stamp = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TableFile:
     """A file of a table; ``name`` is what messages call it, ``said`` what its folders say: ``year=2024/``."""
 
     path: Path
@@ -127,7 +127,7 @@ def is_pattern(path: Path) -> bool:
     return bool(WILD & set(str(path))) and not os.path.lexists(path)
 
 
-def parts_of(path: Path) -> tuple[Part, ...]:
+def parts_of(path: Path) -> tuple[TableFile, ...]:
     """Return the files of a table, in the order of their names; what starts with ``.``, ``_`` or ``~$`` is none of its.
 
     Raises:
@@ -151,9 +151,9 @@ def parts_of(path: Path) -> tuple[Part, ...]:
         if not found:
             raise TableError(name, "the folder holds no file; give one that holds CSV or Parquet")
     else:
-        return (Part(path, name),)
+        return (TableFile(path, name),)
     parts = tuple(
-        Part(each, each.relative_to(root).as_posix(), _said(each.relative_to(root)))
+        TableFile(each, each.relative_to(root).as_posix(), _said(each.relative_to(root)))
         for each in found
     )
     for each in parts:
@@ -167,7 +167,7 @@ def parts_of(path: Path) -> tuple[Part, ...]:
     return parts
 
 
-def digest_of(parts: Sequence[Part]) -> str:
+def digest_of(parts: Sequence[TableFile]) -> str:
     """Return the digest of a file's bytes; of several, that of their names and digests.
 
     Raises:
@@ -186,7 +186,7 @@ def digest_of(parts: Sequence[Part]) -> str:
     return whole.hexdigest()
 
 
-def check_unchanged(source: str, parts: Sequence[Part], before: Sequence[Stamp]) -> None:
+def check_unchanged(source: str, parts: Sequence[TableFile], before: Sequence[Stamp]) -> None:
     """Check that no file changed while it was read.
 
     Raises:

@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from treewarden.ppdm_models.errors import TableError
 from treewarden.ppdm_models.tables.counting.addresses import (
-    Address,
-    Part,
+    TableAddress,
+    TableFile,
     check_unchanged,
     digest_of,
 )
@@ -31,10 +31,10 @@ from treewarden.ppdm_models.tables.counting.engine import (
     too_many,
     unreadable,
 )
-from treewarden.ppdm_models.tables.counting.source import Counted, Source, in_order
+from treewarden.ppdm_models.tables.counting.source import DistinctRows, TableSource, in_order
 from treewarden.ppdm_models.tables.dialect import Dialect
 from treewarden.ppdm_models.tables.memory import room_bytes
-from treewarden.ppdm_models.tables.table import Places, listed, near_text
+from treewarden.ppdm_models.tables.table import FirstRecords, listed, near_text
 
 PLAIN = frozenset(
     {"boolean", "smallint", "integer", "bigint", "real", "double precision", "text", "date"}
@@ -48,10 +48,10 @@ PUSHED = "{}: the records were counted where they are; {:,} distinct rows over {
 
 
 @dataclass(frozen=True, slots=True)
-class PostgresqlTable(Source):
+class PostgresqlTable(TableSource):
     """One table of a server; ``kinds`` are the types of its columns."""
 
-    address: Address
+    address: TableAddress
     where: str
     kinds: tuple[tuple[str, str], ...]
 
@@ -63,7 +63,7 @@ class PostgresqlTable(Source):
     def names(self) -> tuple[str, ...]:
         return tuple(name for name, _ in self.kinds)
 
-    def count(self, columns: tuple[str, ...]) -> Counted:
+    def count(self, columns: tuple[str, ...]) -> DistinctRows:
         kinds = dict(self.kinds)
         keys = [_key(name, kinds[name]) for name in columns]
         query = f"select {', '.join([*keys, 'count(*)'])} from {self.where}"
@@ -77,12 +77,12 @@ class PostgresqlTable(Source):
             found, counts = found.slice(0, 0), counts[:0]
         several = "column" if len(columns) == 1 else "columns"
         note = PUSHED.format(self.name, len(counts), f"{len(columns)} {several}")
-        return Counted(
-            found.select([*columns]), counts, Places(None), digest_of_rows(found), (note,)
+        return DistinctRows(
+            found.select([*columns]), counts, FirstRecords(None), digest_of_rows(found), (note,)
         )
 
 
-def open_postgresql(address: Address) -> PostgresqlTable:
+def open_postgresql(address: TableAddress) -> PostgresqlTable:
     """Return a table of a server, to be counted there.
 
     Raises:
@@ -115,7 +115,7 @@ def digest_of_rows(rows: pa.Table) -> str:
 
 
 @contextmanager
-def _cursor(address: Address) -> Iterator[Any]:
+def _cursor(address: TableAddress) -> Iterator[Any]:
     """Open a connection that only reads; what the driver says is not told, as it may quote passwords and cells."""
     try:
         dbapi = importlib.import_module("adbc_driver_postgresql.dbapi")
@@ -172,7 +172,7 @@ OWN = ("information_schema", "pg_catalog")
 
 
 @dataclass(frozen=True, slots=True)
-class DuckdbTable(Source):
+class DuckdbTable(TableSource):
     """One table of a database file."""
 
     path: Path
@@ -189,8 +189,8 @@ class DuckdbTable(Source):
     def names(self) -> tuple[str, ...]:
         return self.columns
 
-    def count(self, columns: tuple[str, ...]) -> Counted:
-        part = Part(self.path, self.name)
+    def count(self, columns: tuple[str, ...]) -> DistinctRows:
+        part = TableFile(self.path, self.name)
         before = part.stamp()
         keys = ", ".join([*map(named, columns), ""])
         where = f"{named(self.schema)}.{named(self.table)}"
@@ -206,7 +206,9 @@ class DuckdbTable(Source):
         digest = digest_of([part])
         check_unchanged(self.name, [part], [before])
         counts = rows[COUNT].to_numpy().astype(np.float64)
-        return Counted(rows.select([*columns]), counts, Places(None), digest, dialect=self.dialect)
+        return DistinctRows(
+            rows.select([*columns]), counts, FirstRecords(None), digest, dialect=self.dialect
+        )
 
 
 def open_duckdb(path: Path, table: str = "", dialect: Dialect | None = None) -> DuckdbTable:
@@ -264,10 +266,10 @@ def _chosen(source: str, there: Sequence[tuple[str, str]], asked: str) -> tuple[
 
 
 @dataclass(frozen=True, slots=True)
-class WarehouseTable(Source):
+class WarehouseTable(TableSource):
     """One table of a database; ``expression`` is what Ibis has of it."""
 
-    address: Address
+    address: TableAddress
     expression: Any
 
     @property
@@ -278,7 +280,7 @@ class WarehouseTable(Source):
     def names(self) -> tuple[str, ...]:
         return tuple(self.expression.columns)
 
-    def count(self, columns: tuple[str, ...]) -> Counted:
+    def count(self, columns: tuple[str, ...]) -> DistinctRows:
         grouped = self.expression.group_by(list(columns)) if columns else self.expression
         try:
             with _quietly():
@@ -295,10 +297,10 @@ class WarehouseTable(Source):
         several = "column" if len(columns) == 1 else "columns"
         note = PUSHED.format(self.name, len(counts), f"{len(columns)} {several}")
         digest = digest_of_rows(found)
-        return Counted(found.select([*columns]), counts, Places(None), digest, (note,))
+        return DistinctRows(found.select([*columns]), counts, FirstRecords(None), digest, (note,))
 
 
-def open_warehouse(address: Address) -> WarehouseTable:
+def open_warehouse(address: TableAddress) -> WarehouseTable:
     """Return a table of a database that Ibis opens by its address.
 
     Raises:
@@ -332,14 +334,14 @@ def _quietly() -> Iterator[None]:
         yield
 
 
-def _reading(address: Address) -> str:
+def _reading(address: TableAddress) -> str:
     """Return the address; a database that is a file is only read, and not made where there is none."""
     if address.scheme != "duckdb":
         return address.url
     return f"{address.url}{'&' if '?' in address.url else '?'}read_only=True"
 
 
-def _refused(address: Address) -> TableError:
+def _refused(address: TableAddress) -> TableError:
     problem = "the database does not answer, has no such table, or is none that Ibis opens; check the address"
     return TableError(address.name, problem)
 

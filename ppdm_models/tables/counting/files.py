@@ -26,24 +26,24 @@ from treewarden.ppdm_models.tables.batches import (
     open_batches,
 )
 from treewarden.ppdm_models.tables.counting.addresses import (
-    Part,
+    TableFile,
     check_unchanged,
     digest_of,
     parts_of,
 )
 from treewarden.ppdm_models.tables.counting.engine import COUNT, FIRST, engine, named, unreadable
-from treewarden.ppdm_models.tables.counting.source import Counted, Source
+from treewarden.ppdm_models.tables.counting.source import DistinctRows, TableSource
 from treewarden.ppdm_models.tables.dialect import Dialect
 from treewarden.ppdm_models.tables.number_formats import numpy_of
 from treewarden.ppdm_models.tables.readers import Labels
-from treewarden.ppdm_models.tables.table import FILE_BITS, Places
+from treewarden.ppdm_models.tables.table import FILE_BITS, FirstRecords
 
 # Files of any kind, counted as Arrow reads them a piece at a time: cells mean what they do in a table that is read.
 
 
 def count_batches(
     source: str,
-    parts: Sequence[Part],
+    parts: Sequence[TableFile],
     tables: Sequence[Batches],
     own: Sequence[str],
     said: Sequence[str],
@@ -90,7 +90,12 @@ def spelled_out(kind: pa.DataType) -> pa.DataType:
 
 
 def _of_part(
-    at: int, part: Part, table: Batches, own: Sequence[str], said: Sequence[str], schema: pa.Schema
+    at: int,
+    part: TableFile,
+    table: Batches,
+    own: Sequence[str],
+    said: Sequence[str],
+    schema: pa.Schema,
 ) -> Iterator[pa.RecordBatch]:
     start = at << FILE_BITS
     columns = own or table.names[:1]
@@ -117,7 +122,7 @@ def is_plain(kind: pa.DataType) -> bool:
 
 
 def count_parquet(
-    source: str, parts: Sequence[Part], own: Sequence[str], said: Sequence[str]
+    source: str, parts: Sequence[TableFile], own: Sequence[str], said: Sequence[str]
 ) -> pa.Table:
     """Return the distinct rows over the columns ``own`` of files, and ``said`` by their folders.
 
@@ -151,7 +156,7 @@ def count_parquet(
     return found.rename_columns([*names, COUNT, FIRST])
 
 
-def _links(parts: Sequence[Part], folder: Path) -> list[str]:
+def _links(parts: Sequence[TableFile], folder: Path) -> list[str]:
     """Return names for the files that are no patterns, whatever they are called."""
     links = [str(folder / f"{at:08d}.parquet") for at in range(len(parts))]
     for link, part in zip(links, parts, strict=True):
@@ -159,7 +164,7 @@ def _links(parts: Sequence[Part], folder: Path) -> list[str]:
     return links
 
 
-def _said(parts: Sequence[Part], said: Sequence[str]) -> pa.Table:
+def _said(parts: Sequence[TableFile], said: Sequence[str]) -> pa.Table:
     columns = {"file": pa.array(range(len(parts)), pa.int64())}
     for at, name in enumerate(said):
         columns[f"s{at}"] = pa.array([part.said[name] for part in parts], pa.string())
@@ -167,7 +172,7 @@ def _said(parts: Sequence[Part], said: Sequence[str]) -> pa.Table:
 
 
 def _broken(
-    source: str, parts: Sequence[Part], own: Sequence[str], error: duckdb.Error
+    source: str, parts: Sequence[TableFile], own: Sequence[str], error: duckdb.Error
 ) -> TableError:
     """Return which file cannot be read, and where in it; nothing of what stands there."""
     for part in parts:
@@ -191,11 +196,11 @@ OF_ENGINE = frozenset({"file_index", "file_row_number", "filename", "c", "t", "s
 
 
 @dataclass(frozen=True, slots=True)
-class Files(Source):
+class Files(TableSource):
     """A table of one file or of several, each opened."""
 
     path: Path
-    parts: tuple[Part, ...]
+    parts: tuple[TableFile, ...]
     tables: tuple[Batches, ...]
 
     @property
@@ -222,7 +227,7 @@ class Files(Source):
             delimiter=max(each.delimiter for each in dialects),  # a semicolon before a comma
         )
 
-    def count(self, columns: tuple[str, ...]) -> Counted:
+    def count(self, columns: tuple[str, ...]) -> DistinctRows:
         try:
             return self._counted(columns)
         except OtherEncodingError:
@@ -233,7 +238,7 @@ class Files(Source):
                 ),
             )._counted(columns)
 
-    def _counted(self, columns: tuple[str, ...]) -> Counted:
+    def _counted(self, columns: tuple[str, ...]) -> DistinctRows:
         said = [name for name in columns if name in self.parts[0].said]
         own = [name for name in columns if name not in said]
         self._check(own)
@@ -259,8 +264,8 @@ class Files(Source):
         if not counts.sum():
             first, counts, rows = first[:0], counts[:0], rows.slice(0, 0)
         notes = tuple(dict.fromkeys(note for table in self.tables for note in table.notes))
-        return Counted(
-            rows, counts, Places(first, files), digest=told, notes=notes, dialect=self.dialect
+        return DistinctRows(
+            rows, counts, FirstRecords(first, files), digest=told, notes=notes, dialect=self.dialect
         )
 
     def _kind(self, name: str) -> pa.DataType:

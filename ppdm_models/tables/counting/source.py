@@ -15,12 +15,12 @@ from treewarden.ppdm_models.tables.arrow_column import ArrowColumn, flat
 from treewarden.ppdm_models.tables.dialect import Dialect
 from treewarden.ppdm_models.tables.read_table import labelled
 from treewarden.ppdm_models.tables.readers import Labels
-from treewarden.ppdm_models.tables.table import Places, RawColumn, Table
+from treewarden.ppdm_models.tables.table import FirstRecords, RawColumn, Table
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class DistinctRows:
     """Distinct rows over some columns, how many records each stands for (rows,), and where those are.
 
     ``digest`` is of what was counted; ``notes`` are for the reader of a report; ``dialect`` is how texts are written.
@@ -28,13 +28,13 @@ class Counted:
 
     rows: pa.Table
     counts: FloatArray
-    places: Places
+    places: FirstRecords
     digest: str
     notes: tuple[str, ...] = ()
     dialect: Dialect = field(default_factory=Dialect)
 
 
-class Source(ABC):
+class TableSource(ABC):
     """A table to count."""
 
     @property
@@ -53,7 +53,7 @@ class Source(ABC):
         return {}
 
     @abstractmethod
-    def count(self, columns: tuple[str, ...]) -> Counted:
+    def count(self, columns: tuple[str, ...]) -> DistinctRows:
         """Return the distinct rows over some of its columns, in an order that is always the same.
 
         Raises:
@@ -82,7 +82,7 @@ class NotCounted(RawColumn):
         return ColumnNotCountedError(self.source, self.name)
 
 
-def count_table(source: Source, columns: Iterable[str] | None = None) -> Table:
+def count_table(source: TableSource, columns: Iterable[str] | None = None) -> Table:
     """Return a table by its distinct rows over some columns, all by default; the others are known by name only.
 
     Raises:
@@ -112,7 +112,7 @@ def in_order(rows: pa.Table) -> pa.Table:
     return rows.take(pc.sort_indices(plain, sort_keys=by))
 
 
-def _columns(source: Source, found: Counted) -> Iterable[tuple[str, RawColumn]]:
+def _columns(source: TableSource, found: DistinctRows) -> Iterable[tuple[str, RawColumn]]:
     there = set(found.rows.column_names)
     for name in source.names:
         if name not in there:

@@ -24,7 +24,7 @@ Whole = Path | bytes
 """A file, or the bytes of one that may not lie on a disk."""
 
 
-class Reader(ABC):
+class TableReader(ABC):
     """A table that was opened: what its columns are is known, and its records are read from the start each time."""
 
     @property

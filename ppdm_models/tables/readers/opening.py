@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from treewarden.ppdm_models.tables.readers import Reader
+from treewarden.ppdm_models.tables.readers import TableReader
 from treewarden.ppdm_models.unsupported_files import Foreign, table_kind
 
 ARCHIVE = b"PK\x03\x04"
 """How workbooks start since 2007."""
 
 
-def reader_of(start: bytes, whole: Path | pa.Buffer, name: str, sheet: str = "") -> Reader | None:
+def reader_of(
+    start: bytes, whole: Path | pa.Buffer, name: str, sheet: str = ""
+) -> TableReader | None:
     """Return a table of another program that starts like this, ``sheet`` of a workbook; None where it is none.
 
     Raises:
@@ -28,5 +30,5 @@ def reader_of(start: bytes, whole: Path | pa.Buffer, name: str, sheet: str = "")
         module = "xlsx" if start.startswith(ARCHIVE) else "xls"
     family = importlib.import_module(f"treewarden.ppdm_models.tables.readers.{module}")
     data = whole if isinstance(whole, Path) else whole.to_pybytes()
-    found: Reader = family.open_table(data, name, sheet)
+    found: TableReader = family.open_table(data, name, sheet)
     return found

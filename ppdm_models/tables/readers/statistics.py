@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray
 from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.tables.readers import Labels, Reader, Whole, library, stream
+from treewarden.ppdm_models.tables.readers import Labels, TableReader, Whole, library, stream
 from treewarden.ppdm_models.unsupported_files import PEEKED, Foreign
 
 # Tries in a process of its own whether a library of another language gets over a file, as some broken ones end it.
@@ -168,7 +168,7 @@ XPORT_TABLE = b"HEADER RECORD*******MEMB"
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class StatisticsFormat:
     """A form of file: what it is, the function that reads it, and how it keeps time."""
 
     kind: Foreign
@@ -176,20 +176,20 @@ class Form:
     calendar: Calendar
 
 
-SAV = Form(Foreign.SPSS, "read_sav", OF_SPSS)
-POR = Form(Foreign.SPSS, "read_por", OF_SPSS)
-DTA = Form(Foreign.STATA, "read_dta", OF_STATA)
-SAS7BDAT = Form(Foreign.SAS, "read_sas7bdat", OF_SAS)
-XPORT = Form(Foreign.SAS, "read_xport", OF_SAS)
+SAV = StatisticsFormat(Foreign.SPSS, "read_sav", OF_SPSS)
+POR = StatisticsFormat(Foreign.SPSS, "read_por", OF_SPSS)
+DTA = StatisticsFormat(Foreign.STATA, "read_dta", OF_STATA)
+SAS7BDAT = StatisticsFormat(Foreign.SAS, "read_sas7bdat", OF_SAS)
+XPORT = StatisticsFormat(Foreign.SAS, "read_xport", OF_SAS)
 
 
 @dataclass(frozen=True, slots=True)
-class Statistics(Reader):
+class Statistics(TableReader):
     """A file of a statistics program: ``moments`` are its columns of dates and times; ``rows`` may not be known."""
 
     whole: Whole
     name: str
-    form: Form
+    form: StatisticsFormat
     columns: pa.Schema
     moments: Mapping[str, Moment]
     named: Mapping[str, Labels]
@@ -250,7 +250,7 @@ class Statistics(Reader):
         return self.form.calendar.values(numbers, moment)
 
 
-def form_of(start: bytes) -> Form:
+def form_of(start: bytes) -> StatisticsFormat:
     """Return the form of a file of a statistics program, by its first bytes."""
     if start.startswith(b"$FL"):
         return SAV
@@ -307,7 +307,9 @@ def code_text(code: object) -> str:
     return str(int(code)) if isinstance(code, float) and code.is_integer() else str(code)
 
 
-def _asked(form: Form, whole: Whole, name: str, **asked: object) -> tuple[dict[str, Any], Any]:
+def _asked(
+    form: StatisticsFormat, whole: Whole, name: str, **asked: object
+) -> tuple[dict[str, Any], Any]:
     """Return the values of columns and what the file says of them; of the library's own messages, none has cells.
 
     Raises:
@@ -330,7 +332,7 @@ def _asked(form: Form, whole: Whole, name: str, **asked: object) -> tuple[dict[s
     return found
 
 
-def _broken(form: Form, why: str = "") -> str:
+def _broken(form: StatisticsFormat, why: str = "") -> str:
     return f"{form.kind} that cannot be read{why}; save it anew, or the table as CSV or Parquet"
 
 

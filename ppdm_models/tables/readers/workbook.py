@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from treewarden.ppdm_models.errors import TableError
 from treewarden.ppdm_models.tables.header import said_of_twins
-from treewarden.ppdm_models.tables.readers import Reader
+from treewarden.ppdm_models.tables.readers import TableReader
 
 Row = Sequence[object]
 NOT_AVAILABLE = "#N/A"
@@ -32,7 +32,7 @@ BROKEN = "not a workbook that can be read; open and save it anew as .xlsx, or sa
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class CellRange:
     """Cells, all ends included and counted from 1."""
 
     top: int
@@ -48,7 +48,7 @@ class Range:
 class Marks:
     """What of a sheet its values do not tell: merged cells, and the first formula whose result was not saved."""
 
-    merged: tuple[Range, ...] = ()
+    merged: tuple[CellRange, ...] = ()
     unsaved: str = ""
 
 
@@ -72,7 +72,7 @@ Opening = Callable[[], AbstractContextManager[Book]]
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet(Reader):
+class Sheet(TableReader):
     """A sheet of a workbook, ``columns`` at their places in a row, below the row ``header``, from 1."""
 
     name: str

@@ -15,8 +15,8 @@ from treewarden.ppdm_models.errors import TableError
 from treewarden.ppdm_models.tables.readers import Whole, library
 from treewarden.ppdm_models.tables.readers.workbook import (
     Book,
+    CellRange,
     Marks,
-    Range,
     Row,
     Sheet,
     open_sheet,
@@ -46,7 +46,9 @@ class Xls(Book):
 
     def marks(self, sheet: str) -> Marks:
         found = self.book.sheet_by_name(sheet).merged_cells  # ends are not included, and from 0
-        return Marks(tuple(Range(top + 1, low, left + 1, right) for top, low, left, right in found))
+        return Marks(
+            tuple(CellRange(top + 1, low, left + 1, right) for top, low, left, right in found)
+        )
 
     def _value(self, kind: int, value: Any) -> object:  # noqa: ANN401  # as xlrd types it
         if kind == self.xlrd.XL_CELL_BOOLEAN:

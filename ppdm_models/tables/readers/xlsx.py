@@ -17,8 +17,8 @@ from treewarden.ppdm_models.tables.memory import MORE_ROOM, room_bytes
 from treewarden.ppdm_models.tables.readers import Whole, library, stream
 from treewarden.ppdm_models.tables.readers.workbook import (
     Book,
+    CellRange,
     Marks,
-    Range,
     Row,
     Sheet,
     check_size,
@@ -76,7 +76,7 @@ def marks_of(part: IO[bytes], name: str) -> Marks:
         TableError: it has more rows or columns than a sheet of Excel, whatever it says of its size.
         etree.XMLSyntaxError: it is no XML, or larger in some way than a sheet is.
     """
-    merged: list[Range] = []
+    merged: list[CellRange] = []
     formulas: list[Any] = []
     unsaved, number = "", 0
     tags = ("{*}f", "{*}row", "{*}mergeCell")
@@ -108,10 +108,10 @@ def _unsaved(cell: Any) -> str:  # noqa: ANN401  # an element of lxml
     return "" if has_result else str(cell.get("r") or "?")
 
 
-def _range(ref: str) -> Range:
+def _range(ref: str) -> CellRange:
     from_ref, _, to_ref = ref.partition(":")
     (left, top), (right, bottom) = _cell(from_ref), _cell(to_ref or from_ref)
-    return Range(top, bottom, left, right)
+    return CellRange(top, bottom, left, right)
 
 
 def _cell(ref: str) -> tuple[int, int]:

@@ -19,7 +19,7 @@ from treewarden.audit.knowledge.statement import Condition, read_claim
 from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.errors import KnowledgeError
 from treewarden.ppdm_models.tree.predicate import NumericTest
-from treewarden.ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Task, Tree
+from treewarden.ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Tree, TreeTask
 
 SAID = b"""
 leaf = "rates"
@@ -207,7 +207,7 @@ def test_a_file_that_publishes_more_than_is_assumed_known_is_warned_about(knowle
 
 
 def test_a_regression_tree_is_not_asked_how_its_splits_were_chosen():
-    tree = replace(COUNTED, task=Task.REGRESSION, learner=Learner())
+    tree = replace(COUNTED, task=TreeTask.REGRESSION, learner=Learner())
     knowledge, warnings = resolved(Knowledge(), tree)
     assert (knowledge.split, warnings) == (SplitLevel.NONE, ())
 

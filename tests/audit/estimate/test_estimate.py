@@ -8,9 +8,9 @@ import pytest
 from tests.judges.estimate import direct
 from tests.judges.independent import best_of_starts
 from tests.kit.cases import case_of, multiway_case, random_table
-from treewarden.audit.entropy.blocks import Candidate, blocks
+from treewarden.audit.entropy.blocks import ViolatedCandidate, blocks
 from treewarden.audit.entropy.estimate import estimate
-from treewarden.audit.entropy.search import Search
+from treewarden.audit.entropy.search import EntropySearch
 from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.impurity_rows import excess
 from treewarden.audit.knowledge.knowledge import Knowledge, KnownRecord, Statement
@@ -253,8 +253,8 @@ def test_a_fact_that_contradicts_the_tree_stalls_and_is_never_optimal():
 
 def test_profiles_that_no_row_tells_apart_share_their_masses():
     system = build_system(multiway_case(4, Knowledge(leaf="rates", split="gini"), records=60))
-    search = Search(system, AuditOptions(jobs=1))
-    block = blocks(system, tuple(search.knowledge), [Candidate(0, 0)])[0]
+    search = EntropySearch(system, AuditOptions(jobs=1))
+    block = blocks(system, tuple(search.knowledge), [ViolatedCandidate(0, 0)])[0]
     form = search.reduced(block)
     assert len({tuple(row) for row in form.cell.tolist()}) < len(form.profiles)
 

@@ -8,7 +8,7 @@ from tests.judges.estimate.product import answer
 from treewarden.audit.entropy.blocks import blocks
 from treewarden.audit.entropy.estimate import mirror_images
 from treewarden.audit.entropy.reduce import Reduced
-from treewarden.audit.entropy.search import BEGINNING, Search
+from treewarden.audit.entropy.search import BEGINNING, EntropySearch
 from treewarden.audit.entropy.solved import shares
 from treewarden.audit.entropy.violated import violated
 from treewarden.audit.options import AuditOptions
@@ -22,13 +22,13 @@ def solved() -> tuple[Reduced, np.ndarray]:
     """Return the program of the case's only block, and its optimum's variables."""
     system = build_system(sample(TWINS).case)
     posterior, _ = answer(system)
-    search = Search(system, AuditOptions(rows="real"))
+    search = EntropySearch(system, AuditOptions(rows="real"))
     active = tuple(violated(search, first(search)).worst((), {}))
     form = search.reduced(blocks(system, tuple(search.knowledge), active)[0], posterior.values)
     return form, form.program.start
 
 
-def first(search: Search):
+def first(search: EntropySearch):
     """Return the estimate before any split row is active."""
     parts = blocks(search.system, tuple(search.knowledge), ())
     return search.placed(search.solve(parts, BEGINNING).solved)

@@ -11,9 +11,9 @@ from tests.kit.cases import case_of, multiway_case, multiway_tree, random_table
 from tests.kit.tiers import cases
 from treewarden.audit.entropy.blocks import blocks
 from treewarden.audit.entropy.estimate import estimate
-from treewarden.audit.entropy.search import BEGINNING, Search
+from treewarden.audit.entropy.search import BEGINNING, EntropySearch
 from treewarden.audit.entropy.violated import violated
-from treewarden.audit.ipopt.backend import Solver
+from treewarden.audit.ipopt.backend import LoadedSolver
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.population.population import build_population
@@ -28,7 +28,7 @@ OPTIONS = AuditOptions(rows="real", jobs=1)
 def searched(seed):
     """Return the blocks of a case's first round, each as it was solved and as it was searched, and the counts."""
     system = build_system(multiway_case(seed, Knowledge(leaf="rates", split="gini"), records=60))
-    search = Search(system, OPTIONS)
+    search = EntropySearch(system, OPTIONS)
     active = tuple(violated(search, search.closed).worst((), {}))
     before = search.solve(blocks(system, tuple(search.knowledge), active), BEGINNING)
     after = search.searched(before, None)
@@ -48,7 +48,7 @@ def test_a_block_below_its_bound_is_searched_once_and_loses_nothing(seed):
 
 def test_a_round_depends_on_what_it_is_given_and_on_nothing_done_before():
     system = build_system(multiway_case(19, Knowledge(leaf="rates", split="gini"), records=60))
-    search = Search(system, OPTIONS)
+    search = EntropySearch(system, OPTIONS)
     active = tuple(violated(search, search.closed).worst((), {}))
     last = search.solve(blocks(system, tuple(search.knowledge), active), BEGINNING)
     found = [search.improved(search.searched(last, None)) for _ in range(2)]
@@ -82,13 +82,13 @@ def test_what_is_searched_ahead_changes_no_answer(monkeypatch):
     people = build_population(tree, table, sensitive="class")
     system = build_system(case_of(tree, people, Knowledge(leaf="rates", split="gini")))
     values = estimate(system, OPTIONS)[0].values
-    ahead, pooled = [], Search._pooled
+    ahead, pooled = [], EntropySearch._pooled
 
     def none_ahead(search, blocks, start, others):
         ahead.extend(others)
         return pooled(search, blocks, start, ())
 
-    monkeypatch.setattr(Search, "_pooled", none_ahead)
+    monkeypatch.setattr(EntropySearch, "_pooled", none_ahead)
     assert estimate(system, OPTIONS)[0].values.tobytes() == values.tobytes()
     assert ahead
 
@@ -96,13 +96,13 @@ def test_what_is_searched_ahead_changes_no_answer(monkeypatch):
 def test_what_is_done_beside_the_search_changes_no_answer(monkeypatch):
     system = build_system(multiway_case(19, Knowledge(leaf="rates", split="gini"), records=60))
     values, report = estimate(system, OPTIONS)
-    beside, both = [], Search._with_those_beside
+    beside, both = [], EntropySearch._with_those_beside
 
     def one_after_the_other(search, tasks, last):
         beside.extend(last.solved if tasks else ())
         return both(search, tasks, replace(last, solved={}) if tasks else last)
 
-    monkeypatch.setattr(Search, "_with_those_beside", one_after_the_other)
+    monkeypatch.setattr(EntropySearch, "_with_those_beside", one_after_the_other)
     again, report_again = estimate(system, OPTIONS)
     assert beside
     assert again.values.tobytes() == values.values.tobytes()
@@ -113,13 +113,13 @@ def test_what_is_done_beside_the_search_changes_no_answer(monkeypatch):
 def test_only_the_first_try_with_entropies_takes_steps_that_the_filter_would_shorten(
     split, first, monkeypatch
 ):
-    asked, solve = [], Solver.solve
+    asked, solve = [], LoadedSolver.solve
 
     def noted(solver, start, eps, **options):
         asked.append((eps, options["mu_init"], options.get("accept_after_max_steps")))
         return solve(solver, start, eps, **options)
 
-    monkeypatch.setattr(Solver, "solve", noted)
+    monkeypatch.setattr(LoadedSolver, "solve", noted)
     monkeypatch.setattr(
         import_module("treewarden.audit.solver.block_solver"), "KKT_ERROR", -1.0
     )  # so that no try is good enough

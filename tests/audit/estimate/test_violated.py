@@ -4,7 +4,7 @@ import numpy as np
 
 from tests.judges.estimate.cases import sample
 from tests.kit.cases import multiway_case
-from treewarden.audit.entropy.search import Search
+from treewarden.audit.entropy.search import EntropySearch
 from treewarden.audit.entropy.violated import TIE_SHARE, VIOLATION_SHARE, unseen, violated
 from treewarden.audit.facts.impurity_rows import excess
 from treewarden.audit.facts.rows import branch_of_bins
@@ -19,7 +19,7 @@ TIED = 12
 def estimates(seed):
     """Return a search and estimates of its profiles that differ in a few rows each, the closed form first."""
     knowledge = Knowledge(leaf="rates", split="gini")
-    search = Search(
+    search = EntropySearch(
         build_system(multiway_case(seed, knowledge, records=60)), AuditOptions(rows="real")
     )
     draw, found = np.random.default_rng(seed), [search.closed]
@@ -58,7 +58,7 @@ def test_the_worst_candidate_of_each_node_is_named_and_active_ones_are_not():
 
 
 def test_candidates_that_are_violated_alike_join_together_once_for_each_way_to_part_the_node():
-    search = Search(build_system(sample(TIED).case), AuditOptions(rows="real"))
+    search = EntropySearch(build_system(sample(TIED).case), AuditOptions(rows="real"))
     mass = search.closed * search.system.case.population.counts[:, None]
     ways: dict[int, dict[float, set[frozenset[bytes]]]] = {}
     for family in search.system.families:

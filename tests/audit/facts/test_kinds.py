@@ -14,7 +14,7 @@ from treewarden.audit.consistent_tables.result import Consistency
 from treewarden.audit.entropy.estimate import estimate
 from treewarden.audit.facts.impurity_rows import excess
 from treewarden.audit.facts.kinds import KINDS, cause_of, outside, whole_or_dropped
-from treewarden.audit.facts.rows import Kind, Linear, Origin, Said, as_lines, kind_of
+from treewarden.audit.facts.rows import Linear, Origin, RowContent, RowKind, as_lines, kind_of
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.reading import Undetermined
@@ -34,7 +34,7 @@ class Together:
     origin: Origin
 
 
-class _Together(Kind):
+class _Together(RowKind):
     def statements(self, row):
         return 1
 
@@ -51,7 +51,7 @@ class _Together(Kind):
         here = np.flatnonzero(np.isin(case.population.leaf, row.nodes))
         classes, ones = np.full(len(here), row.klass), np.ones(len(here))
         line = Linear(here, classes, ones, 0.0, row.most, row.origin)
-        return Said(ends=(), leads=(), across=(line,), families=())
+        return RowContent(ends=(), leads=(), across=(line,), families=())
 
 
 WITH_TOGETHER = {**KINDS, Together: _Together()}

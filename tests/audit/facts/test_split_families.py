@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from treewarden.audit.facts.rows import Grouping, Origin
-from treewarden.audit.facts.split_families import Attribute, Levels, bins_at, bins_of
+from treewarden.audit.facts.split_families import Levels, NodeAttribute, bins_at, bins_of
 from treewarden.ppdm_models.tree.column import number_text
 from treewarden.ppdm_models.tree.tree import Criterion
 
@@ -18,7 +18,7 @@ def test_bins_are_the_same_however_many_values_the_table_has(seed, size):
     column = np.round(draw.normal(size=300), 1 + seed % 2)
     levels = np.unique(column)
     values = draw.choice(column, size=size)
-    at = Attribute(
+    at = NodeAttribute(
         node=0,
         name="x",
         is_numeric=True,

@@ -8,9 +8,9 @@ import pytest
 from tests.audit.inverters.grown import check_sound, reason, table_of
 from tests.kit.grown_models import FOLDER, case_of, truth
 from treewarden.audit.inverters import LeafSums, leaf_sums
-from treewarden.audit.inverters._bounds import Bounds, exactly, softmax
+from treewarden.audit.inverters._bounds import NumberBounds, exactly, softmax
 from treewarden.audit.inverters._rounds import whole_between
-from treewarden.audit.inverters._walks import Leaves, Rule, backtracked, fitting, whole_sums
+from treewarden.audit.inverters._walks import LeafScores, StepRule, backtracked, fitting, whole_sums
 from treewarden.audit.reading import Undetermined
 from treewarden.jobs.inputs import opened
 from treewarden.ppdm_models.formats.catboost.catboost_json import FORMAT
@@ -248,14 +248,14 @@ def leaf_of(scores, value, room=1e-12):
     size = len(scores)
     ends = exactly(np.array([value])).wider(1e-12 * (1 + abs(value)))
     weights, of = np.ones(size), np.zeros(size, dtype=np.intp)
-    return Leaves(exactly(scores), weights, of, ends, np.array([float(size)]), room)
+    return LeafScores(exactly(scores), weights, of, ends, np.array([float(size)]), room)
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_the_numbers_that_lead_to_a_value_are_those_of_trying_each(seed):
     draw = np.random.default_rng(seed)
     scores = draw.normal(0, draw.choice([0.1, 1, 4]), draw.integers(1, 60))
-    rule = Rule(float(draw.choice([1e-20, 0.5, 3, 20])), bool(seed % 2))
+    rule = StepRule(float(draw.choice([1e-20, 0.5, 3, 20])), bool(seed % 2))
     parts = draw.choice([0, 0.25, 0.5, 1, 1, 1], draw.integers(2, 11))
     parts[0] = 1.0
     ways = {labels: walked(scores, labels, rule, parts) for labels in range(len(scores) + 1)}
@@ -272,7 +272,7 @@ def test_the_numbers_that_lead_to_a_value_are_those_of_trying_each(seed):
 @pytest.mark.parametrize("seed", range(10))
 def test_the_way_that_was_taken_is_among_those_that_fit(seed):
     draw = np.random.default_rng(seed)
-    scores, rule = draw.normal(0, 1, draw.integers(1, 9)), Rule(1.0, bool(seed % 2))
+    scores, rule = draw.normal(0, 1, draw.integers(1, 9)), StepRule(1.0, bool(seed % 2))
     ways = backtracked(5)
     way = ways[draw.integers(len(ways))]
     labels = int(draw.integers(len(scores) + 1))
@@ -284,19 +284,19 @@ def test_the_way_that_was_taken_is_among_those_that_fit(seed):
 def test_steps_over_which_exponentials_overflow_rule_nothing_out(room):
     # CatBoost made -1.4e21 of three people, one with the label, by ten such steps without l2; exact ones end elsewhere.
     leaf = leaf_of(np.full(3, -2.9957322735539904), -1.4000000444282687e21, room)
-    found = whole_sums(leaf, Rule(1e-20, is_newton=True), exactly(np.ones(10)))
+    found = whole_sums(leaf, StepRule(1e-20, is_newton=True), exactly(np.ones(10)))
     assert found.low[0] <= 1 <= found.high[0]
 
 
 def test_an_end_that_overflowed_bounds_nothing():
-    low, high = whole_between(Bounds(np.array([np.nan]), np.array([np.nan])), np.array([7.0]))
+    low, high = whole_between(NumberBounds(np.array([np.nan]), np.array([np.nan])), np.array([7.0]))
     assert (low[0], high[0]) == (0, 7)
 
 
 def test_shares_of_scores_that_are_not_known_may_be_anything():
     low, high = np.array([[0.0, -2000, -3000]]), np.array([[0.0, 2000, 2000]])
     with np.errstate(invalid="raise"):
-        found = softmax(Bounds(low, high), 0.0)
+        found = softmax(NumberBounds(low, high), 0.0)
     assert (found.low <= 1e-9).all()
     assert (found.high[0, 1:] >= 1 - 1e-9).all()
 

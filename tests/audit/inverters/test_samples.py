@@ -8,7 +8,7 @@ import pytest
 from tests.audit.inverters.grown import case_of, check_sound, found, table_of, truth
 from tests.kit import grown_models
 from treewarden.audit.inverters import LeafSums, inverters, leaf_sums
-from treewarden.audit.inverters._bounds import Bounds
+from treewarden.audit.inverters._bounds import NumberBounds
 from treewarden.audit.inverters._draws import extremes, is_from_sample
 from treewarden.audit.inverters._rounds import Leafs
 from treewarden.audit.reading import Undetermined
@@ -167,7 +167,7 @@ def test_another_table_is_noticed_by_its_counts():
 
 
 def test_extremes_are_those_of_all_ways_to_draw():
-    numbers = Bounds(np.array([0.1, 0.7, 0.4]), np.array([0.2, 0.8, 0.5]))
+    numbers = NumberBounds(np.array([0.1, 0.7, 0.4]), np.array([0.2, 0.8, 0.5]))
     place, people = np.array([0, 1, 0]), np.array([2.0, 1.0, 1.0])
     leaves = Leafs(0, 0, np.array([1, 2]), place, numbers, people, people)
     case = replace(case_of_three(), people=people)

@@ -10,7 +10,7 @@ from tests.kit.grown_models import FOLDER, case_of, sums_of, truth
 from treewarden.audit.inverters import LeafSums, leaf_sums
 from treewarden.audit.reading import Undetermined
 from treewarden.jobs.inputs import opened, read
-from treewarden.ppdm_models.tree.growth import Source, known
+from treewarden.ppdm_models.tree.growth import FactSource, known
 
 
 def edited(tmp_path, name, change):
@@ -54,7 +54,7 @@ def test_rates_that_the_file_withholds_follow_from_its_numbers(name, rates):
     sums, _ = sums_of(name)
     found = [sums.facts[each] for each in ("eta", "lambda", "alpha")]
     assert [fact.value for fact in found] == pytest.approx(rates)
-    assert {fact.source for fact in found} == {Source.DERIVED}
+    assert {fact.source for fact in found} == {FactSource.DERIVED}
 
 
 @pytest.mark.parametrize("name", ["lasso", "second_weighs_more"])
@@ -155,7 +155,9 @@ def test_cut_leaf_values_pass_nothing_by_settings_that_were_taken_or_from_few_le
     case, _ = case_of(edited(tmp_path, "plain", change), FOLDER / "two.csv")
     case = knowing(case, case_of(FOLDER / "plain.json", FOLDER / "two.csv")[0])
     assert leaf_sums(case).is_complete
-    facts = {name: replace(fact, source=Source.TAKEN) for name, fact in case.growth.facts.items()}
+    facts = {
+        name: replace(fact, source=FactSource.TAKEN) for name, fact in case.growth.facts.items()
+    }
     taken = leaf_sums(replace(case, growth=replace(case.growth, facts=facts)))
     assert not taken.is_complete
     assert "[training]" in taken.missing

@@ -10,7 +10,7 @@ import pytest
 
 from tests.kit.cases import multiway_case
 from treewarden.audit.entropy.estimate import estimate
-from treewarden.audit.ipopt.backend import Door, Solver, _small_model
+from treewarden.audit.ipopt.backend import Door, LoadedSolver, _small_model
 from treewarden.audit.ipopt.backends import door, doors
 from treewarden.audit.ipopt.model import load_model
 from treewarden.audit.ipopt.status import STATUS, STATUS_NAMES, Status
@@ -75,7 +75,7 @@ class _Broken(Door):
         return _Useless(loaded, self.code)
 
 
-class _Useless(Solver):
+class _Useless(LoadedSolver):
     """Stays at the start, whatever it says."""
 
     def __init__(self, loaded, code):

@@ -6,7 +6,7 @@ import pytest
 from treewarden.audit.inverters import LeafSums
 from treewarden.audit.joint.cells import (
     ALL_PEOPLE,
-    Release,
+    ReleaseCells,
     breaking,
     cells_of,
     certain_by_leaf,
@@ -42,7 +42,7 @@ def test_people_in_the_same_leaf_of_every_tree_are_one_cell():
 
 
 def test_each_leaf_is_a_row_over_its_cells_and_all_people_are_one():
-    rows = rows_of([Release(STOPS, sums([1, 2, 2, 1]))], cells_of(STOPS, PEOPLE), 2)
+    rows = rows_of([ReleaseCells(STOPS, sums([1, 2, 2, 1]))], cells_of(STOPS, PEOPLE), 2)
     assert rows.matrix.toarray().tolist() == [[1, 0, 0], [0, 1, 1], [1, 1, 0], [0, 0, 1], [1] * 3]
     assert rows.trees.tolist() == [0, 0, 1, 1, ALL_PEOPLE]
     assert (rows.low[-1], rows.high[-1]) == (3, 3)
@@ -51,19 +51,19 @@ def test_each_leaf_is_a_row_over_its_cells_and_all_people_are_one():
 
 def test_what_all_people_have_is_what_every_tree_allows():
     found = sums([1, 2, 1, 0], [2, 3, 4, 1])
-    rows = rows_of([Release(STOPS, found)], cells_of(STOPS, PEOPLE), 2)
+    rows = rows_of([ReleaseCells(STOPS, found)], cells_of(STOPS, PEOPLE), 2)
     assert (rows.low[-1], rows.high[-1]) == (3, 5)
 
 
 def test_trees_that_count_other_people_are_not_joined():
-    found = rows_of([Release(STOPS, sums([1, 2, 2, 2]))], cells_of(STOPS, PEOPLE), 2)
+    found = rows_of([ReleaseCells(STOPS, sums([1, 2, 2, 2]))], cells_of(STOPS, PEOPLE), 2)
     assert isinstance(found, Undetermined)
     assert "do not agree" in found.reason
 
 
 def test_rows_of_other_labels_are_noticed_and_those_of_the_other_class_named():
     cells = cells_of(STOPS, PEOPLE)
-    rows = rows_of([Release(STOPS, sums([1, 2, 2, 1]))], cells, 2)
+    rows = rows_of([ReleaseCells(STOPS, sums([1, 2, 2, 1]))], cells, 2)
     truth = np.array([[2, 1], [0, 1], [3, 1]])
     assert not len(breaking(rows, truth))
     assert problem_with(rows, truth) == ""
@@ -74,14 +74,14 @@ def test_rows_of_other_labels_are_noticed_and_those_of_the_other_class_named():
 @pytest.mark.parametrize(("low", "certain"), [([0, 3, 1, 2], [0, 1]), ([3, 5, 4, 4], range(5))])
 def test_a_pure_leaf_proves_its_people(low, certain):
     cells = cells_of(STOPS, PEOPLE)
-    found = certain_by_leaf(rows_of([Release(STOPS, sums(low))], cells, 2), cells)
+    found = certain_by_leaf(rows_of([ReleaseCells(STOPS, sums(low))], cells, 2), cells)
     assert np.flatnonzero(found).tolist() == list(certain)
 
 
 def test_of_three_classes_nobody_of_one_is_no_proof():
     three = sums([0, 0], trees=(0, 0), nodes=(1, 2), output=(2, 2))
     cells = cells_of(STOPS[:1], PEOPLE)
-    rows = rows_of([Release(STOPS[:1], three)], cells, 3)
+    rows = rows_of([ReleaseCells(STOPS[:1], three)], cells, 3)
     assert not certain_by_leaf(rows, cells).any()
 
 

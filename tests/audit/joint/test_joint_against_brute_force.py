@@ -13,7 +13,7 @@ from tests.kit.tiers import examples
 from treewarden.audit.clock import FOREVER
 from treewarden.audit.joint.bound_pipeline import estimate, is_small, reason, tightened, whole
 from treewarden.audit.joint.counts import by_leaves, counts_of, propagate, settled
-from treewarden.audit.joint.result import Guess
+from treewarden.audit.joint.result import CellPosterior
 from treewarden.audit.joint.search import one_off
 
 SLOW = settings(
@@ -87,7 +87,7 @@ def test_no_table_has_more_entropy_than_the_bound_and_the_estimate_fits(case):
     rows, _ = case
     counts = counts_of(rows)
     guess = estimate(counts, propagate(counts, by_leaves(counts)), FOREVER).guess
-    assert isinstance(guess, Guess)
+    assert isinstance(guess, CellPosterior)
     assert max(entropy(table) for table in tables(rows)) <= guess.bound
     assert guess.shares.sum(axis=1) == pytest.approx(np.ones(len(rows.sizes)))
     people = guess.shares * rows.sizes[:, None]

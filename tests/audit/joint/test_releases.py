@@ -9,7 +9,7 @@ import pytest
 from tests.kit.releases import a_table, a_tree
 from treewarden.audit.clock import clock
 from treewarden.audit.joint.profiles import worlds_of
-from treewarden.audit.joint.releases import Held, join_releases
+from treewarden.audit.joint.releases import ReleaseView, join_releases
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.linked_population import shared_people
 from treewarden.audit.population.population import build_population
@@ -29,7 +29,7 @@ def joined(tables, trees):
         for model, table in zip(models, read, strict=True)
     ]
     shared = shared_people(models, read, people, "id")
-    held = [Held(forest_of(m, p), p) for m, p in zip(models, people, strict=True)]
+    held = [ReleaseView(forest_of(m, p), p) for m, p in zip(models, people, strict=True)]
     return join_releases(held, shared, clock(20), 5.0), shared, held
 
 

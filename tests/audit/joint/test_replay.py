@@ -9,12 +9,12 @@ import pytest
 from tests.kit.grown_models import FOLDER
 from tests.kit.small_audits import audit_model
 from treewarden.audit.clock import FOREVER
-from treewarden.audit.consistent_tables.result import Worlds
+from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.inverters import LeafSums
 from treewarden.audit.joint.bound_pipeline import reason
-from treewarden.audit.joint.cells import Release, cells_of, class_by_leaf, rows_of
+from treewarden.audit.joint.cells import ReleaseCells, cells_of, class_by_leaf, rows_of
 from treewarden.audit.joint.draws import Units, bits, by_profile, drawn_sums, replays
-from treewarden.audit.joint.ensemble_inference import Joined
+from treewarden.audit.joint.ensemble_inference import EnsembleProblem
 from treewarden.audit.joint.profiles import in_trees, worlds_of
 from treewarden.audit.knowledge.knowledge import Knowledge, RowOrder
 from treewarden.audit.options import AuditOptions
@@ -69,7 +69,7 @@ def written(columns, order=None):
 def check_true(evidence):
     """Check that nothing is proved that is not so; return the worlds."""
     worlds, truth = evidence.worlds, evidence.population.truth
-    assert isinstance(worlds, Worlds)
+    assert isinstance(worlds, ConsistentTables)
     assert ((worlds.low <= truth) & (truth <= worlds.high)).all()
     assert (worlds.reached_low >= worlds.low).all()
     assert all(worlds.reasons[profile] for profile in np.flatnonzero(worlds.certain))
@@ -182,7 +182,7 @@ def test_rows_hold_how_often_each_was_drawn_and_leave_out_whom_no_one_drew():
     sums = hand_sums(stump(2.5, (2.0, 1.0), (1.0, 0.0)), draws=draws.tolist())
     cells = cells_of(stops, np.ones(4), draws)
     assert len(set(cells.of.tolist())) == 4
-    rows = rows_of([Release(stops, sums, draws=draws)], cells, 2)
+    rows = rows_of([ReleaseCells(stops, sums, draws=draws)], cells, 2)
     table = rows.matrix.toarray()[:, cells.of]
     assert table.tolist() == [[2, 1, 0, 0], [0, 0, 0, 1]]
     assert rows.people.tolist() == [3, 1]
@@ -272,11 +272,11 @@ def test_what_is_said_of_profiles_is_what_all_tables_of_records_say(seed):
     ones, none = np.ones(len(leaves), dtype=int), np.zeros(len(leaves))
     sums = LeafSums(trees, nodes, ones, total, total, none, {})
     cells = cells_of(stops, units.people, draws)
-    rows = rows_of([Release(stops, sums, draws=draws)], cells, 2)
+    rows = rows_of([ReleaseCells(stops, sums, draws=draws)], cells, 2)
     joint = reason(rows, truth=cells.summed(truth), until=FOREVER)
     by_profile_ = np.stack([np.bincount(profile, each) for each in truth.T], axis=1)
     people = Population((), {}, by_profile_.sum(axis=1), np.zeros(3, dtype=int), by_profile_)
-    joined = Joined(None, units, cells, rows, joint)
+    joined = EnsembleProblem(None, units, cells, rows, joint)
     trees_ = (stump(1.5, (1.0, 0.0), (1.0, 0.0)),) * 3  # only asked for the names of their leaves
     worlds = worlds_of(joined, people, in_trees(trees_), ("no", "yes"))
     fits = [

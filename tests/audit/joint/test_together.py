@@ -8,7 +8,7 @@ import pytest
 from tests.kit.grown_models import FOLDER
 from tests.kit.small_audits import audit_model
 from treewarden.audit.joint import ensemble_inference
-from treewarden.audit.joint.result import Together
+from treewarden.audit.joint.result import EnsembleInference
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import call
 from treewarden.audit.options import AuditOptions
@@ -17,7 +17,7 @@ from treewarden.audit.reading import Undetermined
 from treewarden.audit.run import run
 from treewarden.jobs.inputs import opened, read
 from treewarden.ppdm_models.errors import KnowledgeError
-from treewarden.ppdm_models.tree.growth import Source
+from treewarden.ppdm_models.tree.growth import FactSource
 
 QUICK = AuditOptions(worlds_budget=5.0)
 
@@ -105,12 +105,12 @@ def test_labels_that_stand_the_other_way_round_are_named(tmp_path):
 
 def test_withheld_settings_are_taken_from_the_library_where_they_fit_or_from_who_knows_them():
     full = audited("by_hand", "by_hand")
-    assert isinstance(full.evidence.together, Together)
+    assert isinstance(full.evidence.together, EnsembleInference)
     assert any("by itself fits" in said for said in full.evidence.together.said)
     told = {"eta": 0.3, "lambda": 1, "alpha": 0, "max_delta_step": 0}
     known = audited("by_hand", "by_hand", knowledge=Knowledge(training=told)).evidence.together
     assert known.said == ()
-    assert known.facts["eta"].source is Source.TOLD
+    assert known.facts["eta"].source is FactSource.TOLD
     wrong = audited("by_hand", "by_hand", knowledge=Knowledge(training={**told, "eta": 0.25}))
     assert isinstance(wrong.evidence.together, Undetermined)
 

@@ -16,18 +16,18 @@ from tests.kit.small_audits import (
 )
 from treewarden.audit.entropy.posterior import certain
 from treewarden.audit.evidence import NO_NUMBER, NOT_RUN
-from treewarden.audit.measures import Source, of_models
+from treewarden.audit.measures import EvidenceSource, of_models
 from treewarden.audit.reading import Interval, Undetermined
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
-from treewarden.ppdm_models.tree.tree import Task
+from treewarden.ppdm_models.tree.tree import TreeTask
 
 MEASURES = of_models()
 TREE = flat_tree([[14, 6, 0], [3, 3, 4]])
-WORLDS = [name for name, measure in MEASURES.items() if Source.WORLDS in measure.reads]
-NUMBERS = [name for name, measure in MEASURES.items() if Source.NUMBERS in measure.reads]
+WORLDS = [name for name, measure in MEASURES.items() if EvidenceSource.WORLDS in measure.reads]
+NUMBERS = [name for name, measure in MEASURES.items() if EvidenceSource.NUMBERS in measure.reads]
 PLAIN = [name for name in MEASURES if name not in (*WORLDS, *NUMBERS)]
-ESTIMATE = [name for name in PLAIN if Source.ESTIMATE in MEASURES[name].reads]
-NEEDS_TRUTH = [name for name in PLAIN if Source.TRUTH in MEASURES[name].reads]
+ESTIMATE = [name for name in PLAIN if EvidenceSource.ESTIMATE in MEASURES[name].reads]
+NEEDS_TRUTH = [name for name in PLAIN if EvidenceSource.TRUTH in MEASURES[name].reads]
 NO_TRUTH_NEEDED = [name for name in PLAIN if name not in NEEDS_TRUTH]
 OF_PEOPLE = [name for name, measure in MEASURES.items() if not measure.is_of_file]
 
@@ -69,11 +69,15 @@ def test_measures_that_need_no_truth_work_without_it(name):
 @pytest.mark.parametrize("name", MEASURES)
 def test_of_a_regression_tree_only_the_leaf_sizes_can_be_read(name):
     nodes = tuple(replace(node, score=1.5, class_counts=None) for node in TREE.nodes)
-    tree = replace(TREE, nodes=nodes, classes=(), task=Task.REGRESSION)
+    tree = replace(TREE, nodes=nodes, classes=(), task=TreeTask.REGRESSION)
     people = replace(people_of(TREE), truth=NO_TRUTH)
     no_estimate = Undetermined("the tree predicts a number")
     reading = read(name, evidence_of(tree, people, no_estimate, no_estimate)).reading
-    known = MEASURES[name].reads <= {Source.LEAVES, Source.FILE, Source.SHAPE}
+    known = MEASURES[name].reads <= {
+        EvidenceSource.LEAVES,
+        EvidenceSource.FILE,
+        EvidenceSource.SHAPE,
+    }
     assert isinstance(reading, Interval if known else Undetermined)
 
 
@@ -107,7 +111,7 @@ def test_a_measure_says_what_it_is(name):
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in MEASURES if Source.ESTIMATE not in MEASURES[name].reads]
+    "name", [name for name in MEASURES if EvidenceSource.ESTIMATE not in MEASURES[name].reads]
 )
 def test_what_reads_no_estimate_does_not_change_with_it(name):
     lost = Undetermined("the solver stalled")
@@ -137,7 +141,7 @@ def test_a_measure_reads_what_is_beside_the_trees_only_if_it_says_so(name):
     evidence = evidence_of(TREE, worlds=only_world(people_of(TREE)))
     leak = Leak(LeakKind.RAW_RECORDS, "a list of records", "records", 3.0)
     before, after = read(name, evidence), read(name, replace(evidence, leaks=(leak,)))
-    assert before == after or Source.FILE in MEASURES[name].reads
+    assert before == after or EvidenceSource.FILE in MEASURES[name].reads
 
 
 def test_leaves_without_records_are_left_out():

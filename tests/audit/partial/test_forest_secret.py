@@ -8,7 +8,7 @@ import pytest
 
 from tests.kit.cases import random_table
 from treewarden.audit.clock import FOREVER
-from treewarden.audit.consistent_tables.result import Worlds
+from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.partial.forest_attribute_inference import NOT_TOGETHER, secret_seen_in_forest
 from treewarden.audit.partial.value_rules import secret_of
@@ -129,7 +129,7 @@ def check(seed, records, *, values=2, trees=2, knows_target=True, knows_all=True
     others = [each for each in population.qi if each != name]
     known = others if knows_all else others[:1]
     secret, found = seen(forest, population, name, known, knows_target=knows_target)
-    assert isinstance(found.worlds, Worlds)
+    assert isinstance(found.worlds, ConsistentTables)
     rows, tables = fillings(forest, population, secret, known, knows_target=knows_target)
     order = [rows.index(key) for key in rows_of(found, known, knows_target=knows_target)]
     tables = tables[:, order]

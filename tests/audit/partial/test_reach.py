@@ -11,7 +11,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.ppdm_models.tree_strategies import trees
-from treewarden.audit.partial.partial_view import Guess, asked_by, branches, domain_of, knower
+from treewarden.audit.partial.partial_view import (
+    ImpliedValue,
+    asked_by,
+    branches,
+    domain_of,
+    knower,
+)
 from treewarden.audit.partial.reachability import reach
 from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn, Treatment
@@ -115,7 +121,7 @@ def test_a_guess_of_a_hidden_value_closes_the_other_ways():
     hidden = {"colour": domain(tree, tree.features[1], colour, np.ones(3))}
     open_ = reach(knower(branches(tree), {"x": x}, hidden, {}, 3))
     assert open_.lump_of.tolist() == [0, 0, 1] or open_.lump_of.tolist() == [1, 1, 0]
-    guess = {"colour": Guess(colour, np.array([True, False, False]))}
+    guess = {"colour": ImpliedValue(colour, np.array([True, False, False]))}
     told = reach(knower(branches(tree), {"x": x}, hidden, guess, 3))
     assert (where(told) > 0).tolist() == [
         [False, False, False, True, False],

@@ -39,7 +39,7 @@ def test_a_large_block_is_scaled_by_conjugate_gradients(monkeypatch):
         raise AssertionError("a step was solved for directly")
 
     monkeypatch.setattr(margin_fitting, "SWEEPS", 1)
-    monkeypatch.setattr(margin_fitting._Dual, "_direct", direct)
+    monkeypatch.setattr(margin_fitting._BlockDual, "_direct", direct)
     found = spread(drawn(4, 200, 0.3))
     assert found.steps > 1
     assert found.gap.max() <= GAP

@@ -2,7 +2,7 @@
 
 import pytest
 
-from treewarden.audit.knowledge.declared import Declared
+from treewarden.audit.knowledge.declared import DeclaredAdversary
 from treewarden.audit.partial.adversaries import adversary_of, check_names
 from treewarden.ppdm_models.errors import KnowledgeError
 
@@ -10,7 +10,7 @@ COLUMNS = ("age", "Sex", "zip_code", "income", "flu")
 
 
 def who(secret="flu", **said):
-    declared = Declared(**{"name": "somebody", **said})
+    declared = DeclaredAdversary(**{"name": "somebody", **said})
     return adversary_of(declared, COLUMNS, secret, "flu", "known.toml")
 
 
@@ -73,6 +73,6 @@ def test_the_secret_is_nobodys_to_know_but_a_preset_leaves_it_out():
 
 
 def test_two_adversaries_have_two_names():
-    twice = [Declared(name="a", knows=["age"]), Declared(name="a", knows=["Sex"])]
+    twice = [DeclaredAdversary(name="a", knows=["age"]), DeclaredAdversary(name="a", knows=["Sex"])]
     with pytest.raises(KnowledgeError, match="two adversaries are called 'a'"):
         check_names(twice, "known.toml")

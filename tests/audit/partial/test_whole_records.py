@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from tests.kit.cases import NAMES, multiway_tree, random_table
-from treewarden.audit.adversaries import Asked, with_adversaries
+from treewarden.audit.adversaries import AdversaryRequest, with_adversaries
 from treewarden.audit.entropy.posterior import SolverReport
 from treewarden.audit.knowledge.knowledge import Knowledge, knowledge_of
-from treewarden.audit.options import AuditOptions, Rows
+from treewarden.audit.options import AuditOptions, RowStatement
 from treewarden.audit.partial import full_knowledge
 from treewarden.audit.partial.adversaries import Adversary
 from treewarden.audit.partial.unmodelled_knowledge import FACTS_NOT_USED
@@ -26,14 +26,14 @@ def exposures(seed, options, hides=None, knowledge=None):
     population = build_population(tree, table, sensitive="class")
     knows = tuple(name for name in population.qi if name != hides)
     audit = run(tree, population, knowledge or Knowledge(), options=options)
-    knowledge, asked = audit.full.evidence.knowledge, Asked((Adversary("lists", knows),))
+    knowledge, asked = audit.full.evidence.knowledge, AdversaryRequest((Adversary("lists", knows),))
     return with_adversaries(audit, tree, population, knowledge, asked, (), options).exposures
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_who_lists_all_columns_is_read_as_who_knows_all(seed):
     full, lists = exposures(seed, AuditOptions())
-    assert full.solver.split_rows == lists.solver.split_rows == Rows.INTEGER
+    assert full.solver.split_rows == lists.solver.split_rows == RowStatement.INTEGER
     people, own = full.evidence.population, lists.evidence.population
     assert [people.columns[name].keys.tolist() for name in people.qi] == [
         own.columns[name].keys.tolist() for name in own.qi
@@ -47,7 +47,7 @@ def test_who_lists_all_columns_is_read_as_who_knows_all(seed):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_over_shares_and_of_who_knows_less_no_solver_is_asked_for_all(seed):
-    _, shares = exposures(seed, AuditOptions(rows=Rows.REAL))
+    _, shares = exposures(seed, AuditOptions(rows=RowStatement.REAL))
     _, less = exposures(seed, AuditOptions(), hides="x0")
     assert isinstance(shares.solver, SolverReport)
     assert shares.solver.split_rows == less.solver.split_rows == "real"

@@ -23,7 +23,7 @@ from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.ensemble import Combination, Link, Member, with_trees
 from treewarden.ppdm_models.tree.predicate import CategoryTest
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
-from treewarden.ppdm_models.tree.tree import Quality, Task
+from treewarden.ppdm_models.tree.tree import Quality, TreeTask
 
 AGES = [20, 25, 30, 35, 45, 45, 55, 60, 60, 80]
 SEX = list("FMFMFMFMFM")
@@ -263,7 +263,7 @@ def test_measuring_is_the_same_for_one_tree_and_for_the_ensemble_of_it():
 
 
 def test_trees_of_numbers_that_make_a_classifier_lack_the_truth_where_the_table_does():
-    numbers = [replace(tree, task=Task.REGRESSION, classes=()) for tree in TWO.trees]
+    numbers = [replace(tree, task=TreeTask.REGRESSION, classes=()) for tree in TWO.trees]
     boosted = with_trees(TWO, iter(numbers))
     _, taken = audited(boosted, MeasureCall("distinct_diversity"), sensitive=None)
     assert taken.reading == Undetermined("no sensitive column was named (--sensitive COLUMN)")

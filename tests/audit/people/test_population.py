@@ -17,7 +17,7 @@ from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.errors import TableError
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest
-from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Task, Tree
+from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Tree, TreeTask
 
 AGE = Feature("age", numeric=True)
 SEX = Feature("sex", numeric=False, values=("F", "M"))
@@ -88,7 +88,7 @@ def test_without_the_sensitive_column_the_truth_is_not_known_and_says_why():
 
 
 def test_a_regression_tree_has_no_truth_to_compare():
-    tree = small_tree(task=Task.REGRESSION, classes=())
+    tree = small_tree(task=TreeTask.REGRESSION, classes=())
     population = build_population(tree, table_of(rows()), sensitive="ill")
     assert isinstance(population.truth, Undetermined)
 

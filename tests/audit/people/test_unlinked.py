@@ -3,7 +3,11 @@
 import pytest
 
 from tests.kit.releases import a_table, a_tree
-from treewarden.audit.population.linked_population import Shared, UnlinkedReleases, link_releases
+from treewarden.audit.population.linked_population import (
+    KnownGroups,
+    UnlinkedReleases,
+    link_releases,
+)
 from treewarden.audit.population.population import build_population
 from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.ppdm_models.files.load import open_model
@@ -28,8 +32,8 @@ def linked(*data, of=None, key=None, trees=None):
 
 
 def test_an_id_or_one_table_links_releases():
-    assert isinstance(linked(BEFORE, AFTER, key="id"), Shared)
-    assert isinstance(linked(BEFORE, of=[0, 0]), Shared)
+    assert isinstance(linked(BEFORE, AFTER, key="id"), KnownGroups)
+    assert isinstance(linked(BEFORE, of=[0, 0]), KnownGroups)
 
 
 @pytest.mark.parametrize("after", [AFTER, BEFORE, BEFORE.replace("id,", "name,")])

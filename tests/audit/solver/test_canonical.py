@@ -9,20 +9,20 @@ from scipy import sparse
 from tests.kit.cases import multiway_case
 from treewarden.audit.entropy.blocks import blocks
 from treewarden.audit.entropy.reduce import Reduced
-from treewarden.audit.entropy.search import Search
+from treewarden.audit.entropy.search import EntropySearch
 from treewarden.audit.entropy.violated import violated
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.solver.block_solver import solve_task
 from treewarden.audit.solver.canonical import canonical, restored
-from treewarden.audit.solver.task import TRIES, Task
+from treewarden.audit.solver.task import TRIES, SolverTask
 from treewarden.audit.system.system import build_system
 
 
 def block(seed: int) -> Reduced:
     """Return the program of some block with split rows."""
     system = build_system(multiway_case(seed, Knowledge(leaf="rates", split="gini"), records=60))
-    search = Search(system, AuditOptions(rows="real"))
+    search = EntropySearch(system, AuditOptions(rows="real"))
     values = np.random.default_rng(seed).dirichlet(np.ones(3), size=len(search.closed))
     active = tuple(violated(search, values).worst((), {}))
     return search.reduced(blocks(system, tuple(search.knowledge), active)[0])
@@ -103,7 +103,7 @@ def test_the_order_of_its_parts_does_not_change_an_answer(seed):
     mixed, order, splits = shuffled(form, seed)
     one, two = (
         solve_task(
-            Task(f.program, (f.program.start,), TRIES, "casadi", chains=f.chains, perturbed=4)
+            SolverTask(f.program, (f.program.start,), TRIES, "casadi", chains=f.chains, perturbed=4)
         )
         for f in (form, mixed)
     )

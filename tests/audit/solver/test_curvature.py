@@ -15,7 +15,7 @@ from tests.judges.estimate.product import answer
 from tests.kit.cases import case_of, multiway_tree, random_table
 from treewarden.audit.entropy.blocks import blocks
 from treewarden.audit.entropy.masses import ProgramBuilder
-from treewarden.audit.entropy.search import Search
+from treewarden.audit.entropy.search import EntropySearch
 from treewarden.audit.entropy.solved import shares
 from treewarden.audit.entropy.violated import violated
 from treewarden.audit.knowledge.knowledge import Knowledge
@@ -72,7 +72,7 @@ def pooled_forms(split):
         tree = multiway_tree(table, Criterion(split))
         people = build_population(tree, table, sensitive="class")
         system = build_system(case_of(tree, people, Knowledge(leaf="rates", split=split)))
-        search = Search(system, AuditOptions(rows="real", jobs=1))
+        search = EntropySearch(system, AuditOptions(rows="real", jobs=1))
         values = np.random.default_rng(seed).dirichlet(np.ones(6), size=len(search.closed))
         active = tuple(violated(search, values).worst((), {}))
         for block in blocks(system, tuple(search.knowledge), active):

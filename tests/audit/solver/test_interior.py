@@ -9,13 +9,13 @@ from scipy.optimize import linprog
 
 from tests.kit.cases import curved_tasks, multiway_case
 from treewarden.audit.entropy.blocks import blocks
-from treewarden.audit.entropy.search import Search
+from treewarden.audit.entropy.search import EntropySearch
 from treewarden.audit.ipopt.program import SMALLEST_MASS
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import DEFAULT
 from treewarden.audit.solver.block_solver import _from_inside, solve_task
 from treewarden.audit.solver.interior import Interior, _independent, interior, is_inside
-from treewarden.audit.solver.task import CONVEX_TRIES, Outcome, Task, no_answer
+from treewarden.audit.solver.task import CONVEX_TRIES, SolverTask, TaskOutcome, no_answer
 from treewarden.audit.system.system import build_system
 
 CASES = [(leaf, seed) for leaf in ("labels", "rates") for seed in range(8)]
@@ -24,7 +24,7 @@ CASES = [(leaf, seed) for leaf in ("labels", "rates") for seed in range(8)]
 def programs(leaf, seed):
     """Return the programs of a case whose class totals and accuracy are known."""
     case = multiway_case(seed, Knowledge(leaf=leaf, split="none", marginal=True, accuracy=True))
-    search = Search(build_system(case), DEFAULT)
+    search = EntropySearch(build_system(case), DEFAULT)
     return [
         search.reduced(block).program
         for block in blocks(search.system, tuple(search.knowledge), ())
@@ -82,13 +82,13 @@ def test_a_point_of_the_smaller_program_is_one_of_the_whole(leaf, seed):
 @pytest.mark.parametrize(("leaf", "seed"), CASES)
 def test_a_point_lies_strictly_inside_only_where_nothing_is_forced(leaf, seed):
     for program in programs(leaf, seed):
-        task = Task(program, (program.start,), CONVEX_TRIES, "casadi")
+        task = SolverTask(program, (program.start,), CONVEX_TRIES, "casadi")
         assert is_inside(program, solve_task(task).z) == (interior(program) is None)
 
 
 def test_a_point_that_misses_a_row_is_not_inside():
     for program in programs("rates", 0):
-        point = solve_task(Task(program, (program.start,), CONVEX_TRIES, "casadi")).z
+        point = solve_task(SolverTask(program, (program.start,), CONVEX_TRIES, "casadi")).z
         assert not is_inside(program, 0.9 * point)
 
 
@@ -107,7 +107,7 @@ def test_a_bound_on_the_rest_is_none_on_the_whole_where_a_pool_may_be_forced(mon
             "interior",
             lambda _, inner=inner: inner,
         )
-        before = no_answer(task, Outcome.INFEASIBLE)
+        before = no_answer(task, TaskOutcome.INFEASIBLE)
         floors.append(_from_inside(task, before).floor)
     assert np.isfinite(floors[0])
     assert floors[1] == -np.inf

@@ -13,15 +13,15 @@ from scipy import sparse
 
 from tests.kit.cases import curved_tasks, multiway_case
 from treewarden.audit.entropy.blocks import blocks
-from treewarden.audit.entropy.search import BEGINNING, Search
+from treewarden.audit.entropy.search import BEGINNING, EntropySearch
 from treewarden.audit.ipopt.backend import Solution
-from treewarden.audit.ipopt.program import Program
+from treewarden.audit.ipopt.program import BlockProgram
 from treewarden.audit.ipopt.status import Status
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.solver.block_solver import solve_task
 from treewarden.audit.solver.checkpoint import keeping, key_of, solve_all
-from treewarden.audit.solver.task import Tape, holds
+from treewarden.audit.solver.task import SolutionReplay, holds
 from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.errors import OutputError
 from treewarden.ppdm_models.tree.tree import Criterion
@@ -35,7 +35,7 @@ def tasks():
     )
     found = []
 
-    class Recorder(Search):
+    class Recorder(EntropySearch):
         def ask(self, asked):
             seen = list(asked)
             found.extend(seen)
@@ -105,7 +105,7 @@ def test_a_folder_that_others_can_write_into_is_refused(tmp_path):
 
 
 def heard(task):
-    tape = Tape()
+    tape = SolutionReplay()
     solve_task(replace(task, tape=tape))
     return tape.heard
 
@@ -125,7 +125,7 @@ FORGED = [
 @pytest.mark.parametrize("forge", FORGED)
 def test_what_is_no_optimum_is_solved_anew_with_the_same_bytes(tasks, forge):
     task = tasks[-1]
-    forged = Tape([forge(one) for one in heard(task)])
+    forged = SolutionReplay([forge(one) for one in heard(task)])
     assert said(solve_task(replace(task, tape=forged))) == said(solve_task(task))
     assert forged.is_refused
 
@@ -138,20 +138,20 @@ def test_multipliers_that_balance_any_point_prove_no_optimum():
     said = Solution(z, np.zeros(1), np.zeros(0), -program.gradient(z, 0.0), Status.SOLVED, 1)
     assert holds(program, z)
     assert program.kkt_error(z, said.linear, said.split, said.bounds, 0.0) == 0.0
-    assert Tape([said]).next(program, 0.0, 0) is None
+    assert SolutionReplay([said]).next(program, 0.0, 0) is None
 
 
 def test_the_optimum_with_its_multipliers_is_taken():
     program = small_program()
     z = program.start
     said = Solution(z, -program.gradient(z, 0.0)[:1], np.zeros(0), np.zeros(3), Status.SOLVED, 1)
-    assert Tape([said]).next(program, 0.0, 0) is said
+    assert SolutionReplay([said]).next(program, 0.0, 0) is said
 
 
 def small_program():
     """Return the entropy of three shares of three records: its maximum is one each."""
     none, three = np.zeros(0), np.ones(3)
-    return Program(
+    return BlockProgram(
         criterion=Criterion.GINI,
         scale=3 * three,
         start=three,
@@ -177,7 +177,7 @@ def small_program():
 def test_a_told_failure_is_never_a_solution(tasks):
     task = tasks[0]
     told = [replace(one, status=Status.INFEASIBLE) for one in heard(task)]
-    answer = solve_task(replace(task, tape=Tape(told)))
+    answer = solve_task(replace(task, tape=SolutionReplay(told)))
     assert said(answer) == said(solve_task(task)) or not answer.is_accepted
 
 
@@ -190,5 +190,5 @@ def test_a_key_depends_on_the_numbers_of_a_task_and_on_how_it_is_solved(tasks):
         replace(task, chains=None),
         replace(task, program=replace(task.program, high=task.program.high + 1e-9)),
     ]
-    assert key_of(replace(task, deadline=5.0, share=0.5, tape=Tape())) == key_of(task)
+    assert key_of(replace(task, deadline=5.0, share=0.5, tape=SolutionReplay())) == key_of(task)
     assert key_of(task) not in [key_of(each) for each in others if each.door == task.door]

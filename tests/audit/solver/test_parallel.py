@@ -20,20 +20,20 @@ from tests.kit.cases import curved_tasks, multiway_case
 from treewarden.audit import run
 from treewarden.audit.entropy.blocks import blocks
 from treewarden.audit.entropy.estimate import estimate
-from treewarden.audit.entropy.search import BEGINNING, Search
+from treewarden.audit.entropy.search import BEGINNING, EntropySearch
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.solver import checkpoint
 from treewarden.audit.solver.block_solver import joined, solve_task
 from treewarden.audit.solver.checkpoint import solve_all
-from treewarden.audit.solver.task import Outcome, Task, no_answer
+from treewarden.audit.solver.task import SolverTask, TaskOutcome, no_answer
 from treewarden.audit.system.system import build_system
 from treewarden.audit.workers.pool import WORKERS, Pool, Worker, done
-from treewarden.audit.workers.processes import Call, Line, Together, each_done
+from treewarden.audit.workers.processes import Call, JobBundle, JobQueue, each_done
 from treewarden.ppdm_models.errors import SolverError
 
 
-class _Recorder(Search):
+class _Recorder(EntropySearch):
     """Keeps the tasks that a search asks for."""
 
     def ask(self, asked):
@@ -42,7 +42,7 @@ class _Recorder(Search):
         return [solve_task(task) for task in seen]
 
 
-def tasks() -> list[Task]:
+def tasks() -> list[SolverTask]:
     found = []
     for seed in (0, 2, 4, 6):
         system = build_system(
@@ -94,7 +94,7 @@ def test_where_a_part_fails_the_whole_is_solved(monkeypatch, failed):
     monkeypatch.setattr(import_module("treewarden.audit.solver.task"), "WORTH_HALVES", 0)
     whole = replace(curved_tasks(monkeypatch, "gini")[0], share=1.0)
     parts = [solve_task(part) for part in whole.parts(2)]
-    parts[failed] = no_answer(whole, Outcome.NOT_CONVERGED)
+    parts[failed] = no_answer(whole, TaskOutcome.NOT_CONVERGED)
     assert joined(whole, parts).z.tobytes() == solve_task(whole).z.tobytes()
 
 
@@ -122,7 +122,7 @@ class _Dead(_Here):
         return None
 
 
-@pytest.mark.parametrize(("deaths", "outcome"), [(2, Outcome.SOLVED), (3, Outcome.LOST)])
+@pytest.mark.parametrize(("deaths", "outcome"), [(2, TaskOutcome.SOLVED), (3, TaskOutcome.LOST)])
 def test_a_worker_that_dies_is_replaced_twice_and_then_reported(deaths, outcome):
     task, started = tasks()[0], iter([*[_Dead] * deaths, *[_Here] * 2])
     call = Call(Pool(lambda: next(started)()))
@@ -203,7 +203,7 @@ def test_workers_that_did_whole_jobs_go_on_with_tasks(workers):
 
 def test_a_part_whose_processes_died_is_undecided_and_says_so(monkeypatch):
     pool = Pool(_Dead)
-    monkeypatch.setattr(Search, "ask", lambda self, asked: _by_others(asked, pool))
+    monkeypatch.setattr(EntropySearch, "ask", lambda self, asked: _by_others(asked, pool))
     system = build_system(multiway_case(4, Knowledge(leaf="rates", split="entropy"), records=30))
     posterior, report = estimate(system, AuditOptions(jobs=2))
     assert report.status == "stalled"
@@ -221,9 +221,9 @@ def _by_others(asked, pool):
 def test_where_a_part_was_lost_the_whole_is_not_tried_in_this_process(monkeypatch):
     monkeypatch.setattr(import_module("treewarden.audit.solver.task"), "WORTH_HALVES", 0)
     whole = replace(curved_tasks(monkeypatch, "gini")[0], share=1.0)
-    answers = [solve_task(whole), no_answer(whole, Outcome.LOST)]
+    answers = [solve_task(whole), no_answer(whole, TaskOutcome.LOST)]
     for parts in (answers, answers[::-1]):
-        assert joined(whole, parts).outcome is Outcome.LOST
+        assert joined(whole, parts).outcome is TaskOutcome.LOST
 
 
 def test_a_deadline_travels_as_the_seconds_that_are_left():
@@ -244,7 +244,7 @@ class _Takes(_Here):
 
     def ask(self, job):
         self.asked.append(job)
-        jobs = job.jobs if isinstance(job, Together) else (job,)
+        jobs = job.jobs if isinstance(job, JobBundle) else (job,)
         return None if any(each.func is os._exit for each in jobs) else done(job)
 
 
@@ -263,7 +263,7 @@ def test_small_jobs_travel_together_and_one_that_kills_costs_no_other_its_answer
 
 
 def test_jobs_of_unknown_or_large_size_travel_alone():
-    line = Line()
+    line = JobQueue()
     for number, size in enumerate((0.0, 0.0, 9.0, 2.0, 1.0)):
         line.put(number, size)
     assert line.beside(5.0, 1) == []
@@ -283,7 +283,9 @@ def test_what_ran_out_of_time_is_undecided_and_says_so():
 def test_no_answer_is_never_accepted():
     task = tasks()[0]
     assert not any(
-        no_answer(task, outcome).is_accepted for outcome in Outcome if outcome is not Outcome.SOLVED
+        no_answer(task, outcome).is_accepted
+        for outcome in TaskOutcome
+        if outcome is not TaskOutcome.SOLVED
     )
 
 
@@ -309,7 +311,7 @@ def test_a_task_survives_the_way_to_a_worker():
 
 
 def test_the_largest_task_that_waits_goes_first():
-    line = Line()
+    line = JobQueue()
     for number, size in ((0, 3), (1, 9), (2, 3)):
         line.put(number, size)
     line.close()

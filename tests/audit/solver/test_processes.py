@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from treewarden.audit.workers.pool import WORKERS, Pool, done
-from treewarden.audit.workers.processes import Call, Line, Together
+from treewarden.audit.workers.processes import Call, JobBundle, JobQueue
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -84,7 +84,7 @@ class Far:
 
     def ask(self, job):
         self.asked.append(job)
-        jobs = job.jobs if isinstance(job, Together) else (job,)
+        jobs = job.jobs if isinstance(job, JobBundle) else (job,)
         return None if any(each.func is os._exit for each in jobs) else done(job)
 
     def kill(self):
@@ -112,7 +112,7 @@ def slow(number):
 def test_after_a_quick_one_jobs_of_no_size_travel_together_an_equal_share_of_them_at_most():
     answers, asked = far([partial(abs, -number) for number in range(9)])
     assert answers == list(range(9))
-    assert [len(each.jobs) for each in asked if isinstance(each, Together)] == [4, 2]
+    assert [len(each.jobs) for each in asked if isinstance(each, JobBundle)] == [4, 2]
     assert len(asked) == 5
 
 
@@ -125,7 +125,7 @@ def test_after_a_slow_one_they_travel_alone():
 
 
 def test_of_jobs_that_travel_together_none_is_begun_after_their_time_and_all_are_done():
-    assert Together((partial(abs, -1), partial(abs, -2)), seconds=0.0)() == (1,)
+    assert JobBundle((partial(abs, -1), partial(abs, -2)), seconds=0.0)() == (1,)
 
     class Hurried(Far):
         batch_seconds = 0.1
@@ -141,12 +141,12 @@ def test_one_that_kills_its_process_costs_those_that_travel_with_it_no_answer():
     deadly = partial(os._exit, 0)
     answers, asked = far([partial(abs, -1), deadly, *[partial(abs, -2)] * 6])
     assert answers == [1, None, *[2] * 6]
-    assert isinstance(asked[1], Together)
+    assert isinstance(asked[1], JobBundle)
     assert asked.count(deadly) == 2
 
 
 def test_jobs_of_some_size_do_not_travel_with_those_of_none():
-    line = Line()
+    line = JobQueue()
     for number, size in enumerate((0.0, 0.0, 9.0)):
         line.put(number, size)
     assert line.unknown(5, 1) == []

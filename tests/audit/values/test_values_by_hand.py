@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from treewarden.audit.clock import FOREVER, clock
 from treewarden.audit.population.target import step_of
 from treewarden.audit.regression import inference
-from treewarden.audit.regression.rows import Range, Scale, ValueRows, rounding
+from treewarden.audit.regression.rows import Scale, UnitRange, ValueRows, rounding
 from treewarden.audit.regression.search import (
     NONE_FOUND,
     OUT_OF_TIME,
-    _Program,
+    _SumProgram,
     by_programs,
     determined,
     reached_from,
@@ -65,7 +65,7 @@ def test_two_trees_over_four_people_leave_one_number_free():
 
 @pytest.mark.parametrize(("until", "why"), [(FOREVER, NONE_FOUND), (clock(0), OUT_OF_TIME)])
 def test_why_no_more_tables_are_looked_for_is_said(monkeypatch, until, why):
-    monkeypatch.setattr(_Program, "move", lambda *_: False)
+    monkeypatch.setattr(_SumProgram, "move", lambda *_: False)
     x = np.array([4, 5, 6, 5], dtype=float)
     rows = rows_of([AB_CD, AC_BD], x, 10)
     low, high = inference.propagated(rows, *inference.start(rows))
@@ -79,7 +79,7 @@ def test_the_one_who_alone_can_have_the_greatest_number_has_it():
     rows = rows_of([AB_CD, AC_BD], x, 10)
     low, high, reached = joined(rows, x)
     assert low[2] < high[2]
-    known = replace(rows, ranges=(Range(np.ones(4, dtype=bool), 2.0, 10.0),))
+    known = replace(rows, ranges=(UnitRange(np.ones(4, dtype=bool), 2.0, 10.0),))
     low, high = inference.held_ends(known, *inference.propagated(known, *inference.start(known)))
     assert (low[2], high[2]) == (10, 10)
     assert low.tolist() == high.tolist() == x

@@ -17,7 +17,7 @@ from treewarden.audit.consistent_tables.facts.intervals import with_intervals
 from treewarden.audit.consistent_tables.proofs import cpsat
 from treewarden.audit.consistent_tables.proofs.bounds import closed_form
 from treewarden.audit.consistent_tables.proofs.relax import Scope
-from treewarden.audit.consistent_tables.queries import Asker, Effort, Question
+from treewarden.audit.consistent_tables.queries import Asker, CellQuestion, QuestionEffort
 from treewarden.audit.consistent_tables.witnesses.witness_pool import WitnessPool, first_broken
 
 SEEDS = seeds(5, quick=2)
@@ -134,8 +134,8 @@ def test_no_answer_draws_the_ends_in_further_than_all_worlds_go(seed, level, way
     for cell, sign, target in questions_of(worlds):
         bounds, pool = closed_form(facts), WitnessPool(facts)
         pool.add(worlds[:1])
-        asker, question = Asker(facts, bounds, pool, clock(60)), Question(cell, sign, target)
-        answer = getattr(asker, way)(asker.scope(0), question, Effort(10, 30, 30, AMPLE))
+        asker, question = Asker(facts, bounds, pool, clock(60)), CellQuestion(cell, sign, target)
+        answer = getattr(asker, way)(asker.scope(0), question, QuestionEffort(10, 30, 30, AMPLE))
         asker._take(asker.scope(0), question, answer)
         assert (bounds.low <= worlds.min(axis=0)).all()
         assert (bounds.high >= worlds.max(axis=0)).all()
@@ -184,6 +184,6 @@ def test_what_the_solver_cannot_tell_in_time_stays_open():
     before = bounds.low.copy(), bounds.high.copy()
     asker = Asker(facts, bounds, pool, clock(0))
     for cell, sign, target in questions_of(worlds):
-        assert not asker.settle(Question(cell, sign, target), Effort(10, 10, 10, 0.0))
+        assert not asker.settle(CellQuestion(cell, sign, target), QuestionEffort(10, 10, 10, 0.0))
     assert (bounds.low == before[0]).all()
     assert (bounds.high == before[1]).all()

@@ -8,7 +8,7 @@ import pytest
 from tests.judges.worlds_by_hand import _compare
 from treewarden.audit.consistent_tables.facts.exact import is_beaten, is_one
 from treewarden.audit.consistent_tables.facts.intervals import _ends
-from treewarden.audit.consistent_tables.facts.places import Place, tightened
+from treewarden.audit.consistent_tables.facts.places import StoppingPlace, tightened
 from treewarden.audit.consistent_tables.facts.splits import chosen_of, split_of
 from treewarden.audit.facts.rows import Grouping, Origin, SplitFamily
 from treewarden.ppdm_models.tree.tree import Criterion
@@ -73,7 +73,7 @@ def test_intervals_hold_exactly_the_counts_that_the_row_allows(criterion, strict
         records = int(counts[here].sum())
         first = int(draw.integers(records + 1))
         mass = (first, records - first)
-        places.append(Place(number, int(here[0]), int(here[-1]) + 1, records, mass, mass))
+        places.append(StoppingPlace(number, int(here[0]), int(here[-1]) + 1, records, mass, mass))
     family = SplitFamily(
         0, "a", criterion, Grouping.THRESHOLD, np.arange(8), chosen, draw.permutation(8),
         np.arange(7), tuple("abcdefgh"), Origin("split_choice", "node 0", 0),
@@ -94,7 +94,7 @@ def test_intervals_hold_exactly_the_counts_that_the_row_allows(criterion, strict
 
 
 def test_a_label_bounds_the_classes_of_its_place():
-    place = tightened(Place(1, 0, 3, 7, (0, 0, 0), (7, 7, 7), label=1))
+    place = tightened(StoppingPlace(1, 0, 3, 7, (0, 0, 0), (7, 7, 7), label=1))
     assert (place.low, place.high) == ((0, 3, 0), (3, 7, 3))
-    strict = tightened(Place(1, 0, 3, 6, (0, 0), (6, 6), label=0, margin=1))
+    strict = tightened(StoppingPlace(1, 0, 3, 6, (0, 0), (6, 6), label=0, margin=1))
     assert (strict.low, strict.high) == ((4, 0), (6, 2))

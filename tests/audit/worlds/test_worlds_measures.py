@@ -13,7 +13,7 @@ from tests.kit.small_audits import evidence_of, read
 from treewarden.audit.consistent_tables.engine import reason
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.measures import MeasureCall, Source, measures
+from treewarden.audit.measures import EvidenceSource, MeasureCall, measures
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.members import members
 from treewarden.audit.reading import Interval, Undetermined
@@ -25,7 +25,9 @@ from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.tree import Criterion
 
 ABOUT_WORLDS = [name for name, measure in measures().items() if measure.is_of_worlds]
-WORLDS_ALONE = [name for name in ABOUT_WORLDS if Source.ESTIMATE not in measures()[name].reads]
+WORLDS_ALONE = [
+    name for name in ABOUT_WORLDS if EvidenceSource.ESTIMATE not in measures()[name].reads
+]
 EXAMPLE = {
     "counts": [2, 1, 1, 2],
     "shape": [[0], [1, 2], [3]],

@@ -16,7 +16,7 @@ import pytest
 from tests.audit.worlds.side_by_side import FEW_WORLDS, made, said
 from treewarden.audit.clock import FOREVER, clock
 from treewarden.audit.consistent_tables import decide, portions
-from treewarden.audit.consistent_tables.decide import EFFORTS, Asking, decide_certain
+from treewarden.audit.consistent_tables.decide import EFFORTS, QuestionQueue, decide_certain
 from treewarden.audit.consistent_tables.engine import LOST, reason
 from treewarden.audit.consistent_tables.facts.facts import facts_of
 from treewarden.audit.consistent_tables.facts.intervals import with_intervals
@@ -72,7 +72,7 @@ def asking_of(system, **settings):
     facts = with_intervals(facts_of(system))
     found = Found(facts)
     found.add(facts.arranged(system.case.population.truth)[None])
-    return Asking(facts, closed_form(facts), found, FOREVER, **settings)
+    return QuestionQueue(facts, closed_form(facts), found, FOREVER, **settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ def test_a_portion_that_ends_three_processes_is_not_decided_and_no_other_is_lost
 
 
 def test_what_was_lost_is_said_to_be_so(monkeypatch):
-    monkeypatch.setattr(Asking, "put", lambda asking, *asked, **how: asking.lost.add((0, 0)))
+    monkeypatch.setattr(QuestionQueue, "put", lambda asking, *asked, **how: asking.lost.add((0, 0)))
     told = reason(made(*CASES[1]), budget_seconds=1000, tiers=FEW_WORLDS)
     assert LOST in told.left
     assert any(LOST in each for each in told.not_decided)

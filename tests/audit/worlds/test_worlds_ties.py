@@ -6,7 +6,7 @@ import pytest
 
 from tests.kit.cases import multiway_tree, random_table
 from treewarden.audit.consistent_tables.engine import reason
-from treewarden.audit.consistent_tables.result import Worlds
+from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.facts.case import Case
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.population.members import members
@@ -34,8 +34,8 @@ def test_what_is_certain_without_strict_ties_stays_certain_with_them(first):
     for seed in range(first, first + 30):
         system = build_system(case_of(seed))
         plain, strict = (reason(system, strict_ties=how) for how in (False, True))
-        assert isinstance(plain, Worlds)
-        assert isinstance(strict, Worlds)
+        assert isinstance(plain, ConsistentTables)
+        assert isinstance(strict, ConsistentTables)
         assert not (plain.certain & ~strict.certain).any(), f"seed {seed}"
         assert (strict.low >= plain.low).all(), f"seed {seed}"
         assert (strict.high <= plain.high).all(), f"seed {seed}"
@@ -49,8 +49,8 @@ def test_a_candidate_that_the_truth_only_ties_still_cannot_be_better():
             system, rows=tuple(row for row in system.rows if row not in system.families)
         )
         strict, blind = reason(system, strict_ties=True), reason(without)
-        assert isinstance(strict, Worlds)
-        assert isinstance(blind, Worlds)
+        assert isinstance(strict, ConsistentTables)
+        assert isinstance(blind, ConsistentTables)
         assert not any("left out" in note for note in strict.notes), f"seed {seed}"
         proved += int((strict.certain & ~blind.certain).sum())
     assert proved > 0

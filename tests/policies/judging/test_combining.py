@@ -19,7 +19,7 @@ from treewarden.policies.pack import calls, read_pack
 from treewarden.policies.remedies._pruning import met
 from treewarden.policies.rules import rules
 from treewarden.policies.verdict import Verdict
-from treewarden.ppdm_models.methods.tpp.sanitise import Groups
+from treewarden.ppdm_models.methods.tpp.sanitise import RecordGroups
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.ensemble import Combination, Link
 
@@ -370,7 +370,7 @@ def test_groups_of_a_table_meet_a_combination_group_by_group(classes, lacks):
     wanted = Clauses(pack(f'any = [ {K10}, {LABEL} ]\nscope = "leaf"', f"any = [ {K10}, {SURE} ]"))
     assert [each.id for each in wanted.judged] == ["0"]
     assert wanted.not_judged == ("1",)
-    groups = Groups(classes.sum(axis=1), classes, ("a", "b"), np.arange(2, dtype=np.intp))
+    groups = RecordGroups(classes.sum(axis=1), classes, ("a", "b"), np.arange(2, dtype=np.intp))
     assert leaves_of(groups).records.tolist() == classes.sum(axis=1).tolist()
     assert wanted.lack(groups).endswith(lacks)
     assert bool(wanted.lack(groups)) == bool(lacks)

@@ -16,7 +16,7 @@ from tests.kit.small_audits import (
     people_of,
 )
 from treewarden.audit.entropy.posterior import certain
-from treewarden.audit.facts.rows import Dropped
+from treewarden.audit.facts.rows import DroppedRow
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import Audit
@@ -132,7 +132,7 @@ def test_a_measure_that_the_audit_did_not_take_is_no_pass():
 
 
 def published(problem="says 5, the table has 4"):
-    return Dropped("leaf_rate", "loan.pmml:12: node '2'", problem, is_published=True)
+    return DroppedRow("leaf_rate", "loan.pmml:12: node '2'", problem, is_published=True)
 
 
 def test_a_file_that_the_table_contradicts_is_never_a_pass():

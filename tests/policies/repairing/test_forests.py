@@ -20,7 +20,7 @@ from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tables.taxonomy import Categories
 from treewarden.ppdm_models.tree.ensemble import Combination, Link, Member, Other
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest
-from treewarden.ppdm_models.tree.tree import Missing, Node, NoTrueChild, Quality, Task, Tree
+from treewarden.ppdm_models.tree.tree import Missing, Node, NoTrueChild, Quality, Tree, TreeTask
 
 AGES = [20, 25, 30, 35, 45, 45, 55, 60, 60, 80]
 FLU = ["no", "no", "yes", "no", "yes", "yes", "yes", "no", "yes", "yes"]
@@ -156,14 +156,14 @@ def test_the_label_of_a_merged_leaf_goes_with_the_draws_that_predictions_are_mad
 
 
 def test_a_clause_about_labels_cannot_be_met_by_trees_of_numbers():
-    model = forest(deep(0.5, 1.5, 2.5), classes=("no", "yes"), task=Task.CLASSIFICATION)
+    model = forest(deep(0.5, 1.5, 2.5), classes=("no", "yes"), task=TreeTask.CLASSIFICATION)
     found = repaired(model, pack_of(("label_disclosure", "at_most", 0.6)))
     assert found.decision.verdict is Verdict.UNDETERMINED
     assert "the tree predicts a number" in found.refusals[0].reason
 
 
 def test_a_clause_that_cannot_be_told_stays_so_and_the_others_are_mended():
-    model = forest(deep(0.5, 1.5, 2.5), classes=("no", "yes"), task=Task.CLASSIFICATION)
+    model = forest(deep(0.5, 1.5, 2.5), classes=("no", "yes"), task=TreeTask.CLASSIFICATION)
     both = (("label_disclosure", "at_most", 0.6), ("k_anonymity", "at_least", 3))
     found = repaired(model, pack_of(*both))
     assert (found.recommended, found.nearest.verdict) == (None, Verdict.UNDETERMINED)

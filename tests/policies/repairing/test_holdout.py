@@ -9,7 +9,7 @@ from treewarden.policies.repair.holdout import holdout_of
 from treewarden.ppdm_models.errors import TableError
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.predicate import NumericTest
-from treewarden.ppdm_models.tree.tree import Feature, Node, Task, Tree
+from treewarden.ppdm_models.tree.tree import Feature, Node, Tree, TreeTask
 
 TREE = flat_tree([[3, 1], [1, 3]])  # p0 says c0, p1 says c1
 
@@ -33,7 +33,7 @@ def test_of_numbers_it_is_the_mean_squared_error():
         Node(1, "2", 0, (), NumericTest("age", high=30.0, high_closed=True), 1.0),
         Node(2, "3", 0, (), NumericTest("age", low=30.0), 3.0),
     )
-    tree = Tree(nodes, (Feature("age", True),), "cost", task=Task.REGRESSION)
+    tree = Tree(nodes, (Feature("age", True),), "cost", task=TreeTask.REGRESSION)
     assert held_out(tree, age=[20, 40], cost=[2.0, 5.0]).loss(tree).low == pytest.approx(2.5)
 
 

@@ -14,7 +14,7 @@ from tests.kit.small_audits import (
     pack_of,
     people_of,
 )
-from treewarden.audit.facts.rows import Dropped
+from treewarden.audit.facts.rows import DroppedRow
 from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import Audit
@@ -213,7 +213,7 @@ def test_a_change_that_cannot_be_audited_is_reported_and_not_recommended():
 
 def test_a_table_that_contradicts_the_file_is_not_mended_by_changing_the_tree():
     people = people_of(MENDABLE)
-    dropped = (Dropped("leaf_rate", "loan.pmml", "says 5, the table has 4", is_published=True),)
+    dropped = (DroppedRow("leaf_rate", "loan.pmml", "says 5, the table has 4", is_published=True),)
 
     def doubted(tree):
         return Audit((replace(auditor(people, LEAVES)(tree).full, dropped=dropped),))

@@ -15,10 +15,10 @@ from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.leaf_only_audit import glance
 from treewarden.policies.pack import calls
 from treewarden.policies.remedies import Proposal
-from treewarden.policies.repair.attempts import Ended, cost_of
+from treewarden.policies.repair.attempts import SearchEnd, cost_of
 from treewarden.policies.repair.holdout import Deadline
 from treewarden.policies.repair.repair import repair
-from treewarden.policies.repair.search import Candidate
+from treewarden.policies.repair.search import CostedProposal
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.tables.routing import route
 
@@ -106,7 +106,7 @@ def test_at_the_limit_the_rest_is_not_tried_and_never_passes(ticks):
     assert len(audited) - 1 + len(rest) == len(result.attempts)
     assert all(each.not_audited == "the time was up" for each in rest)
     assert all(each.verdict is Verdict.UNDETERMINED for each in rest)
-    assert (result.ended is Ended.OUT_OF_TIME) == bool(rest)
+    assert (result.ended is SearchEnd.OUT_OF_TIME) == bool(rest)
     assert ("ran out of time" in result.message) == bool(rest)
     assert result.nearest not in rest
     if result.recommended:
@@ -119,7 +119,7 @@ def test_what_passed_before_the_limit_is_recommended():
         result, *_ = searched(SEVERAL_PASS, MILD, deadline=ticking(ticks))
         if any(each.verdict is Verdict.PASS for each in result.attempts):
             assert result.recommended is not None
-            assert result.ended is Ended.OUT_OF_TIME
+            assert result.ended is SearchEnd.OUT_OF_TIME
             return
     pytest.fail("nothing passed in time")
 
@@ -132,7 +132,7 @@ def test_an_interrupt_in_the_second_round_keeps_what_the_first_found():
         yield
 
     result, *_ = searched(TWO_ROUNDS, BOTH, step=interrupting)
-    assert result.ended is Ended.INTERRUPTED
+    assert result.ended is SearchEnd.INTERRUPTED
     assert [each.name for each in result.attempts if each.is_tried] == ["prune_apt"]
     rest = [each for each in result.attempts if not each.is_tried]
     assert {each.not_audited for each in rest} == {"the search was interrupted"}
@@ -150,7 +150,7 @@ def test_an_interrupt_during_an_audit_keeps_the_audits_before_it():
         return audit(model)
 
     result = repair(SEVERAL_PASS, people, interrupted, MILD)
-    assert result.ended is Ended.INTERRUPTED
+    assert result.ended is SearchEnd.INTERRUPTED
     assert sum(each.audit is not None for each in result.attempts) == 1
 
 
@@ -174,9 +174,9 @@ def test_the_same_tree_in_another_file_is_not_the_same_change():
     people = people_of(SEVERAL_PASS)
     one = Proposal(("redact",), "a", SEVERAL_PASS, (), (0, 1, 2))
     cost = cost_of(SEVERAL_PASS, people, one)
-    plain = Candidate("a", one, cost)
-    assert plain.is_as(Candidate("b", replace(one, title="b"), cost))
-    assert not plain.is_as(Candidate("b", replace(one, is_bare=True), cost))
+    plain = CostedProposal("a", one, cost)
+    assert plain.is_as(CostedProposal("b", replace(one, title="b"), cost))
+    assert not plain.is_as(CostedProposal("b", replace(one, is_bare=True), cost))
 
 
 @given(

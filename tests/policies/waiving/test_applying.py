@@ -10,14 +10,20 @@ import pytest
 
 from tests.kit.deciding import CLAUSE, DIGEST, SMALL, TODAY, TREE, decided, leaves, told, waivers
 from tests.kit.small_audits import audit_of, bounds, evidence_of, flat_tree, pack_of
-from treewarden.audit.facts.rows import Dropped
+from treewarden.audit.facts.rows import DroppedRow
 from treewarden.audit.locations import ADVERSARY, ALONE, MOST_SPOTS
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Interval, Undetermined, exactly
 from treewarden.policies.clause import Waivers as Settings
-from treewarden.policies.exceptions.apply_waivers import Model, Uses, accepted, unused, verdict_of
-from treewarden.policies.exceptions.waivers import Waivers
-from treewarden.policies.judging.decision import Names
+from treewarden.policies.exceptions.apply_waivers import (
+    WaivedModel,
+    WaiverUses,
+    accepted,
+    unused,
+    verdict_of,
+)
+from treewarden.policies.exceptions.waivers import WaiverFile
+from treewarden.policies.judging.decision import LeafNames
 from treewarden.policies.judging.judge import judge
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.tree.column import CategoricalColumn
@@ -134,10 +140,10 @@ def test_what_could_not_be_told_at_all_is_not_waived():
 
 def test_a_file_that_the_table_contradicts_is_never_waived():
     evidence = evidence_of(TREE)
-    dropped = Dropped("leaf_label", "tree: node 'leaf 1'", "says 5, the table has 4", True)
+    dropped = DroppedRow("leaf_label", "tree: node 'leaf 1'", "says 5, the table has 4", True)
     decision = judge(audit_of(evidence, SMALL, (dropped,)), SMALL)
     assert decision.findings[0].clause == "table-agrees"
-    model = Model(DIGEST, "tree.pmml", Names(evidence).with_people)
+    model = WaivedModel(DIGEST, "tree.pmml", LeafNames(evidence).with_people)
     found = waived(decision, model, {"clause": "table-agrees", **WHOLE})
     assert "waiver-unknown" in told(found)
     assert "nobody can waive" in found.findings[0].message
@@ -384,7 +390,10 @@ def test_over_many_models_what_no_model_needs_is_told_once_at_the_end():
     )
     first = accepted(decision, given, many, TODAY)
     second = accepted(decision, given, replace(many, name="second", leaves=frozenset()), TODAY)
-    assert (first.uses, second.uses) == (Uses(frozenset({1, 2}), frozenset({5})), Uses())
+    assert (first.uses, second.uses) == (
+        WaiverUses(frozenset({1, 2}), frozenset({5})),
+        WaiverUses(),
+    )
     assert told(first.decision) == ["waiver-unknown"]
     assert told(second.decision) == []
     left = unused(given, [first.uses, second.uses], TODAY)
@@ -406,7 +415,7 @@ def test_over_many_models_an_expired_waiver_of_a_leaf_without_people_is_not_appl
 
 
 def test_no_waiver_is_unused_where_there_is_none():
-    assert unused(Waivers("w.toml"), [], TODAY) == ()
+    assert unused(WaiverFile("w.toml"), [], TODAY) == ()
 
 
 def test_a_finding_about_waivers_is_never_waived():

@@ -10,7 +10,7 @@ import pytest
 
 from tests.kit.deciding import CLAUSE, SMALL, TODAY, TREE, decided, leaves, told, waivers
 from tests.kit.small_audits import audit_of, bounds, evidence_of, flat_tree, pack_of
-from treewarden.audit.facts.rows import Dropped
+from treewarden.audit.facts.rows import DroppedRow
 from treewarden.audit.knowledge.knowledge import Knowledge, LeafLevel, Statement
 from treewarden.audit.locations import ADVERSARY, ALONE, MOST_SPOTS, WITH_OTHERS
 from treewarden.audit.reading import Interval, Undetermined, exactly
@@ -174,7 +174,7 @@ def test_another_model_hides_nothing_and_is_noted():
 
 
 def test_what_is_about_the_evidence_is_neither_written_nor_hidden():
-    dropped = Dropped("leaf_label", "tree: node 'leaf 1'", "says 5, the table has 4", True)
+    dropped = DroppedRow("leaf_label", "tree: node 'leaf 1'", "says 5, the table has 4", True)
     decision = judge(audit_of(evidence_of(TREE), SMALL, (dropped,)), SMALL)
     baseline = baseline_of(decision)
     assert {each.clause for each in baseline.models["tree"].findings} == {CLAUSE}

@@ -17,7 +17,7 @@ from treewarden.ppdm_models.tree.column import NumericColumn
 from treewarden.ppdm_models.tree.ensemble import Link
 from treewarden.ppdm_models.tree.predicate import answer
 from treewarden.ppdm_models.tree.side_channels import LeakKind
-from treewarden.ppdm_models.tree.tree import Quality, Task
+from treewarden.ppdm_models.tree.tree import Quality, TreeTask
 
 lightgbm = pytest.importorskip("lightgbm", reason="compares with LightGBM itself")
 
@@ -193,7 +193,7 @@ def test_a_tree_of_one_leaf_is_read_and_predicts():
         model = form.open(raw, "m").model
         ours = predict(model, columns_of(model, table))[:, 1]
         np.testing.assert_allclose(ours, booster.predict(table))
-        assert (model.task, model.classes) == (Task.CLASSIFICATION, ("0", "1"))
+        assert (model.task, model.classes) == (TreeTask.CLASSIFICATION, ("0", "1"))
 
 
 def test_linear_trees_are_read_but_not_evaluated():

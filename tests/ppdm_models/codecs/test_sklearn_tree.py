@@ -18,8 +18,8 @@ from treewarden.ppdm_models.tree.tree import (
     Learner,
     Quality,
     Stopping,
-    Task,
     Tool,
+    TreeTask,
     rebuilt,
 )
 
@@ -98,7 +98,7 @@ def test_a_regression_tree_predicts_what_scikit_learn_predicts():
     model = fitted("DecisionTreeRegressor", max_depth=3)
     tree = from_sklearn(model)
     scores = {int(leaf.name): leaf.score for leaf in tree.leaves}
-    assert (tree.task, tree.classes, tree.quality) == (Task.REGRESSION, (), Quality.EXACT)
+    assert (tree.task, tree.classes, tree.quality) == (TreeTask.REGRESSION, (), Quality.EXACT)
     assert [scores[stop] for stop in model.apply(X)] == model.predict(X).tolist()
 
 

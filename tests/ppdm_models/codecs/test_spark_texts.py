@@ -11,7 +11,7 @@ from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from treewarden.ppdm_models.tree.ensemble import Combination, Link, trees_of
 from treewarden.ppdm_models.tree.side_channels import LeakKind
-from treewarden.ppdm_models.tree.tree import Criterion, Quality, Task
+from treewarden.ppdm_models.tree.tree import Criterion, Quality, TreeTask
 
 DATA = places.DATA / "formats"
 MODELS = places.SHARED / "models" / "spark-4.3.0"
@@ -55,8 +55,8 @@ def test_an_infinite_threshold_leaves_only_missing_values_to_the_right():
 
 def test_rows_of_class_counts_are_told_from_rows_of_sums():
     classes, sums = rows("classes"), rows("numbers")
-    assert (classes.task, classes.learner.criterion) == (Task.CLASSIFICATION, Criterion.GINI)
-    assert (sums.task, sums.classes) == (Task.REGRESSION, ())
+    assert (classes.task, classes.learner.criterion) == (TreeTask.CLASSIFICATION, Criterion.GINI)
+    assert (sums.task, sums.classes) == (TreeTask.REGRESSION, ())
     assert [node.records for node in sums.nodes] == [3, 1, 2]
     assert classes.root.class_counts == (4, 4)
 

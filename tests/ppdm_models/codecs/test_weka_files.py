@@ -14,7 +14,7 @@ from treewarden.ppdm_models.tables.predict import labels, predict
 from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from treewarden.ppdm_models.tree.side_channels import LeakKind
-from treewarden.ppdm_models.tree.tree import Quality, Task
+from treewarden.ppdm_models.tree.tree import Quality, TreeTask
 
 DATA = places.DATA
 PRINTED = ["j48", "j48_binary", "reptree", "randomtree"]
@@ -120,7 +120,7 @@ def test_a_leaf_of_id3_that_no_record_reached_has_no_label():
 def test_a_regression_of_reptree_is_one_of_numbers():
     text = "REPTree\n============\n\na < 3.5 : 12.5 (10/3.2) [5/2.2]\na >= 3.5 : 7 (4/0) [2/1]\n"
     tree = WEKA.open((text + "\nCorrelation coefficient 0.9\n").encode(), "t").model
-    assert tree.task is Task.REGRESSION
+    assert tree.task is TreeTask.REGRESSION
     assert [(leaf.score, leaf.records) for leaf in tree.leaves] == [(12.5, 15), (7, 6)]
 
 

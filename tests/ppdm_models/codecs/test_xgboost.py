@@ -15,7 +15,7 @@ from treewarden.ppdm_models.tables.predict import predict
 from treewarden.ppdm_models.tree.ensemble import Combination, Link, first_members
 from treewarden.ppdm_models.tree.predicate import MissingTest
 from treewarden.ppdm_models.tree.side_channels import LeakKind
-from treewarden.ppdm_models.tree.tree import Quality, Task
+from treewarden.ppdm_models.tree.tree import Quality, TreeTask
 
 xgboost = pytest.importorskip("xgboost", reason="compares with XGBoost itself")
 
@@ -188,7 +188,7 @@ def test_a_booster_of_one_tree_is_an_ensemble_with_its_base():
     model = MODEL.open(saved(booster_of(SETTINGS["logistic_of_0.3"], rounds=1)), "m.json").model
     assert len(model.members) == 1
     assert model.base == pytest.approx((np.log(0.3 / 0.7),))
-    assert (model.task, model.classes) == (Task.CLASSIFICATION, ("0", "1"))
+    assert (model.task, model.classes) == (TreeTask.CLASSIFICATION, ("0", "1"))
 
 
 def test_dart_weighs_its_trees():

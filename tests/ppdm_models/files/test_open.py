@@ -59,7 +59,7 @@ def calls_of(function, work):
         ("lightgbm_dump/good/loan.json", json.read_json),
         ("lightgbm_text/good/loan.model", _lines.lines_of),
         ("pmml/good/golf.pmml", xml.parse),
-        ("pmml/good/golf.pmml", xml_edit.Document.__init__),
+        ("pmml/good/golf.pmml", xml_edit.XmlDocument.__init__),
         ("skops_file/good/iris.skops", archive.entries),
         ("treewarden_json/good/golf.json", json.read_json),
         ("xgboost_dump/good/loan.json", json.read_json),

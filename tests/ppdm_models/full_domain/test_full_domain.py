@@ -18,10 +18,10 @@ from treewarden.ppdm_models.methods.generalise.lattice import (
     generalise,
     ladder,
 )
-from treewarden.ppdm_models.tables.taxonomy import Categories, Intervals
+from treewarden.ppdm_models.tables.taxonomy import Categories, IntervalHierarchy
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 
-WIDTHS = Intervals("n", ((2.25, 4.5, 6.75), (4.5,), ()), "equal widths")
+WIDTHS = IntervalHierarchy("n", ((2.25, 4.5, 6.75), (4.5,), ()), "equal widths")
 TREE = Categories(
     "q",
     {

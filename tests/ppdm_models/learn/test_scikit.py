@@ -10,7 +10,7 @@ from treewarden.ppdm_models.errors import LearnerError
 from treewarden.ppdm_models.learn.best_first import BestFirst
 from treewarden.ppdm_models.learn.splits import attributes_of, of_numbers
 from treewarden.ppdm_models.methods.tpp.sanitise import Job, sanitise
-from treewarden.ppdm_models.methods.tpp.scikit import Place, Scikit, places_of
+from treewarden.ppdm_models.methods.tpp.scikit import MatrixColumn, Scikit, places_of
 
 pytest.importorskip("sklearn.tree", reason="scikit-learn is not installed")
 
@@ -74,10 +74,10 @@ def test_the_search_stops_where_the_seeds_part():
 def test_two_categories_are_one_column_and_the_rest_that_stands_for_several_has_none():
     columns = {"n": numbers([1, 2, 3]), "two": categories("fmm"), "three": categories("*ab")}
     assert places_of(attributes_of(columns)) == (
-        Place("n"),
-        Place("two", "f"),
-        Place("three", "a"),
-        Place("three", "b"),
+        MatrixColumn("n"),
+        MatrixColumn("two", "f"),
+        MatrixColumn("three", "a"),
+        MatrixColumn("three", "b"),
     )
 
 

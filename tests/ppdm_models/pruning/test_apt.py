@@ -11,7 +11,7 @@ from tests.judges.pruning_by_hand import kept_right, numeric, prunable, stopping
 from tests.kit.small_audits import deep_tree
 from treewarden.ppdm_models.pruning.merged import summed
 from treewarden.ppdm_models.pruning.prune import prune, prune_optimally
-from treewarden.ppdm_models.tables.taxonomy import Categories, Intervals
+from treewarden.ppdm_models.tables.taxonomy import Categories, IntervalHierarchy
 
 CLASSES = ("a", "b")
 # Two levels: the left split has a leaf of one record, the right one is sound.
@@ -184,7 +184,9 @@ def test_numeric_neighbours_merge_to_one_interval_the_smaller_one_first():
 
 def test_a_hierarchy_of_intervals_says_which_neighbours_belong_together():
     tree = numeric(deep_tree([[4, 4], [1, 0], [3, 3], [9, 9]], CLASSES))
-    result = pruned(tree, at_least(5), {"f0": Intervals("f0", ((0.0, 1.0, 2.0), (1.0,), ()))})
+    result = pruned(
+        tree, at_least(5), {"f0": IntervalHierarchy("f0", ((0.0, 1.0, 2.0), (1.0,), ()))}
+    )
     assert nested(result.tree) == [[5, 4], [3, 3], [9, 9]]
 
 

@@ -10,7 +10,7 @@ from tests.kit.small_audits import deep_tree
 from tests.kit.tiers import examples
 from treewarden.ppdm_models.pruning.prune import prune, prune_optimally
 from treewarden.ppdm_models.tables.routing import route
-from treewarden.ppdm_models.tables.taxonomy import Categories, Intervals
+from treewarden.ppdm_models.tables.taxonomy import Categories, IntervalHierarchy
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from treewarden.ppdm_models.tree.predicate import Always
 from treewarden.ppdm_models.tree.tree import Node, Tree
@@ -46,7 +46,7 @@ def cases(draw):
         values = {f"v{i}": (f"v{i}", near, above[near], "*") for i, (near, _) in enumerate(drawn)}
         taxonomies = {f.name: Categories(f.name, values) for f in tree.features}
     if kind == "intervals":
-        taxonomies = {f.name: Intervals(f.name, CUTS) for f in tree.features}
+        taxonomies = {f.name: IntervalHierarchy(f.name, CUTS) for f in tree.features}
     return numeric(tree) if kind in ("runs", "intervals") else tree, taxonomies
 
 

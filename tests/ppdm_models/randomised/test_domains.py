@@ -7,7 +7,7 @@ import pytest
 from treewarden.ppdm_models.errors import DomainError
 from treewarden.ppdm_models.methods.randomised.domains import (
     MOST_BYTES,
-    Domain,
+    ColumnDomain,
     load_domains,
     read_domains,
 )
@@ -22,8 +22,8 @@ def test_bounds_and_values_are_read():
         '[columns.age]\nlow = 17\nhigh = 90\nwhole = true\n[columns."a b"]\nvalues = ["x", " y "]\n'
     )
     assert found == {
-        "age": Domain("age", 17.0, 90.0, is_whole=True),
-        "a b": Domain("a b", 0.0, 1.0, is_whole=True, values=("x", "y")),
+        "age": ColumnDomain("age", 17.0, 90.0, is_whole=True),
+        "a b": ColumnDomain("a b", 0.0, 1.0, is_whole=True, values=("x", "y")),
     }
 
 

@@ -5,11 +5,11 @@ import pyarrow as pa
 import pytest
 
 from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.methods.randomised.streaming import MOST_CLASSES, Labels
+from treewarden.ppdm_models.methods.randomised.streaming import MOST_CLASSES, ClassNumbers
 
 
 def test_of_no_record_there_is_no_class():
-    labels = Labels("t.csv", "flu")
+    labels = ClassNumbers("t.csv", "flu")
     assert labels.numbers(pa.array([], pa.string())).tolist() == []
     assert not labels.are_too_many
 
@@ -18,7 +18,7 @@ def test_of_no_record_there_is_no_class():
     "kind", [pa.string(), pa.large_string(), pa.int64(), pa.dictionary(pa.int8(), pa.string())]
 )
 def test_a_class_keeps_its_number_and_to_have_none_is_one(kind):
-    labels = Labels("t.csv", "flu")
+    labels = ClassNumbers("t.csv", "flu")
     first, second = (
         pa.array(each, pa.string()).cast(kind) for each in (["7", None, "7"], ["8", "7", None])
     )
@@ -27,7 +27,7 @@ def test_a_class_keeps_its_number_and_to_have_none_is_one(kind):
 
 
 def test_what_is_one_class_too_many_is_said_and_stays_within_bounds():
-    labels = Labels("t.csv", "flu")
+    labels = ClassNumbers("t.csv", "flu")
     most = pa.array(np.arange(MOST_CLASSES))
     assert labels.numbers(most).tolist() == [*range(MOST_CLASSES)]
     assert not labels.are_too_many
@@ -42,4 +42,4 @@ def test_lists_are_no_classes():
     with pytest.raises(
         TableError, match="column 'flu' holds list<item: int64>, which are no classes"
     ):
-        Labels("t.csv", "flu").numbers(pa.array([[1], [2]]))
+        ClassNumbers("t.csv", "flu").numbers(pa.array([[1], [2]]))

@@ -5,13 +5,13 @@ import pytest
 
 from treewarden.ppdm_models.methods.randomised.intervals import Intervals
 from treewarden.ppdm_models.methods.randomised.noise import (
-    Classes,
+    ClassNoise,
     Uniform,
     classes,
     gaussian,
     uniform,
 )
-from treewarden.ppdm_models.methods.randomised.residual_privacy import Seen, left, seen
+from treewarden.ppdm_models.methods.randomised.residual_privacy import JointIntervals, left, seen
 
 EVEN = np.full(100, 0.01)
 UNIT = Intervals(0, 0.01, 100)
@@ -50,7 +50,9 @@ def test_somebody_alone_in_his_interval_is_found_there():
 
 def test_a_breach_is_counted_by_whom_it_meets():
     # Half of the people see 0.9 against 0.1 become known, the others the reverse; of two values, each has one half.
-    of = Seen(Intervals(0, 1, 2), np.array([[0.9, 0.1], [0.1, 0.9]]), np.array([[0.5, 0.5]]))
+    of = JointIntervals(
+        Intervals(0, 1, 2), np.array([[0.9, 0.1], [0.1, 0.9]]), np.array([[0.5, 0.5]])
+    )
     assert of.breached(0.5, 0.9) == pytest.approx(1)
     assert of.breached(0.5, 0.91) == pytest.approx(0)
     assert of.breached(0.25, 0.45) == pytest.approx(1)
@@ -78,7 +80,7 @@ def test_what_is_left_of_whole_numbers_is_what_drawn_ones_leave(hiding):
     own = Intervals(-0.5, 1, 5)
     found = left(seen(own, shares, hiding, are_points=True))
     true = random.choice(5, 4_000, p=shares).astype(float)
-    if isinstance(hiding, Classes):
+    if isinstance(hiding, ClassNoise):
         chances = hiding.hidden(np.arange(5.0)) == hiding.hidden(true)[:, None]
     else:
         noisy = true + hiding.draw(len(true), random)
@@ -94,7 +96,9 @@ def test_what_is_left_of_whole_numbers_is_what_drawn_ones_leave(hiding):
 
 def test_a_class_holds_the_whole_numbers_that_are_in_it():
     # Classes [0, 2) and [2, 3]: each holds two of the four.
-    found = left(seen(Intervals(-0.5, 1, 4), np.full(4, 0.25), Classes(0, 3, 2), are_points=True))
+    found = left(
+        seen(Intervals(-0.5, 1, 4), np.full(4, 0.25), ClassNoise(0, 3, 2), are_points=True)
+    )
     assert found.mean_width == found.worst_width == pytest.approx(1 / 3)
     assert found.loss == pytest.approx(0.5)
 

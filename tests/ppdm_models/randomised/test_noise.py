@@ -4,7 +4,7 @@ from scipy.integrate import quad
 
 from treewarden.ppdm_models.methods.randomised.noise import (
     KINDS,
-    Classes,
+    ClassNoise,
     classes,
     gaussian,
     hiding,
@@ -42,11 +42,11 @@ def test_the_second_integral_is_the_density_integrated_twice(noise, end):
 def test_missing_values_stay_missing():
     values = np.array([1.0, np.nan, 3.0])
     assert np.isnan(noisy(values, uniform(1, 2), unpredictable())).tolist() == [False, True, False]
-    assert np.isnan(Classes(0, 4, 1).hidden(values)).tolist() == [False, True, False]
+    assert np.isnan(ClassNoise(0, 4, 1).hidden(values)).tolist() == [False, True, False]
 
 
 def test_a_value_becomes_the_middle_of_its_class_and_the_last_class_ends_with_the_domain():
-    hidden = Classes(0, 10, 4).hidden(np.array([0.0, 3.9, 4.0, 9.5, 10.0]))
+    hidden = ClassNoise(0, 10, 4).hidden(np.array([0.0, 3.9, 4.0, 9.5, 10.0]))
     assert hidden.tolist() == [2, 2, 6, 9, 9]
 
 

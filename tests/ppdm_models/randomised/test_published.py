@@ -8,18 +8,22 @@ from hypothesis import strategies as st
 from tests.kit.tiers import examples
 from treewarden.ppdm_models.files.convert import MODELS, converted
 from treewarden.ppdm_models.files.load import load_tree
-from treewarden.ppdm_models.methods.randomised.generating import ATTRIBUTES, Attribute, people
+from treewarden.ppdm_models.methods.randomised.generating import (
+    ATTRIBUTES,
+    GeneratedAttribute,
+    people,
+)
 from treewarden.ppdm_models.methods.randomised.growing import grow, intervals_of
 from treewarden.ppdm_models.methods.randomised.intervals import Intervals
 from treewarden.ppdm_models.methods.randomised.learning import (
-    Learned,
+    LearnedTree,
     Method,
     Noisy,
     learn,
     published,
     threshold,
 )
-from treewarden.ppdm_models.methods.randomised.noise import Classes, gaussian, noisy, uniform
+from treewarden.ppdm_models.methods.randomised.noise import ClassNoise, gaussian, noisy, uniform
 from treewarden.ppdm_models.tables.predict import labels, predict
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from treewarden.ppdm_models.tree.predicate import CategoryTest
@@ -38,12 +42,12 @@ def grown_at_random(seed):
     random = np.random.default_rng(seed)
     low, width = float(random.uniform(-1e5, 1e5)), float(10 ** random.uniform(-3, 5))
     attributes = (
-        Attribute("real", low, low + width),
-        Attribute("text", 0, len(VALUES) - 1, is_whole=True),
-        Attribute("many", -5, float(random.integers(150, 900)), is_whole=True),
-        Attribute("hidden", 0, 30, is_whole=True),
+        GeneratedAttribute("real", low, low + width),
+        GeneratedAttribute("text", 0, len(VALUES) - 1, is_whole=True),
+        GeneratedAttribute("many", -5, float(random.integers(150, 900)), is_whole=True),
+        GeneratedAttribute("hidden", 0, 30, is_whole=True),
     )
-    hidings = (None, None, None, Classes(0, 30, float(random.uniform(2, 20))))
+    hidings = (None, None, None, ClassNoise(0, 30, float(random.uniform(2, 20))))
     own = tuple(
         intervals_of(each, hiding, int(random.integers(1_000, 12_000)))
         for each, hiding in zip(attributes, hidings, strict=True)
@@ -51,7 +55,7 @@ def grown_at_random(seed):
     sizes = np.array([each.count for each in own])
     codes = np.stack([random.integers(0, size, 600) for size in sizes], axis=1)
     marks = (codes * 7 // sizes * random.integers(1, 4, len(sizes))).sum(axis=1)
-    return Learned(grow(codes, sizes, marks % 3, 3), own), attributes
+    return LearnedTree(grow(codes, sizes, marks % 3, 3), own), attributes
 
 
 @settings(max_examples=examples(60), deadline=None)
@@ -126,18 +130,18 @@ def test_a_record_without_a_value_that_is_asked_for_gets_no_prediction():
 
 
 def test_what_is_hidden_in_classes_is_split_between_classes_only():
-    learned = learned_on(lambda each: Classes(each.low, each.high, each.width / 6.5))
+    learned = learned_on(lambda each: ClassNoise(each.low, each.high, each.width / 6.5))
     tests = np.flatnonzero(learned.grown.attribute >= 0)
     assert len(tests)
     for node in tests:
         each = ATTRIBUTES[learned.grown.attribute[node]]
         own = learned.intervals[learned.grown.attribute[node]]
-        known = Classes(each.low, each.high, each.width / 6.5).edges
+        known = ClassNoise(each.low, each.high, each.width / 6.5).edges
         assert own.edges[learned.grown.code[node] + 1] in known
 
 
 def test_thresholds_of_whole_numbers_lie_half_way_between_two():
-    whole = Attribute("whole", 0, 500, is_whole=True)
+    whole = GeneratedAttribute("whole", 0, 500, is_whole=True)
     own = Intervals(0, 5.01, 100)
     found = [threshold(whole, own, code) for code in range(99)]
     assert {each % 1 for each in found} == {0.5}

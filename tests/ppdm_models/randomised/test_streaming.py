@@ -11,12 +11,12 @@ import pytest
 
 from treewarden.ppdm_models.errors import DomainError, TableError, TreewardenError
 from treewarden.ppdm_models.methods.randomised.cells import domains_of_data
-from treewarden.ppdm_models.methods.randomised.domains import Domain
+from treewarden.ppdm_models.methods.randomised.domains import ColumnDomain
 from treewarden.ppdm_models.methods.randomised.manifest import planned
 from treewarden.ppdm_models.methods.randomised.streaming import Hider
 from treewarden.ppdm_models.tables.batches import batch_file, open_batches
 
-AGE = Domain("age", 0.0, 100.0, is_whole=True)
+AGE = ColumnDomain("age", 0.0, 100.0, is_whole=True)
 SECRET = "1234567"
 """A cell that no message may show."""
 
@@ -78,7 +78,7 @@ def test_missing_values_stay_missing_and_are_counted(tmp_path, suffix):
 
 def test_true_values_are_counted_whatever_the_noise(tmp_path):
     source = ages(tmp_path / "t.csv", "0", "1", "1", "1", "100")
-    hider = hide(source, tmp_path / "out.csv", Domain("age", 0.0, 100.0, is_whole=False))
+    hider = hide(source, tmp_path / "out.csv", ColumnDomain("age", 0.0, 100.0, is_whole=False))
     own, counts = hider.counts["age"]
     assert (own.low, own.width, own.count) == (0.0, 1.0, 100)
     assert counts[0].tolist() == [1, 3, *[0] * 97, 1]
@@ -86,7 +86,7 @@ def test_true_values_are_counted_whatever_the_noise(tmp_path):
 
 def test_true_values_are_counted_class_by_class(tmp_path):
     source = wrote(tmp_path / "t.csv", "age,flu\n0,no\n1,yes\n1,no\n,yes\n3,\n")
-    hider = hide(source, tmp_path / "out.csv", Domain("age", 0, 3, True), label="flu")
+    hider = hide(source, tmp_path / "out.csv", ColumnDomain("age", 0, 3, True), label="flu")
     counts = hider.counts["age"][1]
     assert counts[:3].tolist() == [[1, 1, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1]]
     assert not counts[3:].any()
@@ -96,7 +96,9 @@ def test_true_values_are_counted_class_by_class(tmp_path):
 
 def test_whole_numbers_have_an_interval_each(tmp_path):
     hider = hide(
-        ages(tmp_path / "t.csv", "0", "1", "1"), tmp_path / "out.csv", Domain("age", 0, 3, True)
+        ages(tmp_path / "t.csv", "0", "1", "1"),
+        tmp_path / "out.csv",
+        ColumnDomain("age", 0, 3, True),
     )
     own, counts = hider.counts["age"]
     assert (own.low, counts[0].tolist()) == (-0.5, [1, 2, 0, 0])
@@ -107,7 +109,7 @@ def test_moments_are_those_of_all_records_together(tmp_path):
     first = random.uniform(0, 10, 400_000)
     second = first + random.uniform(0, 10, 400_000)
     pq.write_table(pa.table({"a": first, "b": second}), tmp_path / "t.parquet")
-    domains = (Domain("a", 0.0, 10.0), Domain("b", 0.0, 20.0))
+    domains = (ColumnDomain("a", 0.0, 10.0), ColumnDomain("b", 0.0, 20.0))
     hider = hide(tmp_path / "t.parquet", tmp_path / "out.parquet", *domains)
     own = hider.moments
     assert own.records == hider.records == 400_000
@@ -144,7 +146,7 @@ def test_noise_is_another_each_time(tmp_path):
 
 def test_texts_become_their_place_among_the_values(tmp_path):
     source = wrote(tmp_path / "t.csv", "school\nnone\n degree \nsome\n?\n")
-    school = Domain("school", 0.0, 2.0, is_whole=True, values=("none", "some", "degree"))
+    school = ColumnDomain("school", 0.0, 2.0, is_whole=True, values=("none", "some", "degree"))
     hider = hide(source, tmp_path / "out.csv", school)
     assert hider.counts["school"][1].tolist() == [[1, 1, 1]]
     assert hider.missing == {"school": 1}
@@ -152,7 +154,7 @@ def test_texts_become_their_place_among_the_values(tmp_path):
 
 def test_a_declared_value_is_one_though_elsewhere_it_stands_for_none(tmp_path):
     source = wrote(tmp_path / "t.csv", "school\nNone\nsome\n")
-    hider = hide(source, tmp_path / "out.csv", Domain("school", 0, 1, True, ("None", "some")))
+    hider = hide(source, tmp_path / "out.csv", ColumnDomain("school", 0, 1, True, ("None", "some")))
     assert hider.missing == {"school": 0}
 
 
@@ -160,7 +162,7 @@ def test_dictionaries_of_a_parquet_file_are_read(tmp_path):
     column = pa.array(["a", "b", None, "a"]).dictionary_encode()
     pq.write_table(pa.table({"t": column, "u": column}), tmp_path / "t.parquet")
     hider = hide(
-        tmp_path / "t.parquet", tmp_path / "out.parquet", Domain("t", 0, 1, True, ("a", "b"))
+        tmp_path / "t.parquet", tmp_path / "out.parquet", ColumnDomain("t", 0, 1, True, ("a", "b"))
     )
     assert hider.counts["t"][1].tolist() == [[2, 1]]
     assert pq.read_table(tmp_path / "out.parquet")["u"].to_pylist() == ["a", "b", None, "a"]
@@ -195,7 +197,7 @@ def test_the_record_is_counted_over_the_whole_file(tmp_path):
 def test_a_text_that_is_none_of_the_values_is_named_by_its_record_alone(tmp_path):
     source = wrote(tmp_path / "t.csv", f"t\na\n{SECRET}\n")
     with pytest.raises(DomainError, match=r"record 2: column 't'") as told:
-        hide(source, tmp_path / "out.csv", Domain("t", 0, 1, True, ("a", "b")))
+        hide(source, tmp_path / "out.csv", ColumnDomain("t", 0, 1, True, ("a", "b")))
     assert SECRET not in str(told.value)
 
 
@@ -232,7 +234,7 @@ def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path):
 @pytest.mark.parametrize("high", [1e149, 9e149])
 def test_noise_that_numbers_cannot_hold_is_refused(high):
     with pytest.raises(DomainError, match="larger than numbers can be"):
-        planned(Domain("age", 0.0, high), "gaussian", 10, 0.5)
+        planned(ColumnDomain("age", 0.0, high), "gaussian", 10, 0.5)
 
 
 @pytest.mark.parametrize(("order", "is_telling"), [("sorted", True), ("shuffled", False)])
@@ -241,7 +243,7 @@ def test_an_order_that_tells_values_is_seen(tmp_path, order, is_telling):
     if order == "sorted":
         values.sort()
     pq.write_table(pa.table({"age": values}), tmp_path / "t.parquet")
-    hider = hide(tmp_path / "t.parquet", tmp_path / "out.parquet", Domain("age", 0, 100))
+    hider = hide(tmp_path / "t.parquet", tmp_path / "out.parquet", ColumnDomain("age", 0, 100))
     assert (hider.following["age"] > 0.99) == is_telling
     assert (hider.following["age"] == 0) == (not is_telling)
 
@@ -249,8 +251,8 @@ def test_an_order_that_tells_values_is_seen(tmp_path, order, is_telling):
 def test_domains_are_read_off_the_data(tmp_path):
     source = wrote(tmp_path / "t.csv", "a,b\n3,1.5\n,2\n-4,\n")
     assert domains_of_data(open_batches(source), ["a", "b"]) == {
-        "a": Domain("a", -4.0, 3.0, is_whole=True, origin="data"),
-        "b": Domain("b", 1.5, 2.0, is_whole=False, origin="data"),
+        "a": ColumnDomain("a", -4.0, 3.0, is_whole=True, origin="data"),
+        "b": ColumnDomain("b", 1.5, 2.0, is_whole=False, origin="data"),
     }
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from treewarden.ppdm_models.errors import TaxonomyError
 from treewarden.ppdm_models.tables.taxonomy import (
     Categories,
-    Intervals,
+    IntervalHierarchy,
     fitting,
     load_taxonomies,
     read_csv,
@@ -61,13 +61,13 @@ def test_numeric_cuts_make_intervals_level_by_level():
 
 @given(st.floats(-100, 100), st.floats(-100, 100))
 def test_numbers_that_share_a_label_share_all_above_it(one, other):
-    age = Intervals("age", ((20.0, 40.0, 60.0), (40.0,), ()))
+    age = IntervalHierarchy("age", ((20.0, 40.0, 60.0), (40.0,), ()))
     same = [age.label(one, level) == age.label(other, level) for level in range(age.height + 1)]
     assert same == sorted(same)
 
 
 def test_an_interval_of_a_split_lies_in_one_of_a_level_or_in_none():
-    age = Intervals("age", ((20.0, 40.0), ()))
+    age = IntervalHierarchy("age", ((20.0, 40.0), ()))
     assert [age.holds(*ends, 1) for ends in [(0, 20), (20, 30), (30, 50)]] == [0, 1, None]
     assert age.holds(float("-inf"), float("inf"), 2) == 0
 
@@ -142,7 +142,7 @@ def test_files_are_read_by_their_ending_and_a_csv_is_about_the_attribute_it_is_n
     found = load_taxonomies([tmp_path / "city.csv", tmp_path / "more.toml"])
     assert {name: type(taxonomy) for name, taxonomy in found.items()} == {
         "city": Categories,
-        "age": Intervals,
+        "age": IntervalHierarchy,
     }
 
 

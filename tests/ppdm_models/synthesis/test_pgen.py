@@ -7,12 +7,18 @@ import pytest
 
 from treewarden.ppdm_models.errors import SynthesisError
 from treewarden.ppdm_models.methods.synthesis import pgen as module
-from treewarden.ppdm_models.methods.synthesis.pgen import Classes, Numbers, Plan, basegen, pgen
-from treewarden.ppdm_models.methods.synthesis.regions import Range
+from treewarden.ppdm_models.methods.synthesis.pgen import (
+    ClassSource,
+    DrawPlan,
+    NumberDraw,
+    basegen,
+    pgen,
+)
+from treewarden.ppdm_models.methods.synthesis.regions import NumericRange
 from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.predicate import Always, AnyOf, CategoryTest, NumericTest
-from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Task, Tree
+from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Tree, TreeTask
 
 AGE, CITY = Feature("age", numeric=True), Feature("city", numeric=False, values=("a", "b", "c"))
 CLASSES = ("flu", "none", "cold")
@@ -45,45 +51,45 @@ def drawn(plan, trees=None):
 
 
 def test_each_leaf_gives_as_many_records_as_it_publishes():
-    (chunk,) = pgen([tree()], Plan(seed=1))
+    (chunk,) = pgen([tree()], DrawPlan(seed=1))
     stops = route(tree(), chunk)
     assert np.bincount(stops).tolist() == [0, 6, 0, 3, 11]
 
 
-@pytest.mark.parametrize("numbers", list(Numbers))
+@pytest.mark.parametrize("numbers", list(NumberDraw))
 def test_every_record_lies_in_its_leaf_in_the_wanted_proportion(numbers):
-    (chunk,) = pgen([tree()], Plan(rows=2000, seed=2, numbers=numbers))
+    (chunk,) = pgen([tree()], DrawPlan(rows=2000, seed=2, numbers=numbers))
     stops = route(tree(), chunk)
     assert np.bincount(stops).tolist() == [0, 600, 0, 300, 1100]
 
 
 def test_the_number_of_rows_is_kept_where_leaves_do_not_divide_it():
-    assert len(drawn(Plan(rows=7))["age"]) == 7
+    assert len(drawn(DrawPlan(rows=7))["age"]) == 7
 
 
 def test_midpoint_and_end_are_those_of_the_interval_within_the_domain():
-    domain = {"age": Range(0, 100)}
-    middle = drawn(Plan(rows=200, numbers=Numbers.MIDPOINT, domains=domain))["age"]
+    domain = {"age": NumericRange(0, 100)}
+    middle = drawn(DrawPlan(rows=200, numbers=NumberDraw.MIDPOINT, domains=domain))["age"]
     assert set(middle) == {20.0, (np.nextafter(40, 50) + 100) / 2}
-    ends = drawn(Plan(rows=200, numbers=Numbers.END, domains=domain))["age"]
+    ends = drawn(DrawPlan(rows=200, numbers=NumberDraw.END, domains=domain))["age"]
     assert set(ends) == {40.0, np.nextafter(40, 50)}
 
 
 def test_attributes_off_the_path_are_drawn_evenly():
-    cities = drawn(Plan(rows=60_000, seed=3))
+    cities = drawn(DrawPlan(rows=60_000, seed=3))
     young = cities["city"][cities["age"] <= 40]
     assert abs(np.bincount(young) / len(young) - 1 / 3).max() < 0.02
 
 
 def test_classes_are_drawn_from_hits_with_the_misses_spread():
-    found = drawn(Plan(rows=60_000, seed=4))
+    found = drawn(DrawPlan(rows=60_000, seed=4))
     old_bc = (found["age"] > 40) & (found["city"] > 0)
     shares = np.bincount(found["ill"][old_bc], minlength=3) / old_bc.sum()
     np.testing.assert_allclose(shares, [2 / 11, 2 / 11, 7 / 11], atol=0.02)
 
 
 def test_misses_follow_a_given_distribution():
-    found = drawn(Plan(rows=60_000, seed=4, misses={"none": 3.0, "cold": 1.0}))
+    found = drawn(DrawPlan(rows=60_000, seed=4, misses={"none": 3.0, "cold": 1.0}))
     young = found["age"] <= 40
     shares = np.bincount(found["ill"][young], minlength=3) / young.sum()
     np.testing.assert_allclose(shares, [4 / 6, 2 / 6 * 3 / 4, 2 / 6 / 4], atol=0.02)
@@ -93,18 +99,18 @@ def test_classes_are_drawn_from_all_counts_where_wanted():
     counts = tree()
     node = replace(counts.nodes[1], class_counts=(4, 2, 0))
     counts = replace(counts, nodes=(counts.nodes[0], node, *counts.nodes[2:]))
-    found = drawn(Plan(rows=30_000, classes=Classes.COUNTS), [counts])
+    found = drawn(DrawPlan(rows=30_000, classes=ClassSource.COUNTS), [counts])
     assert set(found["ill"][found["age"] <= 40]) == {0, 1}
 
 
 def test_the_same_seed_gives_the_same_records_and_another_one_others():
-    one, two, other = (drawn(Plan(rows=50, seed=seed))["age"] for seed in (5, 5, 6))
+    one, two, other = (drawn(DrawPlan(rows=50, seed=seed))["age"] for seed in (5, 5, 6))
     assert one.tobytes() == two.tobytes() != other.tobytes()
 
 
 def test_chunks_are_bounded_and_hold_the_same_mixture(monkeypatch):
     monkeypatch.setattr(module, "CHUNK_ROWS", 100)
-    chunks = list(pgen([tree()], Plan(rows=1050)))
+    chunks = list(pgen([tree()], DrawPlan(rows=1050)))
     assert [len(chunk["age"]) for chunk in chunks] == [100] * 10 + [50]
     stops = np.concatenate([route(tree(), chunk) for chunk in chunks])
     assert np.bincount(stops).tolist() == [0, 315, 0, 158, 577]
@@ -112,9 +118,9 @@ def test_chunks_are_bounded_and_hold_the_same_mixture(monkeypatch):
 
 
 def test_classes_are_the_same_however_many_limits_are_looked_at_together(monkeypatch):
-    at_once = drawn(Plan(rows=500, classes=Classes.COUNTS))
+    at_once = drawn(DrawPlan(rows=500, classes=ClassSource.COUNTS))
     monkeypatch.setattr(module, "CELLS", 7)
-    in_parts = drawn(Plan(rows=500, classes=Classes.COUNTS))
+    in_parts = drawn(DrawPlan(rows=500, classes=ClassSource.COUNTS))
     assert {n: v.tolist() for n, v in in_parts.items()} == {
         n: v.tolist() for n, v in at_once.items()
     }
@@ -127,7 +133,7 @@ def test_32_bit_thresholds_are_kept():
     nodes[1] = replace(nodes[1], test=NumericTest("age", high=low, high_closed=True))
     nodes[2] = replace(nodes[2], test=NumericTest("age", low=low))
     single = replace(single, nodes=tuple(nodes))
-    (chunk,) = pgen([single], Plan(rows=5000, numbers=Numbers.END))
+    (chunk,) = pgen([single], DrawPlan(rows=5000, numbers=NumberDraw.END))
     assert np.bincount(route(single, chunk)).tolist() == [0, 1500, 0, 750, 2750]
 
 
@@ -142,14 +148,14 @@ def test_several_trees_fill_one_table():
         "ill",
         CLASSES,
     )
-    found = drawn(Plan(), [tree(), other])
+    found = drawn(DrawPlan(), [tree(), other])
     assert {name: len(values) for name, values in found.items()} == dict.fromkeys(
         ("age", "city", "dose", "ill"), 30
     )
 
 
 def test_basegen_labels_even_records_by_the_tree():
-    chunks = list(basegen([tree()], Plan(rows=30_000, domains={"age": Range(0, 80)})))
+    chunks = list(basegen([tree()], DrawPlan(rows=30_000, domains={"age": NumericRange(0, 80)})))
     (chunk,) = chunks
     assert abs((chunk["age"].numbers <= 40).mean() - 0.5) < 0.02
     stops = route(tree(), chunk)
@@ -164,13 +170,17 @@ def test_basegen_labels_even_records_by_the_tree():
 @pytest.mark.parametrize(
     ("changes", "plan", "said"),
     [
-        ({"quality": Quality.NORMALISED}, Plan(), "publishes no number of people"),
-        ({"task": Task.REGRESSION}, Plan(), "predicts no classes"),
-        ({"target": "city"}, Plan(), "tests its own target"),
-        ({}, Plan(domains={"age": Range(50, 60)}), "holds no value there within 50 to 60"),
-        ({}, Plan(domains={"city": ("b",)}), "no value of 'city' is there"),
-        ({}, Plan(domains={"city": Range(0, 1)}), "is to be given as VALUE,VALUE"),
-        ({}, Plan(domains={"town": ("b",)}), "no such attribute; have age, city"),
+        ({"quality": Quality.NORMALISED}, DrawPlan(), "publishes no number of people"),
+        ({"task": TreeTask.REGRESSION}, DrawPlan(), "predicts no classes"),
+        ({"target": "city"}, DrawPlan(), "tests its own target"),
+        (
+            {},
+            DrawPlan(domains={"age": NumericRange(50, 60)}),
+            "holds no value there within 50 to 60",
+        ),
+        ({}, DrawPlan(domains={"city": ("b",)}), "no value of 'city' is there"),
+        ({}, DrawPlan(domains={"city": NumericRange(0, 1)}), "is to be given as VALUE,VALUE"),
+        ({}, DrawPlan(domains={"town": ("b",)}), "no such attribute; have age, city"),
     ],
 )
 def test_what_cannot_be_drawn_is_said(changes, plan, said):
@@ -183,9 +193,9 @@ def test_a_path_that_is_no_box_is_refused():
     either = AnyOf((CategoryTest("city", ("a",)), NumericTest("age", low=60)))
     nodes[3] = replace(nodes[3], test=either)
     with pytest.raises(SynthesisError, match="no plain combination of intervals and sets"):
-        list(pgen([replace(tree(), nodes=tuple(nodes))], Plan()))
+        list(pgen([replace(tree(), nodes=tuple(nodes))], DrawPlan()))
 
 
 def test_basegen_needs_a_number_of_rows():
     with pytest.raises(SynthesisError, match="give the number of rows"):
-        list(basegen([tree()], Plan()))
+        list(basegen([tree()], DrawPlan()))

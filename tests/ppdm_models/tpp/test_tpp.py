@@ -15,8 +15,8 @@ from tests.ppdm_models.tpp.tpp_strategies import categories, classes, numbers, t
 from treewarden.ppdm_models.learn.best_first import BestFirst
 from treewarden.ppdm_models.learn.splits import MOST_SET_VALUES, of_classes, of_numbers
 from treewarden.ppdm_models.methods.tpp.cells import (
-    Choice,
-    Cut,
+    CategorySplit,
+    NumberSplit,
     as_printed,
     asked,
     merged,
@@ -24,7 +24,7 @@ from treewarden.ppdm_models.methods.tpp.cells import (
 )
 from treewarden.ppdm_models.methods.tpp.checks import differences, problems
 from treewarden.ppdm_models.methods.tpp.sanitise import (
-    AtLeast,
+    AtLeastK,
     Diverse,
     Job,
     generalise,
@@ -133,8 +133,8 @@ def test_the_worked_example_of_one_value_per_cell():
 
 def test_a_cycle_that_has_no_solution_keeps_the_true_values_beside_the_splits():
     distinct = np.array([0.0, 1, 2, 3, 10, 11])
-    cuts = [Cut("0", 0.5, 0, 1), Cut("1", 1.5, 1, 2), Cut("2", 5.5, 1, 10)]
-    cells = one_per_cell(distinct, [*cuts, Cut("3", 6.0, 2, 10)])
+    cuts = [NumberSplit("0", 0.5, 0, 1), NumberSplit("1", 1.5, 1, 2), NumberSplit("2", 5.5, 1, 10)]
+    cells = one_per_cell(distinct, [*cuts, NumberSplit("3", 6.0, 2, 10)])
     assert cells.anchored == 4
     assert {0.0, 1.0, 2.0, 10.0} <= set(cells.values.tolist())
 
@@ -172,7 +172,8 @@ def test_a_value_joins_no_cell_whose_first_value_is_missing_where_it_is():
     # c and d go the same way wherever both are, but d is at a node where c is not.
     sides = [({"a", "c", "d"}, {"b"}), ({"d"}, {"a"})]
     choices = [
-        Choice(str(n), (), False, tuple(map(frozenset, each))) for n, each in enumerate(sides)
+        CategorySplit(str(n), (), False, tuple(map(frozenset, each)))
+        for n, each in enumerate(sides)
     ]
     assert merged("abcd", choices) == {"a": "a|c", "c": "a|c", "b": "b", "d": "d"}
 
@@ -180,7 +181,7 @@ def test_a_value_joins_no_cell_whose_first_value_is_missing_where_it_is():
 @pytest.mark.parametrize("values", [("1", "1-2", "3"), ("a", "a|b", "b")])
 def test_names_that_would_change_the_order_or_fall_together_are_not_merged(values):
     first, second, third = values
-    choice = Choice("0", (), False, (frozenset({first, third}), frozenset({second})))
+    choice = CategorySplit("0", (), False, (frozenset({first, third}), frozenset({second})))
     assert merged(values, [choice]) == {value: value for value in values}
 
 
@@ -206,7 +207,9 @@ def test_which_attributes_are_parted_by_sets_is_settled_by_the_original_table():
 
 def test_the_search_stops_at_the_last_size_that_is_large_enough():
     columns = {"n": numbers([1, 2, 3, 4, 5, 6])}
-    found = sanitized(columns, [job(of_numbers("y", np.array([1.0, 1, 5, 5, 5, 9])))], [AtLeast(2)])
+    found = sanitized(
+        columns, [job(of_numbers("y", np.array([1.0, 1, 5, 5, 5, 9])))], [AtLeastK(2)]
+    )
     assert (found.best.groups.k, found.best.step.leaves) == (2, (2,))
     assert "a group holds 1 records, fewer than 2" in found.stopped
 
@@ -220,7 +223,7 @@ def test_the_most_frequent_value_stays_below_one_over_l(parts, leaves):
 
 
 def test_a_demand_that_even_one_group_misses_leaves_no_table():
-    found = sanitized({"n": numbers([1, 2])}, [job(classes("xy"))], [AtLeast(3)])
+    found = sanitized({"n": numbers([1, 2])}, [job(classes("xy"))], [AtLeastK(3)])
     assert (found.best, len(found.steps)) == (None, 1)
 
 
@@ -243,7 +246,7 @@ def test_groups_are_the_records_that_no_column_tells_apart():
     ],
 )
 def test_step_three_as_printed(distinct, cuts, expected):
-    found = [Cut(str(i), (a + b) / 2, a, b) for i, (a, b) in enumerate(cuts)]
+    found = [NumberSplit(str(i), (a + b) / 2, a, b) for i, (a, b) in enumerate(cuts)]
     assert (
         as_printed(np.array(distinct, dtype=float), np.ones(len(distinct)), found).tolist()
         == expected
@@ -255,7 +258,7 @@ def test_step_three_as_printed_moves_a_threshold_that_shares_a_boundary():
     values = as_printed(
         np.array([30.0, 40, 42, 45, 50, 60]),
         np.ones(6),
-        [Cut("1", 41, *first), Cut("2", 45, *second)],
+        [NumberSplit("1", 41, *first), NumberSplit("2", 45, *second)],
     )
     assert (values[1] + values[2]) / 2 == 39.25
 

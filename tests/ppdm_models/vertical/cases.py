@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from hypothesis import strategies as st
 
-from treewarden.ppdm_models.methods.vertical.party_view import Attribute, Holding
+from treewarden.ppdm_models.methods.vertical.party_view import Holding, PartyAttribute
 from treewarden.ppdm_models.methods.vertical.session import Mode, Session, Stops
 
 TENNIS = """sunny hot high weak no
@@ -35,7 +35,9 @@ def sessions(draw):
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
 
     def column(name, values):
-        return Attribute(name, tuple(map(str, range(values))), random.integers(0, values, records))
+        return PartyAttribute(
+            name, tuple(map(str, range(values))), random.integers(0, values, records)
+        )
 
     def attribute(name):
         found = column(name, draw(st.integers(1, 4)))
@@ -65,7 +67,7 @@ def told(attribute):
 def coded(name, values):
     """Return a column with its categories in the order in which they occur."""
     categories = tuple(dict.fromkeys(values))
-    return Attribute(name, categories, np.array([categories.index(each) for each in values]))
+    return PartyAttribute(name, categories, np.array([categories.index(each) for each in values]))
 
 
 def table(text, names):

@@ -5,7 +5,7 @@ import socket
 from dataclasses import replace
 
 from treewarden.ppdm_models.methods.vertical.messages import MINER, ProtocolError, role
-from treewarden.ppdm_models.methods.vertical.session import Address, Meeting, Session
+from treewarden.ppdm_models.methods.vertical.session import ListeningAddress, Meeting, Session
 from treewarden.ppdm_models.methods.vertical.streams import met
 
 NAMES = "alice", "bobby", "carol"
@@ -27,7 +27,9 @@ def meeting_of(session=SESSION, seconds=30, asked=0, digest=b"d" * 32):
     """Return a meeting of the sides of a session at free ports."""
     sides = range(MINER, len(session.parties))
     ports = free_ports(len(sides))
-    addresses = {side: Address("localhost", port) for side, port in zip(sides, ports, strict=True)}
+    addresses = {
+        side: ListeningAddress("localhost", port) for side, port in zip(sides, ports, strict=True)
+    }
     return Meeting("test", session, "play", addresses, seconds, asked, digest)
 
 

@@ -5,7 +5,11 @@ import asyncio
 import pytest
 
 from treewarden.ppdm_models.errors import PartyError
-from treewarden.ppdm_models.methods.vertical.messages import Kind, LocalNetwork, ProtocolError
+from treewarden.ppdm_models.methods.vertical.messages import (
+    LocalNetwork,
+    MessageKind,
+    ProtocolError,
+)
 from treewarden.ppdm_models.methods.vertical.taking_part import aligned
 
 
@@ -58,7 +62,7 @@ def test_an_id_that_is_there_twice_is_refused_before_anything_is_said():
 
 def test_hidden_ids_have_one_length_whatever_they_are():
     _, log = rows_of((["a" * 500, "b"], ["b", ""]), 1)
-    assert {each.size for each in log.entries if each.kind is Kind.HIDDEN_IDS} == {64}
+    assert {each.size for each in log.entries if each.kind is MessageKind.HIDDEN_IDS} == {64}
 
 
 @pytest.mark.parametrize(
@@ -68,7 +72,7 @@ def test_hidden_ids_have_one_length_whatever_they_are():
 def test_what_are_no_ids_is_the_fault_of_who_sent_it(body, problem):
     async def run():
         network = LocalNetwork()
-        network.end(1).post(0, Kind.HIDDEN_IDS, 1, body)
+        network.end(1).post(0, MessageKind.HIDDEN_IDS, 1, body)
         with pytest.raises(ProtocolError) as caught:
             await aligned(network.end(0), 2, ["a"], 1)
         return caught.value
@@ -82,9 +86,9 @@ def test_a_place_that_is_not_there_is_the_fault_of_the_first_party():
         network = LocalNetwork()
         side = asyncio.create_task(aligned(network.end(1), 2, ["a"], 1))
         end = network.end(0)
-        end.post(1, Kind.HIDDEN_IDS, 0, b"\x09" + bytes(31))
+        end.post(1, MessageKind.HIDDEN_IDS, 0, b"\x09" + bytes(31))
         await end.following(1)
-        end.post(1, Kind.COMMON_IDS, body=b"\x07\0\0\0")
+        end.post(1, MessageKind.COMMON_IDS, body=b"\x07\0\0\0")
         with pytest.raises(ProtocolError, match="named an id that is not there"):
             await side
 

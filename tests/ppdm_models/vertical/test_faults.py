@@ -19,7 +19,12 @@ from tests.ppdm_models.vertical.meetings import (
     told,
 )
 from treewarden.ppdm_models.errors import PartyError
-from treewarden.ppdm_models.methods.vertical.messages import MINER, Kind, ProtocolError, Reason
+from treewarden.ppdm_models.methods.vertical.messages import (
+    MINER,
+    MessageKind,
+    ProtocolError,
+    Reason,
+)
 from treewarden.ppdm_models.methods.vertical.streams import met, patience
 from treewarden.ppdm_models.methods.vertical.transport import make_certificates
 
@@ -62,7 +67,7 @@ def says(size, kind, body=b"", times=1):
     """Put a frame on the way to the miner whose head says what it likes."""
 
     async def put(channel):
-        head = HEAD.pack(size, channel._sent[MINER], list(Kind).index(kind), 0)
+        head = HEAD.pack(size, channel._sent[MINER], list(MessageKind).index(kind), 0)
         channel._writers[MINER].write((head + body) * times)
         await channel.following(MINER)
 
@@ -82,7 +87,7 @@ async def says_no_frame(channel):
 
 async def floods(channel):
     for number in range(1_000):
-        channel.post(MINER, Kind.SPLIT, number)
+        channel.post(MINER, MessageKind.SPLIT, number)
     await channel.following(MINER)
 
 
@@ -101,10 +106,10 @@ async def is_stopped(_):
         (dies, "ended its connection"),
         (leaves, "ended its connection"),
         (says_no_frame, "sent a message again, or left one out"),
-        (says(0, Kind.SPLIT, times=2), "sent a message again, or left one out"),
-        (says(16, Kind.WINNER), "sent what is no message"),
-        (says(3, Kind.LEAF), "sent a message longer than any can be"),
-        (says(2**32 - 1, Kind.COMPARING), "sent a message longer than any can be"),
+        (says(0, MessageKind.SPLIT, times=2), "sent a message again, or left one out"),
+        (says(16, MessageKind.WINNER), "sent what is no message"),
+        (says(3, MessageKind.LEAF), "sent a message longer than any can be"),
+        (says(2**32 - 1, MessageKind.COMPARING), "sent a message longer than any can be"),
         (is_mistaken, "could not go on; the reason is said there"),
         (is_stopped, "was stopped there"),
     ],
@@ -124,10 +129,10 @@ def test_who_sends_more_than_can_wait_ends_the_session_while_nobody_listens_to_i
 
 def test_who_breaks_the_order_is_named_to_all_and_told_so_itself(certificates):
     async def expects_a_sum(channel):
-        await channel.receive(BOBBY, Kind.SUM)
+        await channel.receive(BOBBY, MessageKind.SUM)
 
     async def says_a_leaf(channel):
-        await channel.send(MINER, Kind.LEAF, 7, b"ab")
+        await channel.send(MINER, MessageKind.LEAF, 7, b"ab")
         await channel.following(MINER)
 
     found = all_told(meeting_of(), certificates, with_bobby(says_a_leaf, miner=expects_a_sum))
@@ -157,7 +162,7 @@ def test_who_does_not_read_is_late(certificates):
     async def sends_much(channel):
         try:
             while True:
-                await channel.send(BOBBY, Kind.MASKED_SHARE, 0, bytes(8_000_000))
+                await channel.send(BOBBY, MessageKind.MASKED_SHARE, 0, bytes(8_000_000))
         finally:
             is_over.set()
 
@@ -180,17 +185,17 @@ def test_a_body_in_tasks_of_its_own_is_woken(certificates):
 
 def test_the_last_word_of_a_side_is_heard_though_the_connection_is_reset_behind_it(certificates):
     async def hears_both_at_once(channel):
-        await channel.receive(BOBBY, Kind.SPLIT)
+        await channel.receive(BOBBY, MessageKind.SPLIT)
         arguments = [each.get_coro().cr_frame.f_locals for each in channel._readers]
         read = next(each for each in arguments if each["other"] == BOBBY)
         body = struct.pack("<hB", BOBBY, Reason.STOPPED)
-        head = HEAD.pack(len(body), read["number"], list(Kind).index(Kind.ABORT), 0)
+        head = HEAD.pack(len(body), read["number"], list(MessageKind).index(MessageKind.ABORT), 0)
         read["reader"].feed_data(head + body)
         read["reader"].set_exception(ConnectionResetError())
         await channel.following(BOBBY)
 
     async def says_one_word(channel):
-        channel.post(MINER, Kind.SPLIT)
+        channel.post(MINER, MessageKind.SPLIT)
         await channel.following(MINER)
 
     bodies = with_bobby(says_one_word, miner=hears_both_at_once)

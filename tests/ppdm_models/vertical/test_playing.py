@@ -18,7 +18,7 @@ from tests.ppdm_models.vertical.cases import (
 )
 from treewarden.ppdm_models.methods.vertical.id3 import plain_id3
 from treewarden.ppdm_models.methods.vertical.leakage import cells_split, seen_by
-from treewarden.ppdm_models.methods.vertical.messages import BOX, MINER, Kind
+from treewarden.ppdm_models.methods.vertical.messages import BOX, MINER, MessageKind
 from treewarden.ppdm_models.methods.vertical.notes import full_tree, skeleton_tree
 from treewarden.ppdm_models.methods.vertical.party_view import Holding
 from treewarden.ppdm_models.methods.vertical.session import Mode, Stops
@@ -130,15 +130,15 @@ def test_with_shares_the_miner_sees_no_record_and_no_count():
     session, holdings = dealt(attributes, label, [0, 0, 1, 1], 2, mode=Mode.SHARED)
     log = play(session, holdings).log
     assert kinds_seen_by(log, MINER) == {
-        Kind.WIDTH,
-        Kind.SUM,
-        Kind.LEAF,
-        Kind.SPLIT,
-        Kind.BRANCHES,
-        Kind.WINNER,
+        MessageKind.WIDTH,
+        MessageKind.SUM,
+        MessageKind.LEAF,
+        MessageKind.SPLIT,
+        MessageKind.BRANCHES,
+        MessageKind.WINNER,
     }
-    assert kinds_seen_by(log, BOX) == {Kind.KEY}
-    masked = {Kind.MASKED_TABLE, Kind.MASKED_SHARE, Kind.MASKED_BRANCHES}
+    assert kinds_seen_by(log, BOX) == {MessageKind.KEY}
+    masked = {MessageKind.MASKED_TABLE, MessageKind.MASKED_SHARE, MessageKind.MASKED_BRANCHES}
     assert all(
         each.sender != MINER and each.receiver != MINER
         for each in log.entries
@@ -152,7 +152,7 @@ def test_with_ids_all_relayed_messages_of_a_node_have_one_size_whoever_won():
     log = play(session, holdings).log
     sizes = {}
     for each in log.entries:
-        if each.kind is Kind.RELAY:
+        if each.kind is MessageKind.RELAY:
             sizes.setdefault(each.node, []).append(each.size)
     assert len(sizes) == 3
     assert all(len(found) == 2 and len(set(found)) == 1 for found in sizes.values())

@@ -9,26 +9,26 @@ from tests.ppdm_models.vertical.cases import TENNIS, dealt, table
 from tests.ppdm_models.vertical.meetings import all_told, meeting_of
 from treewarden.ppdm_models.methods.vertical.by_ids import IdsView
 from treewarden.ppdm_models.methods.vertical.by_shares import Dealing, SharedView
-from treewarden.ppdm_models.methods.vertical.messages import MINER, Kind
+from treewarden.ppdm_models.methods.vertical.messages import MINER, MessageKind
 from treewarden.ppdm_models.methods.vertical.party_view import Holding
-from treewarden.ppdm_models.methods.vertical.roles import Comparison, Miner, Party, Relaying
+from treewarden.ppdm_models.methods.vertical.roles import KeyComparison, Miner, Party, Relaying
 from treewarden.ppdm_models.methods.vertical.session import Mode
 from treewarden.ppdm_models.methods.vertical.taking_part import play
 from treewarden.ppdm_models.methods.vertical.transport import IDEAL, make_certificates
 
 
-class Trusting(Comparison):
+class Trusting(KeyComparison):
     """A comparison that protects nothing: parties tell the miner their keys."""
 
     def __init__(self, channel, parties):
         self._channel, self._parties = channel, parties
 
     async def give(self, node, key):
-        await self._channel.send(MINER, Kind.COMPARING, node, key.to_bytes(8, "little"))
+        await self._channel.send(MINER, MessageKind.COMPARING, node, key.to_bytes(8, "little"))
 
     async def winner(self, node):
         said = [
-            await self._channel.receive(party, Kind.COMPARING, node)
+            await self._channel.receive(party, MessageKind.COMPARING, node)
             for party in range(self._parties)
         ]
         keys = [int.from_bytes(each, "little") for each in said]
@@ -63,7 +63,7 @@ def bodies_of(session, holdings):
 
 def said(log):
     """How often who said what of which length to whom about what, but for comparisons and good-byes."""
-    left_out = {*IDEAL, Kind.COMPARING, Kind.BYE}
+    left_out = {*IDEAL, MessageKind.COMPARING, MessageKind.BYE}
     return Counter(
         (each.sender, each.receiver, each.kind, each.node, each.size)
         for each in log.entries

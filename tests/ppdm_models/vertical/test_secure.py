@@ -12,14 +12,18 @@ from tests.ppdm_models.vertical.randomness import elements, looks_random
 from treewarden.ppdm_models.methods.vertical import sharing
 from treewarden.ppdm_models.methods.vertical.messages import (
     MINER,
-    Kind,
     LocalNetwork,
+    MessageKind,
     ProtocolError,
     Reason,
 )
-from treewarden.ppdm_models.methods.vertical.secure_minimum import Plan, SecureComparison, threshold
+from treewarden.ppdm_models.methods.vertical.secure_minimum import (
+    ComputingPlan,
+    SecureComparison,
+    threshold,
+)
 from treewarden.ppdm_models.methods.vertical.session import Session
-from treewarden.ppdm_models.methods.vertical.transport import Limits, make_certificates
+from treewarden.ppdm_models.methods.vertical.transport import MessageLimits, make_certificates
 
 BITS = 2
 
@@ -78,7 +82,7 @@ def test_the_miner_hears_whose_key_is_smallest(parties):
     nodes = [keys_at(node, session) for node in range(12)]
     found, said = compared(session, nodes)
     assert found == [keys.index(min(keys)) for keys in nodes]
-    plan, limits = Plan(session), Limits(session, 0)
+    plan, limits = ComputingPlan(session), MessageLimits(session, 0)
     assert {each.receiver for each in said} == {*plan.computing, MINER}
     for each in said:
         assert len(each.body) <= plan.most_bytes == limits.of(each.kind, each.sender, each.receiver)
@@ -87,7 +91,7 @@ def test_the_miner_hears_whose_key_is_smallest(parties):
 def test_three_parties_or_more_need_no_miner_and_tell_it_one_index_in_shares():
     for parties in (3, 4, 5, 10):
         session = session_of(parties)
-        plan = Plan(session)
+        plan = ComputingPlan(session)
         assert MINER not in plan.computing
         _, said = compared(session, [keys_at(0, session)])
         told = [each for each in said if each.receiver == MINER]
@@ -97,7 +101,7 @@ def test_three_parties_or_more_need_no_miner_and_tell_it_one_index_in_shares():
 
 def test_there_are_never_enough_together_for_a_majority():
     for parties in range(2, 65):
-        plan = Plan(session_of(parties))
+        plan = ComputingPlan(session_of(parties))
         assert 1 <= 2 * threshold(parties) < len(plan.computing) == len(set(plan.computing))
         assert len(plan.opening) == threshold(parties) + 1
 
@@ -129,7 +133,7 @@ def test_all_that_a_curious_side_sees_is_random(parties):
 
 def lanes_said(session, sender, receiver):
     """Return how many elements each message has, in turn: keys, digits, these put together, beating all, the index."""
-    plan, parties = Plan(session), len(session.parties)
+    plan, parties = ComputingPlan(session), len(session.parties)
     pairs = parties * (parties - 1) // 2
     inner = [16 * pairs, 8 * pairs, 4 * pairs, pairs, *([3] if parties == 3 else [])]
     before = [] if sender == MINER else [plan.smallest.lanes]
@@ -188,7 +192,7 @@ async def dies(channel, _):
 
 async def talks_garbage(channel, _):
     for other in (0, 2):
-        channel.post(other, Kind.COMPARING, NODES - 1, b"\xff" * 7)
+        channel.post(other, MessageKind.COMPARING, NODES - 1, b"\xff" * 7)
     await asyncio.Event().wait()
 
 
@@ -217,7 +221,7 @@ def test_over_connections_it_is_the_same(certificates):
 def test_what_is_no_share_is_the_fault_of_who_sent_it(body):
     async def run():
         network = LocalNetwork()
-        network.end(1).post(0, Kind.COMPARING, 0, body)
+        network.end(1).post(0, MessageKind.COMPARING, 0, body)
         with pytest.raises(ProtocolError) as caught:
             await SecureComparison(SESSION, network.end(0)).give(0, 5)
         return caught.value.who, caught.value.reason
@@ -229,7 +233,7 @@ def test_shares_of_nobody_being_the_smallest_are_found_out():
     async def run():
         network = LocalNetwork()
         for party in (0, 1):
-            network.end(party).post(MINER, Kind.COMPARING, 0, b"\0")
+            network.end(party).post(MINER, MessageKind.COMPARING, 0, b"\0")
         with pytest.raises(ProtocolError, match="no shares of keys") as caught:
             await SecureComparison(SESSION, network.end(MINER)).winner(0)
         return caught.value.reason

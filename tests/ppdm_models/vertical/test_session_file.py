@@ -4,7 +4,12 @@ import pytest
 
 from treewarden.ppdm_models.errors import PartyError
 from treewarden.ppdm_models.methods.vertical.messages import MINER
-from treewarden.ppdm_models.methods.vertical.session import MOST_BYTES, Address, Mode, read_session
+from treewarden.ppdm_models.methods.vertical.session import (
+    MOST_BYTES,
+    ListeningAddress,
+    Mode,
+    read_session,
+)
 
 TENNIS = """name = "tennis"
 mode = "ids"
@@ -43,8 +48,8 @@ def test_a_session_is_read_with_its_addresses(written):
     assert found.session.parties == ("alice", "bobby")
     assert found.session.ranks == ((0, 1), (2, 3))
     assert (found.session.labelled, found.session.mode) == (0, Mode.IDS)
-    assert found.addresses[MINER] == Address("localhost", 7000)
-    assert found.addresses[1] == Address("localhost", 7002)
+    assert found.addresses[MINER] == ListeningAddress("localhost", 7000)
+    assert found.addresses[1] == ListeningAddress("localhost", 7002)
 
 
 def test_a_byte_order_mark_says_nothing(written):

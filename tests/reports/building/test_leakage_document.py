@@ -6,7 +6,13 @@ import pytest
 
 from tests.reports.leakages import MIXED, PURE, all_sides, dealt_tennis, decision, one_side
 from treewarden.ppdm_models.methods.vertical.by_shares import new_key
-from treewarden.ppdm_models.methods.vertical.messages import MINER, Kind, LocalNetwork, Log, Message
+from treewarden.ppdm_models.methods.vertical.messages import (
+    MINER,
+    LocalNetwork,
+    Log,
+    Message,
+    MessageKind,
+)
 from treewarden.ppdm_models.methods.vertical.roles import IdealBox, Miner, Party
 from treewarden.ppdm_models.methods.vertical.session import Mode, Stops
 from treewarden.ppdm_models.methods.vertical.taking_part import helper_of, view_of
@@ -35,7 +41,7 @@ def test_a_real_side_that_compared_nothing_says_no_more_than_that():
 
 def test_a_log_with_keys_in_clear_is_never_called_real():
     log = Log()
-    log.add(Message(0, MINER, Kind.KEY, 0, b"k"))
+    log.add(Message(0, MINER, MessageKind.KEY, 0, b"k"))
     assert one_side(0, log=log).is_ideal
 
 
@@ -105,7 +111,7 @@ def test_a_party_without_attributes_sees_no_counts():
 def test_parties_who_put_ids_in_order_are_said_to_learn_numbers_of_ids():
     log = Log()
     for other in (0, 1):
-        log.add(Message(1 - other, other, Kind.HIDDEN_IDS, 0, b""))
+        log.add(Message(1 - other, other, MessageKind.HIDDEN_IDS, 0, b""))
     first, second = (words(one_side(who, log=log), f"P{who}")[0] for who in (0, 1))
     assert "how many ids each other party has" in first
     assert "how many ids each other party has" in second

@@ -10,7 +10,7 @@ from treewarden.reports.building.build import finding_part
 from treewarden.reports.building.redacted import redacted
 from treewarden.reports.document.parts import Accepted, Guidance, Row
 from treewarden.reports.figures.compliance import DISCLAIMER, MOST_PLACES, filing
-from treewarden.reports.figures.remaining import Blanks, Boxes, Items, Table, Words
+from treewarden.reports.figures.remaining import Blanks, Boxes, Items, Paragraph, ReportTable
 
 ORDER = [
     "purpose",
@@ -40,11 +40,11 @@ def words(blocks):
     """Return all that some blocks say, as one text."""
     said = []
     for block in blocks:
-        if isinstance(block, Words):
+        if isinstance(block, Paragraph):
             said.append(block.text)
         elif isinstance(block, Items):
             said += block.items
-        elif isinstance(block, Table):
+        elif isinstance(block, ReportTable):
             said += [block.caption, *block.headings]
             said += [f"{c.text} {c.aside} {c.note}" for row in block.rows for c in row]
         else:
@@ -74,7 +74,7 @@ def test_it_says_that_it_claims_no_compliance(any_document):
 
 def test_a_purpose_that_is_given_stands_there_and_else_there_is_a_line(document):
     given = document.model_copy(update={"purpose": "To triage calls."})
-    assert section(given, "purpose") == (Words("To triage calls."),)
+    assert section(given, "purpose") == (Paragraph("To triage calls."),)
     assert any(isinstance(block, Blanks) for block in section(document, "purpose"))
 
 

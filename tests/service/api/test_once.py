@@ -8,7 +8,7 @@ from sqlalchemy import func, select, update
 
 from tests.kit.service.sites import add_account, add_organisation, add_token, open_client
 from treewarden.service.app import PREFIX
-from treewarden.service.cases.idempotent import GIVEN_UP, Answer, claim, keep
+from treewarden.service.cases.idempotent import GIVEN_UP, StoredAnswer, claim, keep
 from treewarden.service.database.tables import idempotency, model
 from treewarden.service.errors import ConflictError
 
@@ -78,7 +78,7 @@ def test_who_took_too_long_changes_nothing_any_more(site, who):
         )
     claim(site, who, "one", "0" * 64)
     with pytest.raises(ConflictError), site.unit() as unit:
-        keep(unit, slow, Answer(201, {}, b""))
+        keep(unit, slow, StoredAnswer(201, {}, b""))
 
 
 def test_many_at_once_change_things_once(site, who):

@@ -29,7 +29,7 @@ from treewarden.service.errors import ConflictError
 from treewarden.service.ids import new_id
 from treewarden.service.jobs.committing import commit, store
 from treewarden.service.jobs.leases import claim
-from treewarden.service.jobs.orders import Answer, Kept
+from treewarden.service.jobs.orders import JobAnswer, KeptFile
 from treewarden.service.ledger.events import Event
 from treewarden.service.ledger.log import FIRST, digest_of
 from treewarden.service.operations.checking import check
@@ -76,7 +76,7 @@ def judged(site, who, version, verdict, waivers=()):
         )
     results = [] if verdict == "PASS" else [RESULT]
     entry = {"name": "m", "file": "m.pmml", "outcome": verdict, "headline": "h", "results": results}
-    answer = Answer(verdict=verdict, entry=entry, kept=(Kept(kind="public", form="sarif"),))
+    answer = JobAnswer(verdict=verdict, entry=entry, kept=(KeptFile(kind="public", form="sarif"),))
     with site.unit() as unit:
         claimed = claim(unit, "test", 30.0)
     assert commit(site, claimed, answer, store(site, answer, [verdict.encode()]))

@@ -18,7 +18,7 @@ from treewarden.service.cases.attempts import (
 from treewarden.service.cases.log import list_log
 from treewarden.service.database.tables import organisation
 from treewarden.service.errors import SetupError
-from treewarden.service.schemas.base import Wanted
+from treewarden.service.schemas.base import PageRequest
 from treewarden.service.settings import Settings, settings_from
 
 PROXY, STRANGER = "10.0.0.9", "198.51.100.1"
@@ -39,7 +39,7 @@ def refusals(site):
         home = unit.connection.execute(select(organisation.c.id)).scalar_one()
     olga = sites.add_account(site, home, "olga")
     with site.reading() as unit:
-        rows = list_log(unit, olga, Wanted(limit=200)).items
+        rows = list_log(unit, olga, PageRequest(limit=200)).items
     return [each for each in rows if each.action.startswith(("sign_in.", "password_change."))]
 
 
@@ -131,7 +131,7 @@ def test_strangers_fill_neither_log(site):
             )
     assert len(lines) <= LINES_A_MINUTE + 1
     with site.reading() as unit:
-        rows = list_log(unit, olga, Wanted(limit=200)).items
+        rows = list_log(unit, olga, PageRequest(limit=200)).items
     assert len(rows) == LOGGED_OF_ORGANISATION
     assert "left out" in rows[0].detail["next"]
 

@@ -8,7 +8,7 @@ from tests.kit.service import work_to_do as make
 from treewarden.cli import cli
 from treewarden.service.cases.table_roots import check_table_roots, roots_of
 from treewarden.service.errors import SetupError
-from treewarden.service.jobs.leases import Claim
+from treewarden.service.jobs.leases import JobClaim
 from treewarden.service.jobs.ordering import order_of
 
 API = "/api/v1"
@@ -57,7 +57,7 @@ def test_the_process_of_a_job_gets_the_folders_of_its_organisation_alone(
     path = f"{folders}/clinic/people.csv"
     made = client.post(f"{API}/tables", json={"path": path}).json()["id"]
     with site.reading() as unit:
-        order = order_of(unit, Claim("", clinic, "inspect_table", made, 1, 0))
+        order = order_of(unit, JobClaim("", clinic, "inspect_table", made, 1, 0))
     assert order.table.roots == (f"{folders}/clinic",)
 
 

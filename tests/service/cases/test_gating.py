@@ -2,13 +2,13 @@
 
 from itertools import product
 
-from treewarden.service.cases.gating import EXITS, Standing, decided
+from treewarden.service.cases.gating import EXITS, GateBasis, decided
 
 AUDITS = ("queued", "running", "done", "error", "cancelled")
 VERDICTS = (None, "PASS", "FAIL", "UNDETERMINED")
 RELEASES = ("open", "changes", "approved", "rejected", "withdrawn", "released", "of no known state")
 ALL = [
-    Standing(*each)
+    GateBasis(*each)
     for each in product(AUDITS, VERDICTS, RELEASES, (False, True), ("", "one lapsed"))
 ]
 
@@ -54,17 +54,17 @@ def test_only_what_may_still_pass_is_waited_for():
 
 
 def test_an_undetermined_audit_is_undetermined_even_where_somebody_approved_it():
-    assert decided(Standing("done", "UNDETERMINED", "approved", True))[0] == "UNDETERMINED"
+    assert decided(GateBasis("done", "UNDETERMINED", "approved", True))[0] == "UNDETERMINED"
 
 
 def test_a_waiver_that_holds_no_more_takes_the_pass_away():
-    outcome, why = decided(Standing("done", "PASS", "released", True, "waiver 1 was revoked"))
+    outcome, why = decided(GateBasis("done", "PASS", "released", True, "waiver 1 was revoked"))
     assert outcome == "UNDETERMINED"
     assert why.startswith("waiver 1 was revoked")
 
 
 def test_a_state_alone_is_no_approval():
-    outcome, why = decided(Standing("done", "PASS", "approved", False))
+    outcome, why = decided(GateBasis("done", "PASS", "approved", False))
     assert (outcome, why) == (
         "UNDETERMINED",
         "no approval of somebody without a part in it is written down; open a new release",

@@ -5,7 +5,7 @@ from sqlalchemy import insert, update
 
 from tests.kit.service import sites
 from tests.kit.service import work_to_do as make
-from treewarden.service.cases.history import MOST, Audited, model_history
+from treewarden.service.cases.history import MOST, VersionVerdict, model_history
 from treewarden.service.database.tables import audit, finding, model_version
 from treewarden.service.errors import NotFoundError
 from treewarden.service.ids import new_id
@@ -72,7 +72,9 @@ def test_the_newest_verdict_counts_and_what_is_accepted_is_apart(site, ann):
     )
     make.queue_audit(site, ann, version, None)  # waits, and says nothing yet
     (past,) = history_of(site, ann, version)
-    assert past.audited == Audited(made, "FAIL", past.audited.policy, 1, 2, 1, "smallest-leaf")
+    assert past.audited == VersionVerdict(
+        made, "FAIL", past.audited.policy, 1, 2, 1, "smallest-leaf"
+    )
 
 
 def test_the_smallest_leaf_is_what_the_file_says(site, ann):

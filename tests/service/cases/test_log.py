@@ -7,7 +7,7 @@ from tests.kit.service import sites
 from treewarden.service.cases.log import check_log, exported_csv, exported_json, list_log
 from treewarden.service.database.tables import log_entry
 from treewarden.service.ledger.log import record
-from treewarden.service.schemas.base import Wanted
+from treewarden.service.schemas.base import PageRequest
 
 ROWS = 7
 
@@ -68,7 +68,7 @@ def test_the_log_is_read_in_parts_newest_first(site, ann):
     seen, cursor = [], ""
     while cursor is not None:
         with site.reading() as unit:
-            part = list_log(unit, ann, Wanted(cursor=cursor, limit=3))
+            part = list_log(unit, ann, PageRequest(cursor=cursor, limit=3))
         seen += [each.seq for each in part.items]
         cursor = part.next
     assert seen == list(range(ROWS, 0, -1))

@@ -4,18 +4,18 @@ import pytest
 from sqlalchemy import func, select
 
 from tests.kit.service.sites import add_account, add_organisation
-from treewarden.service.cases.paging import OLDEST, Order, narrowed, paged
+from treewarden.service.cases.paging import OLDEST, ListOrder, narrowed, paged
 from treewarden.service.database.tables import account
 from treewarden.service.errors import InvalidError
 from treewarden.service.people.permissions import Role
-from treewarden.service.schemas.base import Wanted
+from treewarden.service.schemas.base import PageRequest
 
 
 def all_pages(site, limit, **order):
     cursor, seen = "", []
     while True:
         with site.reading() as unit:
-            wanted = Wanted(cursor=cursor, limit=limit)
+            wanted = PageRequest(cursor=cursor, limit=limit)
             rows, cursor = paged(unit, select(account.c.id), account.c.id, wanted, **order)
         seen.append([row.id for row in rows])
         if cursor is None:
@@ -44,7 +44,7 @@ def test_the_pages_in_another_order_hold_everything_once(site, limit, is_descend
     home, made = add_organisation(site), {}
     for number, role in enumerate((Role.VIEWER, Role.REVIEWER, Role.VIEWER, Role.ADMINISTRATOR)):
         made[add_account(site, home, f"person {number}", role).account_id] = role
-    order = Order(func.lower(account.c.role), is_descending=is_descending)
+    order = ListOrder(func.lower(account.c.role), is_descending=is_descending)
     found = [each for page in all_pages(site, limit, order=order) for each in page]
     assert found == sorted(made, key=lambda each: (made[each], each), reverse=is_descending)
 
@@ -72,9 +72,9 @@ def test_a_list_is_narrowed_to_what_holds_all_words(site, text, found):
 
 
 def test_a_cursor_of_a_row_that_is_not_in_the_list_is_refused(site):
-    wanted = Wanted(cursor="0" * 32)
+    wanted = PageRequest(cursor="0" * 32)
     with site.reading() as unit, pytest.raises(InvalidError):
-        paged(unit, select(account.c.id), account.c.id, wanted, Order(account.c.name))
+        paged(unit, select(account.c.id), account.c.id, wanted, ListOrder(account.c.name))
 
 
 def test_an_empty_list_is_one_empty_page(site):
@@ -84,4 +84,4 @@ def test_an_empty_list_is_one_empty_page(site):
 @pytest.mark.parametrize("cursor", ["1", "x" * 32, "'; DROP TABLE account"])
 def test_a_cursor_of_somebodys_own_making_is_refused(site, cursor):
     with site.reading() as unit, pytest.raises(InvalidError):
-        paged(unit, select(account.c.id), account.c.id, Wanted(cursor=cursor))
+        paged(unit, select(account.c.id), account.c.id, PageRequest(cursor=cursor))

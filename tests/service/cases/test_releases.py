@@ -17,7 +17,7 @@ from treewarden.service.database.tables import audit, release, waiver
 from treewarden.service.database.tables import review as reviews
 from treewarden.service.errors import ConflictError, ForbiddenError, NotFoundError, StaleError
 from treewarden.service.ids import new_id
-from treewarden.service.schemas.base import Wanted
+from treewarden.service.schemas.base import PageRequest
 from treewarden.service.schemas.policies import Deciding, NewWaiver
 from treewarden.service.schemas.releases import NewComment, NewRelease, NewReview
 
@@ -187,7 +187,7 @@ def test_another_organisation_sees_nothing(site, ann):
         with pytest.raises(NotFoundError), site.reading() as unit:
             asked(unit, eve, made)
     with site.reading() as unit:
-        assert releases.list_releases(unit, eve, Wanted()).items == ()
+        assert releases.list_releases(unit, eve, PageRequest()).items == ()
 
 
 def at_once(*calls):

@@ -24,7 +24,7 @@ from treewarden.service.errors import (
     NotFoundError,
     TooLargeError,
 )
-from treewarden.service.schemas.base import Wanted
+from treewarden.service.schemas.base import PageRequest
 from treewarden.service.schemas.tables import NewShare, NewTable
 
 
@@ -121,8 +121,8 @@ def test_only_who_uploaded_a_table_or_an_administrator_erases_it(site, ann):
 def test_tables_are_listed_newest_first_in_pages(site, ann):
     made = [add(site, ann, b"%d" % n).id for n in range(3)]
     with site.reading() as unit:
-        page = list_tables(unit, ann, Wanted(limit=2))
-        rest = list_tables(unit, ann, Wanted(limit=2, cursor=page.next))
+        page = list_tables(unit, ann, PageRequest(limit=2))
+        rest = list_tables(unit, ann, PageRequest(limit=2, cursor=page.next))
     assert [table.id for table in page.items + rest.items] == made[::-1]
     assert rest.next is None
 

@@ -17,7 +17,7 @@ from treewarden.service.cases.waivers import (
     waivers_of,
 )
 from treewarden.service.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
-from treewarden.service.schemas.base import Wanted
+from treewarden.service.schemas.base import PageRequest
 from treewarden.service.schemas.policies import Deciding, NewWaiver
 
 LEAF = "0123456789abcdef01234567"
@@ -126,7 +126,7 @@ def test_another_organisation_sees_nothing(site, ann):
     with pytest.raises(NotFoundError), site.reading() as unit:
         get_waiver(unit, eve, made.id)
     with site.reading() as unit:
-        assert list_waivers(unit, eve, Wanted()).items == ()
+        assert list_waivers(unit, eve, PageRequest()).items == ()
 
 
 def test_waivers_that_no_file_holds_side_by_side_are_not_asked_for(site, ann, bob):

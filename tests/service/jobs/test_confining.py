@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from treewarden.service.jobs.confining import NICER, Limits, confine
+from treewarden.service.jobs.confining import NICER, ProcessLimits, confine
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="these limits are Linux's")
-LIMITS = Limits(4 * 2**30, 60)
+LIMITS = ProcessLimits(4 * 2**30, 60)
 
 
 def writes(folder):

@@ -18,7 +18,7 @@ from treewarden.service.database.tables import delivery, webhook
 from treewarden.service.jobs.delivering import AGAIN, deliver_due
 from treewarden.service.ledger.events import Event, emit, queue
 from treewarden.service.ledger.signing import HEADER, verify_signature
-from treewarden.service.schemas.base import Wanted
+from treewarden.service.schemas.base import PageRequest
 from treewarden.service.schemas.telling import NewWebhook
 
 
@@ -70,7 +70,7 @@ def tell(site, who, event=Event.AUDIT_FINISHED):
 
 def deliveries(site, who, webhook_id):
     with site.reading() as unit:
-        return list_deliveries(unit, who, webhook_id, Wanted()).items
+        return list_deliveries(unit, who, webhook_id, PageRequest()).items
 
 
 def test_an_event_arrives_once_and_signed(site):

@@ -32,16 +32,18 @@ from treewarden.service.database.tables import (
 from treewarden.service.errors import UnavailableError
 from treewarden.service.jobs.committing import commit, store
 from treewarden.service.jobs.leases import MOST_ATTEMPTS, Lease, claim, renew
-from treewarden.service.jobs.orders import Answer, Kept, Proposed
+from treewarden.service.jobs.orders import JobAnswer, KeptFile, Proposed
 from treewarden.service.jobs.supervising import supervise
 from treewarden.service.schemas.models import NewVersion
 from treewarden.service.schemas.repairs import Taking
 
-ANSWER = Answer(verdict="PASS", headline="all is well", kept=(Kept(kind="public", form="html"),))
+ANSWER = JobAnswer(
+    verdict="PASS", headline="all is well", kept=(KeptFile(kind="public", form="html"),)
+)
 FILES = (b"<p>all is well</p>",)
-REPAIRED = Answer(
+REPAIRED = JobAnswer(
     verdict="PASS",
-    kept=(Kept(kind="repaired", form="1"),),
+    kept=(KeptFile(kind="repaired", form="1"),),
     proposals=(
         Proposed(
             name="prune",

@@ -20,7 +20,7 @@ from treewarden.service.jobs.committing import commit
 from treewarden.service.jobs.delivering import AGAIN, deliver_due
 from treewarden.service.jobs.leases import claim
 from treewarden.service.jobs.mailing import compose, send_mail
-from treewarden.service.jobs.orders import Answer
+from treewarden.service.jobs.orders import JobAnswer
 from treewarden.service.ledger.events import Event
 from treewarden.service.schemas.notices import NewNotices
 from treewarden.service.settings import Settings, settings_from
@@ -94,7 +94,7 @@ def finished(site, who, headline):
     make.queue_audit(site, who, make.add_version(site, who), make.add_upload(site, who))
     with site.unit() as unit:
         held = claim(unit, "test", 30)
-    assert commit(site, held, Answer(verdict="FAIL", headline=headline), ())
+    assert commit(site, held, JobAnswer(verdict="FAIL", headline=headline), ())
     return held.subject_id
 
 

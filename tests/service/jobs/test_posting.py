@@ -9,7 +9,7 @@ from tests.kit.service.receivers import (
     write_certificate,
 )
 from treewarden.service.jobs.delivering import post
-from treewarden.service.vault.addresses import Target
+from treewarden.service.vault.addresses import CallTarget
 
 HOST = "hooks.example.org"
 SHORT = 0.5
@@ -24,7 +24,7 @@ DRIPS = {
 @pytest.mark.parametrize(("first", "drop"), DRIPS.values(), ids=DRIPS)
 def test_who_answers_drop_by_drop_is_hung_up_on(first, drop):
     with open_dripping_receiver(first, drop) as (port, hung_up):
-        sent = post(Target("http", HOST, "127.0.0.1", port, "/"), b"{}", {}, SHORT)
+        sent = post(CallTarget("http", HOST, "127.0.0.1", port, "/"), b"{}", {}, SHORT)
         assert hung_up.wait(SECONDS)
     assert not sent.is_done
 
@@ -33,7 +33,7 @@ def test_who_answers_drop_by_drop_with_tls_is_hung_up_on(tmp_path, monkeypatch):
     trusted, context = write_certificate(tmp_path, HOST)
     monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
     with open_dripping_receiver(*DRIPS["a header"], context) as (port, hung_up):
-        sent = post(Target("https", HOST, "127.0.0.1", port, "/"), b"{}", {}, SHORT)
+        sent = post(CallTarget("https", HOST, "127.0.0.1", port, "/"), b"{}", {}, SHORT)
         assert hung_up.wait(SECONDS)
     assert not sent.is_done
 
@@ -42,7 +42,9 @@ def test_the_address_is_called_and_the_host_is_asked_for(tmp_path, monkeypatch):
     trusted, context = write_certificate(tmp_path, HOST)
     monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
     with open_receiver_with_tls(context) as (port, names, got):
-        sent = post(Target("https", HOST, "127.0.0.1", port, "/hook?a=b"), b"{}", {"X-Own": "1"})
+        sent = post(
+            CallTarget("https", HOST, "127.0.0.1", port, "/hook?a=b"), b"{}", {"X-Own": "1"}
+        )
     assert (sent.status, sent.problem) == (200, "")
     assert names == [HOST]
     assert got[0].startswith(b"POST /hook?a=b HTTP/1.1\r\n")
@@ -58,6 +60,6 @@ def test_a_certificate_of_somebody_else_gets_nothing(tmp_path, monkeypatch, host
     if is_trusted:
         monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
     with open_receiver_with_tls(context) as (port, _, got):
-        sent = post(Target("https", HOST, "127.0.0.1", port, "/"), b"{}", {})
+        sent = post(CallTarget("https", HOST, "127.0.0.1", port, "/"), b"{}", {})
     assert sent.problem == "not reached (SSLCertVerificationError)"
     assert got == []

@@ -2,13 +2,13 @@
 
 import pytest
 
-from treewarden.service.cases.history import Audited, Past
+from treewarden.service.cases.history import Past, VersionVerdict
 from treewarden.service.pages._chart import HIGHEST, LOWEST, POINTS, TOP, charted
 from treewarden.service.pages._rendering import environment
 
 
 def past(n, failed=0, undecided=0, verdict="FAIL", leaf=None, policy="standard"):
-    return Past(n, Audited("a" * 32, verdict, policy, failed, undecided, 0, "label"), leaf)
+    return Past(n, VersionVerdict("a" * 32, verdict, policy, failed, undecided, 0, "label"), leaf)
 
 
 def drawn(history):

@@ -70,12 +70,12 @@ def test_the_columns_that_a_model_asks_about_are_those_it_tests():
 def test_the_order_of_records_is_an_option_that_a_knowledge_file_answers_instead(
     knowledge, options
 ):
-    sent = asked.Asked(row_order="unknown", knowledge=knowledge)
+    sent = asked.NewAuditForm(row_order="unknown", knowledge=knowledge)
     assert asked._options(sent, has_table=True) == options
 
 
 def test_somebody_who_knows_less_is_declared_by_the_form():
-    sent = asked.Asked(
+    sent = asked.NewAuditForm(
         sensitive="ill",
         knows=" age, sex,",
         target_known="yes",
@@ -103,5 +103,5 @@ def test_somebody_who_knows_less_is_declared_by_the_form():
 )
 def test_what_cannot_be_of_somebody_who_knows_less_is_refused(sent, place):
     with pytest.raises(InvalidError) as found:
-        asked._options(asked.Asked(sensitive="ill", **sent), has_table=True)
+        asked._options(asked.NewAuditForm(sensitive="ill", **sent), has_table=True)
     assert found.value.where == place

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from treewarden.audit.knowledge.knowledge import Knowledge, Statement
-from treewarden.jobs.attesting.checking import Question, any_of, attested_entry, checked
+from treewarden.jobs.attesting.checking import CheckRequest, any_of, attested_entry, checked
 from treewarden.jobs.attesting.keys import (
     ExpiredError,
     MalformedError,
@@ -188,7 +188,7 @@ def test_a_statement_that_was_not_changed_can_be_sealed_again(attesting):
 
 def test_of_several_the_worst_counts_and_the_others_are_told(attesting):
     good, other = attesting.attest(), attesting.attest(policy="harsh")
-    question = Question(attesting.pack, Knowledge(), None, "error")
+    question = CheckRequest(attesting.pack, Knowledge(), None, "error")
     wrong = make_pair(attesting.files.folder / "other.pem").read_bytes()
     several = [("bad", b"{}"), ("other", other), ("good", good)]
     held, refused = any_of(several, (wrong, attesting.public), attesting.model, question)
@@ -207,6 +207,6 @@ def test_of_several_the_worst_counts_and_the_others_are_told(attesting):
 
 
 def test_without_a_key_nothing_is_trusted(attesting):
-    held, refused = any_of([("a", attesting.attest())], (), attesting.model, Question())
+    held, refused = any_of([("a", attesting.attest())], (), attesting.model, CheckRequest())
     assert held is None
     assert "no key is trusted" in refused[0]

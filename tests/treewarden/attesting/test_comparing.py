@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.treewarden.conftest import written
-from treewarden.jobs.attesting.alike import Outcome, overall
+from treewarden.jobs.attesting.alike import ComparisonOutcome, overall
 from treewarden.jobs.attesting.comparing import compared
 from treewarden.reports.document.document import Document
 
@@ -59,8 +59,8 @@ def swap(said):
 
 
 def test_a_report_agrees_with_itself_in_whatever_order_its_adversaries_stand(said):
-    assert outcome(said, lambda said: None) is Outcome.AGREES
-    assert outcome(said, swap) is Outcome.AGREES
+    assert outcome(said, lambda said: None) is ComparisonOutcome.AGREES
+    assert outcome(said, swap) is ComparisonOutcome.AGREES
 
 
 ADVERSARIES = {
@@ -87,7 +87,7 @@ ADVERSARIES = {
 
 @pytest.mark.parametrize("change", ADVERSARIES.values(), ids=ADVERSARIES)
 def test_what_is_forged_of_an_adversary_differs(said, change):
-    assert outcome(said, change) is Outcome.DIFFERS
+    assert outcome(said, change) is ComparisonOutcome.DIFFERS
 
 
 OPEN = {
@@ -102,7 +102,7 @@ OPEN = {
 
 @pytest.mark.parametrize("change", OPEN.values(), ids=OPEN)
 def test_what_another_run_may_come_to_is_open(said, change):
-    assert outcome(said, change) is Outcome.OPEN
+    assert outcome(said, change) is ComparisonOutcome.OPEN
 
 
 SECTIONS = {
@@ -140,7 +140,7 @@ SECTIONS = {
 
 @pytest.mark.parametrize("change", SECTIONS.values(), ids=SECTIONS)
 def test_what_is_forged_anywhere_else_differs(said, change):
-    assert outcome(said, change) is Outcome.DIFFERS
+    assert outcome(said, change) is ComparisonOutcome.DIFFERS
 
 
 def test_a_reading_that_another_version_takes_is_open(said):
@@ -148,12 +148,12 @@ def test_a_reading_that_another_version_takes_is_open(said):
         said["readings"].pop("confidence")
         said["provenance"]["version"] = "0.0.1"
 
-    assert outcome(said, change) is Outcome.OPEN
+    assert outcome(said, change) is ComparisonOutcome.OPEN
 
 
 def test_a_report_of_which_a_further_file_was_not_written_agrees(said):
     more = "--posterior: posterior.csv is not written: too large"
-    assert outcome(said, lambda said: said["warnings"].insert(0, more)) is Outcome.AGREES
+    assert outcome(said, lambda said: said["warnings"].insert(0, more)) is ComparisonOutcome.AGREES
 
 
 def test_another_reason_of_what_could_not_be_told_is_open(said):
@@ -161,13 +161,21 @@ def test_another_reason_of_what_could_not_be_told_is_open(said):
     here["readings"]["confidence"].update(UNTOLD)
     here = json.dumps(here)
     other = {**UNTOLD, "reason": "nobody asked"}
-    assert outcome(here, lambda said: None) is Outcome.AGREES
-    assert outcome(here, lambda said: said["readings"]["confidence"].update(other)) is Outcome.OPEN
+    assert outcome(here, lambda said: None) is ComparisonOutcome.AGREES
+    assert (
+        outcome(here, lambda said: said["readings"]["confidence"].update(other))
+        is ComparisonOutcome.OPEN
+    )
 
 
 def test_what_the_first_trees_tell_is_not_in_every_report(said):
     here = {**json.loads(said), "ensemble": {**ENSEMBLE, "over_trees": [OVER_TREES]}}
     here = json.dumps(here)
-    assert outcome(here, lambda said: said["ensemble"].pop("over_trees")) is Outcome.AGREES
+    assert (
+        outcome(here, lambda said: said["ensemble"].pop("over_trees")) is ComparisonOutcome.AGREES
+    )
     first = {**OVER_TREES, "certain": 12}
-    assert outcome(here, lambda said: said["ensemble"].update(over_trees=[first])) is Outcome.OPEN
+    assert (
+        outcome(here, lambda said: said["ensemble"].update(over_trees=[first]))
+        is ComparisonOutcome.OPEN
+    )

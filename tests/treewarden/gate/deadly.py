@@ -7,11 +7,11 @@ import signal
 from dataclasses import dataclass
 
 from treewarden.audit.progress import silent
-from treewarden.jobs.gate.gate_job import Answer, Order
+from treewarden.jobs.gate.gate_job import GateAnswer, GateJob
 
 
 @dataclass(frozen=True, slots=True)
-class Deadly(Order):
-    def __call__(self, step=silent) -> Answer:
+class Deadly(GateJob):
+    def __call__(self, step=silent) -> GateAnswer:
         os.kill(os.getpid(), signal.SIGKILL)
         raise AssertionError("still alive")

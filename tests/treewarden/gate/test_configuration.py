@@ -12,7 +12,7 @@ from tests.treewarden.gate.conftest import PASSING
 from treewarden.audit.options import KNOWLEDGE, AuditOptions
 from treewarden.jobs.gate.config import (
     ConfigurationError,
-    Settings,
+    GateSettings,
     find_configuration,
     read_configuration,
     said_in,
@@ -25,13 +25,13 @@ NOT_OF_A_GATE = {"jobs", "levels"}
 
 def test_every_setting_of_an_audit_can_be_configured():
     of_an_audit = {each.name for each in fields(AuditOptions)} - NOT_OF_A_GATE
-    assert set(Settings.model_fields) == of_an_audit
+    assert set(GateSettings.model_fields) == of_an_audit
 
 
 @pytest.mark.parametrize("name", ["leaf", "split", "learner", "solver", "rows"])
 def test_a_setting_that_is_one_of_some_words_takes_the_words_of_an_audit(name):
     said = next(each.metadata["says"] for each in fields(AuditOptions) if each.name == name)
-    literal = get_args(Settings.model_fields[name].annotation)[0]
+    literal = get_args(GateSettings.model_fields[name].annotation)[0]
     assert get_args(literal) == said.choices
 
 
@@ -40,7 +40,7 @@ def test_numbers_have_the_limits_of_an_audit(name, value):
     with pytest.raises(ValueError, match=name):
         AuditOptions(**{name: value})
     with pytest.raises(ValidationError, match=name):
-        Settings(**{name: value})
+        GateSettings(**{name: value})
 
 
 def test_a_knowledge_file_answers_the_same_as_for_an_audit():

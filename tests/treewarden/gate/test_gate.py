@@ -11,7 +11,7 @@ import pytest
 from tests.kit import places
 from tests.treewarden.gate.deadly import Deadly
 from treewarden.jobs.gate.config import read_configuration
-from treewarden.jobs.gate.gate_job import Order, Wish
+from treewarden.jobs.gate.gate_job import GateJob, Wish
 from treewarden.jobs.gate.gating import answers, free, gate, needed
 from treewarden.jobs.gate.models import models_of
 
@@ -116,7 +116,7 @@ def orders(repository, kinds):
 @pytest.mark.processes
 @pytest.mark.parametrize("free_bytes", [None, 1])
 def test_a_process_that_dies_costs_the_verdict_of_its_model_alone(repository, free_bytes):
-    found = dict(answers(orders(repository, (Order, Deadly, Order)), 2, free_bytes))
+    found = dict(answers(orders(repository, (GateJob, Deadly, GateJob)), 2, free_bytes))
     assert [found[number].entry.outcome for number in range(3)] == ["PASS", "NO AUDIT", "PASS"]
     assert "memory runs out" in found[1].entry.problem
 

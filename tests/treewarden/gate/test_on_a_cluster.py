@@ -72,7 +72,7 @@ def test_where_the_scheduler_goes_in_the_middle_of_a_gate_this_machine_takes_ove
     repository, monkeypatch, is_required
 ):
     here = repository.run("--no-cache", "--format", "json")
-    sent, send = [], dask.Place.send
+    sent, send = [], dask.DaskSeat.send
     with dask_here(1) as mine:
 
         def killing(place, parcel):
@@ -82,7 +82,7 @@ def test_where_the_scheduler_goes_in_the_middle_of_a_gate_this_machine_takes_ove
                 mine.scheduler.wait()
             return send(place, parcel)
 
-        monkeypatch.setattr(dask.Place, "send", killing)
+        monkeypatch.setattr(dask.DaskSeat, "send", killing)
         words = ("--cluster", mine.address, *(["--cluster-required"] if is_required else []))
         there = repository.run("--no-cache", "--format", "json", *words)
     assert len(sent) >= 2

@@ -5,7 +5,7 @@ import pytest
 
 from treewarden.jobs.vertical.columns import (
     MISSING,
-    Numbers,
+    NumberHandling,
     classes_of,
     coded_like,
     holding_of,
@@ -15,7 +15,7 @@ from treewarden.ppdm_models.errors import TableError
 from treewarden.ppdm_models.tables.read_table import read_table, table_of
 
 
-def attribute(cells, numbers=Numbers.BINS, rows=None):
+def attribute(cells, numbers=NumberHandling.BINS, rows=None):
     """Return the one column of a table as an attribute."""
     return holding_of(table_of({"x": cells}), ["x"], None, (), numbers, rows=rows).attributes[0]
 
@@ -83,8 +83,8 @@ def test_one_text_among_numbers_makes_all_of_them_text():
 
 def test_numbers_can_be_refused_and_texts_are_taken_all_the_same():
     with pytest.raises(TableError, match="'x' holds numbers"):
-        attribute(["1", "2"], Numbers.REFUSE)
-    assert attribute(["1", "many"], Numbers.REFUSE).categories == ("1", "many")
+        attribute(["1", "2"], NumberHandling.REFUSE)
+    assert attribute(["1", "many"], NumberHandling.REFUSE).categories == ("1", "many")
 
 
 def test_only_what_the_chosen_records_hold_is_a_category():
@@ -100,7 +100,7 @@ def test_a_thousand_values_are_refused_and_one_less_is_not():
 
 def asked(known, cells):
     """Return what the branches of a column's attribute are for cells of another table: None where there is none."""
-    holding = holding_of(table_of({"x": known}), ["x"], None, (), Numbers.BINS)
+    holding = holding_of(table_of({"x": known}), ["x"], None, (), NumberHandling.BINS)
     own = holding.attributes[0]
     found = coded_like(table_of({"x": cells}), holding, np.arange(len(cells))).attributes[0]
     places = [found.categories[code] for code in found.codes.tolist()]
@@ -129,11 +129,11 @@ def test_classes_are_two_or_more_and_everybody_has_one_that_is_agreed_on():
     with pytest.raises(TableError, match="has 1 value"):
         classes_of(table, "one")
     with pytest.raises(TableError, match="1 records have no class"):
-        holding_of(table, [], "c", ("no", "yes"), Numbers.BINS)
+        holding_of(table, [], "c", ("no", "yes"), NumberHandling.BINS)
     with pytest.raises(TableError, match="4 records have a class"):
-        holding_of(table, [], "one", ("no", "yes"), Numbers.BINS)
+        holding_of(table, [], "one", ("no", "yes"), NumberHandling.BINS)
     whole = table_of({"c": [" yes", "no "]})
-    assert holding_of(whole, [], "c", ("no", "yes"), Numbers.BINS).classes.tolist() == [1, 0]
+    assert holding_of(whole, [], "c", ("no", "yes"), NumberHandling.BINS).classes.tolist() == [1, 0]
 
 
 def test_ids_are_text_and_every_record_has_one(tmp_path):

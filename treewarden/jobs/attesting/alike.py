@@ -13,7 +13,7 @@ TOLERANCE = 1e-5
 OTHERWISE = "the report tells it otherwise"
 
 
-class Outcome(StrEnum):
+class ComparisonOutcome(StrEnum):
     """What came of one thing that a report says."""
 
     AGREES = "agrees"
@@ -22,57 +22,65 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedItem:
     """One thing that a report says, and what came of it."""
 
     name: str
-    outcome: Outcome
+    outcome: ComparisonOutcome
     detail: str = ""
 
 
-def overall(found: list[Compared]) -> Outcome:
+def overall(found: list[ComparedItem]) -> ComparisonOutcome:
     """Return the worst of all: a difference, else what could not be told."""
     outcomes = {each.outcome for each in found}
-    for outcome in (Outcome.DIFFERS, Outcome.OPEN):
+    for outcome in (ComparisonOutcome.DIFFERS, ComparisonOutcome.OPEN):
         if outcome in outcomes:
             return outcome
-    return Outcome.AGREES if found else Outcome.OPEN
+    return ComparisonOutcome.AGREES if found else ComparisonOutcome.OPEN
 
 
-def same(name: str, is_same: bool, otherwise: Outcome = Outcome.DIFFERS) -> Compared:
+def same(
+    name: str, is_same: bool, otherwise: ComparisonOutcome = ComparisonOutcome.DIFFERS
+) -> ComparedItem:
     """Return that something agrees, or what it is where it does not."""
     if is_same:
-        return Compared(name, Outcome.AGREES)
-    return Compared(name, otherwise, OTHERWISE)
+        return ComparedItem(name, ComparisonOutcome.AGREES)
+    return ComparedItem(name, otherwise, OTHERWISE)
 
 
-def missing(name: str, *, in_report: bool, outcome: Outcome = Outcome.DIFFERS) -> Compared:
+def missing(
+    name: str, *, in_report: bool, outcome: ComparisonOutcome = ComparisonOutcome.DIFFERS
+) -> ComparedItem:
     """Return that only the report has something, or only the audit."""
     has, lacks = ("report", "audit") if in_report else ("audit", "report")
-    return Compared(name, outcome, f"the {has} has it, and the {lacks} has not")
+    return ComparedItem(name, outcome, f"the {has} has it, and the {lacks} has not")
 
 
-def verdicts(old: str, new: str) -> tuple[Outcome, str]:
+def verdicts(old: str, new: str) -> tuple[ComparisonOutcome, str]:
     """Return how two verdicts compare; where one could not be told, that is open."""
     if old == new:
-        return Outcome.AGREES, old
+        return ComparisonOutcome.AGREES, old
     said = f"the report says {old}, the audit {new}"
-    return (Outcome.OPEN if "UNDETERMINED" in (old, new) else Outcome.DIFFERS), said
+    return (
+        ComparisonOutcome.OPEN if "UNDETERMINED" in (old, new) else ComparisonOutcome.DIFFERS
+    ), said
 
 
-def values(old: Value, new: Value) -> tuple[Outcome, str]:
+def values(old: Value, new: Value) -> tuple[ComparisonOutcome, str]:
     """Return how two intervals compare: they agree where they overlap, and are open where one could not be told."""
     if old.low is None or new.low is None:
         is_same = (old.low, old.text, old.reason) == (new.low, new.text, new.reason)
-        return (Outcome.AGREES if is_same else Outcome.OPEN), f"{old.text}; {new.text}"
+        return (
+            ComparisonOutcome.AGREES if is_same else ComparisonOutcome.OPEN
+        ), f"{old.text}; {new.text}"
     a, b, c, d = (_float(end) for end in (old.low, old.high, new.low, new.high))
     if (a, b) == (c, d) and old.text != new.text:
-        return Outcome.DIFFERS, f"the report writes {old.text}, the audit {new.text}"
+        return ComparisonOutcome.DIFFERS, f"the report writes {old.text}, the audit {new.text}"
     finite = [abs(end) for end in (a, b, c, d) if abs(end) != float("inf")]
     close = TOLERANCE * max([1.0, *finite])
     overlap = a <= d + close and c <= b + close
     detail = old.text if old.text == new.text else f"{old.text}; {new.text}"
-    return (Outcome.AGREES if overlap else Outcome.DIFFERS), detail
+    return (ComparisonOutcome.AGREES if overlap else ComparisonOutcome.DIFFERS), detail
 
 
 def is_close(old: object, new: object) -> bool:

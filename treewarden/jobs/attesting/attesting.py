@@ -11,18 +11,18 @@ import treewarden
 from treewarden.jobs.attesting.keys import AttestationError
 from treewarden.jobs.attesting.statement import (
     Assumed,
-    Clause,
-    Declared,
+    Attestation,
+    AttestedAdversary,
+    AttestedClause,
     JudgedBy,
     ModelFile,
     Predicate,
     Sha256,
-    Statement,
     moment,
     sealed,
     written,
 )
-from treewarden.jobs.audit_inputs import Subject
+from treewarden.jobs.audit_inputs import AuditInputs
 from treewarden.policies.judging.decision import Decision
 from treewarden.reports.document.parts import File
 
@@ -34,7 +34,7 @@ WORDS: dict[str, Literal["PASS", "UNDETERMINED", "FAIL"]] = {
 
 
 def attestation(
-    subject: Subject,
+    subject: AuditInputs,
     decision: Decision,
     model: File,
     key: Any,  # noqa: ANN401  # a private key, see keys
@@ -56,14 +56,14 @@ def attestation(
     if waived is not None and expires is None:
         problem = f"what breaks {waived!r} was accepted, and that may end; say --expires DAY"
         raise AttestationError(model.name, problem)
-    statement = Statement(
+    statement = Attestation(
         subject=[ModelFile(name=model.name, digest=Sha256(sha256=model.sha256))],
         predicate=Predicate(
             version=treewarden.__version__,
             verdict=WORDS[decision.verdict.word],
             fail_on=decision.fail_on,
             clauses=[
-                Clause(
+                AttestedClause(
                     clause=each.clause,
                     verdict=WORDS[each.verdict.word],
                     severity=each.severity,
@@ -90,7 +90,7 @@ def salt() -> str:
     return secrets.token_hex(16)
 
 
-def _assumed(subject: Subject) -> Assumed:
+def _assumed(subject: AuditInputs) -> Assumed:
     known, options, people = subject.knowledge, subject.options, subject.population
     return Assumed(
         leaf=known.leaf.value,
@@ -106,7 +106,7 @@ def _assumed(subject: Subject) -> Assumed:
         quasi_identifiers=None if options.qi is None else sorted(people.qi),
         weights=people.weights.value,
         adversaries=[
-            Declared(name=each.name, knows=list(each.knows or ()), target=each.target)
+            AttestedAdversary(name=each.name, knows=list(each.knows or ()), target=each.target)
             for each in subject.asked.partial
         ],
     )

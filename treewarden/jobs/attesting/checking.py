@@ -25,9 +25,9 @@ from treewarden.jobs.attesting.keys import (
 )
 from treewarden.jobs.attesting.statement import (
     MOST_BYTES,
-    Clause,
+    Attestation,
+    AttestedClause,
     Predicate,
-    Statement,
     opened,
     read,
 )
@@ -49,7 +49,7 @@ WORST = ("PASS", "UNDETERMINED", "FAIL")
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class CheckRequest:
     """What whoever checks would have asked of an audit of their own; ``qi`` None: the model's own fields.
 
     Without a ``pack`` any policy will do, and without ``knowledge`` any knowledge.
@@ -66,7 +66,7 @@ class Question:
 class Attested:
     """An attestation that holds: what it says, by which key, and where it was read."""
 
-    statement: Statement
+    statement: Attestation
     key: str
     where: str
 
@@ -105,7 +105,7 @@ def checked(
     """
     known = Knowledge() if knowledge is None else knowledge
     names = None if qi is None else tuple(qi)
-    question = Question(pack, known, names, fail_on, strict_ties)
+    question = CheckRequest(pack, known, names, fail_on, strict_ties)
     return answered(envelope, public_key_pem, model, question, now=now, where=where)
 
 
@@ -113,7 +113,7 @@ def answered(
     envelope: bytes,
     public_key_pem: bytes,
     model: ModelInput,
-    question: Question,
+    question: CheckRequest,
     *,
     now: datetime | None = None,
     where: str = "attestation",
@@ -144,7 +144,7 @@ def any_of(
     envelopes: Iterable[tuple[str, bytes]],
     keys: Sequence[bytes],
     model: ModelInput,
-    question: Question,
+    question: CheckRequest,
     *,
     now: datetime | None = None,
 ) -> tuple[Attested | None, tuple[str, ...]]:
@@ -229,14 +229,14 @@ def _check_policy(found: Attested, pack: Pack) -> None:
         raise OtherPolicyError(found.where, f"{problem}{more}; have the model attested by that")
 
 
-def _check_knowledge(found: Attested, question: Question, asked: Knowledge) -> None:
+def _check_knowledge(found: Attested, question: CheckRequest, asked: Knowledge) -> None:
     less = next(_weaker(found.predicate, question, asked), None)
     if less is not None:
         problem = f"{less}; have the model attested under what is assumed here"
         raise OtherQuestionError(found.where, problem)
 
 
-def _weaker(predicate: Predicate, question: Question, asked: Knowledge) -> Iterator[str]:
+def _weaker(predicate: Predicate, question: CheckRequest, asked: Knowledge) -> Iterator[str]:
     """Yield what the attested audit assumed the adversary not to know, or what cannot be compared."""
     said = predicate.knowledge
     if not _covers_leaf(said.leaf, asked.leaf.value):
@@ -343,7 +343,7 @@ def _plain(pack: Pack, name: str) -> str:
     return name if measure is None else measure.words(dict(asked(clause).parameters))
 
 
-def _rule(pack: Pack, said: Clause, plain: str) -> Rule:
+def _rule(pack: Pack, said: AttestedClause, plain: str) -> Rule:
     clause = next((each for each in pack.clauses if each.id == said.clause), None)
     measure = None if clause is None else measures().get(clause.measure or "")
     asks = "–"
@@ -361,11 +361,11 @@ def _rule(pack: Pack, said: Clause, plain: str) -> Rule:
     )
 
 
-def _message(said: Clause, plain: str) -> str:
+def _message(said: AttestedClause, plain: str) -> str:
     return f"{plain[:1].upper()}{plain[1:]}: {OUTCOME[said.verdict]}, as attested"
 
 
-def _accepted(said: Clause) -> Accepted | None:
+def _accepted(said: AttestedClause) -> Accepted | None:
     if said.accepted is None:
         return None
     return Accepted(by=said.accepted, reason="accepted where the audit was done")

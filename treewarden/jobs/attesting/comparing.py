@@ -18,8 +18,8 @@ from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.progress import Step, silent
 from treewarden.jobs.attesting.alike import (
-    Compared,
-    Outcome,
+    ComparedItem,
+    ComparisonOutcome,
     is_close,
     missing,
     same,
@@ -28,7 +28,7 @@ from treewarden.jobs.attesting.alike import (
 )
 from treewarden.jobs.attesting.keys import MalformedError
 from treewarden.jobs.audit_inputs import Request
-from treewarden.jobs.auditing import Clock, audit_file
+from treewarden.jobs.auditing import CommandClock, audit_file
 from treewarden.jobs.inputs import told, told_table
 from treewarden.policies.pack import load_pack
 from treewarden.policies.shipped import shipped_packs
@@ -65,12 +65,12 @@ NOT_WRITTEN = "--posterior: "
 FOUND = ("optimal", "closed form")
 
 
-def sections(old: Document, new: Document) -> Iterator[Compared]:
+def sections(old: Document, new: Document) -> Iterator[ComparedItem]:
     """Yield how each section compares."""
     for name in LETTER:
         yield same(_words(name), is_close(_dumped(old, name), _dumped(new, name)))
     is_same_number = all(getattr(old, name) == getattr(new, name) for name in NUMBERS)
-    follows = Outcome.DIFFERS if is_same_number else Outcome.OPEN
+    follows = ComparisonOutcome.DIFFERS if is_same_number else ComparisonOutcome.OPEN
     for name in WORDED:
         yield same(_words(name), is_close(_dumped(old, name), _dumped(new, name)), follows)
     warned = [each for each in old.warnings if not each.startswith(NOT_WRITTEN)]
@@ -82,41 +82,47 @@ def sections(old: Document, new: Document) -> Iterator[Compared]:
         yield from _timed(f"section {name}", getattr(old, name), getattr(new, name))
 
 
-def _tree(old: Document, new: Document, follows: Outcome) -> Iterator[Compared]:
+def _tree(old: Document, new: Document, follows: ComparisonOutcome) -> Iterator[ComparedItem]:
     """Yield how the trees compare that are drawn: the tree itself, and what is marked in it."""
     is_same = [*map(_unmarked, old.tree)] == [*map(_unmarked, new.tree)]
-    yield same("tree", is_same and old.tree == new.tree, follows if is_same else Outcome.DIFFERS)
+    yield same(
+        "tree", is_same and old.tree == new.tree, follows if is_same else ComparisonOutcome.DIFFERS
+    )
 
 
 def _unmarked(node: TreeNode) -> TreeNode:
     return node.model_copy(update={"risk": "none", "rank": None, "clauses": ()})
 
 
-def _levels(old: Document, new: Document) -> Iterator[Compared]:
+def _levels(old: Document, new: Document) -> Iterator[ComparedItem]:
     names = [[each.name for each in document.plots.levels] for document in (old, new)]
     yield same("levels of knowledge", names[0] == names[1])
     if names[0] == names[1]:
         for said, found in zip(old.plots.levels, new.plots.levels, strict=True):
             for each in ("guess_accuracy", "disclosure", "kl_overall"):
                 compared = values(getattr(said, each), getattr(found, each))
-                yield Compared(f"reading {each} of the level {said.name}", *compared)
+                yield ComparedItem(f"reading {each} of the level {said.name}", *compared)
 
 
-def _estimate(old: Document, new: Document) -> Iterator[Compared]:
+def _estimate(old: Document, new: Document) -> Iterator[ComparedItem]:
     """Yield how the estimates compare: by what is drawn of them, and by the entropy; how one was found may differ."""
     drawn = (each.plots.model_dump(mode="json", exclude={"levels"}) for each in (old, new))
-    yield same("pictures", is_close(*drawn), Outcome.OPEN)
+    yield same("pictures", is_close(*drawn), ComparisonOutcome.OPEN)
     if old.solver is None or new.solver is None:
         yield same("estimate", old.solver is new.solver)
         return
     is_found = old.solver.status in FOUND and new.solver.status in FOUND
     is_same = is_close(old.solver.entropy, new.solver.entropy)
-    yield same("entropy of the estimate", is_same, Outcome.DIFFERS if is_found else Outcome.OPEN)
+    yield same(
+        "entropy of the estimate",
+        is_same,
+        ComparisonOutcome.DIFFERS if is_found else ComparisonOutcome.OPEN,
+    )
 
 
 def _timed(
     name: str, old: Worlds | Ensemble | Values | None, new: Worlds | Ensemble | Values | None
-) -> Iterator[Compared]:
+) -> Iterator[ComparedItem]:
     """Yield how a section compares; its summary has to be the same where its numbers are."""
     if old is None or new is None:
         if old is not new:
@@ -132,7 +138,11 @@ def _timed(
     is_forged = is_close(*numbers) and old.summary != new.summary
     if isinstance(old, Worlds) and isinstance(new, Worlds):
         is_forged |= _contradict(old, new)
-    yield same(name, is_close(said, found), Outcome.DIFFERS if is_forged else Outcome.OPEN)
+    yield same(
+        name,
+        is_close(said, found),
+        ComparisonOutcome.DIFFERS if is_forged else ComparisonOutcome.OPEN,
+    )
 
 
 def _is_number(value: object) -> bool:
@@ -164,23 +174,23 @@ TOLD_BY_NUMBERS = ("value", "verdict", "message", "where", "parts")
 LACK = ("certain", "confidence", "guess_accuracy")
 
 
-def compared(old: Document, new: Document) -> Iterator[Compared]:
+def compared(old: Document, new: Document) -> Iterator[ComparedItem]:
     """Yield how each thing that a report says compares with another report of the same files."""
     for name in SAME:
         yield same(name, getattr(old, name) == getattr(new, name))
-    yield Compared("verdict", *verdicts(old.verdict, new.verdict))
+    yield ComparedItem("verdict", *verdicts(old.verdict, new.verdict))
     if old.verdict == new.verdict:
         yield same("headline", (old.title, old.headline) == (new.title, new.headline))
     yield from _findings(old.findings, new.findings)
     # Another version may take other readings.
     is_version = old.provenance.version == new.provenance.version
-    absent = Outcome.DIFFERS if is_version else Outcome.OPEN
+    absent = ComparisonOutcome.DIFFERS if is_version else ComparisonOutcome.OPEN
     yield from _readings("", old.readings, new.readings, absent)
     yield from _adversaries(old.adversaries, new.adversaries)
     yield from sections(old, new)
 
 
-def _findings(old: tuple[Finding, ...], new: tuple[Finding, ...]) -> Iterator[Compared]:
+def _findings(old: tuple[Finding, ...], new: tuple[Finding, ...]) -> Iterator[ComparedItem]:
     left = {_called(each): each for each in new}
     for said in old:
         found, name = left.pop(_called(said), None), f"clause {_called(said)}"
@@ -188,10 +198,10 @@ def _findings(old: tuple[Finding, ...], new: tuple[Finding, ...]) -> Iterator[Co
             yield missing(name, in_report=True)
         elif any(getattr(said, each) != getattr(found, each) for each in ASKED):
             problem = "it asks for something else than the policy does"
-            yield Compared(name, Outcome.DIFFERS, problem)
+            yield ComparedItem(name, ComparisonOutcome.DIFFERS, problem)
         else:
-            yield Compared(name, *verdicts(said.verdict, found.verdict))
-            yield Compared(f"{name}, its reading", *values(said.value, found.value))
+            yield ComparedItem(name, *verdicts(said.verdict, found.verdict))
+            yield ComparedItem(f"{name}, its reading", *values(said.value, found.value))
             yield from _told(name, said, found)
     for each in left:
         yield missing(f"clause {each}", in_report=False)
@@ -201,26 +211,26 @@ def _called(found: Finding) -> str:
     return f"{found.clause} of {found.of}" if found.of else found.clause
 
 
-def _told(name: str, said: Finding, found: Finding) -> Iterator[Compared]:
+def _told(name: str, said: Finding, found: Finding) -> Iterator[ComparedItem]:
     """Yield whether a finding is told in other words, or of other places though its numbers are the same."""
     is_same_number = (said.verdict, said.value) == (found.verdict, found.value)
     apart = ("where",) if is_same_number else TOLD_BY_NUMBERS
     if said.model_copy(update={each: getattr(found, each) for each in apart}) != found:
         yield same(f"{name}, its words", is_same=False)
     elif is_same_number and said.where != found.where:
-        yield Compared(f"{name}, its places", Outcome.OPEN, "the report names others")
+        yield ComparedItem(f"{name}, its places", ComparisonOutcome.OPEN, "the report names others")
 
 
 def _readings(
-    of: str, old: Mapping[str, Reading], new: Mapping[str, Reading], absent: Outcome
-) -> Iterator[Compared]:
+    of: str, old: Mapping[str, Reading], new: Mapping[str, Reading], absent: ComparisonOutcome
+) -> Iterator[ComparedItem]:
     """Yield how readings compare, by measure; ``absent`` is what it is where only one of two has one."""
     for name, said in old.items():
         found, called = new.get(name), f"reading {name}{of}"
         if found is None:
             yield missing(called, in_report=True, outcome=absent)
             continue
-        yield Compared(called, *values(said, found))
+        yield ComparedItem(called, *values(said, found))
         read = {each: getattr(found, each) for each in ("low", "high", "text", "reason")}
         if said.model_copy(update=read) != found:
             yield same(f"{called}, its words", is_same=False)
@@ -229,7 +239,7 @@ def _readings(
             yield missing(f"reading {name}{of}", in_report=False, outcome=absent)
 
 
-def _adversaries(old: tuple[Adversary, ...], new: tuple[Adversary, ...]) -> Iterator[Compared]:
+def _adversaries(old: tuple[Adversary, ...], new: tuple[Adversary, ...]) -> Iterator[ComparedItem]:
     left = {each.name: each for each in new}
     for said in old:
         found = left.pop(said.name, None)
@@ -241,24 +251,24 @@ def _adversaries(old: tuple[Adversary, ...], new: tuple[Adversary, ...]) -> Iter
         yield missing(f"adversary {each}", in_report=False)
 
 
-def _adversary(name: str, old: Adversary, new: Adversary) -> Iterator[Compared]:
+def _adversary(name: str, old: Adversary, new: Adversary) -> Iterator[ComparedItem]:
     asked = [(each.knows, each.target_known, each.secret) for each in (old, new)]
     if asked[0] != asked[1]:
         yield same(f"{name}, what is known and what is secret", is_same=False)
-    yield Compared(name, *verdicts(old.verdict, new.verdict))
-    yield from _readings(f" of the {name}", old.readings, new.readings, Outcome.DIFFERS)
+    yield ComparedItem(name, *verdicts(old.verdict, new.verdict))
+    yield from _readings(f" of the {name}", old.readings, new.readings, ComparisonOutcome.DIFFERS)
     is_same_number = old.readings == new.readings
     if old.worst != new.worst and is_same_number:
         yield same(f"{name}, of whom most can be told", is_same=False)
     if old.shown != new.shown or old.worst != new.worst:
-        yield Compared(f"{name}, its people", Outcome.OPEN, "the report names others")
+        yield ComparedItem(f"{name}, its people", ComparisonOutcome.OPEN, "the report names others")
     if [each.column for each in old.lacking] != [each.column for each in new.lacking]:
         yield same(f"{name}, what each column is worth", is_same=False)
         return
     for said, found in zip(old.lacking, new.lacking, strict=True):
         for each in LACK:
             without = f"reading {each} of the {name} without {said.column}"
-            yield Compared(without, *values(getattr(said, each), getattr(found, each)))
+            yield ComparedItem(without, *values(getattr(said, each), getattr(found, each)))
 
 
 # Checks a report by doing its audit again: are the files the same, and does all come out as it says?
@@ -300,7 +310,7 @@ def repeated(
     policy: str | None,
     sensitive: str | None = None,
     step: Step = silent,
-) -> Iterator[Compared]:
+) -> Iterator[ComparedItem]:
     """Yield what agrees and what does not: the digests first, and if these agree all that an audit done again says.
 
     Raises:
@@ -309,9 +319,9 @@ def repeated(
     request = _request(document, model, data, policy, sensitive)
     digests = tuple(_digests(document, request))
     yield from digests
-    if any(each.outcome is Outcome.DIFFERS for each in digests):
+    if any(each.outcome is ComparisonOutcome.DIFFERS for each in digests):
         return
-    clock = Clock()
+    clock = CommandClock()
     done = audit_file(request, step)
     told_ = clock.provenance(request, done.subject.pack, table=done.subject.table)
     yield from compared(document, audit_document(done.audit, done.decision, told_))
@@ -370,7 +380,7 @@ def _options(said: Mapping[str, object], sensitive: str | None) -> dict[str, Any
     return options
 
 
-def _digests(document: Document, request: Request) -> Iterator[Compared]:
+def _digests(document: Document, request: Request) -> Iterator[ComparedItem]:
     said = document.provenance
     yield _digest("model", said.model.sha256, told(request.model).sha256)
     if request.data is not None and said.table is not None:
@@ -380,8 +390,10 @@ def _digests(document: Document, request: Request) -> Iterator[Compared]:
     yield _digest("policy", said.pack.sha256, pack.digest)
 
 
-def _digest(name: str, said: str, here: str) -> Compared:
+def _digest(name: str, said: str, here: str) -> ComparedItem:
     detail = "" if said == here else f"the report says {said:.16}..., the file has {here:.16}..."
-    return Compared(
-        f"digest of the {name}", Outcome.AGREES if said == here else Outcome.DIFFERS, detail
+    return ComparedItem(
+        f"digest of the {name}",
+        ComparisonOutcome.AGREES if said == here else ComparisonOutcome.DIFFERS,
+        detail,
     )

@@ -28,24 +28,24 @@ Moment = Annotated[
 """A second in universal time."""
 
 
-class _Part(BaseModel):
+class _StatementPart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, strict=True)
 
 
-class Sha256(_Part):
+class Sha256(_StatementPart):
     """The digest of a file."""
 
     sha256: Digest
 
 
-class ModelFile(_Part):
+class ModelFile(_StatementPart):
     """The model file: what it was called, and the digest by which it is recognised."""
 
     name: str
     digest: Sha256
 
 
-class JudgedBy(_Part):
+class JudgedBy(_StatementPart):
     """The policy; its digest is of what it says, whatever its layout."""
 
     name: str
@@ -53,7 +53,7 @@ class JudgedBy(_Part):
     sha256: Digest
 
 
-class Clause(_Part):
+class AttestedClause(_StatementPart):
     """What came of one clause; of one that was waived, or that a baseline knows, ``accepted`` says so.
 
     ``of`` names the adversary whom it is about, or the release, where that is not who knows all of the model.
@@ -66,7 +66,7 @@ class Clause(_Part):
     of: str = ""
 
 
-class Declared(_Part):
+class AttestedAdversary(_StatementPart):
     """Somebody who knows these columns of everybody, and perhaps the value that the model predicts."""
 
     name: str
@@ -74,7 +74,7 @@ class Declared(_Part):
     target: bool
 
 
-class Assumed(_Part):
+class Assumed(_StatementPart):
     """What the adversary was assumed to know, as it was asked.
 
     ``quasi_identifiers`` are null where those of the model were taken. ``facts`` counts what was said besides: facts
@@ -95,16 +95,16 @@ class Assumed(_Part):
     quasi_identifiers: list[str] | None
     weights: Literal["none", "frequencies", "sampling"]
     row_order: Literal["known", "unknown"] = "known"
-    adversaries: list[Declared] = []
+    adversaries: list[AttestedAdversary] = []
 
 
-class Predicate(_Part):
+class Predicate(_StatementPart):
     """How the audit came out, and under what. ``expires`` is null where it holds until the policy changes."""
 
     version: str
     verdict: Word
     fail_on: Severity
-    clauses: list[Clause]
+    clauses: list[AttestedClause]
     not_judged: list[str]
     policy: JudgedBy
     knowledge: Assumed
@@ -124,7 +124,7 @@ class Predicate(_Part):
         return self
 
 
-class Statement(_Part):
+class Attestation(_StatementPart):
     """The whole payload."""
 
     kind: Literal["https://in-toto.io/Statement/v1"] = Field(default=STATEMENT, alias="_type")
@@ -135,20 +135,20 @@ class Statement(_Part):
     predicate: Predicate
 
 
-def written(statement: Statement) -> bytes:
+def written(statement: Attestation) -> bytes:
     """Return a statement as the payload of an envelope."""
     said = statement.model_dump(mode="json", by_alias=True)
     return json.dumps(said, sort_keys=True, separators=(",", ":")).encode("utf-8")
 
 
-def read(payload: bytes, where: str) -> Statement:
+def read(payload: bytes, where: str) -> Attestation:
     """Return the statement in a payload.
 
     Raises:
         MalformedError: it is none, or of a schema that is not known.
     """
     try:
-        return Statement.model_validate_json(payload)
+        return Attestation.model_validate_json(payload)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"])) or "payload"

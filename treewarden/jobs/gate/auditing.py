@@ -14,16 +14,21 @@ from typing import Any
 import treewarden
 from treewarden.audit.assumed_columns import names_of_tested
 from treewarden.audit.knowledge.knowledge import LeafLevel, RowOrder, SplitLevel
-from treewarden.audit.options import AuditOptions, Rows, Solver
+from treewarden.audit.options import AuditOptions, RowStatement, Solver
 from treewarden.audit.population.linked_population import KeySetting
 from treewarden.audit.progress import Step, silent
 from treewarden.audit.solver.checkpoint import keeping
-from treewarden.jobs.attesting.checking import Question, any_of, attested_entry, read_attestation
+from treewarden.jobs.attesting.checking import (
+    CheckRequest,
+    any_of,
+    attested_entry,
+    read_attestation,
+)
 from treewarden.jobs.audit_inputs import Earlier, Request, knowledge_of, pack_of
-from treewarden.jobs.auditing import Audited, audit_file
+from treewarden.jobs.auditing import JudgedAudit, audit_file
 from treewarden.jobs.exceptions import baseline_of
 from treewarden.jobs.gate.changed import Digests, key_of
-from treewarden.jobs.gate.gate_job import Answer, Order
+from treewarden.jobs.gate.gate_job import GateAnswer, GateJob
 from treewarden.jobs.gate.models import GateModel
 from treewarden.jobs.inputs import ModelBytes, opened, told, told_table
 from treewarden.ppdm_models.errors import TooManyProfilesError, TreewardenError
@@ -45,7 +50,7 @@ KINDS: Mapping[str, Callable[[Any], Any]] = {
     "learner": Tool,
     "row_order": RowOrder,
     "solver": Solver,
-    "rows": Rows,
+    "rows": RowStatement,
     "bins": lambda ends: tuple(map(str, ends)),
 }
 """The settings that are one of some words, or are kept as words."""
@@ -59,14 +64,14 @@ SAME_PATHS = "all workers of a cluster need the same files under the same paths"
 CHANGED = "the file changed while the gate ran; run it again"
 
 
-def answered(order: Order, step: Step = silent) -> Answer:
+def answered(order: GateJob, step: Step = silent) -> GateAnswer:
     """Return what comes of a model: its entry and its own reports, or why it could not be audited."""
     model = order.model
     try:
         with keeping(order.kept):
             return _audited(order, step)
     except TooManyProfilesError as error:
-        return Answer(undecided(model.name, model.file, problem_of(error)))
+        return GateAnswer(undecided(model.name, model.file, problem_of(error)))
     except MemoryError:
         problem = TOO_LITTLE
     except (
@@ -75,10 +80,10 @@ def answered(order: Order, step: Step = silent) -> Answer:
         if os.environ.get("TREEWARDEN_TRACEBACK"):
             traceback.print_exc()
         problem = problem_of(error)
-    return Answer(unaudited(model.name, model.file, problem))
+    return GateAnswer(unaudited(model.name, model.file, problem))
 
 
-def request_of(order: Order) -> Request:
+def request_of(order: GateJob) -> Request:
     """Return the request of an audit; the model's bytes are those that the gate saw.
 
     Raises:
@@ -107,7 +112,7 @@ def request_of(order: Order) -> Request:
     )
 
 
-def _check_files(order: Order) -> None:
+def _check_files(order: GateJob) -> None:
     """Check that this machine reads the files that the gate saw, where it may be another one.
 
     Raises:
@@ -127,7 +132,7 @@ def _check_files(order: Order) -> None:
         raise TreewardenError(order.model.file, problem)
 
 
-def options_of(order: Order) -> AuditOptions:
+def options_of(order: GateJob) -> AuditOptions:
     """Return how the audit is done: as configured, and nothing for reports that nobody wants."""
     given = order.model.settings.given
     said: dict[str, Any] = {
@@ -136,18 +141,18 @@ def options_of(order: Order) -> AuditOptions:
     return AuditOptions(**said, jobs=order.jobs, levels=bool(order.forms))
 
 
-def _audited(order: Order, step: Step) -> Answer:
+def _audited(order: GateJob, step: Step) -> GateAnswer:
     model = order.model
     request = request_of(order)
     attested, refused = _attested(model, request)
     if attested is not None:
-        return Answer(attested)
+        return GateAnswer(attested)
     done = audit_file(request, step)
     with step("reporting"):
         document = audit_document(done.audit, done.decision, _provenance(order, done))
         entry = _with_refusals(entry_of(document, model.name, model.file), refused)
         reports = {form: _rendered(document, model.file, form) for form in order.forms}
-    return Answer(
+    return GateAnswer(
         entry,
         reports,
         needed=tuple(sorted(done.uses.needed)),
@@ -163,7 +168,7 @@ def _attested(model: GateModel, request: Request) -> tuple[Entry | None, tuple[s
     pack, options = pack_of(request), request.options
     if options.knows is not None or options.secret is not None or request.adversaries:
         return None, (NOT_OF_COLUMNS,)
-    question = Question(
+    question = CheckRequest(
         pack, knowledge_of(request), options.qi, model.fail_on, strict_ties=options.strict_ties
     )
     envelopes = [(each.name, read_attestation(each)) for each in model.attestations]
@@ -184,7 +189,7 @@ def _with_refusals(entry: Entry, refused: Sequence[str]) -> Entry:
     return entry.model_copy(update={"headline": said})
 
 
-def _provenance(order: Order, done: Audited) -> Provenance:
+def _provenance(order: GateJob, done: JudgedAudit) -> Provenance:
     """Return where the report comes from, with the digests that the gate took: no table is read twice for one."""
     model, pack = order.model, done.subject.pack
     return Provenance(
@@ -199,7 +204,7 @@ def _provenance(order: Order, done: Audited) -> Provenance:
     )
 
 
-def _table(order: Order, done: Audited) -> File | None:
+def _table(order: GateJob, done: JudgedAudit) -> File | None:
     """Return what is told of the table; what a server holds has no digest but that of what came back."""
     if isinstance(order.model.table, Path):
         return File(name=order.model.table.name, sha256=order.table_digest)

@@ -16,7 +16,7 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from treewarden.jobs.gate.gate_job import Answer
+from treewarden.jobs.gate.gate_job import GateAnswer
 from treewarden.jobs.gate.models import GateModel
 from treewarden.ppdm_models.files.private import is_own_folder, own_bytes, write_own
 from treewarden.reports.document.gate import Entry
@@ -29,7 +29,7 @@ MOST_BYTES = 64 * 2**20
 KEY_LETTERS = 64
 
 
-class Kept(Part):
+class CachedEntry(Part):
     """One file of the cache; ``needed`` and ``told`` are numbers of waivers."""
 
     schema_version: Literal["treewarden-gate-cache/1"] = "treewarden-gate-cache/1"
@@ -45,7 +45,7 @@ class Cache:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def get(self, key: str, model: GateModel) -> Answer | None:
+    def get(self, key: str, model: GateModel) -> GateAnswer | None:
         """Return what came of a model, or None; what is returned is kept for longer."""
         if not key:
             return None
@@ -54,7 +54,7 @@ class Cache:
         if data is None or not is_own_folder(self.folder):
             return None
         try:
-            kept = Kept.model_validate_json(data)
+            kept = CachedEntry.model_validate_json(data)
         except (ValidationError, ValueError, RecursionError):
             return None
         entry = kept.entry
@@ -64,13 +64,13 @@ class Cache:
         with contextlib.suppress(OSError):
             os.utime(path)
         known = entry.model_copy(update={"is_cached": True})
-        return Answer(known, needed=kept.needed, told=kept.told)
+        return GateAnswer(known, needed=kept.needed, told=kept.told)
 
     def has(self, key: str) -> bool:
         """Return whether there is a result, good or not, under a key."""
         return self._path(key).is_file()
 
-    def put(self, answers: Mapping[str, Answer]) -> str:
+    def put(self, answers: Mapping[str, GateAnswer]) -> str:
         """Keep what came of models by key, each whole or not at all; return why that was not possible, else ""."""
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -81,7 +81,9 @@ class Cache:
                 write_own(ignored, b"*\n")
             for key, answer in answers.items():
                 if answer.entry.outcome != "NO AUDIT":
-                    kept = Kept(key=key, entry=answer.entry, needed=answer.needed, told=answer.told)
+                    kept = CachedEntry(
+                        key=key, entry=answer.entry, needed=answer.needed, told=answer.told
+                    )
                     write_own(self._path(key), kept.model_dump_json(by_alias=True).encode("utf-8"))
         except OSError as error:
             return str(error.strerror or error)

@@ -16,7 +16,7 @@ from pathlib import Path
 from treewarden.jobs.gate.config import (
     Configuration,
     ConfigurationError,
-    Said,
+    GateConfig,
     resolved,
     said_in,
 )
@@ -24,7 +24,7 @@ from treewarden.jobs.gate.models import GateModel, effective, matches
 from treewarden.policies.shipped import shipped_packs
 from treewarden.ppdm_models.formats.common.archive import archived
 from treewarden.ppdm_models.tables.counting.addresses import (
-    Address,
+    TableAddress,
     digest_at,
     has_no_records,
     parted,
@@ -57,7 +57,7 @@ class Digests:
             known = self._known[path] = (stamp, _digest(path))
         return known[1]
 
-    def of_table(self, path: Path | Address) -> str:
+    def of_table(self, path: Path | TableAddress) -> str:
         """Return the digest of a table: of a folder, a pattern or a database file it is taken each time.
 
         Of what a server holds it is that of the address alone.
@@ -66,7 +66,7 @@ class Digests:
             OSError: it cannot be read.
             TreewardenError: it is no table any more.
         """
-        if isinstance(path, Address):
+        if isinstance(path, TableAddress):
             return hashlib.sha256(str(path).encode()).hexdigest()
         return digest_at(path) if has_no_records(path) else self.of(parted(path)[0])
 
@@ -170,14 +170,14 @@ SECONDS = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class ChangedFiles:
     """The files that changed, of which git follows what, and the configuration as it was (None: not readable)."""
 
     configuration: Configuration
     files: frozenset[Path]
     deleted: frozenset[Path]
     followed: frozenset[Path]
-    before: Said | None
+    before: GateConfig | None
 
     def touches(self, model: GateModel) -> bool:
         """Return whether anything changed that the audit of a model rests on; what git does not follow may have."""
@@ -227,7 +227,7 @@ class Changes:
         return bool(links & self.files) or not links <= self.followed
 
 
-def changes_since(configuration: Configuration, revision: str) -> Changes:
+def changes_since(configuration: Configuration, revision: str) -> ChangedFiles:
     """Return what changed since the point where a revision and the present parted.
 
     Raises:
@@ -245,7 +245,7 @@ def changes_since(configuration: Configuration, revision: str) -> Changes:
     new = files("ls-files", "--others", "--exclude-standard", "-z")
     deleted = files(*diff, "--diff-filter=D", base)
     followed = files("ls-files", "-z")
-    return Changes(
+    return ChangedFiles(
         configuration, changed | new, deleted, followed, _before(configuration, top, base)
     )
 
@@ -270,7 +270,7 @@ def _base(top: Path, revision: str) -> str:
     return base.strip()
 
 
-def _before(configuration: Configuration, top: Path, base: str) -> Said | None:
+def _before(configuration: Configuration, top: Path, base: str) -> GateConfig | None:
     """Return the configuration as it was, None where there was none that can be read."""
     name = resolved(configuration.path).relative_to(top).as_posix()
     text = _tried(top, "show", f"{base}:{name}")

@@ -52,11 +52,11 @@ class ConfigurationError(TreewardenError):
     """The configuration of a gate is not understood, or does not fit the files there are."""
 
 
-class _Section(BaseModel):
+class _GateSection(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
-class Shared(_Section):
+class SharedSettings(_GateSection):
     """What can be said for all models, and for one of them otherwise."""
 
     policy: Text | None = None
@@ -65,7 +65,7 @@ class Shared(_Section):
     fail_on: Severity | None = None
 
 
-class Settings(_Section):
+class GateSettings(_GateSection):
     """How an audit is done, as the options of ``treewarden audit`` say it."""
 
     sensitive: Text | None = None
@@ -95,19 +95,19 @@ class Settings(_Section):
         """What was said, without all that was left to its default."""
         return {
             name: getattr(self, name)
-            for name in Settings.model_fields
+            for name in GateSettings.model_fields
             if getattr(self, name) is not None
         }
 
 
-class EarlierSection(_Section):
+class EarlierSection(_GateSection):
     """A release before a model: its file, and its table where that is another than the model's."""
 
     path: Text
     table: Text | None = None
 
 
-class ModelSection(Shared, Settings):
+class ModelSection(SharedSettings, GateSettings):
     """One ``[[model]]``: the files it is about, and what holds for them; None where the whole file says it.
 
     ``earlier`` are the releases that were published before, and ``id`` the column that says who is who in their tables.
@@ -136,7 +136,7 @@ class ModelSection(Shared, Settings):
         return (value,) if isinstance(value, str) else value
 
 
-class Said(Shared):
+class GateConfig(SharedSettings):
     """The whole file."""
 
     policy: Text = "standard"
@@ -150,7 +150,7 @@ class Configuration:
 
     path: Path
     repository: Path
-    said: Said
+    said: GateConfig
 
     @property
     def root(self) -> Path:
@@ -187,7 +187,7 @@ def read_configuration(path: Path) -> Configuration:
     return Configuration(path, list(_upwards(path.parent))[-1], said_in(data, path.name))
 
 
-def said_in(data: bytes, where: str) -> Said:
+def said_in(data: bytes, where: str) -> GateConfig:
     """Return what the bytes of a configuration say.
 
     Raises:
@@ -201,7 +201,7 @@ def said_in(data: bytes, where: str) -> Said:
         problem = 'no [[model]] in it; add one with path and table, or see "treewarden gate --init"'
         raise ConfigurationError(where, problem)
     try:
-        return Said.model_validate(said)
+        return GateConfig.model_validate(said)
     except ValidationError as error:
         place, problem = _first_problem(error, said)
         raise ConfigurationError(f"{where}: {place}", problem) from error
@@ -227,7 +227,7 @@ def _first_problem(error: ValidationError, said: Mapping[str, Any]) -> tuple[str
     first = problems[0]
     parts = list(first["loc"])
     place = "the top of the file"
-    section: type[BaseModel] = Said
+    section: type[BaseModel] = GateConfig
     if parts[0] == "model" and len(parts) > 1:
         place, section = _section(said, int(parts[1])), ModelSection
         parts = parts[2:]

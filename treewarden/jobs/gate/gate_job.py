@@ -18,7 +18,7 @@ PLACE = "treewarden.jobs.gate.auditing"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class GateAnswer:
     """What came of a model, and its own reports by form.
 
     ``needed`` and ``told`` are numbers of waivers: those that it took, and those that its entry tells of. ``baseline``
@@ -33,7 +33,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class GateJob:
     """Audits one model and makes its reports; whatever goes wrong with it is told in the answer, never raised.
 
     ``model_digest`` and ``table_digest`` are what the files were when the gate looked,
@@ -52,9 +52,9 @@ class Order:
     rests_on: str = ""
     kept: Path | None = None
 
-    def __call__(self, step: Step = silent) -> Answer:
+    def __call__(self, step: Step = silent) -> GateAnswer:
         """Audit it here."""
-        answered: Callable[[Order, Step], Answer] = importlib.import_module(PLACE).answered
+        answered: Callable[[GateJob, Step], GateAnswer] = importlib.import_module(PLACE).answered
         return answered(self, step)
 
 

@@ -19,7 +19,7 @@ from treewarden.audit.workers.processes import each_done
 from treewarden.jobs.gate.cache import Cache
 from treewarden.jobs.gate.changed import Digests, changes_since, key_of
 from treewarden.jobs.gate.config import Configuration, ConfigurationError
-from treewarden.jobs.gate.gate_job import Answer, Order, Wish
+from treewarden.jobs.gate.gate_job import GateAnswer, GateJob, Wish
 from treewarden.jobs.gate.models import GateModel, chosen, models_of
 from treewarden.policies.verdict import SEVERITIES
 from treewarden.ppdm_models.errors import TreewardenError
@@ -30,7 +30,7 @@ from treewarden.terminal.progress import lasting
 
 # Which files of waivers hold one that no model of a gate needed: known from numbers, before anything is loaded.
 
-Held = tuple[GateModel, Answer]
+Held = tuple[GateModel, GateAnswer]
 
 
 def left_over(found: Sequence[Held]) -> Iterator[tuple[Path, tuple[Held, ...]]]:
@@ -126,8 +126,8 @@ DIED = (
 
 
 def answers(
-    orders: Sequence[Order], processes: int, free: int | None, step: Step = silent
-) -> Generator[tuple[int, Answer], None, None]:
+    orders: Sequence[GateJob], processes: int, free: int | None, step: Step = silent
+) -> Generator[tuple[int, GateAnswer], None, None]:
     """Yield each order's number with its answer, as they are done.
 
     One audit that fits into memory is done in this process, over all processors. Else each has a process: those side
@@ -146,22 +146,22 @@ def answers(
 
 
 def _over(
-    orders: Sequence[Order], numbers: Sequence[int], processes: int
-) -> Generator[tuple[int, Answer], None, None]:
+    orders: Sequence[GateJob], numbers: Sequence[int], processes: int
+) -> Generator[tuple[int, GateAnswer], None, None]:
     jobs = (replace(orders[number], jobs=1) for number in numbers)
     for place, found in each_done(jobs, processes, lambda: math.inf, ahead=len(numbers)):
         number = numbers[place]
-        yield number, found if isinstance(found, Answer) else _unanswered(orders[number], found)
+        yield number, found if isinstance(found, GateAnswer) else _unanswered(orders[number], found)
 
 
-def _is_large(order: Order, processes: int, free: int | None) -> bool:
+def _is_large(order: GateJob, processes: int, free: int | None) -> bool:
     """Return whether an audit may need more than its equal share of what is free."""
     return free is not None and needed(order.model) > free / processes
 
 
-def _unanswered(order: Order, found: TreewardenError | None) -> Answer:
+def _unanswered(order: GateJob, found: TreewardenError | None) -> GateAnswer:
     problem = DIED if found is None else str(found)
-    return Answer(unaudited(order.model.name, order.model.file, problem))
+    return GateAnswer(unaudited(order.model.name, order.model.file, problem))
 
 
 # One run of a gate: what is known of its models from earlier runs, and the audits of all others.
@@ -170,7 +170,7 @@ WORTH_SECONDS = 10.0
 """Less than this is not said of what is left."""
 
 
-class Run:
+class GateRun:
     """Answers for models, from the cache or from audits; ``notes`` say what is worth knowing beside."""
 
     def __init__(self, wish: Wish, step: Step, tell: Callable[[str], object]) -> None:
@@ -179,7 +179,7 @@ class Run:
         self.cache = Cache(wish.cache) if wish.cache is not None else None
         self.notes: list[str] = []
 
-    def answers(self, models: Sequence[GateModel]) -> list[Answer]:
+    def answers(self, models: Sequence[GateModel]) -> list[GateAnswer]:
         """Return what came of each model, in their order."""
         with self.step("looking for what changed"):
             keys = [self._key(model) for model in models]
@@ -192,7 +192,7 @@ class Run:
             self.cache.forget_old()
         return [found[number] for number in range(len(models))]
 
-    def _kept(self, models: Sequence[GateModel], keys: Sequence[str]) -> dict[int, Answer]:
+    def _kept(self, models: Sequence[GateModel], keys: Sequence[str]) -> dict[int, GateAnswer]:
         if self.cache is None or self.wish.needs_audits:
             return {}
         found = (
@@ -207,9 +207,9 @@ class Run:
         keys: Sequence[str],
         numbers: Sequence[int],
         known: int,
-    ) -> dict[int, Answer]:
+    ) -> dict[int, GateAnswer]:
         """Return what comes of audits; each is kept at once, so that an interrupted gate need not repeat it."""
-        found: dict[int, Answer] = {}
+        found: dict[int, GateAnswer] = {}
         if not numbers:
             return found
         orders = [self._order(models[number], keys[number]) for number in numbers]
@@ -224,13 +224,13 @@ class Run:
                 self.tell(f"{done}: {answer.entry.name}: {answer.entry.outcome}{rest}")
         return found
 
-    def _order(self, model: GateModel, key: str) -> Order:
+    def _order(self, model: GateModel, key: str) -> GateJob:
         digests = {"model": "", "table": ""}
         with contextlib.suppress(OSError, TreewardenError):  # then reading it says why
             digests["model"] = self.digests.of(model.path)
         with contextlib.suppress(OSError, TreewardenError):
             digests["table"] = "" if model.table is None else self.digests.of_table(model.table)
-        return Order(
+        return GateJob(
             model.wherever() if WORKERS.is_elsewhere else model,
             self.wish.forms,
             model_digest=digests["model"],
@@ -250,7 +250,7 @@ class Run:
             return ""
 
     def _keep(
-        self, models: Sequence[GateModel], keys: Sequence[str], audited: Mapping[int, Answer]
+        self, models: Sequence[GateModel], keys: Sequence[str], audited: Mapping[int, GateAnswer]
     ) -> None:
         """Keep what was found out, unless a file changed while it was."""
         if self.cache is None:
@@ -321,7 +321,7 @@ def gate(
     since = wish.changed_since
     changes = None if since is None else changes_since(configuration, since)
     wanted = [wish.applied(each) for each in models if changes is None or changes.touches(each)]
-    run = Run(wish, step, tell)
+    run = GateRun(wish, step, tell)
     held = list(zip(wanted, run.answers(wanted), strict=True))
     entries = [answer.entry for _, answer in held]
     if wish.is_of_all:

@@ -55,7 +55,7 @@ class FoundModel:
 
 
 @dataclass(frozen=True, slots=True)
-class Guess:
+class TableGuess:
     """The table that a model may have been trained on, its sensitive column, and other tables that would do."""
 
     table: str
@@ -89,7 +89,7 @@ def survey(root: Path) -> tuple[tuple[FoundModel, ...], tuple[FoundTable, ...], 
     return tuple(models), tuple(tables), tuple(broken)
 
 
-def guess(model: FoundModel, tables: Sequence[FoundTable]) -> Guess | None:
+def guess(model: FoundModel, tables: Sequence[FoundTable]) -> TableGuess | None:
     """Return the table that has a model's target and features and little else; None where none has them."""
     found: list[tuple[int, str, str]] = []
     for table in tables:
@@ -101,7 +101,7 @@ def guess(model: FoundModel, tables: Sequence[FoundTable]) -> Guess | None:
         return None
     found.sort()
     (_, file, sensitive), *others = found
-    return Guess(file, sensitive, tuple(other for _, other, _ in others))
+    return TableGuess(file, sensitive, tuple(other for _, other, _ in others))
 
 
 def _sensitive(model: FoundModel, table: FoundTable) -> str | None:
@@ -169,15 +169,15 @@ policy = "standard"          # a pack that ships ("treewarden list packs"), or a
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ModelGroup:
     """Models that one entry is about: the same table and column, and, where they have no table, nothing else."""
 
     models: tuple[FoundModel, ...]
-    guess: Guess | None
+    guess: TableGuess | None
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class FirstConfig:
     """A first configuration: its text, and how many models it audits and leaves open."""
 
     text: str
@@ -205,7 +205,7 @@ class Begun:
             yield f"  {number}. {step}"
 
 
-def begun(root: Path, name: str = NAME, step: Step = silent) -> Begun:
+def begun(root: Path, name: str = NAME, step: Step = silent) -> FirstConfig:
     """Return a first configuration for the models and tables in a folder.
 
     Raises:
@@ -226,21 +226,21 @@ def begun(root: Path, name: str = NAME, step: Step = silent) -> Begun:
     sections = [section for group in groups for section in _sections(root, group)]
     open_models = [model.file for group in groups if group.guess is None for model in group.models]
     ready = len(models) - len(open_models)
-    return Begun("\n".join([HEAD, *sections]), ready, tuple(open_models), broken)
+    return FirstConfig("\n".join([HEAD, *sections]), ready, tuple(open_models), broken)
 
 
-def _groups(models: Sequence[FoundModel], tables: Sequence[FoundTable]) -> Iterator[Group]:
+def _groups(models: Sequence[FoundModel], tables: Sequence[FoundTable]) -> Iterator[ModelGroup]:
     """Yield models of one folder and suffix that have the same table and column."""
-    found: dict[tuple[str, str, Guess | None, str], list[FoundModel]] = {}
+    found: dict[tuple[str, str, TableGuess | None, str], list[FoundModel]] = {}
     for model in models:
         path, guessed = PurePosixPath(model.file), guess(model, tables)
         alone = "" if guessed is not None else model.target
         found.setdefault((str(path.parent), path.suffix, guessed, alone), []).append(model)
     for (_, _, guessed, _), group in found.items():
-        yield Group(tuple(group), guessed)
+        yield ModelGroup(tuple(group), guessed)
 
 
-def _sections(root: Path, group: Group) -> Iterator[str]:
+def _sections(root: Path, group: ModelGroup) -> Iterator[str]:
     formats = listed(sorted({model.format for model in group.models}))
     lines = [f"# {counted(len(group.models), 'model', 'models')} ({formats})", "[[model]]"]
     lines.append(f"path = {_path(root, group.models)}")

@@ -12,16 +12,16 @@ from treewarden.jobs.gate.config import (
     ABSENT,
     Configuration,
     ConfigurationError,
+    GateConfig,
+    GateSettings,
     ModelSection,
-    Said,
-    Settings,
     resolved,
 )
 from treewarden.policies.shipped import shipped_packs
 from treewarden.policies.verdict import Severity
 from treewarden.ppdm_models.errors import TableError
 from treewarden.ppdm_models.tables.counting.addresses import (
-    Address,
+    TableAddress,
     address_of,
     has_no_records,
     is_address,
@@ -50,16 +50,16 @@ class GateModel:
     name: str
     file: str
     path: Path
-    table: Path | Address | None
+    table: Path | TableAddress | None
     policy: str | Path
     knowledge: Path | None = None
     waivers: Path | None = None
     baseline: Path | None = None
     fail_on: Severity = "error"
-    settings: Settings = field(default_factory=Settings)
+    settings: GateSettings = field(default_factory=GateSettings)
     attestations: tuple[Path, ...] = ()
     trust: tuple[Path, ...] = ()
-    earlier: tuple[tuple[Path, Path | Address], ...] = ()
+    earlier: tuple[tuple[Path, Path | TableAddress], ...] = ()
     key: str | None = None
     adversaries: tuple[Path, ...] = ()
 
@@ -75,8 +75,8 @@ class GateModel:
     @property
     def is_on_server(self) -> bool:
         """Whether a database holds what it rests on, so that nobody knows what changed there."""
-        return isinstance(self.table, Address) or any(
-            isinstance(table, Address) for _, table in self.earlier
+        return isinstance(self.table, TableAddress) or any(
+            isinstance(table, TableAddress) for _, table in self.earlier
         )
 
     @property
@@ -145,7 +145,7 @@ def chosen(
     return tuple(model for model in models if model.name in kept)
 
 
-def matches(said: Said, file: str) -> ModelSection | None:
+def matches(said: GateConfig, file: str) -> ModelSection | None:
     """Return the section that is about a file by its path from the configuration, whether or not it is there."""
     for section in said.models:
         for pattern in map(os.path.normpath, section.path):
@@ -154,7 +154,7 @@ def matches(said: Said, file: str) -> ModelSection | None:
     return None
 
 
-def effective(said: Said, section: ModelSection) -> dict[str, object]:
+def effective(said: GateConfig, section: ModelSection) -> dict[str, object]:
     """Return all that a section comes to, with what the whole file says for it; not which files it is about."""
     own = section.model_dump(exclude={"path"})
     shared = ("policy", "waivers", "baseline", "fail_on")
@@ -249,7 +249,7 @@ def _model(
         waivers=there("waivers", section.waivers or said.waivers or _usual(configuration)),
         baseline=_baseline(configuration, section.baseline or said.baseline, place, new_baseline),
         fail_on=section.fail_on or said.fail_on,
-        settings=Settings(**section.model_dump(include=set(Settings.model_fields))),
+        settings=GateSettings(**section.model_dump(include=set(GateSettings.model_fields))),
         earlier=tuple(
             (
                 _earlier(configuration, each.path, place, path),
@@ -278,7 +278,7 @@ def _earlier(configuration: Configuration, value: str, place: str, model: Path) 
     return path
 
 
-def _table(configuration: Configuration, value: str, place: str) -> Path | Address:
+def _table(configuration: Configuration, value: str, place: str) -> Path | TableAddress:
     """Return a table, wherever it is: personal data has no place in most repositories."""
     if is_address(value):
         return _on_server(value, place)
@@ -291,7 +291,7 @@ def _table(configuration: Configuration, value: str, place: str) -> Path | Addre
     return path
 
 
-def _on_server(value: str, place: str) -> Address:
+def _on_server(value: str, place: str) -> TableAddress:
     try:
         found = address_of(value)
     except TableError as error:

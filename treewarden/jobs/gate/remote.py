@@ -35,7 +35,7 @@ class RemoteError(TreewardenError):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class RemoteRequest:
     """What is about to be published, which service is asked about it, and by whom.
 
     The bytes are those of ``file``, or known by their ``sha256`` alone. ``release`` names one release; without it, the
@@ -73,7 +73,7 @@ def mute(text: str) -> None:
 
 
 def ask(
-    question: Question,
+    question: RemoteRequest,
     wait_seconds: float,
     step: Step = silent,
     pause: Callable[[float], object] = time.sleep,
@@ -135,7 +135,7 @@ class _StayHere(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def _address(question: Question, digest: str | None) -> str:
+def _address(question: RemoteRequest, digest: str | None) -> str:
     """Return where the gate of the release, or of the bytes, is.
 
     Raises:
@@ -216,7 +216,7 @@ def _understood(data: bytes, address: str) -> Mapping[str, Any]:
     return said
 
 
-def _checked(said: Mapping[str, Any], digest: str | None, question: Question) -> Answered:
+def _checked(said: Mapping[str, Any], digest: str | None, question: RemoteRequest) -> Answered:
     """Return an answer that agrees with itself, with what was asked, and with the file.
 
     Raises:

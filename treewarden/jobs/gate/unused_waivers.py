@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
-from treewarden.jobs.gate.gate_job import Answer
+from treewarden.jobs.gate.gate_job import GateAnswer
 from treewarden.jobs.gate.models import GateModel
-from treewarden.policies.exceptions.apply_waivers import Uses, findings_about, unused
+from treewarden.policies.exceptions.apply_waivers import WaiverUses, findings_about, unused
 from treewarden.policies.exceptions.waivers import read_waivers
 from treewarden.policies.judging.decision import Finding
 from treewarden.policies.pack import Pack, load_pack
@@ -20,14 +20,14 @@ from treewarden.reports.document.words import counted
 
 
 def entry_of_waivers(
-    path: Path, file: str, held: Sequence[tuple[GateModel, Answer]], today: date
+    path: Path, file: str, held: Sequence[tuple[GateModel, GateAnswer]], today: date
 ) -> Entry | None:
     """Return what is wrong with the waivers of a file that none of the models they are held against needed.
 
     Where the models' policies differ on how grave that is, the gravest counts.
     """
     waivers = read_waivers(path.read_bytes(), path.name)
-    uses = [Uses(frozenset(each.needed), frozenset(each.told)) for _, each in held]
+    uses = [WaiverUses(frozenset(each.needed), frozenset(each.told)) for _, each in held]
     told = unused(waivers, uses, today)
     if not told:
         return None

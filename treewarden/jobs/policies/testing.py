@@ -45,11 +45,11 @@ LONGEST_BUDGET = 1e9
 """In seconds; an audit takes no more."""
 
 
-class _Section(BaseModel):
+class _CaseSection(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Case(_Section):
+class PolicyCase(_CaseSection):
     """A model, its table, and what must come of the policy."""
 
     name: Annotated[str, Field(strict=True, min_length=1)]
@@ -64,8 +64,8 @@ class Case(_Section):
     clauses: dict[str, Word | Literal["not judged"]] = {}
 
 
-class _Cases(_Section):
-    cases: Annotated[tuple[Case, ...], Field(alias="case", min_length=1)]
+class _Cases(_CaseSection):
+    cases: Annotated[tuple[PolicyCase, ...], Field(alias="case", min_length=1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Tried:
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class CaseResults:
     """What came of all cases; ``never_failed`` are the clauses that no case fails."""
 
     tried: tuple[Tried, ...]
@@ -95,7 +95,7 @@ def cases_beside(policy: str) -> Path:
     return Path(policy).with_suffix("").with_name(Path(policy).stem + SUFFIX)
 
 
-def read_cases(path: Path, pack: Pack) -> tuple[Case, ...]:
+def read_cases(path: Path, pack: Pack) -> tuple[PolicyCase, ...]:
     """Read the cases of a policy.
 
     Raises:
@@ -113,7 +113,7 @@ def read_cases(path: Path, pack: Pack) -> tuple[Case, ...]:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(str(part) for part in first["loc"])
-        keys = ", ".join(Case.model_fields)
+        keys = ", ".join(PolicyCase.model_fields)
         raise PolicyError(
             path.name, f"{place}: {first['msg'].lower()}; a case has {keys}"
         ) from error
@@ -130,14 +130,18 @@ def read_cases(path: Path, pack: Pack) -> tuple[Case, ...]:
     return cases
 
 
-def run_cases(pack: Pack, cases: Sequence[Case], folder: Path, step: Step = silent) -> Tested:
+def run_cases(
+    pack: Pack, cases: Sequence[PolicyCase], folder: Path, step: Step = silent
+) -> CaseResults:
     """Audit the model of each case and hold what each clause says against what is expected of it."""
     tried = list(_each_tried(pack, cases, folder.absolute(), step))
     failed = frozenset[str]().union(*(each.failed for each in tried))
-    return Tested(tuple(tried), tuple(c.id for c in pack.clauses if c.id not in failed))
+    return CaseResults(tuple(tried), tuple(c.id for c in pack.clauses if c.id not in failed))
 
 
-def _each_tried(pack: Pack, cases: Sequence[Case], folder: Path, step: Step) -> Iterator[Tried]:
+def _each_tried(
+    pack: Pack, cases: Sequence[PolicyCase], folder: Path, step: Step
+) -> Iterator[Tried]:
     """Yield what comes of each case: here one after the other, over all processors; on a cluster side by side."""
     if not WORKERS.is_elsewhere:
         for case in cases:
@@ -152,7 +156,7 @@ def _each_tried(pack: Pack, cases: Sequence[Case], folder: Path, step: Step) -> 
         yield one if isinstance(one, Tried) else Tried(case.name, (f"no audit: {one or LOST}",))
 
 
-def _tried(pack: Pack, case: Case, folder: Path, jobs: int | None = None) -> Tried:
+def _tried(pack: Pack, case: PolicyCase, folder: Path, jobs: int | None = None) -> Tried:
     options = AuditOptions(
         sensitive=case.sensitive,
         qi=case.qi,

@@ -10,7 +10,7 @@ import numpy as np
 
 from treewarden.audit.progress import Step, silent
 from treewarden.ppdm_models.errors import LearnerError, ManifestError, TableError
-from treewarden.ppdm_models.methods.randomised.generating import Attribute
+from treewarden.ppdm_models.methods.randomised.generating import GeneratedAttribute
 from treewarden.ppdm_models.methods.randomised.intervals import FEWEST_RECORDS, MOST
 from treewarden.ppdm_models.methods.randomised.learning import (
     Method,
@@ -26,7 +26,7 @@ from treewarden.ppdm_models.methods.randomised.manifest import (
     check_is_of,
     load_manifest,
 )
-from treewarden.ppdm_models.methods.randomised.noise import Classes, Hiding
+from treewarden.ppdm_models.methods.randomised.noise import ClassNoise, Hiding
 from treewarden.ppdm_models.methods.randomised.reconstruction import Kernel
 from treewarden.ppdm_models.tables.predict import labels, predict
 from treewarden.ppdm_models.tables.read_table import read_table
@@ -44,7 +44,9 @@ WIDEST = 2_000
 
 def columns_of(
     table: Table, manifest: Manifest, target: str, asked: tuple[str, ...], where: str
-) -> tuple[tuple[Attribute, ...], dict[str, Numbers], dict[str, Hiding | None], dict[str, str]]:
+) -> tuple[
+    tuple[GeneratedAttribute, ...], dict[str, Numbers], dict[str, Hiding | None], dict[str, str]
+]:
     """Return the attributes that take part, their values, their noise, and in words why other columns do not.
 
     ``asked`` empty: all columns but the target that can be used. ``where`` names the manifest in messages.
@@ -55,7 +57,7 @@ def columns_of(
         ManifestError: what the manifest says of a column cannot be worked with.
     """
     names = _asked(table, target, asked)
-    attributes: list[Attribute] = []
+    attributes: list[GeneratedAttribute] = []
     columns: dict[str, Numbers] = {}
     noise: dict[str, Hiding | None] = {}
     unused: dict[str, str] = {}
@@ -90,17 +92,17 @@ def _asked(table: Table, target: str, asked: tuple[str, ...]) -> tuple[str, ...]
     return asked or tuple(name for name in table.columns if name != target)
 
 
-def _in_clear(name: str, values: Numbers) -> Attribute | None:
+def _in_clear(name: str, values: Numbers) -> GeneratedAttribute | None:
     """Return a column of numbers in clear as an attribute, its domain read off; None where it is a point."""
     known = values[~np.isnan(values)]
     if not len(known) or known.min() == known.max():
         return None
     is_whole = bool((known == np.floor(known)).all())
-    found = Attribute(name, float(known.min()), float(known.max()), is_whole)
+    found = GeneratedAttribute(name, float(known.min()), float(known.max()), is_whole)
     return found if _has_intervals(found) else None
 
 
-def _has_intervals(attribute: Attribute) -> bool:
+def _has_intervals(attribute: GeneratedAttribute) -> bool:
     """Return whether a domain can be parted: it is not wider than numbers are, nor as narrow as their rounding."""
     ends = abs(attribute.low), abs(attribute.high)
     return bool(2 * MOST * np.spacing(max(ends)) < attribute.width < np.inf)
@@ -115,7 +117,7 @@ def _check_hidden(hidden: Hidden, where: str) -> None:
     hiding = hidden.hiding
     if not _has_intervals(hidden.attribute):
         raise ManifestError(where, f"{hidden.name!r}: its domain is too wide or too narrow to part")
-    if isinstance(hiding, Classes):
+    if isinstance(hiding, ClassNoise):
         if hidden.attribute.width > MOST_PARTS * hiding.wide:
             raise ManifestError(where, f"{hidden.name!r}: more than {MOST_PARTS:,} classes")
     elif hiding.reach > WIDEST * hidden.attribute.width:
@@ -126,7 +128,7 @@ MOST_CLASSES = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class GrowRequest:
     """What is asked for; ``columns`` empty: all that are hidden, and those in clear that hold numbers."""
 
     table: Path
@@ -138,13 +140,13 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class RandomisedTable:
     """A randomised table that trees can be grown from.
 
     ``unused`` says in words of each column left out why. ``values`` are those of hidden text columns, in order.
     """
 
-    wanted: Wanted
+    wanted: GrowRequest
     records: Noisy
     values: Mapping[str, tuple[str, ...]]
     classes: tuple[str, ...]
@@ -153,7 +155,7 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class GrownTree:
     """A tree, and how many records it was grown from and without, as those lack a value."""
 
     tree: Tree
@@ -161,7 +163,7 @@ class Found:
     left_out: int
 
 
-def grown(wanted: Wanted, step: Step = silent) -> tuple[Found, Subject]:
+def grown(wanted: GrowRequest, step: Step = silent) -> tuple[GrownTree, RandomisedTable]:
     """Return the tree that grows from a randomised table; ``step`` is told of each stage.
 
     Raises:
@@ -176,7 +178,7 @@ def grown(wanted: Wanted, step: Step = silent) -> tuple[Found, Subject]:
         return tree_of(subject), subject
 
 
-def read_subject(wanted: Wanted) -> Subject:
+def read_subject(wanted: GrowRequest) -> RandomisedTable:
     """Read a randomised table, and check that a tree can be grown from it; errors as for ``grown``."""
     manifest = load_manifest(wanted.manifest)
     table = read_table(wanted.table)
@@ -195,10 +197,12 @@ def read_subject(wanted: Wanted) -> Subject:
         len(classes.categories),
     )
     values = {each.name: each.values for each in manifest.columns if each.values}
-    return Subject(wanted, records, values, classes.categories, table.rows - len(there), unused)
+    return RandomisedTable(
+        wanted, records, values, classes.categories, table.rows - len(there), unused
+    )
 
 
-def tree_of(subject: Subject) -> Found:
+def tree_of(subject: RandomisedTable) -> GrownTree:
     """Grow the tree.
 
     Raises:
@@ -212,10 +216,10 @@ def tree_of(subject: Subject) -> Found:
         raise LearnerError(wanted.table.name, str(error)) from error
     tree = published(learned, records.attributes, subject.values, wanted.target, subject.classes)
     used = len(records.classes) - learned.left_out
-    return Found(tree, used, learned.left_out + subject.unlabelled)
+    return GrownTree(tree, used, learned.left_out + subject.unlabelled)
 
 
-def _classes(wanted: Wanted, manifest: Manifest, table: Table) -> CategoricalColumn:
+def _classes(wanted: GrowRequest, manifest: Manifest, table: Table) -> CategoricalColumn:
     target = wanted.target
     where = f"column {target!r}"
     if target not in table.columns:
@@ -235,7 +239,7 @@ def _classes(wanted: Wanted, manifest: Manifest, table: Table) -> CategoricalCol
     return found
 
 
-def _check_enough(wanted: Wanted, records: Noisy) -> None:
+def _check_enough(wanted: GrowRequest, records: Noisy) -> None:
     table = np.stack([records.columns[each.name] for each in records.attributes])
     is_there = np.asarray(~np.isnan(table).any(axis=0))
     counts = np.bincount(records.classes[is_there], minlength=records.class_count)
@@ -257,7 +261,7 @@ def _check_enough(wanted: Wanted, records: Noisy) -> None:
     )
 
 
-def unused_words(subject: Subject) -> str:
+def unused_words(subject: RandomisedTable) -> str:
     """Return which columns were not used and why; "" where all were."""
     said = []
     for why in dict.fromkeys(subject.unused.values()):
@@ -271,7 +275,7 @@ def unused_words(subject: Subject) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class TestResult:
     """What came of a test: ``right`` of ``records``, and ``most_frequent`` records of their most frequent class.
 
     Among the wrong ones are those whose class the tree does not know (``unknown``), and those that get no prediction,
@@ -288,7 +292,7 @@ class Tested:
     unlabelled: int
 
 
-def tested(tree: Tree, attributes: tuple[Attribute, ...], path: Path) -> Tested:
+def tested(tree: Tree, attributes: tuple[GeneratedAttribute, ...], path: Path) -> TestResult:
     """Return how well a tree does on a true table.
 
     ``attributes`` are those that it was grown on, with their domains.
@@ -305,7 +309,7 @@ def tested(tree: Tree, attributes: tuple[Attribute, ...], path: Path) -> Tested:
         raise TableError(path.name, f"no record has a value of {tree.target!r}; give some that do")
     names = np.array(truth.categories, dtype=object)[truth.codes[there]]
     outside = sum(_outside(columns[each.name], tree, each)[there].sum() for each in attributes)
-    return Tested(
+    return TestResult(
         int(there.sum()),
         int((found[there] == names).sum()),
         int(np.bincount(truth.codes[there]).max()),
@@ -317,7 +321,7 @@ def tested(tree: Tree, attributes: tuple[Attribute, ...], path: Path) -> Tested:
 
 
 def _outside(
-    column: NumericColumn | CategoricalColumn, tree: Tree, attribute: Attribute
+    column: NumericColumn | CategoricalColumn, tree: Tree, attribute: GeneratedAttribute
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     if isinstance(column, NumericColumn):
         return (column.numbers < attribute.low) | (column.numbers > attribute.high)

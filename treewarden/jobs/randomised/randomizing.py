@@ -15,11 +15,11 @@ from treewarden.policies.judging.finding import doubt, judge_randomised
 from treewarden.policies.pack import Pack
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.errors import DomainError, TableError
-from treewarden.ppdm_models.methods.randomised.cells import Cells, domains_of_data
-from treewarden.ppdm_models.methods.randomised.domains import Domain, load_domains
+from treewarden.ppdm_models.methods.randomised.cells import NoisyCells, domains_of_data
+from treewarden.ppdm_models.methods.randomised.domains import ColumnDomain, load_domains
 from treewarden.ppdm_models.methods.randomised.intervals import FEWEST_RECORDS
-from treewarden.ppdm_models.methods.randomised.manifest import Manifest, Plan, planned
-from treewarden.ppdm_models.methods.randomised.noise import Classes, Gaussian, Uniform
+from treewarden.ppdm_models.methods.randomised.manifest import ColumnPlan, Manifest, planned
+from treewarden.ppdm_models.methods.randomised.noise import ClassNoise, Gaussian, Uniform
 from treewarden.ppdm_models.methods.randomised.streaming import Hider
 from treewarden.ppdm_models.tables.batches import Batches, batch_file, open_batches
 from treewarden.reports.document.words import count, counted, listed
@@ -35,7 +35,7 @@ PRIVACY_OF = {
     Uniform.kind: "uniform noise gives no differential privacy, whatever its width",
     Gaussian.kind: "noise of this size is no claim of differential privacy; Gaussian noise gives some of it (epsilon, "
     "delta), by far less than its level suggests",
-    Classes.kind: "classes are no noise: they give no differential privacy, and everybody's class is in clear",
+    ClassNoise.kind: "classes are no noise: they give no differential privacy, and everybody's class is in clear",
 }
 
 
@@ -95,7 +95,7 @@ NO_DOMAIN = (
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RandomizeRequest:
     """What is asked for; ``columns`` empty: those that hold numbers or have a declared domain.
 
     ``harmless`` columns may be published as they are, ``dropped`` ones are left out; ``label`` is the class, "" where
@@ -127,13 +127,13 @@ class Wanted:
 class Roles:
     """The hidden columns by their domains, and what else is published; ``kept`` is all of it in the table's order."""
 
-    domains: tuple[Domain, ...]
+    domains: tuple[ColumnDomain, ...]
     kept: tuple[str, ...]
     clear: tuple[str, ...]
     harmless: tuple[str, ...]
 
 
-def roles_of(table: Batches, wanted: Wanted) -> Roles:
+def roles_of(table: Batches, wanted: RandomizeRequest) -> Roles:
     """Return what becomes of each column; the table is gone through once where domains are read off it.
 
     Raises:
@@ -146,7 +146,8 @@ def roles_of(table: Batches, wanted: Wanted) -> Roles:
     if first is None:
         raise TableError(table.source, "the table has no records; give the table to be hidden")
     are_numeric = {
-        name: Cells(table.source, name, 1, first.column(name)).is_numeric() for name in table.names
+        name: NoisyCells(table.source, name, 1, first.column(name)).is_numeric()
+        for name in table.names
     }
     taken = {wanted.label, *wanted.harmless, *wanted.dropped}
     by_default = [
@@ -171,7 +172,9 @@ def roles_of(table: Batches, wanted: Wanted) -> Roles:
     )
 
 
-def _check_names(table: Batches, wanted: Wanted, declared: Mapping[str, Domain]) -> None:
+def _check_names(
+    table: Batches, wanted: RandomizeRequest, declared: Mapping[str, ColumnDomain]
+) -> None:
     if "" in table.names:
         problem = (
             f"column {table.names.index('') + 1} has no name, as a data frame's index has none"
@@ -194,7 +197,7 @@ def _check_names(table: Batches, wanted: Wanted, declared: Mapping[str, Domain])
 
 
 def _check_domains(
-    table: Batches, wanted: Wanted, missing: list[str], are_numeric: Mapping[str, bool]
+    table: Batches, wanted: RandomizeRequest, missing: list[str], are_numeric: Mapping[str, bool]
 ) -> None:
     """Check that the columns without a declared domain can have one that is read off the data."""
     for name in missing:
@@ -227,7 +230,7 @@ class Randomised:
 
 
 def randomise(
-    wanted: Wanted, pack: Pack, output: Path, written: Path, step: Step = silent
+    wanted: RandomizeRequest, pack: Pack, output: Path, written: Path, step: Step = silent
 ) -> Randomised:
     """Write a table with noise into a new file ``written``, and judge it as what is called ``output`` later.
 
@@ -271,7 +274,12 @@ def randomise(
 
 
 def _manifest(
-    wanted: Wanted, roles: Roles, plans: tuple[Plan, ...], records: int, name: str, written: Path
+    wanted: RandomizeRequest,
+    roles: Roles,
+    plans: tuple[ColumnPlan, ...],
+    records: int,
+    name: str,
+    written: Path,
 ) -> Manifest:
     with written.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()

@@ -18,7 +18,7 @@ from treewarden.ppdm_models.methods.randomised.manifest import (
 )
 from treewarden.ppdm_models.methods.randomised.reconstruction import (
     STOP,
-    Distribution,
+    ColumnDistribution,
     Kernel,
     beside_true,
     distributions_of,
@@ -32,7 +32,7 @@ from treewarden.reports.renderers import randomised_renderer
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ReconstructRequest:
     """What is asked for; ``columns`` empty: all that are hidden. ``true`` is the table with the true values."""
 
     table: Path
@@ -48,7 +48,7 @@ class Wanted:
         return tuple(each for each in (self.table, self.manifest, self.true) if each is not None)
 
 
-def reconstructed(wanted: Wanted, step: Step = silent) -> RandomisedDocument:
+def reconstructed(wanted: ReconstructRequest, step: Step = silent) -> RandomisedDocument:
     """Return what can be recovered of a randomised table.
 
     Raises:
@@ -76,7 +76,7 @@ def reconstructed(wanted: Wanted, step: Step = silent) -> RandomisedDocument:
     return reconstruction_document(manifest, found, tuple(warnings_of(found)))
 
 
-def warnings_of(found: tuple[Distribution, ...]) -> list[str]:
+def warnings_of(found: tuple[ColumnDistribution, ...]) -> list[str]:
     """Return what is worth a word of distributions."""
     said = []
     for each in found:
@@ -90,7 +90,7 @@ def warnings_of(found: tuple[Distribution, ...]) -> list[str]:
     return said
 
 
-def _columns(wanted: Wanted, hidden: tuple[Hidden, ...]) -> tuple[Hidden, ...]:
+def _columns(wanted: ReconstructRequest, hidden: tuple[Hidden, ...]) -> tuple[Hidden, ...]:
     if not wanted.columns:
         return hidden
     known = {each.name: each for each in hidden}
@@ -124,7 +124,7 @@ def report_bytes(
     return randomised_renderer(FORMS[suffix]).render_randomised(document)
 
 
-def _figures(found: Randomised, table: Path, written: Path) -> tuple[Distribution, ...]:
+def _figures(found: Randomised, table: Path, written: Path) -> tuple[ColumnDistribution, ...]:
     """Return how values are distributed, noisy and true; of columns with too few values nothing."""
     columns = tuple(
         each.said

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import treewarden
-from treewarden.jobs.vertical.columns import Numbers, holding_of
-from treewarden.jobs.vertical.meeting import Part
+from treewarden.jobs.vertical.columns import NumberHandling, holding_of
+from treewarden.jobs.vertical.meeting import CheckedPart
 from treewarden.ppdm_models.errors import PartyError
 from treewarden.ppdm_models.files.load import load_model, read_bytes
 from treewarden.ppdm_models.formats.own import treewarden_json
@@ -27,9 +27,9 @@ from treewarden.ppdm_models.methods.vertical.notes import (
     read_notes,
     skeleton_tree,
 )
-from treewarden.ppdm_models.methods.vertical.party_view import LEAF, Known, Skeleton
+from treewarden.ppdm_models.methods.vertical.party_view import LEAF, Skeleton, WholeTree
 from treewarden.ppdm_models.methods.vertical.session import Meeting, Parties, Stops
-from treewarden.ppdm_models.methods.vertical.taking_part import Kept, Led
+from treewarden.ppdm_models.methods.vertical.taking_part import Led, PartyRecord
 from treewarden.ppdm_models.tables.read_table import read_table
 from treewarden.ppdm_models.tree.predicate import Always, CategoryTest
 from treewarden.ppdm_models.tree.tree import Tree
@@ -75,7 +75,7 @@ def files_of_miner(meeting: Meeting, found: Led) -> dict[str, bytes]:
     return files
 
 
-def files_of_party(meeting: Meeting, part: Part, kept: Kept) -> dict[str, bytes]:
+def files_of_party(meeting: Meeting, part: CheckedPart, kept: PartyRecord) -> dict[str, bytes]:
     """Return what a party leaves: what its nodes test, and which of its records were classified as which number."""
     session = meeting.session
     own = kept.holding.attributes
@@ -113,7 +113,7 @@ def _csv(names: tuple[str, str], rows: Iterable[tuple[int, object]]) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class TreeComparison:
     """Whether the trees are the same, and of what size each is; ``of`` says what was compared."""
 
     of: str
@@ -122,7 +122,7 @@ class Checked:
     expected: int
 
 
-def checked(table: Path, folder: Path, parties: Parties | None) -> Checked:
+def checked(table: Path, folder: Path, parties: Parties | None) -> TreeComparison:
     """Grow plain ID3 on the joined table, and compare it with the tree in a folder.
 
     A folder of a miner holds a skeleton: ``parties`` say whose each column of the table is. Of equally good attributes
@@ -145,7 +145,7 @@ def checked(table: Path, folder: Path, parties: Parties | None) -> Checked:
             raise PartyError(TREE, problem)
         names = [name for own in parties.columns for name in own if name != tree.target]
     target = tree.target or ""
-    holding = holding_of(joined, names, target, tree.classes, Numbers.BINS)
+    holding = holding_of(joined, names, target, tree.classes, NumberHandling.BINS)
     if holding.classes is None:
         raise PartyError(table.name, joined.lacks(target))
     known = plain_id3(
@@ -168,10 +168,10 @@ def checked(table: Path, folder: Path, parties: Parties | None) -> Checked:
             skeleton_tree(skeleton, parties.names, tree.classes, target),
             "skeleton",
         )
-    return Checked(of, expected.nodes == tree.nodes, len(tree.nodes), len(expected.nodes))
+    return TreeComparison(of, expected.nodes == tree.nodes, len(tree.nodes), len(expected.nodes))
 
 
-def _owned(known: Known, owners: list[int]) -> Skeleton:
+def _owned(known: WholeTree, owners: list[int]) -> Skeleton:
     """Return the skeleton with the owner of each attribute, whose nodes are numbered as it comes to win them."""
     serials: dict[int, itertools.count[int]] = defaultdict(lambda: itertools.count(1))
     places = []

@@ -9,7 +9,7 @@ import numpy as np
 
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.methods.vertical.party_view import Attribute, Codes, Holding
+from treewarden.ppdm_models.methods.vertical.party_view import Codes, Holding, PartyAttribute
 from treewarden.ppdm_models.methods.vertical.roles import MOST_BRANCHES
 from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.column import CategoricalColumn, number_text
@@ -22,7 +22,7 @@ UNKNOWN = ""
 """A category that no column has, as an empty cell is a missing one."""
 
 
-class Numbers(StrEnum):
+class NumberHandling(StrEnum):
     """What is done with columns of numbers."""
 
     BINS = "bins"
@@ -61,7 +61,7 @@ def holding_of(
     names: Sequence[str],
     target: str | None,
     classes: Sequence[str],
-    numbers: Numbers,
+    numbers: NumberHandling,
     *,
     rows: Codes | None = None,
 ) -> Holding:
@@ -93,10 +93,10 @@ def coded_like(table: Table, known: Holding, rows: Codes) -> Holding:
     return Holding(tuple(_like(table, each, rows) for each in known.attributes))
 
 
-def _attribute(table: Table, name: str, rows: Codes, numbers: Numbers) -> Attribute:
+def _attribute(table: Table, name: str, rows: Codes, numbers: NumberHandling) -> PartyAttribute:
     if table.guessed(name).numeric:
         values = table.numbers(name).numbers[rows]
-        if numbers is Numbers.REFUSE:
+        if numbers is NumberHandling.REFUSE:
             problem = f"the column {name!r} holds numbers, which --numbers refuse does not take"
             raise TableError(table.source, f"{problem}; give categories, or --numbers bins")
         there = np.unique(values[~np.isnan(values)])
@@ -121,7 +121,7 @@ def _edges(values: FloatArray) -> tuple[float, ...]:
     return tuple(each for each in found.tolist() if each < there[-1])
 
 
-def _binned(name: str, values: FloatArray, edges: tuple[float, ...]) -> Attribute:
+def _binned(name: str, values: FloatArray, edges: tuple[float, ...]) -> PartyAttribute:
     texts = [number_text(each) for each in edges]
     between = [f"over {low} to {high}" for low, high in zip(texts, texts[1:], strict=False)]
     categories = (f"up to {texts[0]}", *between, f"over {texts[-1]}") if texts else ("any",)
@@ -132,21 +132,21 @@ def _binned(name: str, values: FloatArray, edges: tuple[float, ...]) -> Attribut
 
 def _coded(
     name: str, categories: tuple[str, ...], codes: Codes, edges: tuple[float, ...] | None = None
-) -> Attribute:
+) -> PartyAttribute:
     """Return an attribute; codes of -1, of missing cells, become a category of their own."""
     missing = codes < 0
     if not missing.any():
-        return Attribute(name, categories or (MISSING,), codes, edges)
+        return PartyAttribute(name, categories or (MISSING,), codes, edges)
     last = len(categories)
     taken = f"({MISSING})" if MISSING in categories else MISSING
-    return Attribute(name, (*categories, taken), np.where(missing, last, codes), edges, last)
+    return PartyAttribute(name, (*categories, taken), np.where(missing, last, codes), edges, last)
 
 
-def _like(table: Table, known: Attribute, rows: Codes) -> Attribute:
+def _like(table: Table, known: PartyAttribute, rows: Codes) -> PartyAttribute:
     own = known.categories[: known.missing]
     if known.edges is not None:
         found = _binned(known.name, table.numbers(known.name).numbers[rows], known.edges)
-        return Attribute(known.name, found.categories, found.codes, known.edges, found.missing)
+        return PartyAttribute(known.name, found.categories, found.codes, known.edges, found.missing)
     column = table.categories(known.name, own).take(rows)
     at = {name: code for code, name in enumerate(own)}
     place = [at.get(each, len(own) + 1) for each in column.categories]
@@ -154,7 +154,7 @@ def _like(table: Table, known: Attribute, rows: Codes) -> Attribute:
         column.codes
     ]  # -1, of a missing cell, is the last
     none = known.categories[known.missing] if known.missing is not None else UNKNOWN
-    return Attribute(known.name, (*own, none, UNKNOWN), codes)
+    return PartyAttribute(known.name, (*own, none, UNKNOWN), codes)
 
 
 def _category_codes(column: CategoricalColumn) -> tuple[tuple[str, ...], Codes]:

@@ -9,12 +9,18 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from treewarden.audit.progress import Step, silent
-from treewarden.jobs.vertical.columns import Numbers, coded_like, holding_of, ids_of
+from treewarden.jobs.vertical.columns import NumberHandling, coded_like, holding_of, ids_of
 from treewarden.ppdm_models.errors import PartyError
 from treewarden.ppdm_models.methods.vertical.messages import ProtocolError, role
 from treewarden.ppdm_models.methods.vertical.party_view import Codes, Holding
 from treewarden.ppdm_models.methods.vertical.session import Meeting
-from treewarden.ppdm_models.methods.vertical.taking_part import Brought, Kept, Led, lead, take_part
+from treewarden.ppdm_models.methods.vertical.taking_part import (
+    Brought,
+    Led,
+    PartyRecord,
+    lead,
+    take_part,
+)
 from treewarden.ppdm_models.tables.read_table import read_table
 from treewarden.ppdm_models.tables.table import Table
 
@@ -29,11 +35,11 @@ class Own:
     name: str
     ids: str | None
     asked: Path | None
-    numbers: Numbers
+    numbers: NumberHandling
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class CheckedPart:
     """A party's part, checked: its number, its tables, the names of its attributes, and whether it holds the class."""
 
     number: int
@@ -43,7 +49,7 @@ class Part:
     target: str | None
 
 
-def part_of(meeting: Meeting, own: Own, step: Step = silent) -> Part:
+def part_of(meeting: Meeting, own: Own, step: Step = silent) -> CheckedPart:
     """Read a party's tables, and check that they are what the session file says.
 
     Raises:
@@ -73,7 +79,9 @@ def part_of(meeting: Meeting, own: Own, step: Step = silent) -> Part:
         problem = f"holds {table.rows:,} records where the session file says {session.records:,}"
         advice = "correct one of them, or name a column of ids with --id"
         raise PartyError(own.table.name, f"{problem}; {advice}")
-    part = Part(number, table, _asked(meeting, own), names, meeting.target if holds else None)
+    part = CheckedPart(
+        number, table, _asked(meeting, own), names, meeting.target if holds else None
+    )
     holding_of(table, names, part.target, session.classes, own.numbers)  # refused before any meets
     return part
 
@@ -94,7 +102,7 @@ def _asked(meeting: Meeting, own: Own) -> Table | None:
     return table
 
 
-def taken_part(meeting: Meeting, own: Own, part: Part, certificates: Path) -> Kept:
+def taken_part(meeting: Meeting, own: Own, part: CheckedPart, certificates: Path) -> PartyRecord:
     """Be a party until the miner ends the session.
 
     Raises:

@@ -12,17 +12,22 @@ import treewarden
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.progress import Step, silent
 from treewarden.jobs.audit_inputs import Request
-from treewarden.jobs.auditing import Audited, audit_file
+from treewarden.jobs.auditing import JudgedAudit, audit_file
 from treewarden.jobs.inputs import ModelBytes
 from treewarden.jobs.vertical.checking import FLOW, FORMAT, LEAKAGE, MESSAGES, PAGE, TREE, said
-from treewarden.jobs.vertical.columns import Numbers, classes_of, holding_of
+from treewarden.jobs.vertical.columns import NumberHandling, classes_of, holding_of
 from treewarden.policies.pack import Pack
 from treewarden.ppdm_models.errors import PartyError
 from treewarden.ppdm_models.files.convert import converted
 from treewarden.ppdm_models.methods.vertical.leakage import cells_split, seen_by
 from treewarden.ppdm_models.methods.vertical.messages import MINER, ProtocolError, role
 from treewarden.ppdm_models.methods.vertical.notes import full_tree, skeleton_tree
-from treewarden.ppdm_models.methods.vertical.party_view import Attribute, Codes, Holding, Known
+from treewarden.ppdm_models.methods.vertical.party_view import (
+    Codes,
+    Holding,
+    PartyAttribute,
+    WholeTree,
+)
 from treewarden.ppdm_models.methods.vertical.session import Mode, Parties, Session, Stops
 from treewarden.ppdm_models.methods.vertical.taking_part import Played, play
 from treewarden.ppdm_models.tables.read_table import read_table, table_of
@@ -33,7 +38,7 @@ from treewarden.reports.building.vertical_audits import audited
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class PlayRequest:
     """What is to be played: who holds which columns of a table, and how."""
 
     table: Path
@@ -42,11 +47,11 @@ class Wanted:
     target: str
     mode: Mode
     min_records: int
-    numbers: Numbers
+    numbers: NumberHandling
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class JoinedTable:
     """A table as all parties would hold it together, and the session about it."""
 
     table: Table
@@ -67,17 +72,17 @@ class Joined:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SessionOutcome:
     """What came of it: who was to learn what, what was said, and the trees of all together and of the miner."""
 
-    joined: Joined
+    joined: JoinedTable
     played: Played
-    known: Known
+    known: WholeTree
     tree: Tree
     skeleton: Tree
 
 
-def joined(wanted: Wanted) -> Joined:
+def joined(wanted: PlayRequest) -> JoinedTable:
     """Read the table, and give each party its columns; attributes are ranked as the table has them.
 
     Raises:
@@ -99,10 +104,10 @@ def joined(wanted: Wanted) -> Joined:
     )
     stops = Stops(wanted.min_records, parties.depth)
     session = Session(parties.names, ranks, table.rows, classes, labelled, stops, wanted.mode)
-    return Joined(table, session, holding)
+    return JoinedTable(table, session, holding)
 
 
-def played(wanted: Wanted, step: Step = silent) -> Outcome:
+def played(wanted: PlayRequest, step: Step = silent) -> SessionOutcome:
     """Play all sides.
 
     Raises:
@@ -120,12 +125,12 @@ def played(wanted: Wanted, step: Step = silent) -> Outcome:
     attributes = found.holding.attributes
     tree = full_tree(known, attributes, session.classes, wanted.target)
     skeleton = skeleton_tree(result.skeleton, session.parties, session.classes, wanted.target)
-    return Outcome(found, result, known, tree, skeleton)
+    return SessionOutcome(found, result, known, tree, skeleton)
 
 
 def audits_of(
-    outcome: Outcome, policy: str | Pack, step: Step = silent
-) -> tuple[tuple[str, Audited], ...]:
+    outcome: SessionOutcome, policy: str | Pack, step: Step = silent
+) -> tuple[tuple[str, JudgedAudit], ...]:
     """Audit the tree with everybody's attributes, and the skeleton as whoever knows each person's branches sees it.
 
     Raises:
@@ -145,7 +150,7 @@ def audits_of(
     return tuple(found)
 
 
-def _branches(outcome: Outcome) -> Table:
+def _branches(outcome: SessionOutcome) -> Table:
     """Return for each node of the skeleton which branch each record would take there, and the class."""
     attributes, holding = outcome.joined.holding.attributes, outcome.joined.holding
     columns: dict[str, list[str]] = {}
@@ -159,7 +164,7 @@ def _branches(outcome: Outcome) -> Table:
     return table_of(columns, outcome.joined.table.source)
 
 
-def _tested(known: Known, attributes: tuple[Attribute, ...]) -> list[Attribute]:
+def _tested(known: WholeTree, attributes: tuple[PartyAttribute, ...]) -> list[PartyAttribute]:
     return [
         attributes[number]
         for number, place in zip(known.attributes, known.skeleton.places, strict=True)
@@ -174,7 +179,7 @@ FULL_FILES = (TREE, SKELETON, LEAKAGE, PAGE, MESSAGES, FLOW)
 
 
 def files_of(
-    outcome: Outcome, audits: Sequence[tuple[str, Audited]], name: str
+    outcome: SessionOutcome, audits: Sequence[tuple[str, JudgedAudit]], name: str
 ) -> dict[str, bytes]:
     """Return what playing all sides leaves, by name."""
     session, log = outcome.joined.session, outcome.played.log

@@ -8,7 +8,7 @@ import pytest
 
 from tests.kit.clusters import ray_here
 from tests.kit.processes import forever
-from treewarden.audit.workers.clusters import GoneError
+from treewarden.audit.workers.clusters import ClusterGoneError
 from treewarden.audit.workers.clusters.cluster import on_cluster
 from treewarden.audit.workers.clusters.ray import Ray
 from treewarden.audit.workers.pool import Common
@@ -65,5 +65,7 @@ def test_a_head_whose_server_for_a_client_does_not_start_is_asked_again(
         Ray(ray, "auto").close()
         assert not list(answers)
     else:
-        with pytest.raises(GoneError, match=r"there is no Ray cluster \(ConnectionAbortedError\)"):
+        with pytest.raises(
+            ClusterGoneError, match=r"there is no Ray cluster \(ConnectionAbortedError\)"
+        ):
             Ray(ray, "auto")

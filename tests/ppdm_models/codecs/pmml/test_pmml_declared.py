@@ -9,7 +9,7 @@ from treewarden.ppdm_models.files.load import load_tree, read_tree
 from treewarden.ppdm_models.tables.predict import labels, predict
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from treewarden.ppdm_models.tree.predicate import Always
-from treewarden.ppdm_models.tree.tree import Task
+from treewarden.ppdm_models.tree.tree import TreeTask
 
 GOOD = places.DATA / "formats" / "pmml" / "good"
 
@@ -71,7 +71,8 @@ def test_a_declared_name_goes_before_what_bigml_calls_another_field():
 
 
 @pytest.mark.parametrize(
-    ("kind", "task"), [("continuous", Task.REGRESSION), ("categorical", Task.CLASSIFICATION)]
+    ("kind", "task"),
+    [("continuous", TreeTask.REGRESSION), ("categorical", TreeTask.CLASSIFICATION)],
 )
 def test_what_is_predicted_follows_from_the_target_where_the_model_does_not_say_it(kind, task):
     target = f'<DataField name="y" optype="{kind}" dataType="double"/>'

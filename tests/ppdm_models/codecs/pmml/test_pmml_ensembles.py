@@ -11,7 +11,7 @@ from treewarden.ppdm_models.tables.predict import labels, predict
 from treewarden.ppdm_models.tree.column import NumericColumn
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Other
 from treewarden.ppdm_models.tree.predicate import Always, NumericTest
-from treewarden.ppdm_models.tree.tree import Task, Tree
+from treewarden.ppdm_models.tree.tree import Tree, TreeTask
 
 FIELDS = """<DataDictionary><DataField name="x" optype="continuous" dataType="double"/>
 <DataField name="y" optype="categorical" dataType="string"><Value value="no"/><Value value="yes"/></DataField>
@@ -202,7 +202,7 @@ def test_models_embedded_before_version_4_are_a_chain():
 def test_a_fragment_is_read_where_it_can_be_understood(root):
     fragment = tree(1, 2) if root == "TreeModel" else f"<Segment><True/>{tree(1, 2)}</Segment>"
     model = load_model(fragment.encode(), "x")
-    assert (model.task, model.feature("x").numeric) == (Task.REGRESSION, True)
+    assert (model.task, model.feature("x").numeric) == (TreeTask.REGRESSION, True)
 
 
 def test_trees_that_name_other_classes_are_brought_into_one_order():

@@ -28,8 +28,8 @@ from treewarden.ppdm_models.tree.tree import (
     Missing,
     NoTrueChild,
     Stopping,
-    Task,
     Tool,
+    TreeTask,
 )
 
 FIELDS = """
@@ -296,7 +296,7 @@ def test_a_regression_tree_publishes_numbers():
     nodes = '<Node score=" 1.5 " recordCount="3"><True/></Node>'
     tree = load_tree(pmml(nodes, fields=fields, attributes='functionName="regression"'), "x")
     assert (tree.task, tree.classes, tree.root.score, tree.root.records) == (
-        Task.REGRESSION,
+        TreeTask.REGRESSION,
         (),
         1.5,
         3.0,
