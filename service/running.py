@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import fcntl
+import importlib
 import os
+import pkgutil
 import signal
 import socket
 import subprocess
@@ -12,20 +14,65 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import ModuleType
 
 import uvicorn
+from fastapi import APIRouter, FastAPI
 
-from treewarden.service.app import application
-from treewarden.service.cases.table_roots import check_table_roots
+import treewarden
+from treewarden.service import api, pages
+from treewarden.service.api._answers import GiveBack, Unchanged, tell_problems
+from treewarden.service.api._guarding import Guard
+from treewarden.service.api._queueing import SignInQueue
+from treewarden.service.api._requests import Forwarded
+from treewarden.service.auth.oidc import check_oidc
 from treewarden.service.database.levels import check_level, level, upgrade
 from treewarden.service.errors import SetupError
-from treewarden.service.jobs.confining import hide_from_neighbours
 from treewarden.service.operations.health import check_key
 from treewarden.service.operations.logging import log_as_json
+from treewarden.service.operations.metrics import Metrics, Watching
 from treewarden.service.operations.telemetry import trace_where_asked
-from treewarden.service.people.oidc import check_oidc
 from treewarden.service.settings import Settings
 from treewarden.service.site import Site, open_site
+from treewarden.service.use_cases.tables import check_table_roots
+from treewarden.service.worker.sandbox import hide_from_neighbours
+
+# The application: all routes of the folders ``api`` and ``pages``, and what holds for each of them.
+
+PREFIX = "/api/v1"
+
+
+def application(site: Site) -> FastAPI:
+    """Return the application of a process."""
+    app = FastAPI(
+        title="treewarden",
+        version=treewarden.__version__,
+        openapi_url=f"{PREFIX}/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+    )
+    app.state.site = site
+    app.state.metrics = Metrics(site)
+    tell_problems(app)
+    app.add_middleware(GiveBack, site=site)
+    app.add_middleware(Unchanged)
+    app.add_middleware(SignInQueue, site=site)
+    app.add_middleware(Guard, settings=site.settings)
+    app.add_middleware(Watching, metrics=app.state.metrics, prefix=PREFIX)
+    app.add_middleware(Forwarded, settings=site.settings)
+    for router in _routers(api):
+        app.include_router(router, prefix=PREFIX)
+    for router in _routers(pages):
+        app.include_router(router, include_in_schema=False)
+    return app
+
+
+def _routers(package: ModuleType) -> Iterator[APIRouter]:
+    """Yield the router of each module whose name does not begin with ``_``, in the order of their names."""
+    for found in sorted(pkgutil.iter_modules(package.__path__), key=lambda each: each.name):
+        if not found.name.startswith("_"):
+            yield importlib.import_module(f"{package.__name__}.{found.name}").ROUTER
+
 
 PAUSE_SECONDS = 2.0
 STOP_SECONDS = 20.0

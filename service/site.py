@@ -10,9 +10,9 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Engine
 
+from treewarden.service.auth.passwords import HashingQueue
 from treewarden.service.database.engine import now, open_engine, reading, writing
 from treewarden.service.errors import SetupError
-from treewarden.service.people.hashing import HashingQueue
 from treewarden.service.settings import Settings
 from treewarden.service.vault.vault import Vault, open_vault
 

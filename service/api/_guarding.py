@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from treewarden.service.api._asking import COOKIE
-from treewarden.service.api._problems import problem_of
+from treewarden.service.api._answers import problem_of
+from treewarden.service.api._requests import COOKIE
 from treewarden.service.errors import (
     ForbiddenError,
     InvalidError,

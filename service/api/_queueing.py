@@ -7,13 +7,11 @@ from collections.abc import Mapping
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from treewarden.service.api._asking import cookie_name
-from treewarden.service.api._forwarding import address_of
-from treewarden.service.api._problems import problem_of
-from treewarden.service.cases.attempts import network_of
-from treewarden.service.cases.browsers import KnownBrowser, read_browsers
+from treewarden.service.api._answers import problem_of
+from treewarden.service.api._requests import address_of, cookie_name
 from treewarden.service.errors import TooManyError
 from treewarden.service.site import Site
+from treewarden.service.use_cases.accounts.attempts import KnownBrowser, network_of, read_browsers
 
 PATH = "/sign-in"
 BROWSER = "treewarden_browser_"

@@ -14,12 +14,11 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.requests import ClientDisconnect
 
-from treewarden.service.cases.blobs import Kind, keep, most_of
-from treewarden.service.cases.quotas import room
+from treewarden.service.auth.principal import Principal
 from treewarden.service.errors import InvalidError, TooLargeError, WrongKindError
-from treewarden.service.people.principal import Principal
 from treewarden.service.site import Site
-from treewarden.service.vault.receiving import Receiving, Stored
+from treewarden.service.use_cases.blobs import Kind, keep, most_of, room
+from treewarden.service.vault.sealing import Receiving, Stored
 
 MOST_FIELDS = 200
 MOST_BOUNDARY = 70

@@ -9,14 +9,13 @@ from anyio import sleep, to_thread
 from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from treewarden.service.api._asking import AtSite, Reading, Who, Writing, asks, reads
-from treewarden.service.api._once import Once
-from treewarden.service.cases import audits
-from treewarden.service.people.permissions import Permission
-from treewarden.service.people.principal import Principal
+from treewarden.service.api._answers import Once
+from treewarden.service.api._requests import AtSite, Reading, Who, Writing, asks, reads
+from treewarden.service.auth.principal import Permission, Principal
 from treewarden.service.schemas.audits import Audit, Finding, NewAudit, Progress, WantedAudits
 from treewarden.service.schemas.base import Id, Page, PageRequest
 from treewarden.service.site import Site
+from treewarden.service.use_cases import audits
 
 ROUTER = APIRouter(tags=["audits"], route_class=Once)
 ENDED = ("done", "error", "cancelled")

@@ -6,11 +6,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from treewarden.service.api._asking import AtSite, Who, asks
+from treewarden.service.api._requests import AtSite, Who, asks
 from treewarden.service.api._uploading import plain_body
-from treewarden.service.cases.blobs import Kind, most_of, put_blob
-from treewarden.service.people.permissions import Permission
+from treewarden.service.auth.principal import Permission
 from treewarden.service.schemas.tables import Uploaded
+from treewarden.service.use_cases.blobs import Kind, most_of, put_blob
 
 ROUTER = APIRouter(tags=["uploads"])
 _BODY = {

@@ -6,11 +6,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from treewarden.service.api._asking import Reading, Who, reads
-from treewarden.service.cases.audit_comparing import compare_audits
-from treewarden.service.people.permissions import Permission
+from treewarden.service.api._requests import Reading, Who, reads
+from treewarden.service.auth.principal import Permission
+from treewarden.service.schemas.audits import AuditComparison
 from treewarden.service.schemas.base import Id
-from treewarden.service.schemas.comparisons import AuditComparison
+from treewarden.service.use_cases.compare_audits import compare_audits
 
 ROUTER = APIRouter(tags=["audits"])
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from treewarden.service.api._asking import Reading, Who, reads
+from treewarden.service.api._requests import Reading, Who, reads
 from treewarden.service.api.audits import FRAMED
-from treewarden.service.cases.compliance import Form, compliance_report
-from treewarden.service.people.permissions import Permission
+from treewarden.service.auth.principal import Permission
 from treewarden.service.schemas.base import Id
+from treewarden.service.use_cases.releases import Form, compliance_report
 
 ROUTER = APIRouter(tags=["releases"])
 MEDIA_TYPES = {"html": "text/html; charset=utf-8", "pdf": "application/pdf"}

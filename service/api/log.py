@@ -7,11 +7,11 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from fastapi.responses import StreamingResponse
 
-from treewarden.service.api._asking import AtSite, Reading, Who, asks, reads
-from treewarden.service.cases import log
-from treewarden.service.people.permissions import Permission
+from treewarden.service.api._requests import AtSite, Reading, Who, asks, reads
+from treewarden.service.auth.principal import Permission
 from treewarden.service.schemas.base import Page, PageRequest
-from treewarden.service.schemas.telling import LogCheck, LogEntry
+from treewarden.service.schemas.operations import LogCheck, LogEntry
+from treewarden.service.use_cases import log
 
 ROUTER = APIRouter(tags=["log"])
 

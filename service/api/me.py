@@ -5,12 +5,11 @@ from __future__ import annotations
 from fastapi import APIRouter
 from sqlalchemy import select
 
-from treewarden.service.api._asking import Reading, Who, Writing, asks, reads
-from treewarden.service.cases import notices
+from treewarden.service.api._requests import Reading, Who, Writing, asks, reads
+from treewarden.service.auth.principal import Permission
 from treewarden.service.database.tables import organisation
-from treewarden.service.people.permissions import Permission
-from treewarden.service.schemas.notices import NewNotices, Notices
-from treewarden.service.schemas.people import Me
+from treewarden.service.schemas.people import Me, NewNotices, Notices
+from treewarden.service.use_cases import notices
 
 ROUTER = APIRouter(tags=["people"])
 

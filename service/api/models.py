@@ -7,10 +7,9 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import StreamingResponse
 
-from treewarden.service.api._asking import Reading, Who, Writing, asks, reads
-from treewarden.service.api._once import Once
-from treewarden.service.cases import comparing, models
-from treewarden.service.people.permissions import Permission
+from treewarden.service.api._answers import Once
+from treewarden.service.api._requests import Reading, Who, Writing, asks, reads
+from treewarden.service.auth.principal import Permission
 from treewarden.service.schemas.base import Id, Page, PageRequest
 from treewarden.service.schemas.models import (
     Comparison,
@@ -20,6 +19,7 @@ from treewarden.service.schemas.models import (
     Version,
     WantedModels,
 )
+from treewarden.service.use_cases import model_history, models
 
 ROUTER = APIRouter(tags=["models"], route_class=Once)
 
@@ -97,4 +97,4 @@ def get_comparison(
     to_version: Annotated[Id, Query(alias="to")],
 ) -> Comparison:
     """Return what differs between two versions; ``trees`` is null until a worker has compared them."""
-    return comparing.compare(unit, who, model_id, from_version, to_version)
+    return model_history.compare(unit, who, model_id, from_version, to_version)

@@ -7,12 +7,12 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Response
 
-from treewarden.service.api._asking import Reading, Who, Writing, asks, reads
-from treewarden.service.api._once import Once
-from treewarden.service.cases import policies
-from treewarden.service.people.permissions import Permission
+from treewarden.service.api._answers import Once
+from treewarden.service.api._requests import Reading, Who, Writing, asks, reads
+from treewarden.service.auth.principal import Permission
 from treewarden.service.schemas.base import Page
 from treewarden.service.schemas.policies import NewPack, Pack, PackDifference
+from treewarden.service.use_cases import policies
 
 ROUTER = APIRouter(tags=["policies"], route_class=Once)
 TOML = "application/toml"

@@ -6,11 +6,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Response
 
-from treewarden.service.api._asking import Reading, Who, Writing, asks, reads
-from treewarden.service.api._once import Once
-from treewarden.service.cases import file_gate, gating, releases
+from treewarden.service.api._answers import Once
+from treewarden.service.api._requests import Reading, Who, Writing, asks, reads
+from treewarden.service.auth.principal import Permission
 from treewarden.service.errors import InvalidError
-from treewarden.service.people.permissions import Permission
 from treewarden.service.schemas.base import Id, Page
 from treewarden.service.schemas.releases import (
     GateAnswer,
@@ -22,6 +21,7 @@ from treewarden.service.schemas.releases import (
     WantedFile,
     WantedReleases,
 )
+from treewarden.service.use_cases import gate, releases
 
 ROUTER = APIRouter(tags=["releases"], route_class=Once)
 IfMatch = Annotated[str, Header(max_length=40)]
@@ -52,13 +52,13 @@ def get_release(who: Who, unit: Reading, release_id: Id, response: Response) -> 
 @ROUTER.get("/releases/{release_id}/gate", **reads(Permission.GATE))
 def get_gate(who: Who, unit: Reading, release_id: Id) -> GateAnswer:
     """Return whether a version may be released: the exit code for a pipeline, null while it waits."""
-    return gating.gate_answer(unit, who, release_id)
+    return gate.gate_answer(unit, who, release_id)
 
 
 @ROUTER.get("/gate", **reads(Permission.GATE))
 def get_file_gate(who: Who, unit: Reading, wanted: Annotated[WantedFile, Query()]) -> GateAnswer:
     """Return whether a file may be released, by its SHA-256: its newest release decides."""
-    return file_gate.file_answer(unit, who, wanted.sha256)
+    return gate.file_answer(unit, who, wanted.sha256)
 
 
 @ROUTER.put("/releases/{release_id}/checklist/{check_id}", **asks(Permission.REVIEW))

@@ -7,13 +7,12 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Response
 from fastapi.responses import StreamingResponse
 
-from treewarden.service.api._asking import Reading, Who, Writing, asks, reads
-from treewarden.service.api._once import Once
-from treewarden.service.cases import repairs
-from treewarden.service.people.permissions import Permission
-from treewarden.service.schemas.audits import Audit
+from treewarden.service.api._answers import Once
+from treewarden.service.api._requests import Reading, Who, Writing, asks, reads
+from treewarden.service.auth.principal import Permission
+from treewarden.service.schemas.audits import Audit, NewRepair, Proposals, Repairs, Taken, Taking
 from treewarden.service.schemas.base import Id
-from treewarden.service.schemas.repairs import NewRepair, Proposals, Repairs, Taken, Taking
+from treewarden.service.use_cases import repairs
 
 ROUTER = APIRouter(tags=["repairs"], route_class=Once)
 Number = Annotated[int, Path(ge=1, le=10_000)]

@@ -6,12 +6,16 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from treewarden.service.api._asking import Reading, Who, Writing, asks, reads
-from treewarden.service.cases.sessions import end_access, end_session, list_sessions
-from treewarden.service.cases.tokens import list_tokens
-from treewarden.service.people.permissions import Permission
+from treewarden.service.api._requests import Reading, Who, Writing, asks, reads
+from treewarden.service.auth.principal import Permission
 from treewarden.service.schemas.base import Id, Page, PageRequest
 from treewarden.service.schemas.people import EndedAccess, Session, Token
+from treewarden.service.use_cases.accounts.authentication import (
+    end_access,
+    end_session,
+    list_sessions,
+    list_tokens,
+)
 
 ROUTER = APIRouter(tags=["people"])
 

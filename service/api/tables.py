@@ -6,10 +6,13 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from treewarden.service.api._asking import AtSite, Reading, Who, Writing, asks, reads
-from treewarden.service.api._once import Once
-from treewarden.service.cases.erasing import erase_files
-from treewarden.service.cases.tables import (
+from treewarden.service.api._answers import Once
+from treewarden.service.api._requests import AtSite, Reading, Who, Writing, asks, reads
+from treewarden.service.auth.principal import Permission
+from treewarden.service.schemas.base import Id, Page, PageRequest
+from treewarden.service.schemas.tables import NewShare, NewTable, TrainingTable
+from treewarden.service.use_cases.retention import erase_files
+from treewarden.service.use_cases.tables import (
     add_table,
     erase_table,
     get_table,
@@ -17,9 +20,6 @@ from treewarden.service.cases.tables import (
     share_table,
     withdraw_table,
 )
-from treewarden.service.people.permissions import Permission
-from treewarden.service.schemas.base import Id, Page, PageRequest
-from treewarden.service.schemas.tables import NewShare, NewTable, TrainingTable
 
 ROUTER = APIRouter(tags=["tables"], route_class=Once)
 

@@ -6,12 +6,16 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 
-from treewarden.service.api._asking import Reading, Who, Writing, asks, reads
-from treewarden.service.api._once import takes_no_key
-from treewarden.service.cases.tokens import create_token, list_tokens, revoke_token
-from treewarden.service.people.permissions import Permission
+from treewarden.service.api._answers import takes_no_key
+from treewarden.service.api._requests import Reading, Who, Writing, asks, reads
+from treewarden.service.auth.principal import Permission
 from treewarden.service.schemas.base import Id, Page, PageRequest
 from treewarden.service.schemas.people import MadeToken, NewToken, Token
+from treewarden.service.use_cases.accounts.authentication import (
+    create_token,
+    list_tokens,
+    revoke_token,
+)
 
 ROUTER = APIRouter(tags=["people"], dependencies=[Depends(takes_no_key)])
 

@@ -6,10 +6,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from treewarden.service.api._asking import Reading, Who, Writing, asks, reads
-from treewarden.service.api._once import Once
-from treewarden.service.cases import waivers
-from treewarden.service.people.permissions import Permission
+from treewarden.service.api._answers import Once
+from treewarden.service.api._requests import Reading, Who, Writing, asks, reads
+from treewarden.service.auth.principal import Permission
 from treewarden.service.schemas.base import Id, Page
 from treewarden.service.schemas.policies import (
     Deciding,
@@ -19,6 +18,7 @@ from treewarden.service.schemas.policies import (
     WaiversFile,
     WantedWaivers,
 )
+from treewarden.service.use_cases import waivers
 
 ROUTER = APIRouter(tags=["waivers"], route_class=Once)
 TOML = "application/toml"

@@ -6,13 +6,13 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 
-from treewarden.service.api._asking import Reading, Who, Writing, asks, reads
-from treewarden.service.api._once import takes_no_key
-from treewarden.service.cases import webhooks
-from treewarden.service.cases.workers import list_workers
-from treewarden.service.people.permissions import Permission
+from treewarden.service.api._answers import takes_no_key
+from treewarden.service.api._requests import Reading, Who, Writing, asks, reads
+from treewarden.service.auth.principal import Permission
 from treewarden.service.schemas.base import Id, Page, PageRequest
-from treewarden.service.schemas.telling import Delivery, MadeWebhook, NewWebhook, Webhook, Worker
+from treewarden.service.schemas.operations import Delivery, MadeWebhook, NewWebhook, Webhook, Worker
+from treewarden.service.use_cases import notices
+from treewarden.service.use_cases.jobs import list_workers
 
 ROUTER = APIRouter(tags=["operations"], dependencies=[Depends(takes_no_key)])
 
@@ -20,31 +20,31 @@ ROUTER = APIRouter(tags=["operations"], dependencies=[Depends(takes_no_key)])
 @ROUTER.post("/webhooks", status_code=201, **asks(Permission.ADMIN))
 def post_webhook(who: Who, unit: Writing, new: NewWebhook) -> MadeWebhook:
     """Make a webhook; the secret that signs is shown this once."""
-    return webhooks.create_webhook(unit, who, new)
+    return notices.create_webhook(unit, who, new)
 
 
 @ROUTER.get("/webhooks", **reads(Permission.ADMIN))
 def get_webhooks(who: Who, unit: Reading, wanted: Annotated[PageRequest, Query()]) -> Page[Webhook]:
     """Return webhooks."""
-    return webhooks.list_webhooks(unit, who, wanted)
+    return notices.list_webhooks(unit, who, wanted)
 
 
 @ROUTER.get("/webhooks/{webhook_id}", **reads(Permission.ADMIN))
 def get_webhook(who: Who, unit: Reading, webhook_id: Id) -> Webhook:
     """Return a webhook."""
-    return webhooks.get_webhook(unit, who, webhook_id)
+    return notices.get_webhook(unit, who, webhook_id)
 
 
 @ROUTER.delete("/webhooks/{webhook_id}", **asks(Permission.ADMIN))
 def delete_webhook(who: Who, unit: Writing, webhook_id: Id) -> Webhook:
     """Send nothing more there; what was sent stays in the list."""
-    return webhooks.disable_webhook(unit, who, webhook_id)
+    return notices.disable_webhook(unit, who, webhook_id)
 
 
 @ROUTER.post("/webhooks/{webhook_id}/ping", status_code=202, **asks(Permission.ADMIN))
 def post_ping(who: Who, unit: Writing, webhook_id: Id) -> Delivery:
     """Send an event that says nothing."""
-    return webhooks.ping(unit, who, webhook_id)
+    return notices.ping(unit, who, webhook_id)
 
 
 @ROUTER.get("/webhooks/{webhook_id}/deliveries", **reads(Permission.ADMIN))
@@ -52,13 +52,13 @@ def get_deliveries(
     who: Who, unit: Reading, webhook_id: Id, wanted: Annotated[PageRequest, Query()]
 ) -> Page[Delivery]:
     """Return what was sent, and what became of it."""
-    return webhooks.list_deliveries(unit, who, webhook_id, wanted)
+    return notices.list_deliveries(unit, who, webhook_id, wanted)
 
 
 @ROUTER.post("/deliveries/{delivery_id}/redeliver", status_code=202, **asks(Permission.ADMIN))
 def post_redeliver(who: Who, unit: Writing, delivery_id: Id) -> Delivery:
     """Send an event once more, with the same id."""
-    return webhooks.redeliver(unit, who, delivery_id)
+    return notices.redeliver(unit, who, delivery_id)
 
 
 @ROUTER.get("/workers", **reads(Permission.ADMIN))

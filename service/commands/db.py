@@ -9,15 +9,14 @@ from typing import TypeVar
 
 import click
 
-from treewarden.service.cases.anchoring import read_anchors
-from treewarden.service.cases.people import DEFAULT, create_administrator
 from treewarden.service.database import levels
 from treewarden.service.operations.backup import back_up, restore
-from treewarden.service.operations.checking import check
-from treewarden.service.operations.first_seals import seal_older
+from treewarden.service.operations.checking import check, seal_older
 from treewarden.service.running import ready_site
 from treewarden.service.settings import settings_from
 from treewarden.service.site import Site, open_site
+from treewarden.service.use_cases.accounts.people import DEFAULT, create_administrator
+from treewarden.service.use_cases.log import read_anchors
 from treewarden.terminal.exits import FAIL
 
 Command = TypeVar("Command", bound=Callable[..., None])

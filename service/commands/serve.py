@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from treewarden.service.cases.people import DEFAULT, create_administrator
-from treewarden.service.cases.tokens import create_token
-from treewarden.service.people.permissions import Permission
+from treewarden.service.auth.principal import Permission
 from treewarden.service.running import ready_site, serve
 from treewarden.service.schemas.people import NewToken
 from treewarden.service.settings import settings_from
+from treewarden.service.use_cases.accounts.authentication import create_token
+from treewarden.service.use_cases.accounts.people import DEFAULT, create_administrator
 
 
 @click.command("serve")

@@ -6,15 +6,14 @@ from pathlib import Path
 
 import click
 
-from treewarden.service.cases.table_roots import check_table_roots
 from treewarden.service.database.levels import check_level
-from treewarden.service.jobs.confining import hide_from_neighbours
-from treewarden.service.jobs.following import follow, stop_at_signals
-from treewarden.service.jobs.working import work
 from treewarden.service.operations.health import check_key
 from treewarden.service.operations.logging import log_as_json
 from treewarden.service.settings import settings_from
 from treewarden.service.site import open_site
+from treewarden.service.use_cases.tables import check_table_roots
+from treewarden.service.worker.sandbox import hide_from_neighbours
+from treewarden.service.worker.working import follow, stop_at_signals, work
 
 
 @click.command("worker")

@@ -29,7 +29,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine.default import DefaultExecutionContext
 
-from treewarden.service.account_names import look_key, name_key
+from treewarden.service.names import look_key, name_key
 
 NAMES = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -125,7 +125,7 @@ account = Table(
     UniqueConstraint("organisation_id", "name_key"),
     UniqueConstraint("organisation_id", "look_key"),
 )
-"""A name belongs to its organisation. Its two keys are those of ``treewarden.service.account_names``: no two
+"""A name belongs to its organisation. Its two keys are those of ``treewarden.service.names``: no two
 accounts of one
 organisation look alike. ``mail_events``: the events that somebody wants to hear of by e-mail; null where nothing was
 said."""

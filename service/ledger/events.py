@@ -6,12 +6,77 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import insert, select
+from sqlalchemy import Row, Table, insert, select
 
-from treewarden.service.database.tables import delivery, webhook
+from treewarden.service.auth.principal import ALLOWED, Permission, Role
+from treewarden.service.database.tables import (
+    account,
+    audit,
+    delivery,
+    mail,
+    release,
+    waiver,
+    webhook,
+)
 from treewarden.service.ids import new_id
-from treewarden.service.ledger.notices import queue_notices
 from treewarden.service.site import Unit
+
+# Who hears of an event by e-mail: whose own it is, or who may decide about it, where they wish so.
+
+ABOUT: Mapping[str, tuple[Table, str, str]] = {
+    "audit": (audit, "audit_id", "created_by"),
+    "waiver": (waiver, "waiver_id", "requested_by"),
+    "release": (release, "release_id", "opened_by"),
+}
+"""By the first word of an event: the table of what it is about, its id in the payload, and whose own it is."""
+TO_DECIDE = ("waiver.requested", "release.opened")
+"""Events for those who may decide, and not for who asks; all others are for who asked."""
+
+
+def queue_notices(unit: Unit, organisation_id: str, event: str, payload: Mapping[str, Any]) -> None:
+    """Queue an e-mail to everybody whom an event is for and who wishes to hear of it; none where none are sent."""
+    kind = event.partition(".")[0]
+    if not unit.site.settings.mail_host or kind not in ABOUT:
+        return
+    table, key, column = ABOUT[kind]
+    about = str(payload[key])
+    asker = unit.connection.execute(select(table.c[column]).where(table.c.id == about)).scalar_one()
+    for each in _wishing(unit, organisation_id, event):
+        is_asker = each.id == asker
+        may_decide = Permission.REVIEW in ALLOWED[Role(each.role)]
+        if (may_decide and not is_asker) if event in TO_DECIDE else is_asker:
+            queue_mail(unit, organisation_id, each.id, event, f"/{kind}s/{about}")
+
+
+def queue_mail(unit: Unit, organisation_id: str, account_id: str, event: str, path: str) -> str:
+    """Queue one e-mail, and return its id."""
+    made = new_id()
+    unit.connection.execute(
+        insert(mail).values(
+            id=made,
+            organisation_id=organisation_id,
+            account_id=account_id,
+            event=event,
+            path=path,
+            state="pending",
+            attempts=0,
+            next_at=unit.now,
+            problem="",
+            created_at=unit.now,
+        )
+    )
+    return made
+
+
+def _wishing(unit: Unit, organisation_id: str, event: str) -> list[Row[Any, Any, Any]]:
+    rows = unit.connection.execute(
+        select(account.c.id, account.c.role, account.c.mail_events).where(
+            account.c.organisation_id == organisation_id,
+            account.c.disabled_at.is_(None),
+            account.c.mail_address.is_not(None),
+        )
+    )
+    return [row for row in rows.all() if event in (row.mail_events or ())]
 
 
 class Event(StrEnum):

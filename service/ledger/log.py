@@ -8,9 +8,9 @@ from typing import Any
 
 from sqlalchemy import Row, insert, select, text, update
 
+from treewarden.service.auth.principal import Principal
 from treewarden.service.database.tables import log_entry, log_head
 from treewarden.service.ledger.seals import canonical, is_sealed, seal_of
-from treewarden.service.people.principal import Principal
 from treewarden.service.site import Unit
 
 FIRST = "0" * 64

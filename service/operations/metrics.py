@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
+import structlog
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import (
     CounterMetricFamily,
@@ -14,6 +16,7 @@ from prometheus_client.core import (
     SummaryMetricFamily,
 )
 from sqlalchemy import ColumnElement, Select, case, extract, func, select
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import treewarden
 from treewarden.service.database.tables import audit, blob, data_table, delivery, job, worker
@@ -154,3 +157,56 @@ def _gauge(
     for key, value in values:
         found.add_metric(key, value)
     return found
+
+
+# Counts each request and writes one line about it: which route, who, how it ended; nothing that was sent.
+
+LOG = structlog.get_logger("treewarden.service.requests")
+QUIET = ("/healthz", "/readyz", "/metrics", "/static/{name:path}")
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+
+
+class Watching:
+    """Stands before all else; what it says of a request was found out by those behind it."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics, prefix: str) -> None:
+        self.app, self.metrics, self.prefix = app, metrics, prefix
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        scope.setdefault("state", {})
+        started, status = time.monotonic(), 500
+
+        async def noted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self.app(scope, receive, noted)
+        except Exception:
+            LOG.exception("a mistake in treewarden itself", **self._told(scope))
+            raise
+        finally:
+            seconds = time.monotonic() - started
+            told = self._told(scope)
+            self.metrics.count(told["method"], told["route"], status, seconds)
+            log = LOG.debug if told["route"] in QUIET else LOG.info
+            log("request", **told, status=status, seconds=round(seconds, 4))
+
+    def _told(self, scope: Scope) -> dict[str, str]:
+        state, who = scope["state"], scope["state"].get("principal")
+        method = scope["method"] if scope["method"] in METHODS else NOWHERE
+        route = getattr(scope.get("route"), "path", NOWHERE)
+        if scope["path"].startswith(f"{self.prefix}/") and route.startswith("/"):
+            # a route of a router may or may not know what was put before it
+            route = self.prefix + route.removeprefix(self.prefix)
+        return {
+            "request": state.get("request_id", ""),
+            "method": method,
+            "route": route,
+            "account": "" if who is None else who.account_id,
+        }

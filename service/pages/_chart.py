@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from treewarden.service.cases.history import Past
+from treewarden.service.use_cases.model_history import Past
 
 LEFT = 112
 """The words beside the rows stand here; sizes are pixels, as a chart that is made smaller could not be read."""

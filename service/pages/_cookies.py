@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from fastapi.responses import Response
 
-from treewarden.service.api._asking import COOKIE, cookie_name
 from treewarden.service.api._queueing import BROWSER
-from treewarden.service.cases.browsers import SECONDS, KnownBrowser, new_browser, seal_browser
-from treewarden.service.people.tokens import digest_of
+from treewarden.service.api._requests import COOKIE, cookie_name
+from treewarden.service.auth.tokens import digest_of
 from treewarden.service.settings import Settings
 from treewarden.service.site import Site
+from treewarden.service.use_cases.accounts.attempts import (
+    SECONDS,
+    KnownBrowser,
+    new_browser,
+    seal_browser,
+)
 
 
 def keep_cookie(

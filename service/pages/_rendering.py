@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cache
 from importlib import resources
@@ -15,9 +17,12 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 import treewarden
-from treewarden.service import unseen
-from treewarden.service.pages._labels import labels_of
-from treewarden.service.people.principal import Principal
+from treewarden.jobs.inspecting import facts
+from treewarden.service import names
+from treewarden.service.auth.principal import Principal
+from treewarden.service.pages._forms import labels_of
+from treewarden.service.schemas.audits import Finding
+from treewarden.service.schemas.models import Version
 
 STATIC = resources.files("treewarden.service.pages") / "static"
 UNITS = ("bytes", "KB", "MB", "GB")
@@ -42,7 +47,7 @@ def page(
         .render(here=request.url.path, who=who, labels=labels_of(name), **context)
     )
     return HTMLResponse(
-        unseen.shown(text), status_code=status, headers={"Cache-Control": "no-store"}
+        names.shown(text), status_code=status, headers={"Cache-Control": "no-store"}
     )
 
 
@@ -65,7 +70,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(
-        moment=moment, day=day, size=size, plural=plural, pair=pair, sent=unseen.sent
+        moment=moment, day=day, size=size, plural=plural, pair=pair, sent=names.sent
     )
     made.globals.update(
         program=f"treewarden {treewarden.__version__}", static=static, address=address
@@ -119,3 +124,110 @@ def plural(count: int, one: str, many: str = "") -> str:
 def pair(thing: object, key: str, words: str) -> tuple[Any, Any]:
     """Return two attributes of a thing, as options of a choice are given."""
     return getattr(thing, key), getattr(thing, words)
+
+
+# Findings as a page shows them: what is asked once, with all places that do not meet it.
+
+WORST = ("FAIL", "UNDETERMINED")
+
+
+@dataclass(frozen=True, slots=True)
+class FindingGroup:
+    """A clause, the worst of its verdicts, and its findings: those that count first."""
+
+    clause: str
+    verdict: str
+    severity: str
+    message: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether waivers speak for all of it."""
+        return all(each.accepted for each in self.findings)
+
+
+def grouped(findings: Iterable[Finding]) -> tuple[FindingGroup, ...]:
+    """Return findings by clause: what counts before what is a warning or accepted, failures before doubts."""
+    found: dict[tuple[str, str], list[Finding]] = {}
+    for each in findings:
+        found.setdefault((each.clause, each.message), []).append(each)
+    groups = [_group(several) for several in found.values()]
+    return tuple(sorted(groups, key=_rank))
+
+
+def _group(findings: list[Finding]) -> FindingGroup:
+    several = sorted(findings, key=lambda each: (bool(each.accepted), _gravity(each.verdict)))
+    first = several[0]
+    return FindingGroup(first.clause, first.verdict, first.severity, first.message, tuple(several))
+
+
+def _rank(group: FindingGroup) -> tuple[bool, bool, int]:
+    return group.is_accepted, group.severity != "error", _gravity(group.verdict)
+
+
+def _gravity(verdict: str) -> int:
+    return WORST.index(verdict) if verdict in WORST else len(WORST)
+
+
+# What pages say in words of what others found out: a model's file, the stages of an audit.
+
+HEADS = {
+    "what": "Model",
+    "predicts": "Predicts",
+    "size": "Size",
+    "tests": "Asks about",
+    "publishes": "Publishes",
+    "people": "People",
+    "smallest leaf": "Smallest leaf",
+    "trees": "Trees",
+    "grown by": "Grown by",
+    "also leaks": "Also gives away",
+    "notes": "Notes",
+}
+
+
+BEGINNINGS = ("Broken by", "Needs", "Only for", "Serves", "Source:", "Why:")
+"""With what sentences about a clause begin."""
+
+
+def facts_of(version: Version | None) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return what a version publishes, as heads with their lines; nothing where it was not read."""
+    if version is None or version.summary is None:
+        return ()
+    found: list[tuple[str, list[str]]] = []
+    for head, text in facts(version.summary):
+        if head or not found:
+            found.append((HEADS.get(head, head.capitalize()), []))
+        found[-1][1].append(text.removeprefix("- "))
+    return tuple((head, tuple(lines)) for head, lines in found)
+
+
+def paragraphs(lines: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """Return a policy in sentences as heads with what follows each; empty lines part them, others are wrapped."""
+    found: list[list[str]] = [[]]
+    for line in lines:
+        if line.strip():
+            text = line.strip()
+            if (
+                len(found[-1]) > 1
+                and text.startswith(BEGINNINGS)
+                and found[-1][-1][-1] not in ".:;"
+            ):
+                found[-1][-1] += "."
+            found[-1].append(text)
+        elif found[-1]:
+            found.append([])
+    return tuple((head, " ".join(rest)) for head, *rest in filter(None, found))
+
+
+def asked_columns(summary: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """Return the columns that a model asks about."""
+    if summary is None:
+        return ()
+    return tuple(str(each["name"]) for each in summary.get("features", ()) if each.get("tested"))
+
+
+def target_of(summary: Mapping[str, Any] | None) -> str:
+    """Return the column that a model predicts; "" where its file does not say."""
+    return str((summary or {}).get("target") or "")

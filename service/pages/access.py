@@ -5,17 +5,21 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from treewarden.service.api._asking import Reading, Who, Writing, asks, reads
-from treewarden.service.cases.people import get_account
-from treewarden.service.cases.sessions import end_access, end_session, list_sessions
-from treewarden.service.cases.tokens import list_tokens, revoke_token
+from treewarden.service.api._requests import Reading, Who, Writing, asks, reads
+from treewarden.service.auth.principal import Permission, Principal
 from treewarden.service.pages._forms import see
 from treewarden.service.pages._rendering import page
-from treewarden.service.people.permissions import Permission
-from treewarden.service.people.principal import Principal
 from treewarden.service.schemas.base import Id, PageRequest
 from treewarden.service.schemas.people import Account
 from treewarden.service.site import Unit
+from treewarden.service.use_cases.accounts.authentication import (
+    end_access,
+    end_session,
+    list_sessions,
+    list_tokens,
+    revoke_token,
+)
+from treewarden.service.use_cases.accounts.people import get_account
 
 ROUTER = APIRouter(tags=["pages"])
 OWN, ANYBODYS = "/account/access", "/administration/people/{account_id}/access"

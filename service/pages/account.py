@@ -8,21 +8,25 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 from pydantic import ValidationError
 
-from treewarden.service.api._asking import AtSite, Who, asks
-from treewarden.service.api._forwarding import address_of
-from treewarden.service.cases.notices import get_notices, send_test, set_notices
-from treewarden.service.cases.signing_in import change_password, has_password
+from treewarden.service.api._requests import AtSite, Who, address_of, asks
+from treewarden.service.auth.principal import Permission, Principal
 from treewarden.service.errors import ServiceError
 from treewarden.service.ledger.events import Event
 from treewarden.service.pages._cookies import keep_session
-from treewarden.service.pages._forms import refusal, see, status_of, with_wait
-from treewarden.service.pages._labels import NOTICES, PASSWORD
+from treewarden.service.pages._forms import (
+    NOTICES,
+    PASSWORD,
+    Typed,
+    refusal,
+    see,
+    status_of,
+    with_wait,
+)
 from treewarden.service.pages._rendering import page
-from treewarden.service.pages._typed import Typed
-from treewarden.service.people.permissions import Permission
-from treewarden.service.people.principal import Principal
-from treewarden.service.schemas.notices import NewNotices
+from treewarden.service.schemas.people import NewNotices
 from treewarden.service.site import Site
+from treewarden.service.use_cases.accounts.sign_in import change_password, has_password
+from treewarden.service.use_cases.notices import get_notices, send_test, set_notices
 
 ROUTER = APIRouter(tags=["pages"])
 EVENTS = {

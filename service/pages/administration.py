@@ -8,8 +8,15 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 from pydantic import ValidationError
 
-from treewarden.service.api._asking import AtSite, Reading, Who, asks, reads
-from treewarden.service.cases.people import (
+from treewarden.service.api._requests import AtSite, Reading, Who, asks, reads
+from treewarden.service.auth.principal import Permission, Principal, Role
+from treewarden.service.errors import ServiceError
+from treewarden.service.pages._forms import PERSON, RETENTION, Typed, refusal, see, status_of
+from treewarden.service.pages._rendering import page
+from treewarden.service.schemas.base import Id, PageRequest
+from treewarden.service.schemas.people import Changed, Made, NewAccount, Retention
+from treewarden.service.site import Site
+from treewarden.service.use_cases.accounts.people import (
     change_account,
     create_account,
     get_organisation,
@@ -17,17 +24,7 @@ from treewarden.service.cases.people import (
     new_password,
     set_retention,
 )
-from treewarden.service.cases.workers import list_workers
-from treewarden.service.errors import ServiceError
-from treewarden.service.pages._forms import refusal, see, status_of
-from treewarden.service.pages._labels import PERSON, RETENTION
-from treewarden.service.pages._rendering import page
-from treewarden.service.pages._typed import Typed
-from treewarden.service.people.permissions import Permission, Role
-from treewarden.service.people.principal import Principal
-from treewarden.service.schemas.base import Id, PageRequest
-from treewarden.service.schemas.people import Changed, Made, NewAccount, Retention
-from treewarden.service.site import Site
+from treewarden.service.use_cases.jobs import list_workers
 
 ROUTER = APIRouter(tags=["pages"])
 

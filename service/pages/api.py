@@ -7,10 +7,10 @@ import shlex
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from treewarden.service.api._asking import Reading, Who, reads
+from treewarden.service.api._requests import Reading, Who, reads
+from treewarden.service.auth.principal import Permission
 from treewarden.service.pages._described import described
 from treewarden.service.pages._rendering import page
-from treewarden.service.people.permissions import Permission
 
 ROUTER = APIRouter(tags=["pages"])
 

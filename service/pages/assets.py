@@ -8,7 +8,7 @@ from functools import cache
 from fastapi import APIRouter
 from fastapi.responses import Response
 
-from treewarden.service.api._asking import is_open
+from treewarden.service.api._requests import is_open
 from treewarden.service.errors import NotFoundError
 from treewarden.service.pages._rendering import STATIC
 

@@ -8,21 +8,23 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from pydantic import ValidationError
 
-from treewarden.service.api._asking import Reading, Who, Writing, asks, reads
-from treewarden.service.cases.audits import cancel, get_audit, list_audits, list_findings, progress
-from treewarden.service.cases.repairs import list_proposals, list_repairs
-from treewarden.service.cases.table_roots import roots_of
+from treewarden.service.api._requests import Reading, Who, Writing, asks, reads
+from treewarden.service.auth.principal import Permission, Principal
 from treewarden.service.errors import ServiceError
-from treewarden.service.pages._forms import refusal, see, status_of
-from treewarden.service.pages._grouping import grouped
-from treewarden.service.pages._labels import COMPARISON
-from treewarden.service.pages._rendering import page
-from treewarden.service.pages._typed import Words
-from treewarden.service.people.permissions import Permission
-from treewarden.service.people.principal import Principal
+from treewarden.service.pages._forms import COMPARISON, Words, refusal, see, status_of
+from treewarden.service.pages._rendering import grouped, page
 from treewarden.service.schemas.audits import Audit, Progress, Sort, State, Verdict
 from treewarden.service.schemas.base import Id, PageRequest
 from treewarden.service.site import Unit
+from treewarden.service.use_cases.audits import (
+    cancel,
+    get_audit,
+    list_audits,
+    list_findings,
+    progress,
+)
+from treewarden.service.use_cases.repairs import list_proposals, list_repairs
+from treewarden.service.use_cases.tables import roots_of
 
 ROUTER = APIRouter(tags=["pages"])
 LIVE = ("queued", "running")

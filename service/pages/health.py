@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from treewarden.service.api._asking import AtSite, is_open
+from treewarden.service.api._requests import AtSite, is_open
 from treewarden.service.operations.health import GOOD, readiness
 from treewarden.service.operations.metrics import Metrics
 

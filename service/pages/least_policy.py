@@ -8,17 +8,15 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 from pydantic import ValidationError
 
-from treewarden.service.api._asking import AtSite, Reading, Who, asks, reads
-from treewarden.service.cases.people import get_organisation, set_least_pack
-from treewarden.service.cases.policies import list_packs
+from treewarden.service.api._requests import AtSite, Reading, Who, asks, reads
+from treewarden.service.auth.principal import Permission, Principal
 from treewarden.service.errors import ServiceError
-from treewarden.service.pages._forms import refusal, see, status_of
-from treewarden.service.pages._labels import LEAST_POLICY
+from treewarden.service.pages._forms import LEAST_POLICY, refusal, see, status_of
 from treewarden.service.pages._rendering import page
-from treewarden.service.people.permissions import Permission
-from treewarden.service.people.principal import Principal
 from treewarden.service.schemas.people import LeastPack
 from treewarden.service.site import Unit
+from treewarden.service.use_cases.accounts.people import get_organisation, set_least_pack
+from treewarden.service.use_cases.policies import list_packs
 
 ROUTER = APIRouter(tags=["pages"])
 NONE = ("", "none: reviewers judge for themselves")

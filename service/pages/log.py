@@ -8,13 +8,13 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from treewarden.service.api._asking import Reading, Who, reads
-from treewarden.service.cases.log import check_log, list_log
+from treewarden.service.api._requests import Reading, Who, reads
+from treewarden.service.auth.principal import Permission
+from treewarden.service.pages._forms import Words
 from treewarden.service.pages._rendering import page
-from treewarden.service.pages._typed import Words
-from treewarden.service.people.permissions import Permission
 from treewarden.service.schemas.base import PageRequest
-from treewarden.service.schemas.telling import Sort
+from treewarden.service.schemas.operations import Sort
+from treewarden.service.use_cases.log import check_log, list_log
 
 ROUTER = APIRouter(tags=["pages"])
 PLACES = {

@@ -7,17 +7,15 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from treewarden.service.api._asking import Reading, Who, Writing, asks, reads
-from treewarden.service.cases.audits import list_audits, newest_audits
-from treewarden.service.cases.comparing import compare
-from treewarden.service.cases.history import model_history
-from treewarden.service.cases.models import get_model, list_models, list_versions
+from treewarden.service.api._requests import Reading, Who, Writing, asks, reads
+from treewarden.service.auth.principal import Permission
 from treewarden.service.pages._chart import charted
 from treewarden.service.pages._forms import is_asked_again, waited
-from treewarden.service.pages._rendering import page
-from treewarden.service.pages._telling import facts_of
-from treewarden.service.people.permissions import Permission
+from treewarden.service.pages._rendering import facts_of, page
 from treewarden.service.schemas.base import Id, PageRequest
+from treewarden.service.use_cases.audits import list_audits, newest_audits
+from treewarden.service.use_cases.model_history import compare, model_history
+from treewarden.service.use_cases.models import get_model, list_models, list_versions
 
 ROUTER = APIRouter(tags=["pages"])
 MOST = 200

@@ -5,12 +5,12 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from treewarden.service.api._asking import Reading, Who, reads
-from treewarden.service.cases.audits import list_audits
-from treewarden.service.cases.overview import overview
+from treewarden.service.api._requests import Reading, Who, reads
+from treewarden.service.auth.principal import Permission
 from treewarden.service.pages._rendering import page
-from treewarden.service.people.permissions import Permission
 from treewarden.service.schemas.base import PageRequest
+from treewarden.service.use_cases.audits import list_audits
+from treewarden.service.use_cases.overview import overview
 
 ROUTER = APIRouter(tags=["pages"])
 

@@ -10,17 +10,13 @@ from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
 from pydantic import ValidationError
 
-from treewarden.service.api._asking import AtSite, Reading, Who, asks, reads
-from treewarden.service.cases.policies import add_pack, diff_packs, get_pack, list_packs
+from treewarden.service.api._requests import AtSite, Reading, Who, asks, reads
+from treewarden.service.auth.principal import Permission, Principal
 from treewarden.service.errors import ServiceError
-from treewarden.service.pages._forms import refusal, see, status_of
-from treewarden.service.pages._labels import PACK
-from treewarden.service.pages._rendering import page
-from treewarden.service.pages._telling import paragraphs
-from treewarden.service.pages._typed import Typed
-from treewarden.service.people.permissions import Permission
-from treewarden.service.people.principal import Principal
+from treewarden.service.pages._forms import PACK, Typed, refusal, see, status_of
+from treewarden.service.pages._rendering import page, paragraphs
 from treewarden.service.schemas.policies import NewPack, Pack
+from treewarden.service.use_cases.policies import add_pack, diff_packs, get_pack, list_packs
 
 ROUTER = APIRouter(tags=["pages"])
 Named = Annotated[str, Query(max_length=220)]

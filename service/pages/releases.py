@@ -9,29 +9,26 @@ from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
 from pydantic import ValidationError
 
-from treewarden.service.api._asking import AtSite, Reading, Who, asks, reads
-from treewarden.service.cases.audits import get_audit, list_findings
-from treewarden.service.cases.compliance import makes_pdf
-from treewarden.service.cases.gating import gate_answer
-from treewarden.service.cases.releases import (
+from treewarden.service.api._requests import AtSite, Reading, Who, asks, reads
+from treewarden.service.auth.principal import Permission, Principal
+from treewarden.service.errors import InvalidError, ServiceError
+from treewarden.service.pages._forms import RELEASE_DECISION, Typed, Words, refusal, see, status_of
+from treewarden.service.pages._rendering import page
+from treewarden.service.schemas.base import Id, PageRequest
+from treewarden.service.schemas.releases import NewComment, NewReview, Sort, State
+from treewarden.service.site import Site, Unit
+from treewarden.service.use_cases.audits import get_audit, list_findings
+from treewarden.service.use_cases.gate import gate_answer
+from treewarden.service.use_cases.releases import (
     add_comment,
     get_release,
     list_releases,
+    makes_pdf,
     release_it,
     review,
     tick,
     withdraw,
 )
-from treewarden.service.errors import InvalidError, ServiceError
-from treewarden.service.pages._forms import refusal, see, status_of
-from treewarden.service.pages._labels import RELEASE_DECISION
-from treewarden.service.pages._rendering import page
-from treewarden.service.pages._typed import Typed, Words
-from treewarden.service.people.permissions import Permission
-from treewarden.service.people.principal import Principal
-from treewarden.service.schemas.base import Id, PageRequest
-from treewarden.service.schemas.releases import NewComment, NewReview, Sort, State
-from treewarden.service.site import Site, Unit
 
 ROUTER = APIRouter(tags=["pages"])
 Cursor = Annotated[str, Query(max_length=200)]

@@ -11,22 +11,21 @@ from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
 from pydantic import ValidationError
 
-from treewarden.service.api._asking import AtSite, Reading, Who, asks, reads
+from treewarden.service.api._requests import AtSite, Reading, Who, asks, reads
 from treewarden.service.api._uploading import receive_form
 from treewarden.service.api.repairs import Number
-from treewarden.service.cases.audit_comparing import compare_audits
-from treewarden.service.cases.blobs import Kind
-from treewarden.service.cases.repairs import start_repair, start_repair_with, take_proposal
+from treewarden.service.auth.principal import Permission, Principal
 from treewarden.service.errors import InvalidError, ServiceError
 from treewarden.service.pages._forms import see
 from treewarden.service.pages._rendering import address, page
 from treewarden.service.pages.audits import show_audit
-from treewarden.service.people.permissions import Permission
-from treewarden.service.people.principal import Principal
+from treewarden.service.schemas.audits import NewRepair, Taking
 from treewarden.service.schemas.base import Id
-from treewarden.service.schemas.repairs import NewRepair, Taking
 from treewarden.service.schemas.tables import NewTable
 from treewarden.service.site import Site, Unit
+from treewarden.service.use_cases.blobs import Kind
+from treewarden.service.use_cases.compare_audits import compare_audits
+from treewarden.service.use_cases.repairs import start_repair, start_repair_with, take_proposal
 
 ROUTER = APIRouter(tags=["pages"])
 KINDS: dict[str, Kind] = {"table_file": "table"}

@@ -8,18 +8,16 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
 
-from treewarden.service.api._asking import AtSite, Who, asks, is_open
-from treewarden.service.api._forwarding import address_of
 from treewarden.service.api._queueing import browsers_of
-from treewarden.service.cases.sessions import sign_out
-from treewarden.service.cases.signing_in import Credentials, asks_organisation, sign_in
+from treewarden.service.api._requests import AtSite, Who, address_of, asks, is_open
+from treewarden.service.auth.principal import Permission
 from treewarden.service.errors import ConflictError, ServiceError
 from treewarden.service.pages._cookies import drop_session, keep_browser, keep_session
-from treewarden.service.pages._forms import refusal, see, status_of, with_wait
-from treewarden.service.pages._labels import SIGN_IN
+from treewarden.service.pages._forms import SIGN_IN, refusal, see, status_of, with_wait
 from treewarden.service.pages._rendering import page
-from treewarden.service.people.permissions import Permission
 from treewarden.service.site import Site
+from treewarden.service.use_cases.accounts.authentication import sign_out
+from treewarden.service.use_cases.accounts.sign_in import Credentials, asks_organisation, sign_in
 
 ROUTER = APIRouter(tags=["pages"])
 HERE = re.compile(r"/(?![/\\])[^\x00-\x20\\]*")

@@ -12,28 +12,25 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from pydantic import ValidationError
 
-from treewarden.service.api._asking import AtSite, Reading, Who, asks, reads
+from treewarden.service.api._requests import AtSite, Reading, Who, asks, reads
 from treewarden.service.api._uploading import receive_form
-from treewarden.service.cases.blobs import Kind
-from treewarden.service.cases.models import (
+from treewarden.service.auth.principal import Permission, Principal
+from treewarden.service.errors import InvalidError, ServiceError
+from treewarden.service.pages._forms import FILES, refusal, see, status_of
+from treewarden.service.pages._rendering import address, page
+from treewarden.service.schemas.base import Id, PageRequest
+from treewarden.service.schemas.models import Model, NewModel, NewVersion, Version
+from treewarden.service.schemas.tables import NewTable
+from treewarden.service.site import Site, Unit
+from treewarden.service.use_cases.blobs import Kind
+from treewarden.service.use_cases.models import (
     add_version,
     create_model,
     get_model,
     get_version,
     list_models,
 )
-from treewarden.service.cases.table_roots import roots_of
-from treewarden.service.cases.tables import add_table
-from treewarden.service.errors import InvalidError, ServiceError
-from treewarden.service.pages._forms import refusal, see, status_of
-from treewarden.service.pages._labels import FILES
-from treewarden.service.pages._rendering import address, page
-from treewarden.service.people.permissions import Permission
-from treewarden.service.people.principal import Principal
-from treewarden.service.schemas.base import Id, PageRequest
-from treewarden.service.schemas.models import Model, NewModel, NewVersion, Version
-from treewarden.service.schemas.tables import NewTable
-from treewarden.service.site import Site, Unit
+from treewarden.service.use_cases.tables import add_table, roots_of
 
 ROUTER = APIRouter(tags=["pages"])
 KINDS: dict[str, Kind] = {"model_file": "model", "table_file": "table"}

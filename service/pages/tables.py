@@ -10,19 +10,21 @@ from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
 from pydantic import ValidationError
 
-from treewarden.service.api._asking import AtSite, Reading, Who, asks, reads
-from treewarden.service.cases.erasing import erase_files
-from treewarden.service.cases.tables import erase_table, list_tables, share_table, withdraw_table
+from treewarden.service.api._requests import AtSite, Reading, Who, asks, reads
+from treewarden.service.auth.principal import Permission, Principal
 from treewarden.service.errors import ServiceError
-from treewarden.service.pages._forms import refusal, see, status_of
-from treewarden.service.pages._labels import SHARE
+from treewarden.service.pages._forms import SHARE, Typed, refusal, see, status_of
 from treewarden.service.pages._rendering import page
-from treewarden.service.pages._typed import Typed
-from treewarden.service.people.permissions import Permission
-from treewarden.service.people.principal import Principal
 from treewarden.service.schemas.base import Id, PageRequest
 from treewarden.service.schemas.tables import NewShare
 from treewarden.service.site import Site, Unit
+from treewarden.service.use_cases.retention import erase_files
+from treewarden.service.use_cases.tables import (
+    erase_table,
+    list_tables,
+    share_table,
+    withdraw_table,
+)
 
 ROUTER = APIRouter(tags=["pages"])
 SHOWN = 50

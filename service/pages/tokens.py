@@ -9,18 +9,19 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 from pydantic import ValidationError
 
-from treewarden.service.api._asking import AtSite, Who, asks
-from treewarden.service.cases.tokens import create_token, list_tokens, revoke_token
+from treewarden.service.api._requests import AtSite, Who, asks
+from treewarden.service.auth.principal import Permission, Principal
 from treewarden.service.errors import ServiceError
-from treewarden.service.pages._forms import refusal, see, status_of
-from treewarden.service.pages._labels import TOKEN
+from treewarden.service.pages._forms import TOKEN, Typed, refusal, see, status_of
 from treewarden.service.pages._rendering import page
-from treewarden.service.pages._typed import Typed
-from treewarden.service.people.permissions import Permission
-from treewarden.service.people.principal import Principal
 from treewarden.service.schemas.base import Id, PageRequest
 from treewarden.service.schemas.people import MadeToken, NewToken
 from treewarden.service.site import Site
+from treewarden.service.use_cases.accounts.authentication import (
+    create_token,
+    list_tokens,
+    revoke_token,
+)
 
 ROUTER = APIRouter(tags=["pages"])
 MEANINGS = {

@@ -9,8 +9,24 @@ from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
 from pydantic import ValidationError
 
-from treewarden.service.api._asking import AtSite, Reading, Who, asks, reads
-from treewarden.service.cases.waivers import (
+from treewarden.service.api._requests import AtSite, Reading, Who, asks, reads
+from treewarden.service.auth.principal import Permission, Principal
+from treewarden.service.errors import ServiceError
+from treewarden.service.pages._forms import (
+    WAIVER,
+    WAIVER_DECISION,
+    WAIVERS_FILE,
+    Typed,
+    Words,
+    refusal,
+    see,
+    status_of,
+)
+from treewarden.service.pages._rendering import page
+from treewarden.service.schemas.base import Body, Id, PageRequest
+from treewarden.service.schemas.policies import Deciding, NewWaiver, Sort
+from treewarden.service.site import Site, Unit
+from treewarden.service.use_cases.waivers import (
     approve_waiver,
     export_waivers,
     get_waiver,
@@ -21,16 +37,6 @@ from treewarden.service.cases.waivers import (
     revoke_waiver,
     why_not_approved,
 )
-from treewarden.service.errors import ServiceError
-from treewarden.service.pages._forms import refusal, see, status_of
-from treewarden.service.pages._labels import WAIVER, WAIVER_DECISION, WAIVERS_FILE
-from treewarden.service.pages._rendering import page
-from treewarden.service.pages._typed import Typed, Words
-from treewarden.service.people.permissions import Permission
-from treewarden.service.people.principal import Principal
-from treewarden.service.schemas.base import Body, Id, PageRequest
-from treewarden.service.schemas.policies import Deciding, NewWaiver, Sort
-from treewarden.service.site import Site, Unit
 
 ROUTER = APIRouter(tags=["pages"])
 STATES = ("requested", "approved", "refused", "revoked")

@@ -9,8 +9,16 @@ from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import Response
 from pydantic import ValidationError
 
-from treewarden.service.api._asking import AtSite, Reading, Who, asks, reads
-from treewarden.service.cases.webhooks import (
+from treewarden.service.api._requests import AtSite, Reading, Who, asks, reads
+from treewarden.service.auth.principal import Permission, Principal
+from treewarden.service.errors import ServiceError
+from treewarden.service.ledger.events import Event
+from treewarden.service.pages._forms import WEBHOOK, Typed, refusal, see, status_of
+from treewarden.service.pages._rendering import page
+from treewarden.service.schemas.base import Id, PageRequest
+from treewarden.service.schemas.operations import MadeWebhook, NewWebhook
+from treewarden.service.site import Site, Unit
+from treewarden.service.use_cases.notices import (
     create_webhook,
     disable_webhook,
     get_webhook,
@@ -19,17 +27,6 @@ from treewarden.service.cases.webhooks import (
     ping,
     redeliver,
 )
-from treewarden.service.errors import ServiceError
-from treewarden.service.ledger.events import Event
-from treewarden.service.pages._forms import refusal, see, status_of
-from treewarden.service.pages._labels import WEBHOOK
-from treewarden.service.pages._rendering import page
-from treewarden.service.pages._typed import Typed
-from treewarden.service.people.permissions import Permission
-from treewarden.service.people.principal import Principal
-from treewarden.service.schemas.base import Id, PageRequest
-from treewarden.service.schemas.telling import MadeWebhook, NewWebhook
-from treewarden.service.site import Site, Unit
 
 ROUTER = APIRouter(tags=["pages"])
 AT = "/administration/webhooks"

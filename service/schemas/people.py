@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Annotated
+from datetime import date, datetime
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from treewarden.service.account_names import has_mixed_word, normalize_name
-from treewarden.service.people.permissions import Permission, Role
+from treewarden.service.auth.principal import Permission, Role
+from treewarden.service.ledger.events import Event
+from treewarden.service.names import has_mixed_word, normalize_name
 from treewarden.service.schemas.base import Body, Id, Name, shown_as
+from treewarden.service.settings import is_address
 
 LONGEST_NAME = 200
 
@@ -155,3 +157,101 @@ class Me(Body):
     role: Role
     organisation: str
     permissions: tuple[Permission, ...]
+
+
+# What somebody wants to hear of by e-mail.
+
+
+def _address(text: str) -> str:
+    told = text.strip()
+    if told and not is_address(told):
+        raise ValueError("is no e-mail address; give one such as ann@example.org, or none")
+    return told
+
+
+Told = Literal[
+    Event.AUDIT_FINISHED,
+    Event.WAIVER_REQUESTED,
+    Event.WAIVER_DECIDED,
+    Event.RELEASE_OPENED,
+    Event.RELEASE_DECIDED,
+    Event.RELEASE_RELEASED,
+]
+
+
+class NewNotices(Body):
+    """Where notices go ("": nowhere), and which events they tell of.
+
+    ``waiver.requested`` and ``release.opened`` reach those who may decide about it, all others who asked.
+    """
+
+    model_config = shown_as({"address": "ann@example.org", "events": ["audit.finished"]})
+
+    address: Annotated[str, Field(max_length=300), AfterValidator(_address)] = ""
+    events: tuple[Told, ...] = ()
+
+
+class SentMail(Body):
+    """What became of an e-mail."""
+
+    event: str
+    state: Literal["pending", "done", "failed"]
+    problem: str
+    created_at: datetime
+    delivered_at: datetime | None = None
+
+
+class Notices(Body):
+    """What somebody hears of. ``is_set_up``: whether this service sends e-mail; ``last`` is the newest one."""
+
+    is_set_up: bool
+    address: str = ""
+    events: tuple[str, ...] = ()
+    last: SentMail | None = None
+
+
+# What somebody sees first: what waits, what fails, what is about to end.
+
+
+class Waiting(Body):
+    """Something that waits for a decision; ``is_mine`` where who asks may not decide, as it is their own."""
+
+    kind: Literal["release", "waiver"]
+    id: Id
+    title: str
+    by: str
+    since: datetime
+    state: str
+    is_mine: bool
+
+
+class Failing(Body):
+    """A model whose newest finished audit is no pass."""
+
+    model_id: Id
+    model_name: str
+    audit_id: Id
+    verdict: str
+    headline: str
+
+
+class Expiring(Body):
+    """A waiver that holds a few days more."""
+
+    id: Id
+    clause: str
+    model: str | None
+    expires: date
+    owner: str
+
+
+class Overview(Body):
+    """What an organisation has to do, as far as it concerns who asks."""
+
+    models: int
+    running: int
+    queued: int
+    passing: int
+    failing: tuple[Failing, ...]
+    waiting: tuple[Waiting, ...]
+    expiring: tuple[Expiring, ...]

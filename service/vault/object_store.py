@@ -21,7 +21,7 @@ from obstore.store import S3Store
 
 from treewarden.service.errors import SetupError, UnavailableError
 from treewarden.service.settings import Settings
-from treewarden.service.vault.store import SealedWriter, Store, StoredFile
+from treewarden.service.vault.folder_store import SealedWriter, Store, StoredFile
 
 if TYPE_CHECKING:
     from obstore.store import S3Config

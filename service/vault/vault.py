@@ -21,14 +21,21 @@ from treewarden.service.settings import Settings
 from treewarden.service.vault.folder_store import (
     INCOMING,
     FolderStore,
+    Store,
     drop_part,
     full,
     new_part,
     place_of,
 )
-from treewarden.service.vault.receiving import Receiving, Stored
-from treewarden.service.vault.sealing import KEY_BYTES, new_key, opened_stream, unwrapped, wrapped
-from treewarden.service.vault.store import Store
+from treewarden.service.vault.sealing import (
+    KEY_BYTES,
+    Receiving,
+    Stored,
+    new_key,
+    opened_stream,
+    unwrapped,
+    wrapped,
+)
 
 KEY_FILE = "master.key"
 AT_ONCE = 256 * 1024

@@ -26,7 +26,7 @@ def test_every_setting_is_documented_and_no_others():
 
 
 def test_the_receiver_on_the_page_knows_what_is_genuine():
-    signing = pytest.importorskip("treewarden.service.ledger.signing")
+    signing = pytest.importorskip("treewarden.service.ledger.seals")
     (receiver,) = re.findall(r"```python\n(.*?)```", API, re.DOTALL)
     known: dict[str, object] = {}
     exec(receiver, known)  # noqa: S102  # our own page

@@ -28,6 +28,7 @@ from sqlalchemy import func, select
 
 from tests.kit.service import sites
 from tests.kit.service import work_to_do as make
+from treewarden.service.auth.principal import Principal
 from treewarden.service.database.tables import (
     audit,
     blob,
@@ -39,7 +40,6 @@ from treewarden.service.database.tables import (
 )
 from treewarden.service.database.tables import report as report_table
 from treewarden.service.errors import UnavailableError
-from treewarden.service.people.principal import Principal
 from treewarden.service.site import Site
 
 LEASE_SECONDS = 3.0

@@ -22,7 +22,7 @@ from schemathesis import GenerationMode
 
 from tests.kit.service import sites
 from tests.kit.service.seeds import seeded
-from treewarden.service.app import PREFIX
+from treewarden.service.running import PREFIX
 
 POSITIVE, NEGATIVE = GenerationMode.POSITIVE, GenerationMode.NEGATIVE
 PROBLEM = "application/problem+json"

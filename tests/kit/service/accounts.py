@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.kit.service import sites
-from treewarden.service.cases.people import create_administrator
+from treewarden.service.use_cases.accounts.people import create_administrator
 
 OWN = "correct horse battery"
 HERE = {"Origin": "http://testserver"}

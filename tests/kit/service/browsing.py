@@ -12,11 +12,11 @@ import uvicorn
 from sqlalchemy import insert
 
 from tests.kit.service.serving import answered
-from treewarden.service.api._asking import COOKIE
-from treewarden.service.app import application
+from treewarden.service.api._requests import COOKIE
+from treewarden.service.auth.tokens import digest_of, new_secret
 from treewarden.service.database.tables import session
 from treewarden.service.ids import new_id
-from treewarden.service.people.tokens import digest_of, new_secret
+from treewarden.service.running import application
 
 DEADLINE = 30
 REFUSED = re.compile("status of (409|422)")

@@ -7,8 +7,8 @@ import os
 import signal
 import time
 
-from treewarden.service.jobs.confining import confine
-from treewarden.service.jobs.frames import receive, send
+from treewarden.service.worker.frames import receive, send
+from treewarden.service.worker.sandbox import confine
 
 
 class Instead:

@@ -2,10 +2,10 @@
 
 from sqlalchemy import select, update
 
-from treewarden.service.cases.contradictions import seal_audit
 from treewarden.service.database.tables import audit, release, review, waiver
 from treewarden.service.ledger.log import record
 from treewarden.service.ledger.seals import seal_of
+from treewarden.service.use_cases.contradictions import seal_audit
 
 
 def seal_all(site):

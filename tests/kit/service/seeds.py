@@ -9,11 +9,10 @@ from sqlalchemy import insert
 
 from tests.kit.service import sites
 from tests.kit.service.sealing import seal_all
+from treewarden.service.auth.principal import Principal, Role
 from treewarden.service.database import tables
 from treewarden.service.ids import new_id
 from treewarden.service.ledger.log import record
-from treewarden.service.people.permissions import Role
-from treewarden.service.people.principal import Principal
 
 DIGEST = "ab12" * 16
 NASTY = "<script>document.title = 'taken over'</script>"

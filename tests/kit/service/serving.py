@@ -11,7 +11,7 @@ import httpx
 PROGRAM = """
 import socket, sys
 import uvicorn
-from treewarden.service.app import application
+from treewarden.service.running import application
 from treewarden.service.operations.logging import log_as_json
 from treewarden.service.settings import Settings
 from treewarden.service.site import open_site

@@ -17,14 +17,13 @@ from fastapi.testclient import TestClient
 from sqlalchemy import create_engine, insert, text
 from sqlalchemy.pool import NullPool
 
-from treewarden.service.app import PREFIX, application
+from treewarden.service.auth.principal import ALLOWED, Principal, Role
+from treewarden.service.auth.tokens import SHOWN, digest_of, new_secret
 from treewarden.service.database.engine import open_engine
 from treewarden.service.database.levels import upgrade
 from treewarden.service.database.tables import account, organisation, token
 from treewarden.service.ids import new_id
-from treewarden.service.people.permissions import ALLOWED, Role
-from treewarden.service.people.principal import Principal
-from treewarden.service.people.tokens import SHOWN, digest_of, new_secret
+from treewarden.service.running import PREFIX, application
 from treewarden.service.settings import Settings
 from treewarden.service.site import open_site
 

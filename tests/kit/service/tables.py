@@ -5,12 +5,12 @@ import hashlib
 import anyio
 from sqlalchemy import insert, select, update
 
-from treewarden.service.cases.blobs import claim_blob, put_blob
-from treewarden.service.cases.erasing import erase_files, finish_with_table
-from treewarden.service.cases.tables import add_table
 from treewarden.service.database.tables import audit, job, model, model_version
 from treewarden.service.ids import new_id
 from treewarden.service.schemas.tables import NewTable
+from treewarden.service.use_cases.blobs import claim_blob, put_blob
+from treewarden.service.use_cases.retention import erase_files, finish_with_table
+from treewarden.service.use_cases.tables import add_table
 
 DATA = b"age,sick\n" + b"41,canary-7f3\n" * 9000
 

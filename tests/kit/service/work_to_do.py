@@ -7,13 +7,13 @@ import threading
 
 from sqlalchemy import insert, select, update
 
-from treewarden.service.cases.contradictions import seal_audit
-from treewarden.service.cases.queueing import queue_job
 from treewarden.service.database.tables import audit, blob, data_table, job, model, model_version
 from treewarden.service.ids import new_id
-from treewarden.service.jobs.leases import claim
-from treewarden.service.jobs.supervising import forking, supervise
 from treewarden.service.ledger.log import record
+from treewarden.service.use_cases.contradictions import seal_audit
+from treewarden.service.use_cases.jobs import queue_job
+from treewarden.service.worker.leases import claim
+from treewarden.service.worker.supervising import forking, supervise
 
 CANARY = "canary-7f3a"
 

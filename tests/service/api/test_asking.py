@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import event
 
 from tests.kit.service import sites
-from treewarden.service.app import PREFIX, application
 from treewarden.service.database.engine import KEPT_CONNECTIONS, MORE_CONNECTIONS
+from treewarden.service.running import PREFIX, application
 
 AT_ONCE = 2 * (KEPT_CONNECTIONS + MORE_CONNECTIONS)
 PAGES = ("/", "/models", "/audits", "/releases", "/waivers", "/packs", "/log")

@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import func, select
 
 from tests.kit.service import refusing, serving, sites
-from treewarden.service.cases.sweeping import sweep
 from treewarden.service.database.tables import blob
+from treewarden.service.use_cases.retention import sweep
 
 DATA = b"age,sick\n" + b"41,canary-7f3\n" * 60_000
 

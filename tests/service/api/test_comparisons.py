@@ -6,7 +6,7 @@ from sqlalchemy import update
 from tests.kit.service import sites
 from tests.kit.service import work_to_do as make
 from treewarden.service.database.tables import organisation
-from treewarden.service.jobs.supervising import forking
+from treewarden.service.worker.supervising import forking
 
 API = "/api/v1"
 

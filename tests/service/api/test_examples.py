@@ -1,7 +1,15 @@
 import pytest
 
-from treewarden.service.app import PREFIX, application
-from treewarden.service.schemas import audits, models, people, policies, releases, tables, telling
+from treewarden.service.running import PREFIX, application
+from treewarden.service.schemas import (
+    audits,
+    models,
+    operations,
+    people,
+    policies,
+    releases,
+    tables,
+)
 from treewarden.service.settings import Settings
 from treewarden.service.site import open_site
 
@@ -52,5 +60,5 @@ def test_examples_can_be_sent(described):
 
 
 def _classes():
-    for each in (audits, models, people, policies, releases, tables, telling):
+    for each in (audits, models, people, policies, releases, tables, operations):
         yield from vars(each).items()

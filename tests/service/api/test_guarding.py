@@ -4,12 +4,12 @@ import pytest
 from sqlalchemy import func, insert, select
 
 from tests.kit.service.sites import add_account, add_organisation, open_client
-from treewarden.service.account_names import name_key
-from treewarden.service.app import PREFIX
-from treewarden.service.cases.attempts import ATTEMPTS_FROM_ANYWHERE, Limit
-from treewarden.service.cases.people import create_administrator
 from treewarden.service.database.tables import sign_in_failure
 from treewarden.service.errors import InvalidError
+from treewarden.service.names import name_key
+from treewarden.service.running import PREFIX
+from treewarden.service.use_cases.accounts.attempts import ATTEMPTS_FROM_ANYWHERE, Limit
+from treewarden.service.use_cases.accounts.people import create_administrator
 
 
 @pytest.fixture

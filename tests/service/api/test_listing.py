@@ -5,11 +5,11 @@ from sqlalchemy import event, insert, update
 
 from tests.kit.service import sites
 from tests.kit.service import work_to_do as make
-from treewarden.service.app import PREFIX
-from treewarden.service.cases.releases import add_comment, open_release
 from treewarden.service.database.tables import audit, report
 from treewarden.service.ids import new_id
+from treewarden.service.running import PREFIX
 from treewarden.service.schemas.releases import NewComment, NewRelease
+from treewarden.service.use_cases.releases import add_comment, open_release
 
 LISTS = ("/models", "/audits", "/releases")
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.kit.service import sites
 from treewarden.policies.pack import load_pack, read_pack
-from treewarden.service.app import PREFIX
+from treewarden.service.running import PREFIX
 
 OWN = 'name = "{name}"\nversion = "{n}"\ntitle = "As health"\nextends = "{base}"\n'
 

@@ -8,8 +8,8 @@ from sqlalchemy import select, update
 from tests.kit.service import sites
 from tests.kit.service import work_to_do as make
 from tests.treewarden.conftest import written as written_files
-from treewarden.service.cases.sweeping import sweep
 from treewarden.service.database.tables import blob, data_table, proposal
+from treewarden.service.use_cases.retention import sweep
 
 API = "/api/v1"
 BUDGET = 60

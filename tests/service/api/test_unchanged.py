@@ -3,7 +3,7 @@
 import pytest
 
 from tests.kit.service.sites import add_account, add_organisation, open_client
-from treewarden.service.app import PREFIX
+from treewarden.service.running import PREFIX
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import pytest
 
 from tests.kit.service import sites
 from tests.kit.service.accounts import OWN, browser, one_time_password, owner, sign_in
-from treewarden.service.account_names import has_mixed_word, look_key, name_key
-from treewarden.service.app import PREFIX
+from treewarden.service.names import has_mixed_word, look_key, name_key
+from treewarden.service.running import PREFIX
 
 
 def made(client, name):

@@ -10,10 +10,7 @@ from sqlalchemy import func, insert, select, text, update
 
 from tests.kit.service import sites
 from tests.kit.service import work_to_do as make
-from treewarden.service.app import PREFIX
-from treewarden.service.cases import releases
-from treewarden.service.cases.gating import gate_answer
-from treewarden.service.cases.waivers import approve_waiver, in_force, request_waiver, revoke_waiver
+from treewarden.service.auth.principal import Principal
 from treewarden.service.database.tables import (
     audit,
     delivery,
@@ -27,15 +24,23 @@ from treewarden.service.database.tables import (
 from treewarden.service.database.tables import review as reviews
 from treewarden.service.errors import ConflictError
 from treewarden.service.ids import new_id
-from treewarden.service.jobs.committing import commit, store
-from treewarden.service.jobs.leases import claim
-from treewarden.service.jobs.orders import JobAnswer, KeptFile
 from treewarden.service.ledger.events import Event
 from treewarden.service.ledger.log import FIRST, digest_of
 from treewarden.service.operations.checking import check
-from treewarden.service.people.principal import Principal
+from treewarden.service.running import PREFIX
 from treewarden.service.schemas.policies import Deciding, NewWaiver
 from treewarden.service.schemas.releases import NewRelease, NewReview
+from treewarden.service.use_cases import releases
+from treewarden.service.use_cases.gate import gate_answer
+from treewarden.service.use_cases.waivers import (
+    approve_waiver,
+    in_force,
+    request_waiver,
+    revoke_waiver,
+)
+from treewarden.service.worker.leases import claim
+from treewarden.service.worker.orders import JobAnswer, KeptFile
+from treewarden.service.worker.store_results import commit, store
 
 TRIGGERS = {
     "sqlite": ["DROP TRIGGER log_entry_no_update", "DROP TRIGGER log_entry_no_delete"],

@@ -4,7 +4,7 @@ import pytest
 
 from tests.kit.service import sites
 from tests.kit.service.accounts import OWN, one_time_password
-from treewarden.service.app import PREFIX
+from treewarden.service.running import PREFIX
 
 ADDRESS = "https://audits.example.org"
 

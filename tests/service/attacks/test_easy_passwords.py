@@ -3,8 +3,8 @@
 import pytest
 
 from tests.kit.service.accounts import HERE, OWN, browser, one_time_password, owner, sign_in
+from treewarden.service.auth.passwords import check_new
 from treewarden.service.errors import InvalidError
-from treewarden.service.people.passwords import check_new
 
 EASY = ("passwordpassword", "aaaaaaaaaaaaaaaa", "abcabcabcabcabc", "qwertyuiop12345", "x" * 150)
 

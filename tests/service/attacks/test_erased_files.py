@@ -4,9 +4,9 @@ from sqlalchemy import update
 
 from tests.kit.service import sites
 from tests.kit.service import work_to_do as make
-from treewarden.service.cases.queueing import queue_job
 from treewarden.service.database.tables import blob, data_table, model_version
-from treewarden.service.jobs.supervising import forking
+from treewarden.service.use_cases.jobs import queue_job
+from treewarden.service.worker.supervising import forking
 
 API = "/api/v1"
 

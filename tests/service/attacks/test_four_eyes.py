@@ -11,22 +11,21 @@ from tests.kit.service import work_to_do as make
 from tests.kit.service.sealing import seal_all
 from tests.kit.service.tables import digest, put
 from tests.service.jobs.test_fencing import REPAIRED, claimed
-from treewarden.service.cases import releases
-from treewarden.service.cases.audits import submit
-from treewarden.service.cases.gating import gate_answer
-from treewarden.service.cases.models import add_version, create_model
-from treewarden.service.cases.policies import add_pack
-from treewarden.service.cases.repairs import take_proposal
-from treewarden.service.cases.waivers import approve_waiver, request_waiver
 from treewarden.service.database.tables import audit, review
 from treewarden.service.errors import ForbiddenError
 from treewarden.service.ids import new_id
-from treewarden.service.jobs.committing import commit, store
-from treewarden.service.schemas.audits import NewAudit
+from treewarden.service.schemas.audits import NewAudit, Taking
 from treewarden.service.schemas.models import NewModel, NewVersion
 from treewarden.service.schemas.policies import Deciding, NewPack, NewWaiver
 from treewarden.service.schemas.releases import NewRelease, NewReview
-from treewarden.service.schemas.repairs import Taking
+from treewarden.service.use_cases import releases
+from treewarden.service.use_cases.audits import submit
+from treewarden.service.use_cases.gate import gate_answer
+from treewarden.service.use_cases.models import add_version, create_model
+from treewarden.service.use_cases.policies import add_pack
+from treewarden.service.use_cases.repairs import take_proposal
+from treewarden.service.use_cases.waivers import approve_waiver, request_waiver
+from treewarden.service.worker.store_results import commit, store
 
 API = "/api/v1"
 APPROVE = NewReview(decision="approve")

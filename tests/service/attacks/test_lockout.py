@@ -8,18 +8,18 @@ from structlog.testing import capture_logs
 
 from tests.kit.service import sites
 from tests.kit.service.accounts import HERE, browser, owner, sign_in
-from treewarden.service.cases.attempts import (
+from treewarden.service.database.tables import organisation
+from treewarden.service.errors import SetupError
+from treewarden.service.schemas.base import PageRequest
+from treewarden.service.settings import Settings, settings_from
+from treewarden.service.use_cases.accounts.attempts import (
     ATTEMPTS,
     LINES_A_MINUTE,
     LOGGED_OF_ORGANISATION,
     FailedAttempt,
     log_failure,
 )
-from treewarden.service.cases.log import list_log
-from treewarden.service.database.tables import organisation
-from treewarden.service.errors import SetupError
-from treewarden.service.schemas.base import PageRequest
-from treewarden.service.settings import Settings, settings_from
+from treewarden.service.use_cases.log import list_log
 
 PROXY, STRANGER = "10.0.0.9", "198.51.100.1"
 

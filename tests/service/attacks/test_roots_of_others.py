@@ -6,10 +6,10 @@ from click.testing import CliRunner
 from tests.kit.service import sites
 from tests.kit.service import work_to_do as make
 from treewarden.cli import cli
-from treewarden.service.cases.table_roots import check_table_roots, roots_of
 from treewarden.service.errors import SetupError
-from treewarden.service.jobs.leases import JobClaim
-from treewarden.service.jobs.ordering import order_of
+from treewarden.service.use_cases.tables import check_table_roots, roots_of
+from treewarden.service.worker.leases import JobClaim
+from treewarden.service.worker.ordering import order_of
 
 API = "/api/v1"
 

@@ -8,11 +8,11 @@ from sqlalchemy import func, insert, select
 
 from tests.kit.service import sites
 from tests.kit.service.accounts import HERE, browser, one_time_password, owner, sign_in
-from treewarden.service.app import PREFIX
-from treewarden.service.cases.attempts import ATTEMPTS_FROM_ADDRESS, Limit
+from treewarden.service.auth.passwords import PLACES, SHARE, HashingQueue
 from treewarden.service.database.tables import sign_in_failure
 from treewarden.service.ids import new_id
-from treewarden.service.people.hashing import PLACES, SHARE, HashingQueue
+from treewarden.service.running import PREFIX
+from treewarden.service.use_cases.accounts.attempts import ATTEMPTS_FROM_ADDRESS, Limit
 
 MANY = 24
 

@@ -14,13 +14,13 @@ from tests.kit.service import sites, work_to_do
 from tests.kit.service.children import Instead
 from treewarden.service.database.tables import blob, data_table, job
 from treewarden.service.ids import new_id
-from treewarden.service.jobs import supervising
-from treewarden.service.jobs.confining import confine
-from treewarden.service.jobs.frames import receive, send
-from treewarden.service.jobs.leases import claim
-from treewarden.service.jobs.orders import READ
-from treewarden.service.jobs.supervising import supervise
 from treewarden.service.settings import Settings
+from treewarden.service.worker import supervising
+from treewarden.service.worker.frames import receive, send
+from treewarden.service.worker.leases import claim
+from treewarden.service.worker.orders import READ
+from treewarden.service.worker.sandbox import confine
+from treewarden.service.worker.supervising import supervise
 
 
 def reads_for_ever(connection, limits):

@@ -9,11 +9,11 @@ import pytest
 
 from tests.kit.service import sites
 from tests.kit.service.browsing import add_session
-from treewarden.service.api._asking import COOKIE
-from treewarden.service.cases.log import exported_csv, exported_json
+from treewarden.service.api._requests import COOKIE
+from treewarden.service.auth.principal import Role
 from treewarden.service.ledger.log import record
-from treewarden.service.people.permissions import Role
-from treewarden.service.unseen import sent, shown
+from treewarden.service.names import sent, shown
+from treewarden.service.use_cases.log import exported_csv, exported_json
 
 TURNED = "loans \u202efdp.exe\u2066\u200b\x9b31m"
 WRITTEN = r"loans \u202efdp.exe\u2066\u200b\x9b31m"

@@ -3,10 +3,10 @@ import pytest
 from tests.kit.service import sites
 from tests.kit.service import work_to_do as make
 from tests.kit.service.tables import digest
-from treewarden.service.app import PREFIX
-from treewarden.service.cases import releases
-from treewarden.service.cases.file_gate import file_answer
+from treewarden.service.running import PREFIX
 from treewarden.service.schemas.releases import NewRelease, NewReview
+from treewarden.service.use_cases import releases
+from treewarden.service.use_cases.gate import file_answer
 
 MODEL = make.write_tree()
 SHA256 = digest(MODEL)

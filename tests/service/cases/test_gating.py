@@ -2,7 +2,7 @@
 
 from itertools import product
 
-from treewarden.service.cases.gating import EXITS, GateBasis, decided
+from treewarden.service.use_cases.gate import EXITS, GateBasis, decided
 
 AUDITS = ("queued", "running", "done", "error", "cancelled")
 VERDICTS = (None, "PASS", "FAIL", "UNDETERMINED")

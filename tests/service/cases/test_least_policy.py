@@ -6,16 +6,16 @@ from sqlalchemy import text, update
 from tests.kit.service import sites
 from tests.kit.service import work_to_do as make
 from tests.kit.service.sealing import seal_all
-from treewarden.service.cases import releases
-from treewarden.service.cases.audits import submit
-from treewarden.service.cases.people import get_organisation, set_least_pack
-from treewarden.service.cases.policies import add_pack
 from treewarden.service.database.tables import audit
 from treewarden.service.errors import ConflictError, NotFoundError
 from treewarden.service.schemas.audits import NewAudit
 from treewarden.service.schemas.people import LeastPack
 from treewarden.service.schemas.policies import NewPack
 from treewarden.service.schemas.releases import NewRelease, NewReview
+from treewarden.service.use_cases import releases
+from treewarden.service.use_cases.accounts.people import get_organisation, set_least_pack
+from treewarden.service.use_cases.audits import submit
+from treewarden.service.use_cases.policies import add_pack
 
 API = "/api/v1"
 CLAUSE = """

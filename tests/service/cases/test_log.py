@@ -4,10 +4,10 @@ import pytest
 from sqlalchemy import delete, text, update
 
 from tests.kit.service import sites
-from treewarden.service.cases.log import check_log, exported_csv, exported_json, list_log
 from treewarden.service.database.tables import log_entry
 from treewarden.service.ledger.log import record
 from treewarden.service.schemas.base import PageRequest
+from treewarden.service.use_cases.log import check_log, exported_csv, exported_json, list_log
 
 ROWS = 7
 

@@ -5,10 +5,10 @@ from datetime import timedelta
 from sqlalchemy import insert
 
 from tests.kit.service.sites import add_account, add_organisation
-from treewarden.service.cases.overview import overview
+from treewarden.service.auth.principal import Role
 from treewarden.service.database.tables import audit, blob, model, model_version, release, waiver
 from treewarden.service.ids import new_id
-from treewarden.service.people.permissions import Role
+from treewarden.service.use_cases.overview import overview
 
 NOTHING = {"models": 0, "running": 0, "queued": 0, "passing": 0}
 

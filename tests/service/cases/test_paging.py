@@ -4,11 +4,11 @@ import pytest
 from sqlalchemy import func, select
 
 from tests.kit.service.sites import add_account, add_organisation
-from treewarden.service.cases.paging import OLDEST, ListOrder, narrowed, paged
+from treewarden.service.auth.principal import Role
 from treewarden.service.database.tables import account
 from treewarden.service.errors import InvalidError
-from treewarden.service.people.permissions import Role
 from treewarden.service.schemas.base import PageRequest
+from treewarden.service.use_cases.paging import OLDEST, ListOrder, narrowed, paged
 
 
 def all_pages(site, limit, **order):

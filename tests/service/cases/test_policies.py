@@ -3,15 +3,15 @@ import pytest
 from tests.kit.service import sites
 from treewarden.policies.pack import load_pack, read_pack
 from treewarden.policies.shipped import shipped_packs
-from treewarden.service.cases.policies import (
+from treewarden.service.errors import ConflictError, InvalidError, NotFoundError
+from treewarden.service.schemas.policies import NewPack
+from treewarden.service.use_cases.policies import (
     add_pack,
     chosen_pack,
     diff_packs,
     get_pack,
     list_packs,
 )
-from treewarden.service.errors import ConflictError, InvalidError, NotFoundError
-from treewarden.service.schemas.policies import NewPack
 
 OWN = """
 name = "clinic"

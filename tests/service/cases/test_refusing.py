@@ -3,11 +3,11 @@
 import pytest
 
 from tests.kit.service import sites
-from treewarden.service.cases.models import create_model
-from treewarden.service.cases.options import audit_options
-from treewarden.service.cases.policies import get_pack
 from treewarden.service.errors import ConflictError, InvalidError, NotFoundError
 from treewarden.service.schemas.models import NewModel
+from treewarden.service.use_cases.audits import audit_options
+from treewarden.service.use_cases.models import create_model
+from treewarden.service.use_cases.policies import get_pack
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,13 @@ from sqlalchemy import select
 
 from tests.kit.service import sites
 from tests.service.attacks.test_four_eyes import a_release, a_waiver
-from treewarden.service.cases import releases
-from treewarden.service.cases.policies import chosen_pack
-from treewarden.service.cases.release_record import release_record
-from treewarden.service.cases.waivers import approve_waiver
 from treewarden.service.database.tables import log_entry
 from treewarden.service.schemas.policies import Deciding
 from treewarden.service.schemas.releases import NewReview
+from treewarden.service.use_cases import releases
+from treewarden.service.use_cases.policies import chosen_pack
+from treewarden.service.use_cases.release_record import release_record
+from treewarden.service.use_cases.waivers import approve_waiver
 
 
 @pytest.fixture

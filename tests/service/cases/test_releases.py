@@ -10,9 +10,6 @@ from tests.kit.service import sites
 from tests.kit.service import work_to_do as make
 from tests.kit.service.sealing import seal_all
 from treewarden.ppdm_models.errors import TreewardenError
-from treewarden.service.cases import releases
-from treewarden.service.cases.gating import gate_answer
-from treewarden.service.cases.waivers import approve_waiver, request_waiver, revoke_waiver
 from treewarden.service.database.tables import audit, release, waiver
 from treewarden.service.database.tables import review as reviews
 from treewarden.service.errors import ConflictError, ForbiddenError, NotFoundError, StaleError
@@ -20,6 +17,9 @@ from treewarden.service.ids import new_id
 from treewarden.service.schemas.base import PageRequest
 from treewarden.service.schemas.policies import Deciding, NewWaiver
 from treewarden.service.schemas.releases import NewComment, NewRelease, NewReview
+from treewarden.service.use_cases import releases
+from treewarden.service.use_cases.gate import gate_answer
+from treewarden.service.use_cases.waivers import approve_waiver, request_waiver, revoke_waiver
 
 APPROVE = NewReview(decision="approve")
 

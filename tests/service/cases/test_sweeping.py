@@ -8,9 +8,6 @@ import pytest
 from sqlalchemy import insert, select, update
 
 from tests.kit.service.tables import add, an_audit, ended, files, finish, put, rows
-from treewarden.service.cases.erasing import erase_files, finish_with_table
-from treewarden.service.cases.sweeping import UNWRITTEN_SECONDS, sweep
-from treewarden.service.cases.tables import claim_table
 from treewarden.service.database.tables import (
     audit,
     blob,
@@ -25,6 +22,13 @@ from treewarden.service.database.tables import (
 from treewarden.service.errors import ConflictError, NotFoundError
 from treewarden.service.ids import new_id
 from treewarden.service.site import Site
+from treewarden.service.use_cases.retention import (
+    UNWRITTEN_SECONDS,
+    erase_files,
+    finish_with_table,
+    sweep,
+)
+from treewarden.service.use_cases.tables import claim_table
 
 
 def test_files_without_a_row_go_when_they_are_old(site, ann):

@@ -5,17 +5,6 @@ from sqlalchemy import update
 
 from tests.kit.service import sites
 from tests.kit.service.tables import DATA, add, an_audit, digest, ended, files, finish, put, rows
-from treewarden.service.cases.blobs import claim_blob
-from treewarden.service.cases.erasing import erase_files
-from treewarden.service.cases.sweeping import sweep
-from treewarden.service.cases.tables import (
-    add_table,
-    claim_table,
-    erase_table,
-    get_table,
-    list_tables,
-    share_table,
-)
 from treewarden.service.database.tables import blob, data_table, job
 from treewarden.service.errors import (
     ConflictError,
@@ -26,6 +15,16 @@ from treewarden.service.errors import (
 )
 from treewarden.service.schemas.base import PageRequest
 from treewarden.service.schemas.tables import NewShare, NewTable
+from treewarden.service.use_cases.blobs import claim_blob
+from treewarden.service.use_cases.retention import erase_files, sweep
+from treewarden.service.use_cases.tables import (
+    add_table,
+    claim_table,
+    erase_table,
+    get_table,
+    list_tables,
+    share_table,
+)
 
 
 def test_an_upload_is_kept_once_and_sealed(site, ann):

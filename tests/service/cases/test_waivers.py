@@ -4,7 +4,10 @@ import pytest
 
 from tests.kit.service import sites
 from treewarden.policies.exceptions.waivers import read_waivers
-from treewarden.service.cases.waivers import (
+from treewarden.service.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
+from treewarden.service.schemas.base import PageRequest
+from treewarden.service.schemas.policies import Deciding, NewWaiver
+from treewarden.service.use_cases.waivers import (
     approve_waiver,
     export_waivers,
     get_waiver,
@@ -16,9 +19,6 @@ from treewarden.service.cases.waivers import (
     revoke_waiver,
     waivers_of,
 )
-from treewarden.service.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
-from treewarden.service.schemas.base import PageRequest
-from treewarden.service.schemas.policies import Deciding, NewWaiver
 
 LEAF = "0123456789abcdef01234567"
 DIGEST = "a" * 64

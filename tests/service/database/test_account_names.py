@@ -6,10 +6,10 @@ from alembic.config import Config
 from sqlalchemy import select, text
 
 from tests.kit.service import sites
-from treewarden.service.account_names import name_key
 from treewarden.service.database.engine import open_engine, writing
 from treewarden.service.database.levels import SCRIPTS, upgrade
 from treewarden.service.database.tables import account, session
+from treewarden.service.names import name_key
 
 ROWS = (
     "INSERT INTO organisation (id, name, keeps_profiles, report_days, checklist, created_at)"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from treewarden.service.jobs.confining import NICER, ProcessLimits, confine
+from treewarden.service.worker.sandbox import NICER, ProcessLimits, confine
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="these limits are Linux's")
 LIMITS = ProcessLimits(4 * 2**30, 60)

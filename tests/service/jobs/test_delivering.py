@@ -8,18 +8,18 @@ import pytest
 from sqlalchemy import select, update
 
 from tests.kit.service import sites
-from treewarden.service.cases.webhooks import (
+from treewarden.service.database.tables import delivery, webhook
+from treewarden.service.ledger.events import Event, emit, queue
+from treewarden.service.ledger.seals import HEADER, verify_signature
+from treewarden.service.schemas.base import PageRequest
+from treewarden.service.schemas.operations import NewWebhook
+from treewarden.service.use_cases.notices import (
     create_webhook,
     disable_webhook,
     list_deliveries,
     redeliver,
 )
-from treewarden.service.database.tables import delivery, webhook
-from treewarden.service.jobs.delivering import AGAIN, deliver_due
-from treewarden.service.ledger.events import Event, emit, queue
-from treewarden.service.ledger.signing import HEADER, verify_signature
-from treewarden.service.schemas.base import PageRequest
-from treewarden.service.schemas.telling import NewWebhook
+from treewarden.service.worker.delivery import AGAIN, deliver_due
 
 
 @pytest.fixture(params=sites.KINDS)

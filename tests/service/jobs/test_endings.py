@@ -8,15 +8,13 @@ from tests.kit.service import children
 from tests.kit.service import work_to_do as make
 from tests.kit.service.serving import until
 from tests.service.jobs.test_fencing import begun_process, goes_in_time, gone, is_alive
-from treewarden.service.cases.erasing import erase_files
-from treewarden.service.cases.jobs import cancel_job
-from treewarden.service.cases.queueing import queue_job
-from treewarden.service.cases.workers import list_workers
 from treewarden.service.database.tables import METADATA, audit, comparison, model_version
 from treewarden.service.errors import ConflictError
 from treewarden.service.ids import new_id
-from treewarden.service.jobs.supervising import forking
-from treewarden.service.jobs.working import work
+from treewarden.service.use_cases.jobs import cancel_job, list_workers, queue_job
+from treewarden.service.use_cases.retention import erase_files
+from treewarden.service.worker.supervising import forking
+from treewarden.service.worker.working import work
 
 HOSTILE = {
     "empty.pmml": b"",

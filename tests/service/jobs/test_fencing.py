@@ -14,9 +14,6 @@ from tests.kit.processes import wait_for_end
 from tests.kit.service import children
 from tests.kit.service import work_to_do as make
 from tests.kit.service.serving import until
-from treewarden.service.cases.models import add_version
-from treewarden.service.cases.repairs import take_proposal
-from treewarden.service.cases.sweeping import sweep
 from treewarden.service.database.tables import (
     audit,
     blob,
@@ -30,12 +27,15 @@ from treewarden.service.database.tables import (
     report,
 )
 from treewarden.service.errors import UnavailableError
-from treewarden.service.jobs.committing import commit, store
-from treewarden.service.jobs.leases import MOST_ATTEMPTS, Lease, claim, renew
-from treewarden.service.jobs.orders import JobAnswer, KeptFile, Proposed
-from treewarden.service.jobs.supervising import supervise
+from treewarden.service.schemas.audits import Taking
 from treewarden.service.schemas.models import NewVersion
-from treewarden.service.schemas.repairs import Taking
+from treewarden.service.use_cases.models import add_version
+from treewarden.service.use_cases.repairs import take_proposal
+from treewarden.service.use_cases.retention import sweep
+from treewarden.service.worker.leases import MOST_ATTEMPTS, Lease, claim, renew
+from treewarden.service.worker.orders import JobAnswer, KeptFile, Proposed
+from treewarden.service.worker.store_results import commit, store
+from treewarden.service.worker.supervising import supervise
 
 ANSWER = JobAnswer(
     verdict="PASS", headline="all is well", kept=(KeptFile(kind="public", form="html"),)
@@ -60,9 +60,9 @@ REPAIRED = JobAnswer(
 )
 WORKER = """
 import sys
-from treewarden.service.jobs.following import stop_at_signals
-from treewarden.service.jobs.leases import claim
-from treewarden.service.jobs.supervising import supervise
+from treewarden.service.worker.working import stop_at_signals
+from treewarden.service.worker.leases import claim
+from treewarden.service.worker.supervising import supervise
 from treewarden.service.settings import Settings
 from treewarden.service.site import open_site
 from tests.kit.processes import wait_for_end

@@ -9,7 +9,7 @@ from tests.kit.service.serving import SECONDS
 
 AT_THE_WORST_MOMENT = """
 import os, signal, sys
-from treewarden.service.jobs.following import stop_at_signals
+from treewarden.service.worker.working import stop_at_signals
 
 stop = stop_at_signals()
 with stop._cond:  # as it is held for a moment at each wait

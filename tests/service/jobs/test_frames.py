@@ -4,8 +4,8 @@ import struct
 
 import pytest
 
-from treewarden.service.jobs import frames
-from treewarden.service.jobs.frames import FrameError, Incoming, receive, send
+from treewarden.service.worker import frames
+from treewarden.service.worker.frames import FrameError, Incoming, receive, send
 
 
 @pytest.fixture

@@ -6,16 +6,16 @@ from pydantic import ValidationError
 from tests.kit.service import tables
 from tests.kit.service import work_to_do as make
 from tests.service.jobs.test_fencing import goes_in_time
-from treewarden.service.cases.audits import submit
-from treewarden.service.cases.models import add_version, create_model, model_file
-from treewarden.service.cases.queueing import queue_job
-from treewarden.service.cases.tables import add_table
 from treewarden.service.database.tables import audit, blob, data_table, model_version
 from treewarden.service.errors import GoneError
 from treewarden.service.operations.backup import back_up
 from treewarden.service.schemas.audits import NewAudit
 from treewarden.service.schemas.models import NewModel, NewVersion
 from treewarden.service.schemas.tables import NewTable
+from treewarden.service.use_cases.audits import submit
+from treewarden.service.use_cases.jobs import queue_job
+from treewarden.service.use_cases.models import add_version, create_model, model_file
+from treewarden.service.use_cases.tables import add_table
 
 
 def without_a_header():

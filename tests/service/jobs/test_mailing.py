@@ -12,18 +12,17 @@ from sqlalchemy import select, update
 from tests.kit.service import sites
 from tests.kit.service import work_to_do as make
 from tests.kit.service.receivers import SECONDS, open_dripping_receiver, write_certificate
-from treewarden.service.cases.notices import get_notices, send_test, set_notices
-from treewarden.service.cases.sweeping import sweep
 from treewarden.service.database.tables import account, mail
 from treewarden.service.errors import ConflictError, InvalidError, SetupError, TooManyError
-from treewarden.service.jobs.committing import commit
-from treewarden.service.jobs.delivering import AGAIN, deliver_due
-from treewarden.service.jobs.leases import claim
-from treewarden.service.jobs.mailing import compose, send_mail
-from treewarden.service.jobs.orders import JobAnswer
 from treewarden.service.ledger.events import Event
-from treewarden.service.schemas.notices import NewNotices
+from treewarden.service.schemas.people import NewNotices
 from treewarden.service.settings import Settings, settings_from
+from treewarden.service.use_cases.notices import get_notices, send_test, set_notices
+from treewarden.service.use_cases.retention import sweep
+from treewarden.service.worker.delivery import AGAIN, compose, deliver_due, send_mail
+from treewarden.service.worker.leases import claim
+from treewarden.service.worker.orders import JobAnswer
+from treewarden.service.worker.store_results import commit
 
 BASE = "https://audits.example.org"
 FROM = "treewarden@example.org"

@@ -8,8 +8,8 @@ from tests.kit.service.receivers import (
     open_receiver_with_tls,
     write_certificate,
 )
-from treewarden.service.jobs.delivering import post
 from treewarden.service.vault.addresses import CallTarget
+from treewarden.service.worker.delivery import post
 
 HOST = "hooks.example.org"
 SHORT = 0.5

@@ -27,8 +27,8 @@ PROGRAM = """
 import json, os, signal, sys, time
 from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
-from treewarden.service.jobs.starting import start_process
-from treewarden.service.jobs import supervising
+from treewarden.service.worker.starting import start_process
+from treewarden.service.worker import supervising
 from tests.service.jobs.test_starting import tell_environment
 
 supervising.PRELOADED = ()

@@ -2,7 +2,6 @@ from sqlalchemy import select
 
 from tests.kit.service import work_to_do as make
 from tests.treewarden.conftest import written as written_files
-from treewarden.service.cases.queueing import queue_job
 from treewarden.service.database.tables import (
     audit,
     blob,
@@ -14,6 +13,7 @@ from treewarden.service.database.tables import (
     proposal,
     report,
 )
+from treewarden.service.use_cases.jobs import queue_job
 
 
 def test_an_audit_ends_with_a_verdict_and_reports_and_without_its_table(site, ann):

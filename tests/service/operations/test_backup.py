@@ -8,7 +8,6 @@ from tests.kit.service import sites
 from tests.kit.service import work_to_do as make
 from tests.kit.service.sealing import seal_all
 from tests.kit.service.tables import DATA, add, an_audit, rows
-from treewarden.service.cases.releases import open_release
 from treewarden.service.database.levels import head
 from treewarden.service.database.tables import (
     METADATA,
@@ -27,6 +26,7 @@ from treewarden.service.ledger.log import record
 from treewarden.service.operations.backup import MOMENTARY, _without_triggers, back_up, restore
 from treewarden.service.operations.checking import check
 from treewarden.service.schemas.releases import NewRelease
+from treewarden.service.use_cases.releases import open_release
 
 
 @pytest.fixture

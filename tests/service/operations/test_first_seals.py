@@ -5,15 +5,14 @@ from sqlalchemy import delete, update
 
 from tests.kit.service import sites
 from tests.kit.service import work_to_do as make
-from treewarden.service.cases import releases
-from treewarden.service.cases.gating import gate_answer
-from treewarden.service.cases.waivers import approve_waiver, in_force, request_waiver
 from treewarden.service.database.tables import audit, log_head, release, review, waiver
 from treewarden.service.errors import SetupError
-from treewarden.service.operations.checking import check
-from treewarden.service.operations.first_seals import FIRST_LEVEL, seal_older
+from treewarden.service.operations.checking import FIRST_LEVEL, check, seal_older
 from treewarden.service.schemas.policies import Deciding, NewWaiver
 from treewarden.service.schemas.releases import NewRelease, NewReview
+from treewarden.service.use_cases import releases
+from treewarden.service.use_cases.gate import gate_answer
+from treewarden.service.use_cases.waivers import approve_waiver, in_force, request_waiver
 from treewarden.service.vault.sealing import new_key
 
 

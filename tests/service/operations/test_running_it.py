@@ -11,11 +11,11 @@ from fastapi.testclient import TestClient
 from tests.kit import places
 from tests.kit.service import serving, sites
 from treewarden.cli import cli
-from treewarden.service.app import application
 from treewarden.service.errors import SetupError, UnavailableError
 from treewarden.service.operations.demo import load
 from treewarden.service.operations.logging import log_as_json
 from treewarden.service.operations.telemetry import trace_where_asked
+from treewarden.service.running import application
 from treewarden.service.settings import Settings
 
 UNIT = places.ROOT / "docs" / "examples" / "treewarden.service"

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from tests.kit.service import sites
-from treewarden.service.app import PREFIX
-from treewarden.service.cases.people import create_administrator
+from treewarden.service.running import PREFIX
+from treewarden.service.use_cases.accounts.people import create_administrator
 
 OWN, NEXT = "correct horse battery", "another horse battery"
 HERE = {"Origin": "http://testserver"}

@@ -2,9 +2,9 @@
 
 import pytest
 
-from treewarden.service.cases.history import Past, VersionVerdict
 from treewarden.service.pages._chart import HIGHEST, LOWEST, POINTS, TOP, charted
 from treewarden.service.pages._rendering import environment
+from treewarden.service.use_cases.model_history import Past, VersionVerdict
 
 
 def past(n, failed=0, undecided=0, verdict="FAIL", leaf=None, policy="standard"):

@@ -7,7 +7,7 @@ import pytest
 
 from tests.kit.service import sites
 from tests.kit.service.seeds import DIGEST, NASTY, seeded
-from treewarden.service.people.permissions import Role
+from treewarden.service.auth.principal import Role
 
 TYPED = {"clause": "k", "reason": "", "owner": "ann", "ticket": "1", "expires": "2099-01-01"}
 SEEN = ("/releases", "/releases/{release}", "/waivers", "/waivers/{waiver}", "/packs", "/log")

@@ -8,10 +8,10 @@ import pytest
 
 from tests.kit.service import sites
 from tests.kit.service.browsing import add_session
-from treewarden.service.api._asking import COOKIE
-from treewarden.service.app import PREFIX, application
+from treewarden.service.api._requests import COOKIE
+from treewarden.service.auth.principal import Role
 from treewarden.service.pages._described import described
-from treewarden.service.people.permissions import Role
+from treewarden.service.running import PREFIX, application
 
 METHODS = {"get", "post", "put", "patch", "delete"}
 

@@ -8,8 +8,8 @@ from tests.kit.service import sites
 from tests.kit.service import work_to_do as make
 from tests.service.api.test_repairs import API, failed
 from tests.treewarden.conftest import written as written_files
-from treewarden.service.cases.compliance import makes_pdf
-from treewarden.service.people.permissions import Role
+from treewarden.service.auth.principal import Role
+from treewarden.service.use_cases.releases import makes_pdf
 
 
 @pytest.fixture

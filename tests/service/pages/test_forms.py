@@ -6,9 +6,9 @@ import pytest
 from pydantic import ValidationError
 
 from treewarden.service.errors import ConflictError, InvalidError
-from treewarden.service.pages import asked
+from treewarden.service.pages import new_audit
 from treewarden.service.pages._forms import day_of, refusal, status_of, waited
-from treewarden.service.pages._telling import asked_columns, facts_of, target_of
+from treewarden.service.pages._rendering import asked_columns, facts_of, target_of
 from treewarden.service.schemas.models import NewModel
 
 SECRET = "\x01secret of a patient"
@@ -70,12 +70,12 @@ def test_the_columns_that_a_model_asks_about_are_those_it_tests():
 def test_the_order_of_records_is_an_option_that_a_knowledge_file_answers_instead(
     knowledge, options
 ):
-    sent = asked.NewAuditForm(row_order="unknown", knowledge=knowledge)
-    assert asked._options(sent, has_table=True) == options
+    sent = new_audit.NewAuditForm(row_order="unknown", knowledge=knowledge)
+    assert new_audit._options(sent, has_table=True) == options
 
 
 def test_somebody_who_knows_less_is_declared_by_the_form():
-    sent = asked.NewAuditForm(
+    sent = new_audit.NewAuditForm(
         sensitive="ill",
         knows=" age, sex,",
         target_known="yes",
@@ -83,7 +83,7 @@ def test_somebody_who_knows_less_is_declared_by_the_form():
         bins="100, 200",
         knowledge="marginal = true",
     )
-    assert asked._options(sent, has_table=True) == {
+    assert new_audit._options(sent, has_table=True) == {
         "sensitive": "ill",
         "knows": ["age", "sex"],
         "target_known": True,
@@ -103,5 +103,5 @@ def test_somebody_who_knows_less_is_declared_by_the_form():
 )
 def test_what_cannot_be_of_somebody_who_knows_less_is_refused(sent, place):
     with pytest.raises(InvalidError) as found:
-        asked._options(asked.NewAuditForm(sensitive="ill", **sent), has_table=True)
+        new_audit._options(new_audit.NewAuditForm(sensitive="ill", **sent), has_table=True)
     assert found.value.where == place

@@ -1,6 +1,6 @@
 """Findings on a page: each clause once, what counts first."""
 
-from treewarden.service.pages._grouping import grouped
+from treewarden.service.pages._rendering import grouped
 from treewarden.service.schemas.audits import Finding
 
 

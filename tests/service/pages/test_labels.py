@@ -8,8 +8,7 @@ from pydantic import ValidationError
 
 from treewarden.service import pages
 from treewarden.service.errors import ConflictError, InvalidError
-from treewarden.service.pages._forms import refusal
-from treewarden.service.pages._labels import AUDIT, FORMS, WAIVER, labels_of
+from treewarden.service.pages._forms import AUDIT, FORMS, WAIVER, labels_of, refusal
 from treewarden.service.schemas.policies import NewWaiver
 
 TEMPLATES = Path(pages.__file__).parent / "templates"

@@ -5,12 +5,11 @@ from sqlalchemy import update
 from tests.kit.service import sites
 from tests.kit.service.browsing import add_session
 from tests.kit.service.seeds import seeded
-from treewarden.service.api._asking import COOKIE
-from treewarden.service.cases.queueing import queue_job
+from treewarden.service.api._requests import COOKIE
 from treewarden.service.database.tables import finding, release
-from treewarden.service.pages._rendering import environment
-from treewarden.service.pages._telling import paragraphs
+from treewarden.service.pages._rendering import environment, paragraphs
 from treewarden.service.schemas.audits import Finding
+from treewarden.service.use_cases.jobs import queue_job
 
 LEAF, WAY = "b420c41baee4d775ed9c557c", "rating ≤ 2.5 and age ≤ 30"
 

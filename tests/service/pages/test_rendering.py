@@ -11,11 +11,10 @@ from fastapi.testclient import TestClient
 
 from treewarden import reports
 from treewarden.service import pages
+from treewarden.service.auth.principal import ALLOWED, Principal, Role
 from treewarden.service.errors import NotFoundError
 from treewarden.service.pages import assets
 from treewarden.service.pages._rendering import address, environment, moment, plural, size, static
-from treewarden.service.people.permissions import ALLOWED, Role
-from treewarden.service.people.principal import Principal
 
 TEMPLATES = sorted((Path(pages.__file__).parent / "templates").glob("*.j2"))
 TOKEN = re.compile(r"--([a-z-]+): (#[0-9a-f]+);")

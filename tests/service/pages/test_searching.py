@@ -9,7 +9,7 @@ import pytest
 from tests.kit.service import sites
 from tests.kit.service.browsing import add_session
 from tests.kit.service.seeds import seeded
-from treewarden.service.api._asking import COOKIE
+from treewarden.service.api._requests import COOKIE
 from treewarden.service.ledger.log import record
 
 ROW = re.compile(r"<tr>.*?</tr>", re.DOTALL)

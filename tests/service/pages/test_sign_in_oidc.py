@@ -8,10 +8,10 @@ from sqlalchemy import select, update
 
 from tests.kit.service import sites
 from tests.kit.service.provider import CLIENT, SECRET, another_key, provided, shared_secret
-from treewarden.service.app import PREFIX
+from treewarden.service.auth.oidc import check_oidc
 from treewarden.service.database.tables import account, organisation
 from treewarden.service.errors import SetupError
-from treewarden.service.people.oidc import check_oidc
+from treewarden.service.running import PREFIX
 from treewarden.service.settings import Settings
 
 BACK = "/sign-in/oidc/back"

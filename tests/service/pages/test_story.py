@@ -11,9 +11,9 @@ from sqlalchemy import select
 from tests.kit.service.browsing import DEADLINE, served, signed_in
 from tests.kit.service.sites import add_account, add_organisation, add_token
 from tests.treewarden.conftest import GROUPS, PMML
+from treewarden.service.auth.principal import Permission, Role
 from treewarden.service.database.tables import blob, data_table
-from treewarden.service.jobs.working import work
-from treewarden.service.people.permissions import Permission, Role
+from treewarden.service.worker.working import work
 
 LONG = 60_000
 """Milliseconds that an audit may take on a machine that does much else."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-from treewarden.service.account_names import look_key, name_key
+from treewarden.service.names import look_key, name_key
 
 revision = "0002"
 down_revision = "0001"

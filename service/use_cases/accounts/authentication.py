@@ -1,0 +1,369 @@
+"""Who asks: found by a token or by the cookie of a session."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Any, Literal
+
+from sqlalchemy import ColumnElement, Row, Select, delete, func, insert, select, true, update
+
+from treewarden.service.auth.principal import ALLOWED, Permission, Principal, Role
+from treewarden.service.auth.tokens import SHOWN, digest_of, new_secret
+from treewarden.service.database.tables import account, session, token
+from treewarden.service.errors import ForbiddenError, NotFoundError, NotSignedInError
+from treewarden.service.ids import new_id
+from treewarden.service.ledger.log import record
+from treewarden.service.schemas.base import Page, PageRequest
+from treewarden.service.schemas.people import EndedAccess, MadeToken, NewToken, Session, Token
+from treewarden.service.site import Site, Unit
+from treewarden.service.use_cases.paging import paged
+
+WHO = (account.c.id, account.c.organisation_id, account.c.name, account.c.role)
+NOTED_EVERY = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class PendingUse:
+    """A token or a session whose use has yet to be written down."""
+
+    what: Literal["token", "session"]
+    id: str
+
+
+def by_token(unit: Unit, secret: str) -> tuple[Principal, PendingUse | None]:
+    """Return whose token it is, and its use where that is yet to be noted: once a minute is enough.
+
+    Raises:
+        NotSignedInError: it is unknown, has expired or was revoked, or its owner is disabled.
+    """
+    found = unit.connection.execute(
+        _every_token().where(
+            token.c.hash == digest_of(secret),
+            token.c.revoked_at.is_(None),
+            token.c.expires_at.is_(None) | (token.c.expires_at > unit.now),
+            account.c.disabled_at.is_(None),
+        )
+    ).first()
+    if found is None:
+        problem = "is unknown, has expired or was revoked; make a new one under “Tokens”"
+        raise NotSignedInError("token", problem)
+    allowed = frozenset(map(Permission, found.permissions))
+    is_noted = found.used_at is not None and found.used_at > unit.now - NOTED_EVERY
+    who = _principal(found, allowed, token_id=found.token_id)
+    return who, None if is_noted else PendingUse("token", found.token_id)
+
+
+def by_session(unit: Unit, secret: str) -> tuple[Principal, PendingUse | None]:
+    """Return whose session it is, and its use where that is yet to be noted.
+
+    Raises:
+        NotSignedInError: it is unknown or over, or the account is disabled.
+    """
+    found = unit.connection.execute(
+        _every_session().where(
+            session.c.hash == digest_of(secret),
+            is_live(unit),
+            account.c.disabled_at.is_(None),
+        )
+    ).first()
+    if found is None:
+        raise NotSignedInError("session", "is over; sign in again")
+    is_noted = found.seen_at is not None and found.seen_at > unit.now - NOTED_EVERY
+    who = _principal(found, frozenset(Permission), session_id=found.session_id)
+    return who, None if is_noted else PendingUse("session", found.session_id)
+
+
+# Statements are put together once, as every request needs one of them; no more is read than a principal is made of.
+
+
+@cache
+def _every_token() -> Select[Any]:
+    return select(*WHO, token.c.id.label("token_id"), token.c.permissions, token.c.used_at).join(
+        account, account.c.id == token.c.account_id
+    )
+
+
+@cache
+def _every_session() -> Select[Any]:
+    return select(*WHO, session.c.id.label("session_id"), session.c.seen_at).join(
+        account, account.c.id == session.c.account_id
+    )
+
+
+def is_live(unit: Unit) -> ColumnElement[bool]:
+    """Return what holds for a session that goes on: it is not too old, and was used not long ago."""
+    idle = timedelta(minutes=unit.site.settings.session_idle_minutes)
+    seen = func.coalesce(session.c.seen_at, session.c.created_at)
+    return (session.c.expires_at > unit.now) & (seen > unit.now - idle)
+
+
+def note_use(site: Site, use: PendingUse) -> None:
+    """Write down that a token or a session is used; of many at once, one does."""
+    table, at = (token, token.c.used_at) if use.what == "token" else (session, session.c.seen_at)
+    with site.unit() as unit:
+        is_due = at.is_(None) | (at <= unit.now - NOTED_EVERY)
+        unit.connection.execute(
+            update(table).where(table.c.id == use.id, is_due).values({at: unit.now})
+        )
+
+
+def _principal(
+    found: Row[Any],
+    allowed: frozenset[Permission],
+    token_id: str | None = None,
+    session_id: str | None = None,
+) -> Principal:
+    role = Role(found.role)
+    return Principal(
+        found.organisation_id,
+        found.id,
+        found.name,
+        role,
+        ALLOWED[role] & allowed,
+        token_id,
+        session_id,
+    )
+
+
+# Sessions of people in a browser: begun, listed, ended; and all access of an account, ended at once.
+
+
+@dataclass(frozen=True, slots=True)
+class SignedIn:
+    """Who signed in, and the secret of the new session, for the cookie."""
+
+    who: Principal
+    secret: str
+
+
+def begin_session(unit: Unit, account_id: str, address: str = "") -> SignedIn:
+    """Begin a session of an account, whoever vouched for who it is."""
+    secret = new_secret()
+    unit.connection.execute(
+        insert(session).values(
+            id=new_id(),
+            hash=digest_of(secret),
+            account_id=account_id,
+            address=address[:64],
+            created_at=unit.now,
+            seen_at=unit.now,
+            expires_at=unit.now + timedelta(hours=unit.site.settings.session_hours),
+        )
+    )
+    who, _ = by_session(unit, secret)
+    record(unit, who, "session.begun", "account", account_id)
+    return SignedIn(who, secret)
+
+
+def sign_out(unit: Unit, who: Principal) -> None:
+    """End the session of this request."""
+    if who.session_id is not None:
+        unit.connection.execute(delete(session).where(session.c.id == who.session_id))
+        record(unit, who, "session.ended", "account", who.account_id)
+
+
+def list_sessions(
+    unit: Unit, who: Principal, wanted: PageRequest, account_id: str | None = None
+) -> Page[Session]:
+    """Return one's own sessions that go on; administrators see those of all, or of one account.
+
+    Raises:
+        NotFoundError: there is no such account that who asks can see.
+    """
+    statement = _seen_by(unit, who)
+    if account_id is not None:
+        check_account(unit, who, account_id)
+        statement = statement.where(session.c.account_id == account_id)
+    rows, following = paged(unit, statement, session.c.id, wanted)
+    return Page(items=tuple(_told(each, who) for each in rows), next=following)
+
+
+def end_session(unit: Unit, who: Principal, session_id: str) -> Session:
+    """End a session: one's own, or as administrator anybody's.
+
+    Raises:
+        NotFoundError: there is none that who asks can see.
+    """
+    found = unit.connection.execute(_seen_by(unit, who).where(session.c.id == session_id)).first()
+    if found is None:
+        raise NotFoundError("session", "there is none with this id; look at the list")
+    unit.connection.execute(delete(session).where(session.c.id == session_id))
+    record(unit, who, "session.ended", "account", found.account_id)
+    return _told(found, who)
+
+
+def end_access(unit: Unit, who: Principal, account_id: str) -> EndedAccess:
+    """End all sessions of an account and revoke all its tokens, but for what this request came with.
+
+    Raises:
+        NotFoundError: there is no such account that who asks can see.
+    """
+    check_account(unit, who, account_id)
+    ended = EndedAccess(
+        sessions=end_sessions(unit, account_id, but=who.session_id),
+        tokens=revoke_tokens(unit, account_id, but=who.token_id),
+    )
+    record(unit, who, "account.access_ended", "account", account_id, ended.model_dump())
+    return ended
+
+
+def check_account(unit: Unit, who: Principal, account_id: str) -> None:
+    """Check that an account is one's own, or for administrators one of the organisation.
+
+    Raises:
+        NotFoundError: it is not.
+    """
+    home = select(account.c.id).where(
+        account.c.id == account_id, account.c.organisation_id == who.organisation_id
+    )
+    is_seen = account_id == who.account_id or who.may(Permission.ADMIN)
+    if not is_seen or unit.connection.execute(home).first() is None:
+        raise NotFoundError("account", "there is none with this id; look at the list")
+
+
+def end_sessions(unit: Unit, account_id: str, but: str | None = None) -> int:
+    """End all sessions of an account, and return how many; but for one."""
+    statement = delete(session).where(session.c.account_id == account_id)
+    return unit.connection.execute(statement.where(_is_not(session.c.id, but))).rowcount
+
+
+def revoke_tokens(unit: Unit, account_id: str, but: str | None = None) -> int:
+    """Have no token of an account let anybody in any more, and return how many did; but for one."""
+    statement = update(token).where(token.c.account_id == account_id, token.c.revoked_at.is_(None))
+    return unit.connection.execute(
+        statement.where(_is_not(token.c.id, but)).values(revoked_at=unit.now)
+    ).rowcount
+
+
+def _is_not(column: ColumnElement[str], value: str | None) -> ColumnElement[bool]:
+    return true() if value is None else column != value
+
+
+def _seen_by(unit: Unit, who: Principal) -> Select[Any]:
+    statement = (
+        select(session, account.c.name.label("owner"))
+        .join(account, account.c.id == session.c.account_id)
+        .where(account.c.organisation_id == who.organisation_id, is_live(unit))
+    )
+    if who.may(Permission.ADMIN):
+        return statement
+    return statement.where(session.c.account_id == who.account_id)
+
+
+def _told(row: Row[Any], who: Principal) -> Session:
+    return Session(
+        id=row.id,
+        owner=row.owner,
+        address=row.address,
+        created_at=row.created_at,
+        seen_at=row.seen_at,
+        expires_at=row.expires_at,
+        is_this=row.id == who.session_id,
+    )
+
+
+# Tokens: what programs prove with who sent them.
+
+
+def create_token(unit: Unit, who: Principal, new: NewToken) -> MadeToken:
+    """Make a token of who asks; it may do no more than who asks may now.
+
+    One that is made with a token ends with that one at the latest: who found a token cannot keep what it opens.
+
+    Raises:
+        ForbiddenError: it should do more.
+    """
+    more = sorted(set(new.permissions) - who.permissions)
+    if more:
+        problem = f"{', '.join(more)} is more than you may do; leave it out"
+        raise ForbiddenError("permissions", problem)
+    made, secret = new_id(), new_secret()
+    ends = None if new.days is None else unit.now + timedelta(days=new.days)
+    if who.token_id is not None:
+        ends = _earlier(ends, _find(unit, who, who.token_id).expires_at)
+    unit.connection.execute(
+        insert(token).values(
+            id=made,
+            organisation_id=who.organisation_id,
+            account_id=who.account_id,
+            name=new.name,
+            prefix=secret[:SHOWN],
+            hash=digest_of(secret),
+            permissions=sorted(set(new.permissions)),
+            created_at=unit.now,
+            expires_at=ends,
+        )
+    )
+    detail = {"permissions": sorted(set(new.permissions)), "days": new.days, "with": who.token_id}
+    record(unit, who, "token.created", "token", made, detail)
+    return MadeToken(token=_token_body(_find(unit, who, made)), secret=secret)
+
+
+def list_tokens(
+    unit: Unit, who: Principal, wanted: PageRequest, account_id: str | None = None
+) -> Page[Token]:
+    """Return one's own tokens; administrators see those of all, or of one account.
+
+    Raises:
+        NotFoundError: there is no such account that who asks can see.
+    """
+    statement = _tokens_visible_to(who)
+    if account_id is not None:
+        check_account(unit, who, account_id)
+        statement = statement.where(token.c.account_id == account_id)
+    rows, following = paged(unit, statement, token.c.id, wanted)
+    return Page(items=tuple(map(_token_body, rows)), next=following)
+
+
+def revoke_token(unit: Unit, who: Principal, token_id: str) -> Token:
+    """Have a token let nobody in any more: one's own, or as administrator anybody's.
+
+    Raises:
+        NotFoundError: there is none that who asks can see.
+    """
+    found = _find(unit, who, token_id)
+    if found.revoked_at is None:
+        unit.connection.execute(
+            update(token).where(token.c.id == token_id).values(revoked_at=unit.now)
+        )
+        record(unit, who, "token.revoked", "token", token_id)
+    return _token_body(_find(unit, who, token_id))
+
+
+def _earlier(one: datetime | None, other: datetime | None) -> datetime | None:
+    """Return the earlier time; None is never."""
+    return min((each for each in (one, other) if each is not None), default=None)
+
+
+def _tokens_visible_to(who: Principal) -> Select[Any]:
+    statement = (
+        select(token, account.c.name.label("owner"))
+        .join(account, account.c.id == token.c.account_id)
+        .where(token.c.organisation_id == who.organisation_id)
+    )
+    if who.may(Permission.ADMIN):
+        return statement
+    return statement.where(token.c.account_id == who.account_id)
+
+
+def _find(unit: Unit, who: Principal, token_id: str) -> Row[Any]:
+    found = unit.connection.execute(_tokens_visible_to(who).where(token.c.id == token_id)).first()
+    if found is None:
+        raise NotFoundError("token", "there is none with this id; look at the list")
+    return found
+
+
+def _token_body(row: Row[Any]) -> Token:
+    return Token(
+        id=row.id,
+        name=row.name,
+        owner=row.owner,
+        prefix=row.prefix,
+        permissions=tuple(map(Permission, row.permissions)),
+        created_at=row.created_at,
+        expires_at=row.expires_at,
+        revoked_at=row.revoked_at,
+        used_at=row.used_at,
+    )

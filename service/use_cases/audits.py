@@ -1,0 +1,384 @@
+"""Audits and repairs: submitted, looked at, cancelled; a worker does them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Row, func, insert, select
+
+from treewarden.audit.knowledge.knowledge import read_knowledge
+from treewarden.audit.options import AuditOptions
+from treewarden.jobs.gate.auditing import KINDS
+from treewarden.ppdm_models.errors import KnowledgeError
+from treewarden.ppdm_models.tables.matching import are_alike
+from treewarden.reports.building.redacted import problem_of
+from treewarden.reports.renderers import names, renderer
+from treewarden.service.auth.principal import Permission, Principal
+from treewarden.service.database.tables import (
+    account,
+    audit,
+    blob,
+    finding,
+    job,
+    job_event,
+    model,
+    model_version,
+    report,
+)
+from treewarden.service.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
+from treewarden.service.ids import new_id
+from treewarden.service.ledger.log import record
+from treewarden.service.schemas.audits import Audit, Finding, NewAudit, Progress, Sort
+from treewarden.service.schemas.base import Page, PageRequest
+from treewarden.service.site import Unit
+from treewarden.service.use_cases.accounts.attempts import is_text
+from treewarden.service.use_cases.blobs import check_waiting
+from treewarden.service.use_cases.jobs import cancel_job, queue_job
+from treewarden.service.use_cases.models import get_version
+from treewarden.service.use_cases.paging import NEWEST, OLDEST, ListOrder, narrowed, paged
+from treewarden.service.use_cases.policies import chosen_pack, days_allowed
+from treewarden.service.use_cases.retention import erase_files
+from treewarden.service.use_cases.show_audit import (
+    all_shown,
+    audits_of,
+    finding_shown,
+    shown,
+    shown_state,
+)
+from treewarden.service.use_cases.tables import claim_table
+from treewarden.service.use_cases.waivers import in_force
+
+# The options of an audit as somebody submits them, in the words of the command line.
+
+NOT_HERE = frozenset({"jobs", "solver", "levels"})
+"""Options that are not for who submits: the service says how many processes an audit has, and with which solver."""
+NAMES = tuple(each.name for each in fields(AuditOptions) if each.name not in NOT_HERE)
+MOST_BUDGET = 600.0
+"""Seconds that whole records may have at most: the processors are everybody's."""
+COLUMNS = ("sensitive", "qi", "weights", "secret")
+"""Options that name columns of the table."""
+NEAREST = 3
+MOST = 1e9
+"""No number is larger, also not without end."""
+
+
+def audit_options(said: Mapping[str, Any]) -> AuditOptions:
+    """Return how an audit is done: in one process, as others have the other processors.
+
+    Raises:
+        InvalidError: an option is unknown, or cannot be.
+    """
+    for name, value in said.items():
+        if name not in NAMES:
+            raise InvalidError(f"options: {name[:80]!a}", f"unknown; have {', '.join(NAMES)}")
+        _check(name, value)
+    budget = said.get("worlds_budget")
+    if isinstance(budget, int | float) and budget > MOST_BUDGET:
+        problem = f"{budget:g} is too much; a service gives {MOST_BUDGET:g} seconds at most"
+        raise InvalidError("options: worlds_budget", problem)
+    try:
+        values: dict[str, Any] = {name: _value(name, value) for name, value in said.items()}
+        return AuditOptions(**values, jobs=1)
+    except (TypeError, ValueError) as error:
+        raise InvalidError("options", str(error)) from error
+
+
+def check_columns(table: Row[Any], said: Mapping[str, Any]) -> None:
+    """Check that the columns which options name are those of a table, as far as it was read.
+
+    Raises:
+        InvalidError: one is not; the message says which names come nearest.
+    """
+    if table.columns is None:
+        return
+    names = [each["name"] for each in table.columns]
+    for option in COLUMNS:
+        value = said.get(option)
+        for name in value if isinstance(value, list) else () if value is None else (value,):
+            if name not in names and not any(are_alike(name, each) for each in names):
+                near = get_close_matches(name, names, NEAREST, cutoff=0.5) or names[:NEAREST]
+                problem = (
+                    f"the table has no column {name[:80]!r}; the nearest are {', '.join(near)}"
+                )
+                raise InvalidError(f"options: {option}", problem)
+
+
+def _check(name: str, value: Any) -> None:  # noqa: ANN401  # whatever JSON holds
+    """Refuse what can be neither a column nor a number nor kept, before anything repeats it."""
+    place = f"options: {name}"
+    if isinstance(value, int | float) and abs(value) > MOST:
+        raise InvalidError(place, f"is more than {MOST:g} or less than -{MOST:g}; give another")
+    texts = value if isinstance(value, list) else [value] if isinstance(value, str) else []
+    for each in texts:
+        if not isinstance(each, str) or not each or not is_text(each):
+            raise InvalidError(place, "holds what is no text, or an empty one; give names")
+
+
+def _value(name: str, value: Any) -> Any:  # noqa: ANN401  # checked by the options
+    if name in KINDS and value is not None:
+        return KINDS[name](value)
+    return tuple(value) if isinstance(value, list) else value
+
+
+SEARCHED = (
+    model.c.name,
+    audit.c.pack_name,
+    audit.c.headline,
+    audit.c.problem,
+    audit.c.purpose,
+    account.c.name,
+)
+"""Where the words stand that audits are looked for by."""
+ORDERS: Mapping[Sort, ListOrder] = {
+    "newest": NEWEST,
+    "oldest": OLDEST,
+    "model": ListOrder(func.lower(model.c.name)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ReportFile:
+    """A report that is kept: what the file is called, its media type, and its bytes as they are unsealed."""
+
+    name: str
+    media_type: str
+    kind: str
+    form: str
+    chunks: Iterator[bytes]
+
+
+def submit(unit: Unit, who: Principal, new: NewAudit) -> Audit:
+    """Queue an audit or a repair. Waivers that hold longer than its pack allows do not hold for it.
+
+    Raises:
+        NotFoundError: there is no such version, table or pack.
+        ConflictError: the file was refused, or the table was refused or erased.
+        InvalidError: an option cannot be or names no column of the table, or the knowledge is not understood.
+        TooManyError: the organisation has as many jobs waiting as it may.
+    """
+    check_waiting(unit, who)
+    version = get_version(unit, who, new.model_version_id)
+    if version.state == "refused":
+        raise ConflictError(version.file_name, f"cannot be audited: {version.problem}")
+    chosen = chosen_pack(unit, who.organisation_id, new.pack)
+    audit_options(new.options)
+    if new.kind == "repair" and new.table_id is None:
+        raise InvalidError(
+            "table_id", "is missing; a repair needs the table, to audit each change with"
+        )
+    if new.knowledge:
+        try:
+            read_knowledge(new.knowledge.encode(), "knowledge")
+        except KnowledgeError as error:
+            # what it says may be facts about somebody
+            raise InvalidError("knowledge", problem_of(error).partition(": ")[2]) from error
+    if new.table_id is not None:
+        check_columns(claim_table(unit, who, new.table_id), new.options)
+    waivers = (
+        in_force(
+            unit, who.organisation_id, version.digest, version.model_name, days_allowed(chosen)
+        )
+        if new.waivers
+        else []
+    )
+    made = new_id()
+    unit.connection.execute(
+        insert(audit).values(
+            id=made,
+            organisation_id=who.organisation_id,
+            kind=new.kind,
+            model_version_id=version.id,
+            data_table_id=new.table_id,
+            pack_version_id=chosen.pack_version_id,
+            pack_name=chosen.name
+            if chosen.pack_version_id is None
+            else f"{chosen.name}@{chosen.n}",
+            pack_digest=chosen.digest,
+            options=new.options,
+            knowledge=new.knowledge,
+            waivers=waivers,
+            purpose=new.purpose,
+            keeps_table=new.keeps_table and new.table_id is not None,
+            created_by=who.account_id,
+            created_at=unit.now,
+            state="queued",
+        )
+    )
+    queue_job(unit, who.organisation_id, new.kind, made)
+    record(unit, who, f"{new.kind}.submitted", "audit", made, {"version": version.id})
+    return get_audit(unit, who, made)
+
+
+def list_audits(
+    unit: Unit,
+    who: Principal,
+    wanted: PageRequest,
+    state: str = "",
+    verdict: str = "",
+    model_id: str = "",
+    *,
+    text: str = "",
+    sort: Sort = "newest",
+) -> Page[Audit]:
+    """Return audits, of one state, verdict or model where these are named, and with all words of a text."""
+    statement = narrowed(audits_of(who), text, SEARCHED)
+    for column, value in (
+        (shown_state(), state),
+        (audit.c.verdict, verdict),
+        (model_version.c.model_id, model_id),
+    ):
+        if value:
+            statement = statement.where(column == value)
+    rows, following = paged(unit, statement, audit.c.id, wanted, ORDERS[sort])
+    return Page(items=all_shown(unit, who, rows), next=following)
+
+
+def newest_audits(unit: Unit, who: Principal, version_ids: Sequence[str]) -> dict[str, Audit]:
+    """Return the newest audit of each of some versions, by the version; ids are ordered by time.
+
+    Which these are is asked first: asked for in one, PostgreSQL may look for the newest anew for each audit there is.
+    """
+    if not version_ids:
+        return {}
+    its = audit.c.model_version_id == model_version.c.id
+    last = select(func.max(audit.c.id)).where(its).scalar_subquery()
+    newest = unit.connection.execute(select(last).where(model_version.c.id.in_(version_ids)))
+    ids = [each for each in newest.scalars() if each is not None]
+    rows = unit.connection.execute(audits_of(who).where(audit.c.id.in_(ids))).all() if ids else []
+    return {each.model_version_id: each for each in all_shown(unit, who, rows)}
+
+
+def get_audit(unit: Unit, who: Principal, audit_id: str) -> Audit:
+    """Return an audit.
+
+    Raises:
+        NotFoundError: the organisation has none of that id.
+    """
+    return shown(unit, who, _row(unit, who, audit_id))
+
+
+def list_findings(unit: Unit, who: Principal, audit_id: str, wanted: PageRequest) -> Page[Finding]:
+    """Return what is not met, in the order of the report; the cursor is a number here.
+
+    Raises:
+        NotFoundError: the organisation has no such audit.
+        InvalidError: the cursor is none that a list gave.
+    """
+    _check_there(unit, who, audit_id)
+    if wanted.cursor and not (wanted.cursor.isascii() and wanted.cursor.isdigit()):
+        raise InvalidError("cursor", "is none that a list gave; leave it out to begin anew")
+    after = int(wanted.cursor[:9] or 0)
+    rows = unit.connection.execute(
+        select(finding)
+        .where(finding.c.audit_id == audit_id, finding.c.n > after)
+        .order_by(finding.c.n)
+        .limit(wanted.limit + 1)
+    ).all()
+    shown = rows[: wanted.limit]
+    return Page(
+        items=tuple(finding_shown(row) for row in shown),
+        next=str(shown[-1].n) if len(rows) > wanted.limit else None,
+    )
+
+
+def get_report(unit: Unit, who: Principal, audit_id: str, kind: str, form: str) -> ReportFile:
+    """Return a report that is kept.
+
+    Raises:
+        NotFoundError: there is none; the internal one is only kept where the organisation allows that.
+        ForbiddenError: it is the internal one, and who asks may not see it.
+    """
+    _check_there(unit, who, audit_id)
+    if kind == "internal":
+        who.check(Permission.INTERNAL)
+    if form not in names():
+        raise NotFoundError("report", f"there is no such form; have {', '.join(names())}")
+    found = unit.connection.execute(
+        select(blob)
+        .join(report, report.c.blob_id == blob.c.id)
+        .where(report.c.audit_id == audit_id, report.c.kind == kind, report.c.form == form)
+    ).first()
+    if found is None:
+        raise NotFoundError(f"report {kind}.{form}"[:80], "is not kept of this audit")
+    of = renderer(form)
+    return ReportFile(
+        f"audit-{audit_id[:12]}-{kind}.{of.suffix}",
+        of.media_type,
+        kind,
+        form,
+        unit.site.vault.chunks(found.id, found.digest, found.sealed_key),
+    )
+
+
+def cancel(unit: Unit, who: Principal, audit_id: str) -> Audit:
+    """Cancel an audit: at once where it waits, else as soon as its worker hears of it.
+
+    Raises:
+        NotFoundError: the organisation has no such audit.
+        ForbiddenError: somebody else asked for it, and who cancels is no administrator.
+        ConflictError: it has ended already, or no job does it.
+    """
+    row = _row(unit, who, audit_id)
+    if row.created_by != who.account_id and not who.may(Permission.ADMIN):
+        problem = "was asked for by somebody else; let them, or an administrator, cancel it"
+        raise ForbiddenError("audit", problem)
+    found = _job(unit, audit_id)
+    if found is None:
+        raise ConflictError("audit", "has no job; there is nothing to cancel")
+    erased = cancel_job(unit, found.id)
+    unit.afterwards.append(partial(erase_files, unit.site, erased))
+    record(unit, who, "audit.cancel_requested", "audit", audit_id)
+    return get_audit(unit, who, audit_id)
+
+
+def progress(unit: Unit, who: Principal, audit_id: str, after: int) -> tuple[Progress, ...]:
+    """Return what happened to an audit since the event of a number; nothing where no job is left of it.
+
+    Raises:
+        NotFoundError: the organisation has no such audit.
+    """
+    _check_there(unit, who, audit_id)
+    found = _job(unit, audit_id)
+    if found is None:
+        return ()
+    rows = unit.connection.execute(
+        select(job_event)
+        .where(job_event.c.job_id == found.id, job_event.c.seq > after)
+        .order_by(job_event.c.seq)
+        .limit(1000)
+    )
+    return tuple(
+        Progress(seq=row.seq, attempt=row.attempt, kind=row.kind, text=row.text, at=row.at)
+        for row in rows
+    )
+
+
+def _job(unit: Unit, audit_id: str) -> Row[Any] | None:
+    """Return the newest job of an audit; None where there is none, as after a part of a database was lost."""
+    return unit.connection.execute(
+        select(job).where(job.c.subject_id == audit_id).order_by(job.c.id.desc()).limit(1)
+    ).first()
+
+
+def _row(unit: Unit, who: Principal, audit_id: str) -> Row[Any]:
+    found = unit.connection.execute(audits_of(who).where(audit.c.id == audit_id)).first()
+    if found is None:
+        raise _missing(audit_id)
+    return found
+
+
+def _check_there(unit: Unit, who: Principal, audit_id: str) -> None:
+    """Check that the organisation has an audit, without all that is shown of it."""
+    wanted = select(audit.c.id).where(
+        audit.c.id == audit_id, audit.c.organisation_id == who.organisation_id
+    )
+    if unit.connection.execute(wanted).first() is None:
+        raise _missing(audit_id)
+
+
+def _missing(audit_id: str) -> NotFoundError:
+    return NotFoundError(f"audit {audit_id[:40]!r}", "there is none of that id")

@@ -1,0 +1,253 @@
+"""Notices by e-mail: what each wants to hear of, and a test whether they arrive."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import Row, insert, select, update
+
+from treewarden.service.auth.principal import Principal
+from treewarden.service.database.tables import account, delivery, mail, webhook
+from treewarden.service.errors import ConflictError, InvalidError, NotFoundError, TooManyError
+from treewarden.service.ids import new_id
+from treewarden.service.ledger.events import Event, queue, queue_mail
+from treewarden.service.ledger.log import record
+from treewarden.service.schemas.base import Page, PageRequest
+from treewarden.service.schemas.operations import Delivery, MadeWebhook, NewWebhook, Webhook
+from treewarden.service.schemas.people import NewNotices, Notices, SentMail
+from treewarden.service.site import Unit
+from treewarden.service.use_cases.paging import paged
+from treewarden.service.vault.addresses import target
+
+PAUSE = timedelta(minutes=1)
+"""How long somebody waits between two tests: an address is whoever's it says."""
+NOT_SET_UP = "none is sent here; an administrator sets TREEWARDEN_MAIL_HOST"
+
+
+def get_notices(unit: Unit, who: Principal) -> Notices:
+    """Return what somebody hears of, and what became of the newest e-mail to them."""
+    found = unit.connection.execute(
+        select(account.c.mail_address, account.c.mail_events).where(account.c.id == who.account_id)
+    ).one()
+    last = unit.connection.execute(
+        select(mail).where(mail.c.account_id == who.account_id).order_by(mail.c.id.desc()).limit(1)
+    ).first()
+    return Notices(
+        is_set_up=bool(unit.site.settings.mail_host),
+        address=found.mail_address or "",
+        events=tuple(found.mail_events or ()),
+        last=None
+        if last is None
+        else SentMail(
+            event=last.event,
+            state=last.state,
+            problem=last.problem,
+            created_at=last.created_at,
+            delivered_at=last.delivered_at,
+        ),
+    )
+
+
+def set_notices(unit: Unit, who: Principal, new: NewNotices) -> Notices:
+    """Change what somebody hears of; what waits to be sent goes to the new address, or nowhere.
+
+    Raises:
+        InvalidError: the address is of a domain that no mail goes to.
+    """
+    domains = tuple(each.lower() for each in unit.site.settings.mail_domains)
+    if new.address and domains and new.address.rpartition("@")[2].lower() not in domains:
+        raise InvalidError("address", f"is of no domain that mail goes to: {', '.join(domains)}")
+    events = list(dict.fromkeys(map(str, new.events)))
+    unit.connection.execute(
+        update(account)
+        .where(account.c.id == who.account_id)
+        .values(mail_address=new.address or None, mail_events=events)
+    )
+    # not the address: the log stays for good
+    detail = {"events": events, "has_address": bool(new.address)}
+    record(unit, who, "account.notices_changed", "account", who.account_id, detail)
+    return get_notices(unit, who)
+
+
+def send_test(unit: Unit, who: Principal) -> Notices:
+    """Send somebody an e-mail that tells of nothing, to see whether it arrives.
+
+    Raises:
+        ConflictError: no e-mail is sent here, or there is no address.
+        TooManyError: one was sent within the last minute.
+    """
+    unit.connection.execute(
+        select(account.c.id).where(account.c.id == who.account_id).with_for_update()
+    )
+    found = get_notices(unit, who)
+    if not found.is_set_up:
+        raise ConflictError("e-mail", NOT_SET_UP)
+    if not found.address:
+        raise ConflictError("address", "is missing; give one first")
+    recent = select(mail.c.id).where(
+        mail.c.account_id == who.account_id,
+        mail.c.event == Event.PING,
+        mail.c.created_at > unit.now - PAUSE,
+    )
+    if unit.connection.execute(recent).first() is not None:
+        raise TooManyError("e-mail", "a test was sent within the last minute; wait for it")
+    queue_mail(unit, who.organisation_id, who.account_id, Event.PING, "/account")
+    return get_notices(unit, who)
+
+
+# Webhooks: where an organisation wants to hear of events, and what became of each.
+
+
+def create_webhook(unit: Unit, who: Principal, new: NewWebhook) -> MadeWebhook:
+    """Make a webhook and its secret, which is shown this once.
+
+    Raises:
+        InvalidError: the address is none that may be called.
+    """
+    target(new.url, unit.site.settings.webhook_hosts)
+    secret = f"twh_{secrets.token_urlsafe(32)}"
+    made = new_id()
+    unit.connection.execute(
+        insert(webhook).values(
+            id=made,
+            organisation_id=who.organisation_id,
+            url=new.url,
+            sealed_secret=unit.site.vault.seal(secret.encode()),
+            events=[str(each) for each in new.events],
+            created_by=who.account_id,
+            created_at=unit.now,
+        )
+    )
+    record(unit, who, "webhook.created", "webhook", made)
+    return MadeWebhook(webhook=get_webhook(unit, who, made), secret=secret)
+
+
+def list_webhooks(unit: Unit, who: Principal, wanted: PageRequest) -> Page[Webhook]:
+    """Return webhooks, without their secrets."""
+    statement = select(webhook).where(webhook.c.organisation_id == who.organisation_id)
+    rows, following = paged(unit, statement, webhook.c.id, wanted)
+    return Page(items=tuple(map(_webhook, rows)), next=following)
+
+
+def get_webhook(unit: Unit, who: Principal, webhook_id: str) -> Webhook:
+    """Return a webhook.
+
+    Raises:
+        NotFoundError: the organisation has none of that id.
+    """
+    found = unit.connection.execute(
+        select(webhook).where(
+            webhook.c.organisation_id == who.organisation_id, webhook.c.id == webhook_id
+        )
+    ).first()
+    if found is None:
+        raise NotFoundError(f"webhook {webhook_id[:40]!r}", "there is none of that id")
+    return _webhook(found)
+
+
+def disable_webhook(unit: Unit, who: Principal, webhook_id: str) -> Webhook:
+    """Send nothing more to a webhook, not even what waits.
+
+    Raises:
+        NotFoundError: the organisation has none of that id.
+        ConflictError: it is disabled already.
+    """
+    if get_webhook(unit, who, webhook_id).is_disabled:
+        raise ConflictError("webhook", "is disabled already")
+    unit.connection.execute(
+        update(webhook).where(webhook.c.id == webhook_id).values(disabled_at=unit.now)
+    )
+    unit.connection.execute(
+        update(delivery)
+        .where(delivery.c.webhook_id == webhook_id, delivery.c.state == "pending")
+        .values(state="failed", problem="the webhook was disabled", next_at=None)
+    )
+    record(unit, who, "webhook.disabled", "webhook", webhook_id)
+    return get_webhook(unit, who, webhook_id)
+
+
+def ping(unit: Unit, who: Principal, webhook_id: str) -> Delivery:
+    """Send an event that says nothing.
+
+    Raises:
+        NotFoundError: the organisation has none of that id.
+        ConflictError: it is disabled.
+    """
+    if get_webhook(unit, who, webhook_id).is_disabled:
+        raise ConflictError("webhook", "is disabled; make a new one")
+    made = queue(unit, who.organisation_id, webhook_id, Event.PING, {})
+    return _delivery(_row(unit, who, made))
+
+
+def list_deliveries(
+    unit: Unit, who: Principal, webhook_id: str, wanted: PageRequest
+) -> Page[Delivery]:
+    """Return what was sent to a webhook, and what became of it.
+
+    Raises:
+        NotFoundError: the organisation has none of that id.
+    """
+    get_webhook(unit, who, webhook_id)
+    statement = select(delivery).where(delivery.c.webhook_id == webhook_id)
+    rows, following = paged(unit, statement, delivery.c.id, wanted)
+    return Page(items=tuple(map(_delivery, rows)), next=following)
+
+
+def redeliver(unit: Unit, who: Principal, delivery_id: str) -> Delivery:
+    """Send an event once more, with the same id.
+
+    Raises:
+        NotFoundError: the organisation has no such delivery.
+        ConflictError: it waits to be sent anyway, or its webhook is disabled.
+    """
+    found = _row(unit, who, delivery_id)
+    if found.state == "pending":
+        raise ConflictError("delivery", "waits to be sent already")
+    if get_webhook(unit, who, found.webhook_id).is_disabled:
+        raise ConflictError("webhook", "is disabled; make a new one")
+    unit.connection.execute(
+        update(delivery)
+        .where(delivery.c.id == delivery_id)
+        .values(state="pending", attempts=0, next_at=unit.now, problem="")
+    )
+    record(unit, who, "webhook.redelivered", "delivery", delivery_id)
+    return _delivery(_row(unit, who, delivery_id))
+
+
+def _row(unit: Unit, who: Principal, delivery_id: str) -> Row[Any]:
+    found = unit.connection.execute(
+        select(delivery).where(
+            delivery.c.organisation_id == who.organisation_id, delivery.c.id == delivery_id
+        )
+    ).first()
+    if found is None:
+        raise NotFoundError(f"delivery {delivery_id[:40]!r}", "there is none of that id")
+    return found
+
+
+def _webhook(row: Row[Any]) -> Webhook:
+    return Webhook(
+        id=row.id,
+        url=row.url,
+        events=tuple(row.events),
+        is_disabled=row.disabled_at is not None,
+        created_at=row.created_at,
+    )
+
+
+def _delivery(row: Row[Any]) -> Delivery:
+    return Delivery(
+        id=row.id,
+        webhook_id=row.webhook_id,
+        event=row.event,
+        state=row.state,
+        attempts=row.attempts,
+        next_at=row.next_at,
+        status_code=row.status_code,
+        problem=row.problem,
+        created_at=row.created_at,
+        delivered_at=row.delivered_at,
+        payload=row.payload,
+    )

@@ -1,0 +1,332 @@
+"""Repairs that follow from an audit: asked for with the same question, looked at, and one of their proposals taken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Row, insert, select, update
+
+from treewarden.service.auth.principal import Permission, Principal
+from treewarden.service.database.tables import (
+    audit,
+    blob,
+    data_table,
+    model,
+    model_version,
+    proposal,
+)
+from treewarden.service.errors import ConflictError, ForbiddenError, NotFoundError, ServiceError
+from treewarden.service.ids import new_id
+from treewarden.service.ledger.log import record
+from treewarden.service.schemas.audits import (
+    Audit,
+    NewAudit,
+    NewRepair,
+    Proposal,
+    Proposals,
+    Repairs,
+    Taken,
+    Taking,
+)
+from treewarden.service.schemas.models import NewVersion
+from treewarden.service.schemas.tables import NewTable
+from treewarden.service.site import Unit
+from treewarden.service.use_cases.audits import get_audit, submit
+from treewarden.service.use_cases.blobs import check_waiting
+from treewarden.service.use_cases.jobs import queue_job
+from treewarden.service.use_cases.models import add_version
+from treewarden.service.use_cases.retention import locked_table
+from treewarden.service.use_cases.show_audit import all_shown, audits_of
+from treewarden.service.use_cases.tables import add_table, claim_table, get_table
+
+LIVE = ("queued", "running")
+SAME = (
+    "model_version_id",
+    "pack_version_id",
+    "pack_name",
+    "pack_digest",
+    "options",
+    "knowledge",
+    "purpose",
+    "keeps_table",
+)
+"""What a repair asks as its audit did."""
+OF_A_REPAIR = "is a repair already; take one of its proposals, or repair the audit of the version that it became"
+NO_VERDICT = (
+    "has no verdict, so nothing says what to repair; wait for it, or submit the audit again"
+)
+PASSES = "passes already, so there is nothing to repair"
+NO_TABLE = "was made without a table, and each change is audited with one; submit an audit with the table first"
+ERASED = (
+    "its table is erased, as tables are when their audit has ended; upload the same table once more"
+)
+ANOTHER = (
+    "is not the table that the audit was made with; upload that one, or submit a repair of its own"
+)
+OF_OTHERS = "its table is not yours; ask who uploaded it to share it, or upload it yourself"
+AT_IT = "is being repaired already; wait for that, or cancel it"
+TABLE_AGAIN = "its table is erased; upload it once more to audit this version"
+
+
+@dataclass(frozen=True, slots=True)
+class RepairedFile:
+    """The file that a proposal makes: what it is called, and its bytes as they are unsealed."""
+
+    name: str
+    chunks: Iterator[bytes]
+
+
+def list_repairs(unit: Unit, who: Principal, audit_id: str) -> Repairs:
+    """Return the repairs of an audit, and whether one can be asked for.
+
+    Raises:
+        NotFoundError: the organisation has no such audit.
+    """
+    found = _row(unit, who, audit_id)
+    rows = unit.connection.execute(
+        audits_of(who).where(audit.c.original_audit_id == audit_id).order_by(audit.c.id.desc())
+    ).all()
+    why, needs_table = _why_not(unit, found), False
+    if not why:
+        why, needs_table = _why_no_table(unit, who, found)
+    return Repairs(
+        can_start=not why,
+        needs_table=needs_table,
+        why_not=why,
+        items=all_shown(unit, who, rows),
+    )
+
+
+def start_repair(unit: Unit, who: Principal, audit_id: str, new: NewRepair) -> Audit:
+    """Queue a search for a change that passes, with all that an audit was asked but its waivers.
+
+    What is accepted of the model as it is says nothing about a changed one, so a proposal passes without any.
+
+    Raises:
+        NotFoundError: the organisation has no such audit or table.
+        ForbiddenError: the table is not for who asks.
+        ConflictError: nothing is to be repaired, one is being looked for, or the table is erased or another one.
+        TooManyError: the organisation has as many jobs waiting as it may.
+    """
+    check_waiting(unit, who)
+    found = _locked(unit, who, audit_id)  # so that of two who ask at once, one hears of the other
+    why = _why_not(unit, found)
+    if why:
+        raise ConflictError("audit", why)
+    table_id = new.table_id or found.data_table_id
+    if new.table_id is None and _is_erased(unit, table_id):
+        raise ConflictError("table", ERASED)
+    table = claim_table(unit, who, table_id)
+    if table.digest and table.digest != _digest(unit, found.data_table_id):
+        raise ConflictError("table", ANOTHER)
+    made = new_id()
+    unit.connection.execute(
+        insert(audit).values(
+            {name: found._mapping[name] for name in SAME}
+            | {
+                "id": made,
+                "organisation_id": who.organisation_id,
+                "kind": "repair",
+                "original_audit_id": audit_id,
+                "data_table_id": table_id,
+                "tries_all": new.tries_all,
+                "waivers": [],
+                "created_by": who.account_id,
+                "created_at": unit.now,
+                "state": "queued",
+            }
+        )
+    )
+    queue_job(unit, who.organisation_id, "repair", made)
+    record(unit, who, "repair.submitted", "audit", made, {"audit": audit_id})
+    return get_audit(unit, who, made)
+
+
+def start_repair_with(
+    unit: Unit, who: Principal, audit_id: str, table: NewTable, *, tries_all: bool
+) -> Audit:
+    """Take a table once more, and queue a repair with it.
+
+    Raises:
+        NotFoundError: the organisation has no such audit or upload.
+        InvalidError: the path leads to no file that may be read.
+        ConflictError: nothing is to be repaired, one is being looked for, or the table is another one.
+    """
+    _locked(unit, who, audit_id)  # before a table is logged: rows are always locked before the log
+    new = NewRepair(table_id=add_table(unit, who, table).id, tries_all=tries_all)
+    return start_repair(unit, who, audit_id, new)
+
+
+def list_proposals(unit: Unit, who: Principal, repair_id: str) -> Proposals:
+    """Return what a repair tried, best first; an audit has none.
+
+    Raises:
+        NotFoundError: the organisation has no such repair.
+    """
+    found = _row(unit, who, repair_id)
+    is_internal = who.may(Permission.INTERNAL)
+    rows = unit.connection.execute(
+        select(proposal, blob.c.sealed_key.is_not(None).label("is_kept"))
+        .outerjoin(blob, blob.c.id == proposal.c.blob_id)
+        .where(proposal.c.audit_id == repair_id)
+        .order_by(proposal.c.n)
+    )
+    summary = (found.repair_summary or {}) if is_internal else {}
+    return Proposals(**summary, items=tuple(_proposal(row, is_internal) for row in rows))
+
+
+def proposal_file(unit: Unit, who: Principal, repair_id: str, n: int) -> RepairedFile:
+    """Return the file that a proposal makes.
+
+    Raises:
+        NotFoundError: there is no such proposal, it has no file, or that was erased.
+    """
+    _row(unit, who, repair_id)
+    found = _kept_proposal(unit, repair_id, n)
+    chunks = unit.site.vault.chunks(found.blob_id, found.digest, found.sealed_key)
+    return RepairedFile(found.file_name, chunks)
+
+
+def take_proposal(unit: Unit, who: Principal, repair_id: str, n: int, taking: Taking) -> Taken:
+    """Make the file of a proposal the newest version of the model, and have it audited where its table is there.
+
+    Raises:
+        NotFoundError: there is no such proposal, it has no file, or that was erased.
+        ConflictError: it was taken already, or the newest version is the same file.
+    """
+    # Rows are locked before the log is, as everybody does, the model's first: else two could wait for each other.
+    found = _locked(unit, who, repair_id)
+    of_model = unit.connection.execute(
+        select(model_version.c.model_id).where(model_version.c.id == found.model_version_id)
+    ).scalar_one()
+    unit.connection.execute(select(model.c.id).where(model.c.id == of_model).with_for_update())
+    if found.data_table_id is not None:
+        locked_table(unit, found.data_table_id)
+    kept = _kept_proposal(unit, repair_id, n, is_locked=True)
+    if kept.model_version_id is not None:
+        raise ConflictError("proposal", "was taken already; audit the version that it became")
+    new = NewVersion(digest=kept.digest, file_name=kept.file_name)
+    version = add_version(unit, who, of_model, new)
+    unit.connection.execute(
+        update(proposal).where(proposal.c.id == kept.id).values(model_version_id=version.id)
+    )
+    unit.connection.execute(
+        update(audit).where(audit.c.id == repair_id).values(repaired_version_id=version.id)
+    )
+    record(unit, who, "repair.taken", "audit", repair_id, {"version": version.id, "proposal": n})
+    if not taking.audits:
+        return Taken(version=version)
+    if found.data_table_id is None or _is_erased(unit, found.data_table_id):
+        return Taken(version=version, why_no_audit=TABLE_AGAIN)
+    try:
+        made = submit(unit, who, _same_question(found, version.id))
+    except (NotFoundError, ForbiddenError, ConflictError) as error:
+        return Taken(version=version, why_no_audit=str(error))
+    return Taken(version=version, audit=made)
+
+
+def _same_question(found: Row[Any], version_id: str) -> NewAudit:
+    return NewAudit(
+        model_version_id=version_id,
+        table_id=found.data_table_id,
+        pack=found.pack_name,
+        options=found.options,
+        knowledge=found.knowledge,
+        purpose=found.purpose,
+        keeps_table=bool(found.keeps_table),
+    )
+
+
+def _why_not(unit: Unit, found: Row[Any]) -> str:
+    """Return why an audit cannot be repaired, whoever asks and with whatever table; "" where it can."""
+    if found.kind != "audit":
+        return OF_A_REPAIR
+    if found.verdict is None:
+        return NO_VERDICT
+    if found.verdict == "PASS":
+        return PASSES
+    if found.data_table_id is None:
+        return NO_TABLE
+    at_it = select(audit.c.id).where(audit.c.original_audit_id == found.id, audit.c.state.in_(LIVE))
+    return AT_IT if unit.connection.execute(at_it).first() is not None else ""
+
+
+def _why_no_table(unit: Unit, who: Principal, found: Row[Any]) -> tuple[str, bool]:
+    """Return why the table of an audit is not there for a repair, and whether uploading it once more helps."""
+    if _is_erased(unit, found.data_table_id):
+        return ERASED, True
+    try:
+        get_table(unit, who, found.data_table_id)
+    except ServiceError:
+        return OF_OTHERS, True
+    return "", False
+
+
+def _is_erased(unit: Unit, table_id: str) -> bool:
+    erased_at = select(data_table.c.erased_at).where(data_table.c.id == table_id)
+    return unit.connection.execute(erased_at).scalar_one_or_none() is not None
+
+
+def _digest(unit: Unit, table_id: str) -> str:
+    found = select(data_table.c.digest).where(data_table.c.id == table_id)
+    return str(unit.connection.execute(found).scalar_one())
+
+
+def _locked(unit: Unit, who: Principal, audit_id: str) -> Row[Any]:
+    """Return the row of an audit, locked until the transaction ends."""
+    _row(unit, who, audit_id)
+    return unit.connection.execute(
+        select(audit).where(audit.c.id == audit_id).with_for_update()
+    ).one()
+
+
+def _row(unit: Unit, who: Principal, audit_id: str) -> Row[Any]:
+    found = unit.connection.execute(
+        select(audit).where(audit.c.id == audit_id, audit.c.organisation_id == who.organisation_id)
+    ).first()
+    if found is None:
+        raise NotFoundError(f"audit {audit_id[:40]!r}", "there is none of that id")
+    return found
+
+
+def _kept_proposal(unit: Unit, repair_id: str, n: int, *, is_locked: bool = False) -> Row[Any]:
+    """Return a proposal with the keys of its file.
+
+    Raises:
+        NotFoundError: there is none of that number, it has no file, or that was erased.
+    """
+    statement = (
+        select(proposal, blob.c.digest, blob.c.sealed_key)
+        .outerjoin(blob, blob.c.id == proposal.c.blob_id)
+        .where(proposal.c.audit_id == repair_id, proposal.c.n == n)
+    )
+    if is_locked:
+        statement = statement.with_for_update(of=proposal)
+    found = unit.connection.execute(statement).first()
+    if found is None:
+        raise NotFoundError(f"proposal {n}", "there is none of that number; see the proposals")
+    if found.blob_id is None:
+        problem = "has no file, as only changes that pass do, the cheapest five of them"
+        raise NotFoundError(f"proposal {n}", f"{problem}; take one that has")
+    if found.sealed_key is None:
+        raise NotFoundError(f"proposal {n}", "its file was erased; look for a repair again")
+    return found
+
+
+def _proposal(row: Row[Any], is_internal: bool) -> Proposal:
+    path = f"/api/v1/audits/{row.audit_id}/proposals/{row.n}/file"
+    return Proposal(
+        n=row.n,
+        name=row.name,
+        title=row.title if is_internal else "",
+        remedies=tuple(row.remedies),
+        verdict=row.verdict,
+        is_recommended=row.is_recommended,
+        cost=row.cost if is_internal else {},
+        failing=tuple(row.failing),
+        problem=row.problem if is_internal else "",
+        href=path if row.is_kept else None,
+        model_version_id=row.model_version_id,
+    )

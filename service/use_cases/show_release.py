@@ -1,0 +1,245 @@
+"""A release as it is shown: with its checklist, reviews and remarks, and whether who asks may decide."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from sqlalchemy import Row, Select, select
+
+from treewarden.service.auth.principal import Permission, Principal
+from treewarden.service.database.tables import (
+    account,
+    audit,
+    comment,
+    model,
+    model_version,
+    organisation,
+    pack_version,
+    release,
+)
+from treewarden.service.database.tables import review as reviews
+from treewarden.service.schemas.releases import Check, Comment, Party, Release, Review
+from treewarden.service.site import Unit
+from treewarden.service.use_cases.contradictions import ADVICE, contradiction_of
+from treewarden.service.use_cases.gate import lapsed, waivers_by_id
+from treewarden.service.use_cases.overview import deciders_of, parties_of, why_own
+from treewarden.service.use_cases.policies import PackComparison, compare_with_least
+
+UNDECIDED = ("open", "changes")
+UPLOADER, OPENER = account.alias("uploader"), account.alias("opener")
+
+
+def releases_of(who: Principal) -> Select[Any]:
+    """Return what selects the releases of an organisation, with all that is shown of each."""
+    return _every().where(release.c.organisation_id == who.organisation_id)
+
+
+@cache
+def _every() -> Select[Any]:
+    """Return what selects all releases; put together once, as that takes longer than many a query."""
+    asker, author = account.alias("asker"), account.alias("author")
+    return (
+        select(
+            release,
+            UPLOADER.c.name.label("uploader_name"),
+            OPENER.c.name.label("opener_name"),
+            model_version.c.n,
+            model_version.c.digest,
+            model_version.c.model_id,
+            model_version.c.state.label("version_state"),
+            model.c.name.label("model_name"),
+            audit.c.state.label("audit_state"),
+            audit.c.verdict,
+            audit.c.waivers,
+            audit.c.pack_name,
+            audit.c.pack_digest,
+            asker.c.name.label("asker_name"),
+            author.c.name.label("author_name"),
+            organisation.c.least_pack,
+        )
+        .join(UPLOADER, UPLOADER.c.id == release.c.uploader_id)
+        .join(OPENER, OPENER.c.id == release.c.opened_by)
+        .join(model_version, model_version.c.id == release.c.model_version_id)
+        .join(model, model.c.id == model_version.c.model_id)
+        .join(audit, audit.c.id == release.c.audit_id)
+        .join(asker, asker.c.id == audit.c.created_by)
+        .join(organisation, organisation.c.id == release.c.organisation_id)
+        .outerjoin(pack_version, pack_version.c.id == audit.c.pack_version_id)
+        .outerjoin(author, author.c.id == pack_version.c.created_by)
+    )
+
+
+LEAST = "least-policy"
+AGREES = "agrees"
+AGREEMENT = "Verdict, findings, reports, decisions and log agree with their seals"
+AUTOMATIC: Mapping[str, str] = {
+    "audited": "The audit is done",
+    "passed": "The audit passed",
+    "waivers": "All waivers that the audit was given still hold",
+    "read": "The file of this version was read",
+}
+
+
+def checks(unit: Unit, row: Row[Any]) -> tuple[Check, ...]:
+    """Return the checklist of a release: what the service keeps by itself, then what reviewers tick."""
+    gone = lapsed(row.waivers, waivers_by_id(unit, row.waivers), unit.now)
+    return _checks(row, gone, _compared(unit, row))
+
+
+def _checks(row: Row[Any], gone: str, policy: PackComparison) -> tuple[Check, ...]:
+    return (*_automatic(row, gone), *_policy_check(row, policy), *_ticked(row))
+
+
+def _compared(unit: Unit, row: Row[Any]) -> PackComparison:
+    return compare_with_least(
+        unit, row.organisation_id, row.least_pack, row.pack_name, row.pack_digest
+    )
+
+
+def _policy_check(row: Row[Any], policy: PackComparison) -> Iterator[Check]:
+    """Yield the line about the least policy, where the organisation has one."""
+    why = {
+        "laxer": f"{row.pack_name!r} asks for less than {row.least_pack!r}",
+        "different": f"{row.pack_name!r} is not proved to ask for as much as {row.least_pack!r}",
+    }.get(policy.standing, "")
+    if policy.standing != "not set":
+        text = "The policy asks for at least as much as the organisation’s least policy"
+        yield Check(id=LEAST, text=text, automatic=True, is_met=not why, why=why)
+
+
+def _automatic(row: Row[Any], gone: str) -> Iterator[Check]:
+    found = {
+        "audited": (row.audit_state == "done", f"it is {row.audit_state}"),
+        "passed": (row.verdict == "PASS", f"the verdict is {row.verdict or 'not known yet'}"),
+        "waivers": (not gone, gone),
+        "read": (row.version_state == "ready", f"it is {row.version_state}"),
+    }
+    for key, text in AUTOMATIC.items():
+        is_met, why = found[key]
+        yield Check(id=key, text=text, automatic=True, is_met=is_met, why="" if is_met else why)
+
+
+def _ticked(row: Row[Any]) -> Iterator[Check]:
+    for number, each in enumerate(row.checklist, start=1):
+        yield Check(
+            id=f"text-{number}",
+            text=each["text"],
+            automatic=False,
+            is_met=each["is_met"],
+            by=each.get("by", ""),
+            at=each.get("at"),
+        )
+
+
+def shown(unit: Unit, who: Principal, row: Row[Any]) -> Release:
+    """Return a release as it is shown to somebody, with who may decide, and whether what is written of it agrees."""
+    parties = parties_of(unit, [row.id])[row.id]
+    problem = contradiction_of(unit, row.organisation_id, row.id, row.audit_id)
+    line = Check(id=AGREES, text=AGREEMENT, automatic=True, is_met=not problem, why=problem)
+    found = all_shown(unit, who, [row])[0]
+    told: dict[str, Any] = (
+        {"may_review": False, "why_not": f"{problem}; {ADVICE}"} if problem else {}
+    )
+    deciders = deciders_of(unit, who, parties)
+    checklist = (line, *found.checklist)
+    return found.model_copy(update={"checklist": checklist, "deciders": deciders, **told})
+
+
+def all_shown(unit: Unit, who: Principal, rows: Sequence[Row[Any]]) -> tuple[Release, ...]:
+    """Return releases as they are shown to somebody; what belongs to them is looked up once."""
+    if not rows:
+        return ()
+    ids = [row.id for row in rows]
+    said, decided = _comments(unit, ids), _reviews(unit, ids)
+    parties = parties_of(unit, ids)
+    waivers = waivers_by_id(unit, {each for row in rows for each in row.waivers})
+    return tuple(
+        _shown(
+            who,
+            row,
+            lapsed(row.waivers, waivers, unit.now),
+            _compared(unit, row),
+            parties[row.id],
+            tuple(decided[row.id]),
+            tuple(said[row.id]),
+        )
+        for row in rows
+    )
+
+
+def _shown(
+    who: Principal,
+    row: Row[Any],
+    gone: str,
+    policy: PackComparison,
+    parties: Sequence[Row[Any]],
+    decided: tuple[Review, ...],
+    said: tuple[Comment, ...],
+) -> Release:
+    own = why_own(parties, who)
+    if not own and not who.may(Permission.REVIEW):
+        own = "your role does not decide about releases"
+    if not own and row.state not in UNDECIDED:
+        own = f"the release is {row.state}"
+    return Release(
+        id=row.id,
+        title=row.title,
+        purpose=row.purpose,
+        state=row.state,
+        revision=row.revision,
+        model_id=row.model_id,
+        model_name=row.model_name,
+        model_version_id=row.model_version_id,
+        version=row.n,
+        digest=row.digest,
+        audit_id=row.audit_id,
+        verdict=row.verdict,
+        uploader=row.uploader_name,
+        opened_by=row.opener_name,
+        opened_at=row.opened_at,
+        decided_at=row.decided_at,
+        asked_by=row.asker_name,
+        policy=row.pack_name,
+        policy_author=row.author_name or "",
+        least_policy=row.least_pack or "",
+        policy_standing=policy.standing,
+        policy_differences=policy.lines,
+        parties=tuple(Party(name=each.name, part=each.part) for each in parties),
+        checklist=_checks(row, gone, policy),
+        reviews=decided,
+        comments=said,
+        may_review=not own,
+        why_not=own,
+    )
+
+
+def _reviews(unit: Unit, release_ids: Sequence[str]) -> defaultdict[str, list[Review]]:
+    rows = unit.connection.execute(
+        select(reviews, account.c.name.label("by"))
+        .join(account, account.c.id == reviews.c.reviewer_id)
+        .where(reviews.c.release_id.in_(release_ids))
+        .order_by(reviews.c.id)
+    )
+    found: defaultdict[str, list[Review]] = defaultdict(list)
+    for row in rows:
+        made = Review(
+            id=row.id, reviewer=row.by, decision=row.decision, comment=row.comment, at=row.at
+        )
+        found[row.release_id].append(made)
+    return found
+
+
+def _comments(unit: Unit, release_ids: Sequence[str]) -> defaultdict[str, list[Comment]]:
+    rows = unit.connection.execute(
+        select(comment, account.c.name.label("by"))
+        .join(account, account.c.id == comment.c.author_id)
+        .where(comment.c.release_id.in_(release_ids))
+        .order_by(comment.c.id)
+    )
+    found: defaultdict[str, list[Comment]] = defaultdict(list)
+    for row in rows:
+        found[row.release_id].append(Comment(id=row.id, author=row.by, text=row.text, at=row.at))
+    return found

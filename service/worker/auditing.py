@@ -1,0 +1,267 @@
+"""The audit or repair of an order: what ``treewarden audit`` and ``repair`` do, told as an entry and as reports."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import treewarden
+from treewarden.audit.knowledge.knowledge import read_knowledge
+from treewarden.audit.progress import Step
+from treewarden.audit.result import Audit
+from treewarden.jobs.audit_inputs import Request, read_subject
+from treewarden.jobs.auditing import asked_of
+from treewarden.jobs.exceptions import Accepting
+from treewarden.jobs.inputs import ModelBytes
+from treewarden.jobs.inspecting import said_of
+from treewarden.policies.exceptions.waivers import read_waivers
+from treewarden.policies.judging.decision import Decision
+from treewarden.policies.judging.judge import advised, judge
+from treewarden.policies.pack import read_pack
+from treewarden.ppdm_models.errors import OutputError
+from treewarden.ppdm_models.files.load import open_model
+from treewarden.ppdm_models.semantics.describe import describe, leaf_entries
+from treewarden.ppdm_models.tables.read_table import read_table_bytes
+from treewarden.ppdm_models.tables.table import Table
+from treewarden.ppdm_models.tree.ensemble import Model
+from treewarden.reports.building.build import audit_document
+from treewarden.reports.building.entry import entry_of
+from treewarden.reports.building.redacted import redacted
+from treewarden.reports.document.document import Document, Provenance
+from treewarden.reports.document.parts import File
+from treewarden.reports.document.words import counted, printable
+from treewarden.reports.renderers import rendered, renderer
+from treewarden.service.errors import ConflictError
+from treewarden.service.use_cases.audits import audit_options
+from treewarden.service.vault.paths import open_below
+from treewarden.service.vault.sealing import opened_stream
+from treewarden.service.worker.orders import JobAnswer, JobOrder, KeptFile, PlainFile, SealedFile
+from treewarden.service.worker.repairing import Repairing, search_repairs
+
+# Opens what an order names, in the process of the job: sealed files are read into memory, and stay there.
+
+
+def content(file: SealedFile | PlainFile) -> bytes:
+    """Return the bytes of a file.
+
+    Raises:
+        UnavailableError: it was erased, or cannot be unsealed.
+        InvalidError: its path is not allowed any more.
+    """
+    if isinstance(file, PlainFile):
+        with open_below(file.path, file.roots, file.most) as plain:
+            return plain.read()
+    with Path(file.place).open("rb") as sealed:
+        return b"".join(opened_stream(sealed, bytes.fromhex(file.key)))
+
+
+def table_of(file: SealedFile | PlainFile) -> tuple[Table, File]:
+    """Return a table, and what a report tells of its file.
+
+    Raises:
+        ConflictError: it was changed since it was named: what was said of it is of another table.
+        TableError: it is no table that can be read.
+    """
+    data = content(file)
+    digest = hashlib.sha256(data).hexdigest()
+    if file.digest and digest != file.digest:
+        raise ConflictError(file.name, "was changed since it was named; name it again")
+    return read_table_bytes(data, file.name), File(name=file.name, sha256=digest)
+
+
+PUBLIC_FORMS = ("html", "json")
+"""Redacted; the others say no more of anybody than an entry does."""
+PIPELINE_FORMS = ("sarif", "junit", "markdown", "csv")
+INTERNAL_FORMS = ("html", "json")
+WAIVERS = "waivers.toml"
+VERDICTS: Mapping[str, Literal["PASS", "FAIL", "UNDETERMINED"]] = {
+    "PASS": "PASS",
+    "FAIL": "FAIL",
+    "UNDETERMINED": "UNDETERMINED",
+}
+
+
+def audited(
+    order: JobOrder, step: Step, say_read: Callable[[], None]
+) -> tuple[JobAnswer, tuple[bytes, ...]]:
+    """Return the verdict of an order's audit, and its reports; of a repair, the models that pass.
+
+    ``say_read`` is called once the model and the table are read.
+
+    Raises:
+        TreewardenError: no audit is possible.
+    """
+    assert order.model is not None
+    data = content(order.model)
+    table, file = (None, None) if order.table is None else table_of(order.table)
+    request = Request(
+        ModelBytes(data, order.model.name),
+        table,
+        audit_options(order.options),
+        read_knowledge(order.knowledge.encode(), "knowledge.toml") if order.knowledge else None,
+        read_pack(order.pack.encode(), order.pack_name),
+        name=order.model_name,
+        today=date.fromisoformat(order.today),
+    )
+    given = Accepting(
+        request,
+        read_waivers(order.waivers.encode(), WAIVERS) if order.waivers else None,
+        None,
+        date.fromisoformat(order.today),
+    )
+    subject = read_subject(request, step)
+    say_read()
+    given.check(subject.pack)
+    told = Provenance(
+        version=treewarden.__version__,
+        model=File(name=order.model.name, sha256=hashlib.sha256(data).hexdigest()),
+        table=file,
+        pack=File(name=subject.pack.name.replace("/", "_"), sha256=subject.pack.digest),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        asked=asked_of(request, subject.knowledge),
+    )
+    if order.kind == "repair":
+        found = search_repairs(order, subject, told, step)
+        return _answer(order, found.document, found)
+    audit = subject.audit(subject.file, step)
+    decision = _accepted(given, audit, advised(audit, judge(audit, subject.pack)))
+    return _answer(order, audit_document(audit, decision, told, order.purpose), None)
+
+
+def _accepted(given: Accepting, audit: Audit, decision: Decision) -> Decision:
+    return given.accept(audit, decision).decision
+
+
+def _answer(
+    order: JobOrder, document: Document, repairing: Repairing | None
+) -> tuple[JobAnswer, tuple[bytes, ...]]:
+    assert order.model is not None
+    entry = entry_of(document, order.model_name, order.model.name)
+    made = list(_reports(order, document))
+    for number, data in () if repairing is None else repairing.files:
+        made.append((KeptFile(kind="repaired", form=str(number)), data))
+    answer = JobAnswer(
+        verdict=VERDICTS[document.verdict],
+        headline="; ".join(each for each in (entry.headline, entry.assumed_known) if each),
+        entry=json.loads(entry.model_dump_json(by_alias=True)),
+        provenance=_provenance(document.provenance),
+        kept=tuple(kept for kept, _ in made),
+        proposals=() if repairing is None else repairing.proposals,
+        repair_summary=None if repairing is None else repairing.summary,
+    )
+    return answer, tuple(data for _, data in made)
+
+
+def _reports(order: JobOrder, document: Document) -> Iterator[tuple[KeptFile, bytes]]:
+    assert order.model is not None
+    name = order.model.name
+    for form in PIPELINE_FORMS:
+        yield KeptFile(kind="public", form=form), rendered(renderer(form), document, name)
+    try:
+        shown = redacted(document)
+    except OutputError:  # too few people for anything to be said of them
+        shown = None
+    if shown is not None:
+        for form in PUBLIC_FORMS:
+            yield KeptFile(kind="public", form=form), rendered(renderer(form), shown, name)
+    if order.is_internal:
+        for form in INTERNAL_FORMS:
+            yield KeptFile(kind="internal", form=form), rendered(renderer(form), document, name)
+
+
+def _provenance(told: Provenance) -> dict[str, Any]:
+    """Return versions and digests: knowledge may hold facts about somebody, and stays in the internal report."""
+    said: dict[str, Any] = json.loads(told.model_dump_json(by_alias=True))
+    said.pop("asked", None)
+    return said
+
+
+# What is read off a model or a table when it arrives: what it publishes, and names and kinds of columns; no values.
+
+
+def inspected_model(order: JobOrder) -> JobAnswer:
+    """Return what ``treewarden inspect`` says of a model."""
+    assert order.model is not None
+    said = said_of(ModelBytes(content(order.model), order.model.name))
+    return JobAnswer(summary=said, format=str(said["format"]))
+
+
+def inspected_table(order: JobOrder) -> JobAnswer:
+    """Return the columns of a table, and how many records it has."""
+    assert order.table is not None
+    table, file = table_of(order.table)
+    columns = tuple(
+        {"name": name, "kind": "number" if table.guessed(name).numeric else "category"}
+        for name in table.columns
+    )
+    return JobAnswer(columns=columns, records=table.rows, digest=file.sha256)
+
+
+# How the trees of two files differ, in words: what they are, and their leaves by the way that leads to them.
+
+TOLD = {
+    "task": "what it predicts",
+    "target": "the target",
+    "classes": "the classes",
+    "trees": "the number of trees",
+    "nodes": "the number of nodes",
+    "leaves": "the number of leaves",
+    "depth": "the depth",
+    "criterion": "the criterion",
+    "format": "the format",
+}
+MOST_LINES = 200
+
+
+def compared(order: JobOrder) -> JobAnswer:
+    """Return how the trees of two models differ."""
+    assert order.model is not None
+    assert order.other is not None
+    old = open_model(content(order.model), order.model.name)
+    new = open_model(content(order.other), order.other.name)
+    said = [
+        {"format": each.model.format, **describe(each.model, each.leaks)} for each in (old, new)
+    ]
+    lines = [*_facts(*said), *_leaves(old.model, new.model)]
+    more = len(lines) - MOST_LINES
+    if more > 0:
+        lines = [*lines[:MOST_LINES], f"and {counted(more, 'more difference', 'more differences')}"]
+    return JobAnswer(trees=tuple(map(printable, lines)))
+
+
+def _facts(old: Mapping[str, object], new: Mapping[str, object]) -> Iterator[str]:
+    for key, words in TOLD.items():
+        if old.get(key) != new.get(key):
+            yield f"{words}: {_text(old.get(key))}, now {_text(new.get(key))}"
+
+
+def _leaves(old: Model, new: Model) -> Iterator[str]:
+    """Yield leaves by the way that leads to them: those that went, that came, and that say something else."""
+    before, after = _by_region(old), _by_region(new)
+    for region, said in before.items():
+        if region not in after:
+            yield f"leaf gone: {region}"
+        elif after[region] != said:
+            yield f"leaf changed: {region}: {said}, now {after[region]}"
+    for region in after:
+        if region not in before:
+            yield f"leaf new: {region}"
+
+
+def _by_region(model: Model) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for entry in leaf_entries(model, exact=True):
+        records = "" if entry["records"] is None else f", {entry['records']:g} records"
+        region = f"tree {entry['tree']}, {entry['region']}"
+        found[region] = f"says {_text(entry['says'])}{records}"
+    return found
+
+
+def _text(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or "none"
+    return "nothing" if value in (None, "") else str(value)

@@ -1,0 +1,343 @@
+"""One job in the hands of a worker: its process started, its lease kept, its answer committed, or its end told."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerContext, ForkServerProcess
+from typing import TypeVar
+
+import structlog
+from pydantic import ValidationError
+from sqlalchemy.exc import DBAPIError
+
+from treewarden.ppdm_models.errors import TreewardenError
+from treewarden.service.errors import UnavailableError
+from treewarden.service.site import Site
+from treewarden.service.use_cases.jobs import add_event
+from treewarden.service.vault.vault import Vault
+from treewarden.service.worker.child import run
+from treewarden.service.worker.frames import Frame, FrameError, Incoming, send
+from treewarden.service.worker.leases import (
+    MOST_ATTEMPTS,
+    MOST_FAILURES,
+    JobClaim,
+    Lease,
+    give_back,
+    renew,
+)
+from treewarden.service.worker.ordering import order_of
+from treewarden.service.worker.orders import READ, JobAnswer, JobOrder, SealedFile
+from treewarden.service.worker.sandbox import ProcessLimits
+from treewarden.service.worker.starting import start_forkserver, start_process
+from treewarden.service.worker.store_results import commit, finish, say_cancelled, store
+
+# Brings the sealed files that an order names to this machine, for its process, which reaches no network.
+
+FILES = ("model", "other", "table")
+"""The fields of an order that may be files of the vault."""
+
+
+@contextmanager
+def fetched(vault: Vault, order: JobOrder, progress: Callable[[], None]) -> Iterator[JobOrder]:
+    """Give an order that says where the files are; copies are removed afterwards, and were never unsealed.
+
+    ``progress`` is called again and again meanwhile; what it raises ends it.
+
+    Raises:
+        NotFoundError: a file was erased.
+        UnavailableError: a file cannot be read just now.
+    """
+    places: dict[str, SealedFile] = {}
+    with ExitStack() as copies:
+        for field in FILES:
+            file = getattr(order, field)
+            if isinstance(file, SealedFile):
+                copy = vault.sealed_file(file.blob_id, file.digest, progress)
+                place = str(copies.enter_context(copy))
+                places[field] = file.model_copy(update={"place": place})
+        yield order.model_copy(update=places)
+
+
+LOG = structlog.get_logger(__name__)
+PRELOADED = (
+    "treewarden.service.worker.child",
+    "treewarden.audit.ipopt.casadi_backend",
+    "ortools.sat.python.cp_model",
+    "treewarden.reports.figures.plots",
+    "treewarden.reports.renderers.html",
+    "sklearn.tree",
+)
+"""What audits need: loaded once, and before a process may no longer write. What is not installed is left out."""
+DIED = "the process that did it was ended, twice, as the system does where memory runs out; {}"
+ADVICE = "give it more memory, or try fewer quasi-identifiers or a smaller tree"
+WORE_OUT = "its worker was lost {} times; see the workers' logs"
+TOO_LONG = "took longer than {:,} seconds, which is the most here; try a smaller budget or fewer quasi-identifiers"
+TOO_LONG_TO_READ = (
+    "reading took longer than {:,} seconds, which is the most here; give a smaller file, a table as CSV or Parquet, "
+    "or have TREEWARDEN_READ_SECONDS raised"
+)
+NOT_TAKEN = "its result cannot be written down; see the workers' logs, and whether the model holds odd characters"
+RETRY_SECONDS = 1.0
+Written = TypeVar("Written")
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessEnd:
+    """How the process of a job ended: with an answer, or ``why`` without one; ``is_lost`` where the lease is gone.
+
+    ``is_failure``: whether that counts against the job, as it does not where its worker was stopped.
+    """
+
+    answer: JobAnswer | None = None
+    files: tuple[bytes, ...] = ()
+    why: str = ""
+    is_cancelled: bool = False
+    is_lost: bool = False
+    is_final: bool = False
+    is_failure: bool = True
+
+
+class _EndedError(Exception):
+    """A job ended before its process began."""
+
+    def __init__(self, ended: ProcessEnd) -> None:
+        super().__init__(ended.why)
+        self.ended = ended
+
+
+class _LeaseKeeper:
+    """Renews the lease of a job where it is time for it, and tells when the job is not to go on."""
+
+    def __init__(self, site: Site, of: JobClaim, stop: threading.Event) -> None:
+        self._site, self._of, self._stop = site, of, stop
+        self._beaten = time.monotonic()
+        self._lease_ends = self._beaten + site.settings.lease_seconds
+
+    def ended(self) -> ProcessEnd | None:
+        """Return why the job is not to go on, None where it is."""
+        settings, now = self._site.settings, time.monotonic()
+        if self._stop.is_set():
+            return ProcessEnd(why="its worker was stopped", is_failure=False)
+        if now - self._beaten < min(settings.heartbeat_seconds, settings.poll_seconds):
+            return None
+        self._beaten = now
+        try:
+            with self._site.unit() as unit:
+                lease = renew(unit, self._of, settings.lease_seconds)
+        except UnavailableError:
+            return ProcessEnd(is_lost=True) if now > self._lease_ends else None
+        self._lease_ends = now + settings.lease_seconds
+        if lease is Lease.KEPT:
+            return None
+        return ProcessEnd(is_lost=lease is Lease.LOST, is_cancelled=lease is Lease.CANCELLED)
+
+    def check(self) -> None:
+        """Check that the job is to go on.
+
+        Raises:
+            _EndedError: it is not.
+        """
+        found = self.ended()
+        if found is not None:
+            raise _EndedError(found)
+
+
+def forking() -> ForkServerContext:
+    """Return what starts processes: from one that has loaded everything, so that each begins at once.
+
+    It ends with this process, whichever way that ends, and all that it started end with it. It is begun here, while
+    there is one thread yet, with no secret in its environment.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(list(PRELOADED))
+    start_forkserver()
+    return context
+
+
+def warm_up(context: ForkServerContext) -> None:
+    """Return once processes begin at once; a lease that is taken before may run out while everything is loaded."""
+    with suppress(OSError, EOFError):  # the first job will tell
+        process = context.Process(target=os._exit, args=(0,), daemon=True)
+        start_process(process)
+        process.join()
+
+
+def supervise(site: Site, of: JobClaim, context: ForkServerContext, stop: threading.Event) -> None:
+    """See a claimed job to its end, through lost connections to the database; the fence decides what counts.
+
+    Where ``stop`` is set, the process is ended and the job queued again for another worker.
+    """
+    if of.attempt > MOST_ATTEMPTS:
+        _end(site, of, "error", WORE_OUT.format(MOST_ATTEMPTS), stop)
+        return
+    try:
+        ended = _done(site, of, context, stop)
+    except _EndedError as error:
+        ended = error.ended
+    except TreewardenError as error:
+        is_away = isinstance(error, UnavailableError)
+        ended = ProcessEnd(why=str(error), is_final=not is_away, is_failure=not is_away)
+    if ended.is_lost:
+        LOG.warning("lease lost", job=of.id, attempt=of.attempt)
+        return
+    if ended.answer is not None:
+        _keep(site, of, ended.answer, ended.files, stop)
+    elif ended.is_cancelled:
+        _end(site, of, "cancelled", "", stop)
+    elif ended.is_final:
+        _end(site, of, "error", ended.why, stop)
+    elif ended.is_failure and of.failures + 1 >= MOST_FAILURES:
+        _end(site, of, "error", DIED.format(ADVICE), stop)
+    else:
+        _insist(lambda: _give_back(site, of, ended), stop)
+
+
+def _keep(
+    site: Site, of: JobClaim, answer: JobAnswer, files: tuple[bytes, ...], stop: threading.Event
+) -> None:
+    """Commit an answer; one that the database refuses, as a stranger's file led to it, is a problem instead."""
+    try:
+        kept = _insist(lambda: store(site, answer, files), stop)
+        if kept is None:
+            return
+        is_kept = _insist(lambda: commit(site, of, answer, kept), stop)
+    except (ValidationError, DBAPIError) as error:
+        LOG.warning("answer refused", job=of.id, why=type(error).__name__)
+        _end(site, of, "error", NOT_TAKEN, stop)
+        return
+    if is_kept is False and _is_cancelled(site, of, stop):
+        _end(site, of, "cancelled", "", stop)
+        return
+    LOG.info("job done" if is_kept else "result fenced off", job=of.id, attempt=of.attempt)
+
+
+def _done(
+    site: Site, of: JobClaim, context: ForkServerContext, stop: threading.Event
+) -> ProcessEnd:
+    with site.reading() as unit:
+        order = order_of(unit, of)
+    lease = _LeaseKeeper(site, of, stop)
+    with fetched(site.vault, order, lease.check) as order_here:
+        return _done_here(site, of, order_here, context, lease)
+
+
+def _done_here(
+    site: Site, of: JobClaim, order: JobOrder, context: ForkServerContext, lease: _LeaseKeeper
+) -> ProcessEnd:
+    settings = site.settings
+    ours, theirs = context.Pipe()
+    limits = ProcessLimits(settings.child_memory, settings.child_seconds)
+    process = context.Process(target=run, args=(theirs, limits), daemon=True)
+    start_process(process)
+    theirs.close()
+    try:
+        with suppress(OSError):  # a process that is gone already says so below
+            send(ours, order.model_dump(mode="json"))
+        return _watched(site, of, process, ours, lease)
+    finally:
+        _stop(process)
+        ours.close()
+
+
+def _watched(
+    site: Site,
+    of: JobClaim,
+    process: ForkServerProcess,
+    connection: Connection,
+    lease: _LeaseKeeper,
+) -> ProcessEnd:
+    settings = site.settings
+    begun = time.monotonic()
+    incoming, is_read = Incoming(connection), False
+    while True:
+        lost = lease.ended()
+        if lost is not None:
+            return lost
+        seconds = time.monotonic() - begun
+        if seconds > settings.child_seconds:
+            return ProcessEnd(why=TOO_LONG.format(settings.child_seconds), is_final=True)
+        if not is_read and seconds > settings.read_seconds:
+            return ProcessEnd(why=TOO_LONG_TO_READ.format(settings.read_seconds), is_final=True)
+        try:
+            frame = incoming.heard(min(0.2, settings.poll_seconds))
+        except (EOFError, OSError):
+            process.join(1.0)
+            return ProcessEnd(why=f"its process ended ({_how(process.exitcode)})")
+        except FrameError as error:
+            return ProcessEnd(why=f"its process answered what is not understood ({error})")
+        is_read = is_read or (frame is not None and frame.said.get("stage") == READ)
+        found = None if frame is None else _heard(site, of, frame)
+        if found is not None:
+            return found
+
+
+def _heard(site: Site, of: JobClaim, frame: Frame) -> ProcessEnd | None:
+    """Return the end that a frame tells of; a stage is written down."""
+    stage = frame.said.get("stage")
+    if isinstance(stage, str):
+        with suppress(UnavailableError), site.unit() as unit:  # progress is not worth an audit
+            if renew(unit, of, site.settings.lease_seconds) is Lease.KEPT:
+                add_event(unit, of.id, of.attempt, "stage", stage)
+        return None
+    try:
+        answer = JobAnswer.model_validate(frame.said.get("answer"))
+    except ValidationError:
+        return ProcessEnd(why="its process answered what is not understood")
+    if len(answer.kept) != len(frame.files):
+        return ProcessEnd(why="its process answered what is not understood")
+    return ProcessEnd(answer, frame.files)
+
+
+def _end(site: Site, of: JobClaim, state: str, problem: str, stop: threading.Event) -> None:
+    """End a job without a result: cancelled, or with an error."""
+    if state == "error":
+        _insist(lambda: commit(site, of, JobAnswer(problem=problem), ()), stop)
+    else:
+        _insist(
+            lambda: finish(site, of, state, problem, lambda unit: say_cancelled(unit, of)), stop
+        )
+
+
+def _is_cancelled(site: Site, of: JobClaim, stop: threading.Event) -> bool:
+    def renewed() -> Lease:
+        with site.unit() as unit:
+            return renew(unit, of, site.settings.lease_seconds)
+
+    return _insist(renewed, stop) is Lease.CANCELLED
+
+
+def _give_back(site: Site, of: JobClaim, ended: ProcessEnd) -> bool:
+    with site.unit() as unit:
+        return give_back(unit, of, ended.why, is_failure=ended.is_failure)
+
+
+def _insist(write: Callable[[], Written], stop: threading.Event) -> Written | None:
+    """Write until the database takes it; the lease may be lost meanwhile, and then the fence says no."""
+    while True:
+        try:
+            return write()
+        except UnavailableError as error:
+            LOG.warning("cannot write", why=str(error))
+            if stop.wait(RETRY_SECONDS):
+                return None
+
+
+def _stop(process: ForkServerProcess) -> None:
+    if process.pid is not None and process.exitcode is None:
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGKILL)
+    process.join()
+
+
+def _how(code: int | None) -> str:
+    if code is not None and code < 0:
+        return signal.Signals(-code).name
+    return f"exit code {code}"
