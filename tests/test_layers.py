@@ -119,6 +119,7 @@ service/site.py
 service/ledger
 service/schemas
 service/use_cases/paging.py
+service/use_cases/accounts/attempts.py
 service/use_cases/policies.py
 service/use_cases/accounts
 service/use_cases
