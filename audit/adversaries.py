@@ -24,7 +24,7 @@ from treewarden.audit.partial.full_knowledge import are_told, with_whole_records
 from treewarden.audit.partial.leaf_table import Ground
 from treewarden.audit.partial.target_inference import TargetInference, seen_by
 from treewarden.audit.partial.value_rules import Secret
-from treewarden.audit.partial.work_budget import FULL, WorkBudget
+from treewarden.audit.partial.work_budget import FULL, AdversaryBudget
 from treewarden.audit.population.forest import Forest, forest_of
 from treewarden.audit.population.merged_profiles import merged
 from treewarden.audit.population.population import Population
@@ -52,7 +52,7 @@ SCALED = SolverReport("optimal", bound_argument="convex", is_unique=True)
 """The spread over leaves is the only optimum, and no solver is asked for it."""
 SHARE = 0.25
 """Of the budget for whole records: what all such adversaries have together."""
-LACKING = WorkBudget(enforcing=3e8, flows=0)
+LACKING = AdversaryBudget(enforcing=3e8, flows=0)
 """What may be spent on an adversary without a column: how many people can have each value is not told of him."""
 MOST_LACKING = 200_000
 """Profiles times known columns up to which it is told what an adversary would lose by each column."""
@@ -73,7 +73,7 @@ class AdversaryRequest:
         """Those who are not the one that every audit asks about."""
         if self.secret is not None:
             return self.everyone
-        return tuple(each for each in self.everyone if each.knows is not None)
+        return tuple(adversary for adversary in self.everyone if adversary.knows is not None)
 
 
 def with_adversaries(
@@ -110,12 +110,12 @@ def with_adversaries(
             else:
                 seconds = SHARE * options.worlds_budget / len(asked.partial)
                 seen = asking.seen(adversary, seconds)
-            found = _exposure(audit.full, population, adversary, asked.secret, seen, calls)
-        if not isinstance(seen, Undetermined) and _is_small(population, found):
+            exposure = _exposure(audit.full, population, adversary, asked.secret, seen, calls)
+        if not isinstance(seen, Undetermined) and _is_small(population, exposure):
             with step(f"asking what “{adversary.name}” would learn with one column less"):
-                more = _lacking(audit.full, asking, found)
-            found = replace(found, lacking=more)
-        exposures.append(found)
+                lackings = _lacking(audit.full, asking, exposure)
+            exposure = replace(exposure, lacking=lackings)
+        exposures.append(exposure)
         said = (*adversary.said, *(() if isinstance(seen, Undetermined) else seen.said))
         warnings += [f"{adversary.name}: {each}" for each in said]
     return replace(audit, exposures=tuple(exposures), warnings=tuple(dict.fromkeys(warnings)))
@@ -179,7 +179,7 @@ class _AuditedModel:
         return Ground(self.forest.model, self.population, self.knowledge)
 
     def seen(
-        self, adversary: Adversary, seconds: float, effort: WorkBudget = FULL
+        self, adversary: Adversary, seconds: float, effort: AdversaryBudget = FULL
     ) -> TargetInference | Undetermined:
         """Return what an adversary makes of the model, so many seconds for whole records.
 
@@ -211,15 +211,15 @@ class _AuditedModel:
 def _lacking(base: Exposure, asking: _AuditedModel, exposure: Exposure) -> tuple[Lacking, ...]:
     """Return what an adversary would learn who did not know one of his columns."""
     assert exposure.who is not None
-    found: list[Lacking] = []
+    lackings: list[Lacking] = []
     known = exposure.who.knows or ()
     for column in known:
         less = replace(exposure.who, knows=tuple(name for name in known if name != column))
         seen = asking.seen(less, 1.0, LACKING)
         own = _exposure(base, asking.population, less, asking.secret, seen, ())
         readings = (own.measured(name).reading for name in THREE)
-        found.append(Lacking(column, *readings))
-    return tuple(found)
+        lackings.append(Lacking(column, *readings))
+    return tuple(lackings)
 
 
 def _exposure(
@@ -252,10 +252,10 @@ def _exposure(
             report = SolverReport("not run", reason=seen.posterior.reason)
     known = measures()
     readings: Mapping[MeasureCall, Measurement] = {
-        each: measured(each, evidence)
-        if known[each.measure].is_of_knowledge
-        else _of_base(base, each, secret)
-        for each in base.readings
+        reading: measured(reading, evidence)
+        if known[reading.measure].is_of_knowledge
+        else _of_base(base, reading, secret)
+        for reading in base.readings
     }
     return Exposure(
         adversary.name,

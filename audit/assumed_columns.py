@@ -55,10 +55,12 @@ def assumed_columns(audit: Audit) -> AssumedColumns:
         evidence = exposure.evidence
         own = names_of_tested(evidence.trees, but=secret)
         names.update(dict.fromkeys(own))
-        found = infer_from_sizes(evidence.forest, evidence.population, own) if own else None
-        if found is not None:
-            proved += _in_words(exposure, found)
-            said = found.incomplete
+        size_inference = (
+            infer_from_sizes(evidence.forest, evidence.population, own) if own else None
+        )
+        if size_inference is not None:
+            proved += _in_words(exposure, size_inference)
+            said = size_inference.incomplete
             release = f"{evidence.source}: " if len(releases) > 1 else ""
             incomplete += [f"{release}{said}"] if said else []
     return AssumedColumns(tuple(names), tuple(proved), tuple(incomplete))
@@ -66,7 +68,7 @@ def assumed_columns(audit: Audit) -> AssumedColumns:
 
 def names_of_tested(trees: tuple[Tree, ...], but: str = "") -> tuple[str, ...]:
     """Return the columns that some split of some tree tests, all ``but`` one."""
-    found = dict.fromkeys(each.name for tree in trees for each in tree.used_features())
+    found = dict.fromkeys(feature.name for tree in trees for feature in tree.used_features())
     return tuple(name for name in found if name != but)
 
 

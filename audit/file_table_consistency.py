@@ -77,12 +77,14 @@ def disagreements(evidence: Evidence) -> tuple[DroppedRow, ...]:
     )
     if empty or not (leaves_out or prints_impurities):
         return empty
-    known = Knowledge(split=SplitLevel.NONE)
-    case = Case(tree, population, members(tree, population.leaf), known)
-    found = list(_impurities(case))
+    knowledge = Knowledge(split=SplitLevel.NONE)
+    case = Case(tree, population, members(tree, population.leaf), knowledge)
+    dropped_rows = list(_impurities(case))
     if leaves_out:
-        found += [each for each in build_system(case).dropped if each.is_published]
-    return tuple(found)
+        dropped_rows += [
+            dropped_row for dropped_row in build_system(case).dropped if dropped_row.is_published
+        ]
+    return tuple(dropped_rows)
 
 
 def _empty_leaves(tree: Tree, population: Population) -> Iterator[DroppedRow]:

@@ -33,20 +33,20 @@ def levels(
     case = system.case
     if isinstance(case.population.truth, Undetermined):
         return ()
-    found = []
+    knowledge_levels = []
     for name, knowledge in _below(case):
         with step(f"level: {name}") as share:
             lower = build_system(replace(case, knowledge=knowledge))
             posterior, _ = estimate(lower, replace(options, rows=RowStatement.REAL), share)
-            found.append(_read(name, replace(exposure.evidence, posterior=posterior)))
+            knowledge_levels.append(_read(name, replace(exposure.evidence, posterior=posterior)))
     last = _full(case)
     if exposure.solver.split_rows == RowStatement.INTEGER:
         with step(f"level: {last}") as share:
             posterior, _ = estimate(system, replace(options, rows=RowStatement.REAL), share)
-            found.append(_read(last, replace(exposure.evidence, posterior=posterior)))
+            knowledge_levels.append(_read(last, replace(exposure.evidence, posterior=posterior)))
         last = "+ whole records"
     own = (exposure.measured(name).reading for name in READ)
-    return (*found, KnowledgeLevel(last, *own))
+    return (*knowledge_levels, KnowledgeLevel(last, *own))
 
 
 def with_levels(audit: Audit, options: AuditOptions, step: Step = silent) -> Audit:
@@ -54,15 +54,17 @@ def with_levels(audit: Audit, options: AuditOptions, step: Step = silent) -> Aud
     return replace(
         audit,
         exposures=tuple(
-            each
-            if each.levels or each.under or each.is_of_adversary
-            else replace(each, levels=_of(each, options, step))
-            for each in audit.exposures
+            exposure
+            if exposure.levels or exposure.under or exposure.is_of_adversary
+            else replace(exposure, levels=_measure_levels(exposure, options, step))
+            for exposure in audit.exposures
         ),
     )
 
 
-def _of(exposure: Exposure, options: AuditOptions, step: Step) -> tuple[KnowledgeLevel, ...]:
+def _measure_levels(
+    exposure: Exposure, options: AuditOptions, step: Step
+) -> tuple[KnowledgeLevel, ...]:
     evidence = exposure.evidence
     tree, people = evidence.model, evidence.population
     is_joined = evidence.together is not ONE_TREE

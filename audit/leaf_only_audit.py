@@ -47,9 +47,11 @@ def glance(
         forest, population, knowledge, unknown, unknown, unknown, leaks, numbers=unknown
     )
     cheap = [
-        each for each in calls if known[each.measure].is_of_leaves or known[each.measure].is_of_file
+        measure_call
+        for measure_call in calls
+        if known[measure_call.measure].is_of_leaves or known[measure_call.measure].is_of_file
     ]
-    readings = {each: measured(each, evidence) for each in cheap}
+    readings = {measure_call: measured(measure_call, evidence) for measure_call in cheap}
     report = SolverReport("not run", reason=unknown.reason)
     doubts = tuple(label_contradictions(evidence))
     return Audit((Exposure(KNOWS_ALL, evidence, report, (), doubts, tuple(cheap), readings),))
@@ -69,27 +71,29 @@ def glance_at_file(
     the root: what is not known may break a clause anywhere below it, so that to accept the leaves that are named is not
     to accept all.
     """
-    said, unknown = said_of(model, sensitive), Undetermined(NO_TABLE)
+    file_only_population, unknown = said_of(model, sensitive), Undetermined(NO_TABLE)
     warnings: tuple[str, ...] = ()
     if isinstance(model, Tree):
         knowledge, warnings = resolved(knowledge, model)
-    forest = said.forest
-    if said.doubt:  # nobody may take its leaves for all there are, or their counts for people
-        forest = replace(forest, leaves=Undetermined(said.doubt))
+    forest = file_only_population.forest
+    if (
+        file_only_population.doubt
+    ):  # nobody may take its leaves for all there are, or their counts for people
+        forest = replace(forest, leaves=Undetermined(file_only_population.doubt))
     evidence = Evidence(
         forest,
-        said.population,
+        file_only_population.population,
         knowledge,
         unknown,
         unknown,
         unknown,
-        with_unheld(leaks, model, said.population),
+        with_unheld(leaks, model, file_only_population.population),
         unknown,
         numbers=unknown,
     )
     readings = {
-        each: _from_file(each, said, evidence)
-        for each in dict.fromkeys([*calls, *map(call, of_models())])
+        measure_call: _from_file(measure_call, file_only_population, evidence)
+        for measure_call in dict.fromkeys([*calls, *map(call, of_models())])
     }
     report = SolverReport("not run", reason=unknown.reason)
     return Audit((Exposure(KNOWS_ALL, evidence, report, (), (), tuple(calls), readings),), warnings)
@@ -104,11 +108,11 @@ def _from_file(asked: MeasureCall, said: FileOnlyPopulation, evidence: Evidence)
     leaves = said.leaves(
         of_classes=EvidenceSource.TRUTH in measure.reads, of_shares=measure.of_shares
     )
-    taken = measured(asked, replace(evidence, forest=replace(said.forest, leaves=leaves)))
-    if not said.doubt or isinstance(taken.reading, Undetermined):
-        return taken
+    measurement = measured(asked, replace(evidence, forest=replace(said.forest, leaves=leaves)))
+    if not said.doubt or isinstance(measurement.reading, Undetermined):
+        return measurement
     worst = measure.limits[0] if measure.risk == "low" else measure.limits[1]
-    reading = taken.reading
+    reading = measurement.reading
     ends = (worst, reading.high) if measure.risk == "low" else (reading.low, worst)
     elsewhere = Spot("leaf", 0, *measure.limits, said.doubt)
-    return Measurement(Interval(*ends), (*taken.spots[: MOST_SPOTS - 1], elsewhere))
+    return Measurement(Interval(*ends), (*measurement.spots[: MOST_SPOTS - 1], elsewhere))

@@ -81,14 +81,14 @@ def run_releases(
     if cases[-1].model.task is TreeTask.REGRESSION:
         return _of_numbers(cases, shared, knowledge, calls, options, step, enough)
     knowledge = knowledge.model_copy(update={"training": {}})
-    each = replace(options, worlds_budget=options.worlds_budget / (1 + len(cases)))
+    audit_options = replace(options, worlds_budget=options.worlds_budget / (1 + len(cases)))
     alone = [
-        run(case.model, case.population, knowledge, calls, each, case.leaks, step, enough)
+        run(case.model, case.population, knowledge, calls, audit_options, case.leaks, step, enough)
         for case in cases
         if isinstance(case.model, Tree)
     ]
     proved = iter(alone)
-    held = [
+    release_views = [
         ReleaseView(
             forest_of(case.model, case.population, jobs=options.jobs),
             case.population,
@@ -100,10 +100,10 @@ def run_releases(
     joined: AllReleases | Undetermined = FACTS_NOT_JOINED
     if not knowledge.facts:
         joined = join_releases(
-            held,
+            release_views,
             shared,
             clock(options.time_limit or ESTIMATE_SECONDS),
-            each.worlds_budget if options.worlds else 0.0,
+            audit_options.worlds_budget if options.worlds else 0.0,
             step,
         )
     if isinstance(joined, Undetermined):
@@ -111,7 +111,16 @@ def run_releases(
     if isinstance(joined, Undetermined) or not joined.joined.found.is_complete:
         # What one of them proves alone, draws repeated from a seed and all, is more than nothing or bounds.
         alone += [
-            run(case.model, case.population, knowledge, calls, each, case.leaks, step, enough)
+            run(
+                case.model,
+                case.population,
+                knowledge,
+                calls,
+                audit_options,
+                case.leaks,
+                step,
+                enough,
+            )
             for case in cases
             if not isinstance(case.model, Tree)
         ]
@@ -135,12 +144,12 @@ def _of_unlinked(
     """Return the audit of releases whose tables nothing links: of all of them undetermined, and of each table's own."""
     audits, exposures = [], list[Exposure]()
     for part in unlinked.parts:
-        own = [cases[number] for number in part.releases]
-        share = (1 + len(own) if len(own) > 1 else 1) / (1 + len(cases))
+        release_cases = [cases[number] for number in part.releases]
+        share = (1 + len(release_cases) if len(release_cases) > 1 else 1) / (1 + len(cases))
         budget = replace(options, worlds_budget=options.worlds_budget * share)
-        audit = _of_table(own, part, knowledge, calls, budget, step, enough)
+        audit = _of_table(release_cases, part, knowledge, calls, budget, step, enough)
         audits.append(audit)
-        exposures += _of_part(audit, own, part)
+        exposures += _of_part(audit, release_cases, part)
     reason = Undetermined(unlinked.reason)
     bare = knowledge.model_copy(update={"split": SplitLevel.NONE, "training": {}})
     found = []
@@ -187,8 +196,10 @@ def _of_part(audit: Audit, cases: Sequence[ReleaseCase], part: SameTable) -> lis
         return list(_by_themselves([audit]))
     together = audit.exposures[: len(cases)]
     named = zip(together, reversed(part.shared.names), strict=True)
-    found = [replace(each, of=WITH_TABLE.format(name), is_alone=True) for each, name in named]
-    return [*found, *audit.exposures[len(cases) :]]
+    exposures = [
+        replace(exposure, of=WITH_TABLE.format(name), is_alone=True) for exposure, name in named
+    ]
+    return [*exposures, *audit.exposures[len(cases) :]]
 
 
 def _of_numbers(
@@ -201,7 +212,7 @@ def _of_numbers(
     enough: Enough | None,
 ) -> Audit:
     """Return the audit of releases that predict a number: with all of them, and of each by itself."""
-    each = replace(options, worlds_budget=options.worlds_budget / (1 + len(cases)))
+    audit_options = replace(options, worlds_budget=options.worlds_budget / (1 + len(cases)))
     training = [
         {
             name: knowledge.training[name]
@@ -215,7 +226,7 @@ def _of_numbers(
             case.population,
             knowledge.model_copy(update={"training": told}),
             calls,
-            each,
+            audit_options,
             case.leaks,
             step,
             enough,
@@ -230,7 +241,7 @@ def _of_numbers(
             )
             for case, told in zip(cases, training, strict=True)
         ]
-        seconds = clock(each.worlds_budget if options.worlds else 0.0)
+        seconds = clock(audit_options.worlds_budget if options.worlds else 0.0)
         joined = join_numbers(held, shared, seconds, step)
     knowledge = knowledge.model_copy(update={"split": SplitLevel.NONE, "training": {}})
     exposures = []
@@ -263,8 +274,8 @@ def _warnings(
     cases: Sequence[ReleaseCase], of_linkage: Sequence[str], alone: Sequence[Audit]
 ) -> tuple[str, ...]:
     """Return what the reader is told of all releases, once each; ``of_linkage`` comes first."""
-    said = [(case.model.source, each) for case in cases for each in case.population.warnings]
-    said += [(audit.full.evidence.source, each) for audit in alone for each in audit.warnings]
+    said = [(case.model.source, warning) for case in cases for warning in case.population.warnings]
+    said += [(audit.full.evidence.source, warning) for audit in alone for warning in audit.warnings]
     return tuple(dict.fromkeys((*of_linkage, *_said_once(said))))
 
 
@@ -313,19 +324,19 @@ def _exposure(
         bare = unsolved(forest, people, knowledge, joined, case.leaks)
         bare = replace(bare, together=joined, numbers=joined, others=shared.others(number))
         return replace(exposure_of(bare, calls, not_run(joined)), of=of)
-    seen = joined.seen_by(number)
+    ensemble_problem = joined.seen_by(number)
     worlds: ConsistentTables | Undetermined = NOT_RUN
     if options.worlds:
-        worlds = worlds_of(seen, people, joined.where, case.model.classes)
+        worlds = worlds_of(ensemble_problem, people, joined.where, case.model.classes)
     evidence = Evidence(
         forest,
         people,
         knowledge,
         prior_of_all(people, knowledge, len(case.model.classes)),
-        posterior_of(seen),
+        posterior_of(ensemble_problem),
         worlds,
         case.leaks,
-        together=seen.found,
+        together=ensemble_problem.found,
         others=shared.others(number),
     )
-    return replace(exposure_of(evidence, calls, report_of(seen, people.records)), of=of)
+    return replace(exposure_of(evidence, calls, report_of(ensemble_problem, people.records)), of=of)

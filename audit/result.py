@@ -93,14 +93,21 @@ class Audit:
     def dropped(self) -> tuple[DroppedRow, ...]:
         """What of the knowledge that the audit assumes the true table breaks, whoever was to know it, each once."""
         found = (
-            each for exposure in self.exposures if not exposure.under for each in exposure.dropped
+            dropped_row
+            for exposure in self.exposures
+            if not exposure.under
+            for dropped_row in exposure.dropped
         )
         return tuple(dict.fromkeys(found))
 
     @property
     def adversaries(self) -> tuple[Exposure, ...]:
         """What those can infer who know other columns than all that the tree tests, under what the audit assumes."""
-        return tuple(each for each in self.exposures if each.is_of_adversary and not each.under)
+        return tuple(
+            exposure
+            for exposure in self.exposures
+            if exposure.is_of_adversary and not exposure.under
+        )
 
     @property
     def told(self) -> Exposure:
@@ -118,22 +125,31 @@ class Audit:
         What no knowledge of columns changes is the same of everybody; where the secret is not the target, what the
         model says of the target is not asked.
         """
-        found = [each for each in self.exposures if each.under == under]
-        if not any(measures()[each.measure].is_of_knowledge for each in asked):
-            return tuple(each for each in found if not each.is_of_adversary)
-        return tuple(each for each in found if each.is_of_adversary or not self.secret)
+        exposures = [exposure for exposure in self.exposures if exposure.under == under]
+        if not any(measures()[measure_call.measure].is_of_knowledge for measure_call in asked):
+            return tuple(exposure for exposure in exposures if not exposure.is_of_adversary)
+        return tuple(
+            exposure for exposure in exposures if exposure.is_of_adversary or not self.secret
+        )
 
     def worst(self, asked: MeasureCall) -> Reading:
         """Return what a measure reads of the adversary of whom it is worst; not told where it is not told of one."""
-        found = [each for each in self.judged([asked]) if not each.of or each.is_of_adversary]
-        readings = [each.readings.get(asked, NOT_MEASURED).reading for each in found]
-        told = [each for each in readings if not isinstance(each, Undetermined)]
-        if len(told) < len(readings) or not told:
-            pairs = zip(found, readings, strict=True)
+        exposures = [
+            exposure
+            for exposure in self.judged([asked])
+            if not exposure.of or exposure.is_of_adversary
+        ]
+        readings = [exposure.readings.get(asked, NOT_MEASURED).reading for exposure in exposures]
+        intervals = [each for each in readings if not isinstance(each, Undetermined)]
+        if len(intervals) < len(readings) or not intervals:
+            pairs = zip(exposures, readings, strict=True)
             first = next(((by, r) for by, r in pairs if isinstance(r, Undetermined)), None)
             if first is None:
                 return NOT_MEASURED.reading
             by, reading = first
             return Undetermined(f"{by.of}: {reading.reason}") if by.of else reading
         pick = min if measures()[asked.measure].risk == "low" else max
-        return Interval(pick(each.low for each in told), pick(each.high for each in told))
+        return Interval(
+            pick(interval.low for interval in intervals),
+            pick(interval.high for interval in intervals),
+        )

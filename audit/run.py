@@ -327,7 +327,11 @@ def unsolved(
 def _stopped(evidence: Evidence, calls: Sequence[MeasureCall], system: System) -> Audit:
     """Return what was read without an estimate of what fails by that already; nothing else of it is a reading."""
     known = measures()
-    told = [each for each in calls if EvidenceSource.ESTIMATE not in known[each.measure].reads]
+    measure_calls = [
+        measure_call
+        for measure_call in calls
+        if EvidenceSource.ESTIMATE not in known[measure_call.measure].reads
+    ]
     exposure = Exposure(
         KNOWS_ALL,
         evidence,
@@ -335,7 +339,7 @@ def _stopped(evidence: Evidence, calls: Sequence[MeasureCall], system: System) -
         system.dropped,
         (),
         tuple(calls),
-        {each: measured(each, evidence) for each in told},
+        {measure_call: measured(measure_call, evidence) for measure_call in measure_calls},
     )
     return Audit((exposure,), evidence.population.warnings, STOPPED)
 
@@ -352,7 +356,7 @@ def exposure_of(
     dropped: tuple[DroppedRow, ...] = (),
 ) -> Exposure:
     """Take every reading, once."""
-    is_doubted = any(each.is_published for each in dropped)
+    is_doubted = any(dropped_row.is_published for dropped_row in dropped)
     doubts = () if is_doubted else disagreements(evidence)
     return Exposure(
         KNOWS_ALL, evidence, report, dropped, doubts, tuple(calls), readings(evidence, calls)
@@ -362,7 +366,7 @@ def exposure_of(
 def readings(evidence: Evidence, calls: Sequence[MeasureCall]) -> dict[MeasureCall, Measurement]:
     """Return what each call reads, then every measure of models with its defaults, and what reports tell beside."""
     wanted = dict.fromkeys([*calls, *map(call, of_models()), *TOLD])
-    return {each: measured(each, evidence) for each in wanted}
+    return {measure_call: measured(measure_call, evidence) for measure_call in wanted}
 
 
 def _reasoning(options: AuditOptions) -> str:
@@ -444,10 +448,10 @@ def with_grades(audit: Audit, options: AuditOptions) -> Audit:
     """Return an audit done without grades with them: what the learner grows on the other tables that reports show."""
     until = clock(GRADES_SHARE * options.worlds_budget)
     exposures = tuple(
-        each
-        if each.under or each.is_of_adversary
-        else replace(each, evidence=_graded(each.evidence, until))
-        for each in audit.exposures
+        exposure
+        if exposure.under or exposure.is_of_adversary
+        else replace(exposure, evidence=_graded(exposure.evidence, until))
+        for exposure in audit.exposures
     )
     return replace(audit, exposures=exposures)
 

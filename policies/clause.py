@@ -301,7 +301,7 @@ class Pack(Section):
         What is as it would be without being said is left out, so that a pack keeps its checksum when the grammar grows.
         """
         said = self.model_dump(mode="json", by_alias=True, include=_SAID)
-        said["clause"] = [_said(clause) for clause in self.clauses]
+        said["clause"] = [_stated_fields(clause) for clause in self.clauses]
         if self.waivers != Waivers():
             said["waivers"] = self.waivers.model_dump(mode="json")
         if self.dropped:
@@ -319,7 +319,7 @@ def said_of(part: Part) -> dict[str, Any]:
     return part.model_dump(mode="json", by_alias=True, exclude_defaults=True)
 
 
-def _said(clause: Clause) -> dict[str, Any]:
+def _stated_fields(clause: Clause) -> dict[str, Any]:
     always = (*_ALWAYS_SAID, *(() if clause.is_combined else ATOMIC))
     whole = clause.model_dump(mode="json", by_alias=True)
     return {**said_of(clause), **{name: whole[name] for name in always}}

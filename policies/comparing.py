@@ -57,21 +57,23 @@ def compared(old: Pack, new: Pack) -> tuple[ClauseDifference, ...]:
     models that no clause which counts was about before is not compared: they were undetermined.
     """
     before, now = ({each.id: each for each in pack.clauses} for pack in (old, new))
-    found = []
+    clause_differences = []
     for name, clause in now.items():
         if name not in before:
-            found.append(ClauseDifference(name, None, clause, added(old, clause)))
+            clause_differences.append(ClauseDifference(name, None, clause, added(old, clause)))
         elif clause != before[name]:
-            found.append(ClauseDifference(name, before[name], clause, changed(old, clause)))
-    found += [
+            clause_differences.append(
+                ClauseDifference(name, before[name], clause, changed(old, clause))
+            )
+    clause_differences += [
         ClauseDifference(name, clause, None, Strictness.LOOSER)
         for name, clause in before.items()
         if name not in now
     ]
     if old.waivers != new.waivers:
         how = stricter_waivers(old.waivers, new.waivers)
-        found.append(ClauseDifference("[waivers]", old.waivers, new.waivers, how))
-    return tuple(found)
+        clause_differences.append(ClauseDifference("[waivers]", old.waivers, new.waivers, how))
+    return tuple(clause_differences)
 
 
 def stricter(old: Clause, new: Clause) -> Strictness:
@@ -89,11 +91,11 @@ def added(old: Pack, clause: Clause) -> Strictness:
 def changed(old: Pack, clause: Clause) -> Strictness:
     """Return what another clause in the place of the one of its name makes of a pack."""
     before = next(each for each in old.clauses if each.id == clause.id)
-    found = stricter(before, clause)
-    is_as_strict = found in (Strictness.EQUAL, Strictness.STRICTER)
+    strictness = stricter(before, clause)
+    is_as_strict = strictness in (Strictness.EQUAL, Strictness.STRICTER)
     if is_as_strict and (_ends_doubt(old, clause) or _eases_doubt(old, before, clause)):
         return Strictness.DIFFERENT
-    return found
+    return strictness
 
 
 def stricter_waivers(old: Waivers, new: Waivers) -> Strictness:
@@ -225,9 +227,11 @@ def _limits_on_certainty(clause: Clause) -> list[float]:
 def _always_limits_belief(pack: Pack) -> bool:
     """Return whether belief is limited of all models of which certainty is."""
     beliefs = [
-        each.when for each in pack.clauses if _limits_belief(each) and each.severity == "error"
+        clause.when
+        for clause in pack.clauses
+        if _limits_belief(clause) and clause.severity == "error"
     ]
-    certainties = [each.when for each in pack.clauses if _limits_on_certainty(each)]
+    certainties = [clause.when for clause in pack.clauses if _limits_on_certainty(clause)]
     return bool(beliefs) and (
         None in beliefs or (bool(certainties) and all(when in beliefs for when in certainties))
     )

@@ -88,7 +88,7 @@ _FORMS = [{"required": ["measure", "rule", "limit"]}, *({"required": [key]} for 
 __all__ = [
     "Clause",
     "Pack",
-    "asked",
+    "measure_call",
     "calls",
     "json_schema",
     "load_pack",
@@ -114,7 +114,7 @@ class _File(Section):
     waivers: dict[str, Any] | None = None
 
 
-def asked(clause: Part) -> MeasureCall:
+def measure_call(clause: Part) -> MeasureCall:
     """Return the measure that an atomic clause asks for, all its parameters filled in."""
     return call(clause.measure, clause.parameters)
 
@@ -269,13 +269,13 @@ def _base(pack: Pack) -> Base:
 def _waivers(file: _File, base: Pack | None, where: str) -> Waivers:
     said = file.waivers or {}
     before = {} if base is None else base.waivers.model_dump(exclude_defaults=True)
-    found = _valid(Waivers, {**before, **said}, where, ("waivers",))
+    waivers = _valid(Waivers, {**before, **said}, where, ("waivers",))
     if base is None and "loosen" in said:
         problem = "loosen: the pack extends no other, so there is nothing to loosen; leave it out"
         raise PolicyError(f"{where}: [waivers]", problem)
     if base is not None:
-        refuse_looser_waivers(base, found, said, where)
-    return found
+        refuse_looser_waivers(base, waivers, said, where)
+    return waivers
 
 
 def _refuse_deep(said: object, place: str) -> None:

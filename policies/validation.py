@@ -93,7 +93,7 @@ def dropped(base: Pack, said: Mapping[str, Any], place: str) -> Dropped:
     Raises:
         PolicyError: there is none of that name, no reason is given, or something else is said of it.
     """
-    ids = [each.id for each in base.clauses]
+    ids = [clause.id for clause in base.clauses]
     if said["id"] not in ids:
         problem = f"drop: {base.name!r} has no such clause; have {', '.join(ids)}"
         raise PolicyError(place, problem)
@@ -208,7 +208,7 @@ def _check_scope(part: Part, clause: Clause, place: str) -> None:
     scope = clause.scope
     if scope is None or scope == "model" or measures()[part.measure].places is not None:
         return
-    have = ", ".join(name for name, each in measures().items() if each.places is not None)
+    have = ", ".join(name for name, measure in measures().items() if measure.places is not None)
     problem = f"scope {scope!r}: measure {part.measure!r} has no value per {scope}; have {have}"
     raise PolicyError(place, f"{problem}, or scope 'model'")
 
@@ -226,7 +226,7 @@ def _check_parameter(measure: Measure, name: str, value: float | str, place: str
     parameter = measure.parameters[name]
     if not _fits(parameter, value):
         raise PolicyError(
-            place, f"parameter {name!r} is {value!r}; it must be {_wanted(parameter)}"
+            place, f"parameter {name!r} is {value!r}; it must be {_parameter_words(parameter)}"
         )
 
 
@@ -236,7 +236,7 @@ def _fits(parameter: Parameter, value: float | str) -> bool:
     return value >= parameter.low and (not parameter.whole or value == int(value))
 
 
-def _wanted(parameter: Parameter) -> str:
+def _parameter_words(parameter: Parameter) -> str:
     if parameter.choices:
         return " or ".join(repr(choice) for choice in parameter.choices)
     return f"a {'whole ' if parameter.whole else ''}number of {parameter.low:g} or more"

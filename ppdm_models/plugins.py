@@ -30,11 +30,11 @@ def discover(package: ModuleType, export: str, contract: type[Contract]) -> dict
         TypeError: a module of the folder does not export an object of the contract under that name.
     """
     kind: Any = contract
-    return dict(_found(package, export, kind))
+    return dict(_discover_once(package, export, kind))
 
 
 @cache
-def _found(package: ModuleType, export: str, contract: type[Any]) -> dict[str, Any]:
+def _discover_once(package: ModuleType, export: str, contract: type[Any]) -> dict[str, Any]:
     """Return the same, looked up once, as it is asked for thousands of times."""
     found = {}
     for file_name, module_name in module_names(package).items():

@@ -104,7 +104,7 @@ def members_advice(names: Collection[str], read: Reading) -> str:
     ends = {PurePosixPath(name).name for name in names}
     if "model.ini" in names:
         return _of_mojo(read("model.ini"))
-    if ends >= {"data_spec.pb", "header.pb"} or any(each.endswith("data_spec.pb") for each in ends):
+    if ends >= {"data_spec.pb", "header.pb"} or any(end.endswith("data_spec.pb") for end in ends):
         return YDF
     if "saved_model.pb" in ends or ends >= {"config.json", "model.weights.h5"}:
         return KERAS

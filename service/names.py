@@ -92,7 +92,7 @@ CANDIDATE = re.compile(r"[^\t\n\r -~]")
 """What may be one; the ends of lines and tabs are what a browser makes spaces of."""
 
 
-def shown(page: str) -> str:
+def escape_page(page: str) -> str:
     r"""Return a page whose unseen signs are written out: ``\u202e``, ``\x9b``."""
     return CANDIDATE.sub(lambda sign: _written(sign[0]), page)
 

@@ -115,7 +115,7 @@ class QuestionQueue:
             portions = self._batch(left, size, wanted, end)
             if not portions:
                 return
-            work = sum(each.ask.work for each in portions) + sum(each.work for each in left)
+            work = sum(portion.ask.work for portion in portions) + sum(ask.work for ask in left)
             is_there = self._may_travel and self.helpers.are_worth(portions, work)
             give = self.helpers.answers if is_there else done_here
             with closing(give(portions, self.clock)) as answers:
@@ -132,11 +132,11 @@ class QuestionQueue:
         if self.start is None:
             self.start = Common(start_of(self.facts, self.bounds, self.pool))
         since = Common(self.start.value.since(self.bounds, self.pool, self.lines, self.met))
-        found: list[Portion] = []
+        portions: list[Portion] = []
         later: list[Ask] = []
         taken: set[int] = set()
         room = math.inf if end is None else end - self.asked
-        while left and len(found) < size and room > 0:
+        while left and len(portions) < size and room > 0:
             ask = left.popleft()
             if not taken.isdisjoint(ask.nodes):
                 later.append(ask)
@@ -146,9 +146,9 @@ class QuestionQueue:
                 most = None if end is None else int(min(room, ask.most))
                 room -= ask.most
                 allowed = tuple(pair for cell in ask.cells for pair in self.allowed.get(cell, ()))
-                found.append(Portion(ask, wanted, most, allowed, self.clock, self.start, since))
+                portions.append(Portion(ask, wanted, most, allowed, self.clock, self.start, since))
         left.extendleft(reversed(later))
-        return found
+        return portions
 
     def _take_in(self, portions: Iterable[Portion], answers: Answers, *, is_there: bool) -> None:
         """Note what comes of portions; what the news of others answers meanwhile is done without."""

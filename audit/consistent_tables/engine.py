@@ -165,8 +165,8 @@ def draw_worlds(
         run.posterior = run.split_bits = Undetermined(f"the sampler gave up: {gave_up}")
     if truth is not None and not all(place.is_fixed for place in run.facts.places.values()):
         # A world with the true leaf counts is a world for whoever knows less of them.
-        known = with_class_counts(run.facts, truth)
-        _drawn(run, Sampler(known, run.clock, tiers.seed + 1, effort), tiers.draws)
+        facts = with_class_counts(run.facts, truth)
+        _drawn(run, Sampler(facts, run.clock, tiers.seed + 1, effort), tiers.draws)
 
 
 def estimate(run: ReasoningState) -> None:
@@ -218,17 +218,17 @@ def list_worlds(run: ReasoningState, limits: EnumerationLimits) -> bool:
         OutOfTimeError: the budget is used up; what was proved stands.
     """
     facts = run.facts
-    found = enumerated(facts, run.clock, limits)
-    for node, tables in found.items():
-        reasons = ListedReasons(facts, node, found, limits, run.clock)
+    int_arrays = enumerated(facts, run.clock, limits)
+    for node, tables in int_arrays.items():
+        reasons = ListedReasons(facts, node, int_arrays, limits, run.clock)
         if not len(tables):
             raise ContradictionError(*reasons.of_none())
         _note(run, node, tables, reasons)
-    if 0 not in found:
+    if 0 not in int_arrays:
         return False
-    run.pool.add(found[0])
-    run.posterior, total = counted_posterior(facts, found[0], run.clock)
-    run.counted = _counted(run, len(found[0]), total, limits)
+    run.pool.add(int_arrays[0])
+    run.posterior, total = counted_posterior(facts, int_arrays[0], run.clock)
+    run.counted = _counted(run, len(int_arrays[0]), total, limits)
     without = run.counted.data_sets_without_splits
     run.split_bits = Undetermined("the data sets without split rows are too many to count")
     if without is not None:

@@ -205,12 +205,12 @@ class Portion:
             tuple(asker.proofs),
             tuple(_worlds(pool, start.first)),
             {
-                node: _new(each.lines, learned.lines.get(node, ()))
-                for node, each in asker.scopes.items()
+                node: _new(scope.lines, learned.lines.get(node, ()))
+                for node, scope in asker.scopes.items()
             },
             {
-                node: _new(each.met, learned.met.get(node, ()))
-                for node, each in asker.scopes.items()
+                node: _new(scope.met, learned.met.get(node, ()))
+                for node, scope in asker.scopes.items()
             },
             tuple(asker.allowed.difference(self.allowed)),
             conflict,
@@ -220,7 +220,7 @@ class Portion:
 def _new(refs: Iterable[Ref], known: Iterable[Ref]) -> tuple[Ref, ...]:
     """Return what was not known, in the order in which it was met."""
     before = set(known)
-    return tuple(each for each in refs if each not in before)
+    return tuple(ref for ref in refs if ref not in before)
 
 
 def _worlds(pool: RecordedPool, first: IntArray) -> Iterator[World]:

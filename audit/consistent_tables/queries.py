@@ -180,16 +180,20 @@ class Asker:
                 for question in questions:
                     self._note(scope, question, RelaxationBound(question.target, None, answer.says))
                 return
-            no = [each for each in questions if self._is_no(scope, each, answer.point)]
+            no = [
+                cell_question
+                for cell_question in questions
+                if self._is_no(scope, cell_question, answer.point)
+            ]
             state = self._try(scope, no[0], answer.point)
             if state is QuestionState.OPEN:
                 return
             if state is QuestionState.ALLOWED:
-                self.allowed |= {(node, each) for each in no}
+                self.allowed |= {(node, cell_question) for cell_question in no}
             questions = [
-                each
-                for each in questions
-                if each not in no and is_open(self.bounds, self.pool, each)
+                cell_question
+                for cell_question in questions
+                if cell_question not in no and is_open(self.bounds, self.pool, cell_question)
             ]
 
     def _is_no(self, scope: Scope, question: CellQuestion, point: FloatArray) -> bool:

@@ -48,14 +48,16 @@ def graded(worlds: ConsistentTables, case: Case, budget: Clock = FOREVER) -> Con
     if not worlds.witnesses or not isinstance(case.population.truth, np.ndarray):
         return worlds
     truth = case.population.truth.astype(np.int64)
-    until, found = budget.part(SECONDS), list(worlds.witnesses)
+    until, witnesses = budget.part(SECONDS), list(worlds.witnesses)
     try:
         able = growers(case, truth, until=until)
-        for number, one in enumerate(found if able else ()):
-            found[number] = replace(one, grade=_grade(case, one.table, truth, able, until))
+        for number, witness in enumerate(witnesses if able else ()):
+            witnesses[number] = replace(
+                witness, grade=_grade(case, witness.table, truth, able, until)
+            )
     except OutOfTimeError:
         log.debug("the budget was used up before every other table was given to the learner")
-    return replace(worlds, witnesses=tuple(found))
+    return replace(worlds, witnesses=tuple(witnesses))
 
 
 def _grade(
@@ -92,7 +94,9 @@ def growers(
         return ()  # the learner compared columns that are no quasi-identifiers, and are not at hand
     if all(feature.single for feature in tree.features) and tree.features:
         return tuple(
-            each for each in _in_time(among, until) if _sklearn_grows(case, table, criterion, each)
+            hidden_setting
+            for hidden_setting in _in_time(among, until)
+            if _sklearn_grows(case, table, criterion, hidden_setting)
         )
     return SETTINGS[:1] if _id3_grows(case, table, criterion, until) else ()
 
@@ -104,10 +108,10 @@ def _in_time(settings: Sequence[HiddenSetting], until: Clock) -> Iterator[Hidden
         OutOfTimeError: there is not.
     """
     before = 0.0
-    for each in settings:
+    for setting in settings:
         until.part(until.left - before).check()
         began = until.now()
-        yield each
+        yield setting
         before = until.now() - began
 
 

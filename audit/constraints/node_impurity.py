@@ -21,16 +21,19 @@ class NodeImpurityRows(Constraint):
     """Yields for each node the ends of every class's count, and those of the label's where that says more."""
 
     def rows(self, case: Case) -> Iterator[Row]:
-        for found in node_impurities(case):
-            ends = _ends(found.allowed)
-            for klass in range(found.classes if found.classes > 2 else 1):
-                if ends != (0, found.records):
-                    yield _row(case, found, klass, ends, is_published=True)
+        for node_impurity in node_impurities(case):
+            ends = _ends(node_impurity.allowed)
+            for klass in range(node_impurity.classes if node_impurity.classes > 2 else 1):
+                if ends != (0, node_impurity.records):
+                    yield _row(case, node_impurity, klass, ends, is_published=True)
             # Where only a tie has the impurity no class leads, and the label proves nothing.
-            if found.label is not None and found.as_label.any():
-                own = _ends(found.as_label)
-                if own[0] > max(ends[0], -(-found.records // found.classes)) or own[1] < ends[1]:
-                    yield _row(case, found, found.label, own, is_published=False)
+            if node_impurity.label is not None and node_impurity.as_label.any():
+                own = _ends(node_impurity.as_label)
+                if (
+                    own[0] > max(ends[0], -(-node_impurity.records // node_impurity.classes))
+                    or own[1] < ends[1]
+                ):
+                    yield _row(case, node_impurity, node_impurity.label, own, is_published=False)
 
 
 def _ends(allowed: BoolArray) -> tuple[int, int]:

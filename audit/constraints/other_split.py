@@ -30,8 +30,8 @@ class OtherSplitRows(Constraint):
         if not any(node.other_splits for node in case.tree.nodes):
             return
         for facts in inner_facts(case):
-            for other in facts.node.other_splits:
-                row = _row(case, facts, other)
+            for other_split in facts.node.other_splits:
+                row = _row(case, facts, other_split)
                 if row is not None:
                     yield row
 

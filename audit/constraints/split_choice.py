@@ -100,8 +100,12 @@ def _of_random_columns(case: Case, by: Grower) -> Iterator[LeftOut]:
             yield LeftOut(node.index, "", DRAWN, is_open=True)
             continue
         names = tested_columns(case, node)
-        kept = tuple(one for one in listing.listed if one.feature.name in names)
-        own = replace(listing, listed=kept, unlisted=())
+        seen_attributes = tuple(
+            seen_attribute
+            for seen_attribute in listing.listed
+            if seen_attribute.feature.name in names
+        )
+        own = replace(listing, listed=seen_attributes, unlisted=())
         for found in compared_at(case, node, own, by, learner.criterion):
             if isinstance(found, LeftOut):
                 yield found

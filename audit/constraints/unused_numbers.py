@@ -19,10 +19,10 @@ class UnusedNumbers(Constraint):
             return
         for kind in unused_kinds(case):
             yield LeftOut(0, "", f"{kind}, which {case.tree.source} publishes", is_open=True)
-        for found in node_impurities(case):
-            if not found.is_exhausted:
+        for node_impurity in node_impurities(case):
+            if not node_impurity.is_exhausted:
                 why = f"more than the ends of what an impurity in {case.tree.source} allows"
-                yield LeftOut(found.node.index, "", why, is_open=True)
+                yield LeftOut(node_impurity.node.index, "", why, is_open=True)
 
 
 CONSTRAINT = UnusedNumbers()

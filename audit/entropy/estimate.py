@@ -52,15 +52,17 @@ def certificate(
     in_records = entropies(relaxed, counts)
     total = float(in_records.sum())
     arguments = {"closed form"}
-    for one in solved.values():
-        inside = one.reduced.profiles
+    for solved_block in solved.values():
+        inside = solved_block.reduced.profiles
         relaxation = float(in_records[inside].sum())
-        if one.answer.is_accepted and one.reduced.program.is_convex:
-            total += one.entropy(counts) - relaxation + KKT_ERROR * float(counts[inside].sum())
+        if solved_block.answer.is_accepted and solved_block.reduced.program.is_convex:
+            total += (
+                solved_block.entropy(counts) - relaxation + KKT_ERROR * float(counts[inside].sum())
+            )
             arguments.add("convex")
         else:
-            arguments.add("elastic" if one.bound < relaxation else "relaxation")
-            total += min(one.bound - relaxation, 0.0)
+            arguments.add("elastic" if solved_block.bound < relaxation else "relaxation")
+            total += min(solved_block.bound - relaxation, 0.0)
     said = [
         name for name in ("closed form", "convex", "elastic", "relaxation") if name in arguments
     ]
@@ -163,19 +165,21 @@ def span(system: System, solved: Iterable[SolvedBlock], values: FloatArray) -> E
     """
     low, high = values.copy(), values.copy()
     flat = several = 0
-    for one in solved:
-        if not one.answer.is_accepted or one.reduced.program.is_convex:
+    for solved_block in solved:
+        if not solved_block.answer.is_accepted or solved_block.reduced.program.is_convex:
             continue
-        inside, own = one.reduced.profiles, values[one.reduced.profiles]
-        met = (*one.met(), *_images(one))
-        apart = list(_as_good(system, one, met, values))
-        several += bool(apart) or _differ_in(own, one.reduced.alike)
-        if is_flat(one.reduced.program, one.reduced.chains, one.answer.split):
+        inside, own = solved_block.reduced.profiles, values[solved_block.reduced.profiles]
+        met = (*solved_block.met(), *_images(solved_block))
+        apart = list(_as_good(system, solved_block, met, values))
+        several += bool(apart) or _differ_in(own, solved_block.reduced.alike)
+        if is_flat(
+            solved_block.reduced.program, solved_block.reduced.chains, solved_block.answer.split
+        ):
             flat += 1
-            if one.answer.other is not None:
-                apart.append(shares(one.reduced, one.answer.other))
+            if solved_block.answer.other is not None:
+                apart.append(shares(solved_block.reduced, solved_block.answer.other))
         points = np.stack([own, *apart])
-        low[inside], high[inside] = _with_mirrors(points, one.reduced.alike)
+        low[inside], high[inside] = _with_mirrors(points, solved_block.reduced.alike)
     return EstimateSpan(low, high, flat, several)
 
 
@@ -318,32 +322,38 @@ def _concluded(
     values, low, high = found
     counts = system.case.population.counts
     decided = np.ones(len(counts), dtype=bool)
-    stalled = [one for one in solved.values() if not one.answer.is_accepted]
+    stalled = [
+        solved_block for solved_block in solved.values() if not solved_block.answer.is_accepted
+    ]
     for one in stalled:
         decided[one.reduced.profiles] = False
-    known = seen.over if search.whole is None and seen.values is values else None
-    worst = max_violation(system, values * counts[:, None], known)
+    float_arrays = seen.over if search.whole is None and seen.values is values else None
+    worst = max_violation(system, values * counts[:, None], float_arrays)
     if search.whole is not None:
         worst = max(worst, outside_intervals(search.whole, system, values * counts[:, None]))
     reason = ""
     if stalled:
-        why = ", ".join(sorted({one.answer.outcome.value for one in stalled}))
+        why = ", ".join(sorted({solved_block.answer.outcome.value for solved_block in stalled}))
         reason = f"{len(stalled)} of {len(solved)} parts of the problem were not solved ({why})"
     elif worst > VIOLATION_SHARE:
         cause = "out of time: " if search.is_out_of_time else ""
         reason = f"{cause}the estimate misses a row by {worst:.2g} of its records"
         decided[:] = False
-    is_convex = all(one.reduced.program.is_convex for one in solved.values())
+    is_convex = all(solved_block.reduced.program.is_convex for solved_block in solved.values())
     report = replace(
         figures,
         status="stalled" if reason else ("optimal" if solved else "closed form"),
         max_violation=worst,
-        kkt_error=max((one.answer.kkt_error for one in solved.values()), default=0.0),
-        iterations=sum(one.answer.iterations for one in solved.values()),
+        kkt_error=max(
+            (solved_block.answer.kkt_error for solved_block in solved.values()), default=0.0
+        ),
+        iterations=sum(solved_block.answer.iterations for solved_block in solved.values()),
         blocks=len(solved),
         blocks_stalled=len(stalled),
-        blocks_symmetric_broken=sum(not one.is_symmetric for one in solved.values()),
-        blocks_saddle=sum(one.is_saddle for one in solved.values()),
+        blocks_symmetric_broken=sum(
+            not solved_block.is_symmetric for solved_block in solved.values()
+        ),
+        blocks_saddle=sum(solved_block.is_saddle for solved_block in solved.values()),
         signatures=_signatures(search, solved),
         is_convex=is_convex,
         is_unique=is_convex and not reason,
@@ -355,5 +365,5 @@ def _concluded(
 def _signatures(search: EntropySearch, solved: Mapping[Block, SolvedBlock]) -> int:
     """Return how many kinds of profiles there are: in blocks by their rows, elsewhere one for each leaf."""
     inside = {leaf for block in solved for leaf in block.leaves}
-    lumps = sum(one.reduced.lumps for one in solved.values())
+    lumps = sum(solved_block.reduced.lumps for solved_block in solved.values())
     return lumps + len(search.knowledge.keys() - inside)

@@ -154,15 +154,15 @@ def make_cells(
     pooled = {leaf: _pooled(knowledge[leaf], lumping) for leaf in nodes}
     most = {leaf: _most(knowledge[leaf], pooled[leaf], lumping) for leaf in nodes}
     for lump, weight in enumerate(lumping.weight):
-        known = pooled[int(lumping.leaf[lump])]
-        is_exact = known.low == known.high
+        leaf_knowledge = pooled[int(lumping.leaf[lump])]
+        is_exact = leaf_knowledge.low == leaf_knowledge.high
         if not np.isnan(lumping.proved[lump]).any():
             fixed[lump] = lumping.proved[lump]
             continue
-        possible = known.high > 1e-9 * known.records
+        possible = leaf_knowledge.high > 1e-9 * leaf_knowledge.records
         is_alone = (lumping.kappa[possible] == 1).all()  # classes of a pool are free to differ
-        if lumps_in_leaf[known.node] == 1 and is_exact.all() and is_alone:
-            fixed[lump] = known.low
+        if lumps_in_leaf[leaf_knowledge.node] == 1 and is_exact.all() and is_alone:
+            fixed[lump] = leaf_knowledge.low
             continue
         if possible.sum() == 1 and is_alone:
             fixed[lump, possible] = weight
@@ -210,10 +210,10 @@ def _cap(leaf: LeafKnowledge, low: FloatArray, label: int | None, kappa: IndexAr
 def add_leaf_rows(cells: MassCells) -> None:
     """Add each leaf's rows: known masses, ends, and the label's lead; note each leaf's total per pool."""
     build, kappa = cells.build, cells.lumping.kappa
-    for node, known in cells.leaves.items():
+    for node, leaf_knowledge in cells.leaves.items():
         lumps = np.flatnonzero(cells.lumping.leaf == node)
-        exact = known.low == known.high
-        redundant = int(np.argmax(known.high)) if exact.all() else -1
+        exact = leaf_knowledge.low == leaf_knowledge.high
+        redundant = int(np.argmax(leaf_knowledge.high)) if exact.all() else -1
         for pool in range(len(kappa)):
             free = cells.cell[lumps, pool]
             variables = [int(i) for i in free if i >= 0]
@@ -221,19 +221,19 @@ def add_leaf_rows(cells: MassCells) -> None:
             if not variables:
                 cells.leaf_total[node, pool] = (None, constant)
             elif exact[pool]:
-                cells.leaf_total[node, pool] = (None, float(known.low[pool]))
+                cells.leaf_total[node, pool] = (None, float(leaf_knowledge.low[pool]))
                 if pool != redundant:
-                    rest = float(known.low[pool]) - constant
+                    rest = float(leaf_knowledge.low[pool]) - constant
                     build.row(variables, [1.0] * len(variables), rest, rest)
                 if kappa[pool] > 1:  # the pool's total is known, but not those of its classes
                     cells.leaf_total[node, pool] = (build.total(variables, constant), 0.0)
             else:
                 total = build.total(variables, constant)
                 assert total is not None
-                build.upper[total] = min(build.upper[total], float(known.high[pool]))
-                build.lower[total] = max(build.lower[total], float(known.low[pool]))
+                build.upper[total] = min(build.upper[total], float(leaf_knowledge.high[pool]))
+                build.lower[total] = max(build.lower[total], float(leaf_knowledge.low[pool]))
                 cells.leaf_total[node, pool] = (total, 0.0)
-        _lead(cells, node, known)
+        _lead(cells, node, leaf_knowledge)
 
 
 def _lead(cells: MassCells, node: int, known: LeafKnowledge) -> None:

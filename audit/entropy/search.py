@@ -183,16 +183,16 @@ class EntropySearch:
         new = [block for block in blocks if block not in before]
         open_ones = [block for block in blocks if block in before and before[block].is_open]
         ahead = [block for block in open_ones if block not in last.found]
-        solved, found = self._pooled(new, self.placed(before), ahead)
+        solved, solver_answers = self._pooled(new, self.placed(before), ahead)
         failed = {
-            block: one
-            for block, one in solved.items()
-            if one.answer.outcome in (TaskOutcome.INFEASIBLE, TaskOutcome.NOT_CONVERGED)
+            block: solved_block
+            for block, solved_block in solved.items()
+            if solved_block.answer.outcome in (TaskOutcome.INFEASIBLE, TaskOutcome.NOT_CONVERGED)
         }
         solved.update(self._with_all_classes(failed))
         return Round(
             {block: solved.get(block) or before[block] for block in blocks},
-            {**last.found, **found},
+            {**last.found, **solver_answers},
             last.beside,
         )
 
@@ -202,19 +202,23 @@ class EntropySearch:
         Among the starts is the estimate (P, m) that was ``settled`` on before more rows joined. What `improved` asks
         for if nothing changes is done in the meantime.
         """
-        again = {block: one for block, one in last.solved.items() if one.is_open}
+        again = {
+            block: solved_block
+            for block, solved_block in last.solved.items()
+            if solved_block.is_open
+        }
         forms = {block: self.reduced(block) for block in again}
-        found = dict(last.found) if settled is None else {}
-        asked = [block for block in again if block not in found]
+        solver_answers = dict(last.found) if settled is None else {}
+        blocks = [block for block in again if block not in solver_answers]
         tasks = []
-        for block in asked:
+        for block in blocks:
             held = () if settled is None else (self.reduced(block, settled).program.start,)
             tasks.append(self._many(forms[block].program, TRIES[:1], held))
         answers, beside = self._with_those_beside(tasks, last)
-        found.update(zip(asked, answers, strict=True))
+        solver_answers.update(zip(blocks, answers, strict=True))
         bounded = {}
         for block, one in again.items():
-            if one.is_beaten_by(answer := found[block]):
+            if one.is_beaten_by(answer := solver_answers[block]):
                 chains, starts = forms[block].chains, (answer.z,)
                 program = forms[block].program
                 bounded[block] = SolverTask(
@@ -225,11 +229,15 @@ class EntropySearch:
         for block, one in again.items():
             new = better.get(block)
             if new is not None:
-                if new.is_beaten_by(found[block]):  # solved once more for its bound, it went back
-                    kept = replace(found[block], floor=new.answer.floor)
-                    new = replace(new, answer=kept)
+                if new.is_beaten_by(
+                    solver_answers[block]
+                ):  # solved once more for its bound, it went back
+                    solver_answer = replace(solver_answers[block], floor=new.answer.floor)
+                    new = replace(new, answer=solver_answer)
                 one = one.followed_by(replace(new, bound=min(new.bound, one.bound)))
-            again[block] = replace(one.beside(forms[block], found[block]), is_searched=True)
+            again[block] = replace(
+                one.beside(forms[block], solver_answers[block]), is_searched=True
+            )
         return Round({**last.solved, **again}, last.found, beside)
 
     def _many(
@@ -242,10 +250,10 @@ class EntropySearch:
     def improved(self, last: Round) -> Round:
         """Return the blocks again; those at a saddle with all classes, from a point beside it, where that is better."""
         counts = self.system.case.population.counts
-        _, known = self._with_those_beside([], last)
+        _, unpooled_answers = self._with_those_beside([], last)
         better = dict(last.solved)
         for block, one in last.solved.items():
-            beside = known[block]
+            beside = unpooled_answers[block]
             if beside.form is None or beside.answer is None:
                 continue
             other = SolvedBlock(beside.form, beside.answer, is_symmetric=False, bound=one.bound)
@@ -253,7 +261,7 @@ class EntropySearch:
                 better[block] = one.followed_by(other)
             else:
                 better[block] = replace(one.beside(beside.form, beside.answer), is_saddle=True)
-        return Round(better, last.found, known)
+        return Round(better, last.found, unpooled_answers)
 
     def _with_those_beside(
         self, tasks: Sequence[SolverTask], last: Round
@@ -262,20 +270,23 @@ class EntropySearch:
 
         A block that is at a saddle is solved from beside it, unless that is done.
         """
-        known, values = dict(last.beside), self.placed(last.solved)
+        unpooled_answers, values = dict(last.beside), self.placed(last.solved)
         forms: dict[Block, Reduced] = {}
-        for block, one in last.solved.items():
-            if block not in known or known[block].of is not one.answer:
-                known[block] = UnpooledAnswer(one.answer)
-                shift = saddle(one) if one.answer.is_accepted else None
+        for block, solved_block in last.solved.items():
+            if (
+                block not in unpooled_answers
+                or unpooled_answers[block].of is not solved_block.answer
+            ):
+                unpooled_answers[block] = UnpooledAnswer(solved_block.answer)
+                shift = saddle(solved_block) if solved_block.answer.is_accepted else None
                 if shift is not None:
-                    point = shifted(one.reduced, shift, values)
+                    point = shifted(solved_block.reduced, shift, values)
                     forms[block] = self.reduced(block, point, pooled=False)
         programs = [(block, form.program) for block, form in forms.items()]
-        answers = self.ask([*tasks, *(self._beside_task(*each) for each in programs)])
+        answers = self.ask([*tasks, *(self._beside_task(*program) for program in programs)])
         for (block, form), answer in zip(forms.items(), answers[len(tasks) :], strict=True):
-            known[block] = UnpooledAnswer(last.solved[block].answer, form, answer)
-        return answers[: len(tasks)], known
+            unpooled_answers[block] = UnpooledAnswer(last.solved[block].answer, form, answer)
+        return answers[: len(tasks)], unpooled_answers
 
     def _beside_task(self, block: Block, program: BlockProgram) -> SolverTask:
         """Return the task of solving a program from beside a saddle; a small one from around the closed form too.
@@ -290,8 +301,8 @@ class EntropySearch:
     def placed(self, solved: Mapping[Block, SolvedBlock]) -> FloatArray:
         """Return the estimate of every profile: the closed form with the blocks' answers put in, shape (P, m)."""
         values = self.closed.copy()
-        for one in solved.values():
-            values[one.reduced.profiles] = one.values()
+        for solved_block in solved.values():
+            values[solved_block.reduced.profiles] = solved_block.values()
         return values
 
     def _pooled(
@@ -315,8 +326,8 @@ class EntropySearch:
                 yield self._many(self.reduced(block).program, TRIES[:1])
 
         answers = self.ask(tasks())
-        found = dict(zip(ahead, answers[len(forms) :], strict=True))
-        return self._solved(largest_first, forms, answers[: len(forms)]), found
+        solver_answers = dict(zip(ahead, answers[len(forms) :], strict=True))
+        return self._solved(largest_first, forms, answers[: len(forms)]), solver_answers
 
     def _pooled_task(self, block: Block, values: FloatArray) -> tuple[Reduced, SolverTask]:
         form = self.reduced(block, values)
@@ -347,11 +358,13 @@ class EntropySearch:
             tasks.append(
                 SolverTask(form.program, starts, tries, self.door, self.deadline, chains, more)
             )
-        found = self._solved(list(before), forms, self.ask(tasks))
+        solved_blocks = self._solved(list(before), forms, self.ask(tasks))
         return {
-            block: replace(one, is_symmetric=False, bound=min(one.bound, before[block].bound))
-            for block, one in found.items()
-            if one.answer.is_accepted
+            block: replace(
+                solved_block, is_symmetric=False, bound=min(solved_block.bound, before[block].bound)
+            )
+            for block, solved_block in solved_blocks.items()
+            if solved_block.answer.is_accepted
         }
 
     def _solved(

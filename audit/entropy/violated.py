@@ -38,9 +38,9 @@ class Violated:
         was not solved wait: its estimate proves nothing.
         """
         waiting, waits = np.zeros(len(self.values), dtype=bool), False
-        for one in solved.values():
-            if not one.answer.is_accepted:
-                waiting[one.reduced.profiles] = waits = True
+        for solved_block in solved.values():
+            if not solved_block.answer.is_accepted:
+                waiting[solved_block.reduced.profiles] = waits = True
         taken: dict[int, list[int]] = {}
         for candidate in active:
             taken.setdefault(candidate.family, []).append(candidate.position)
@@ -67,10 +67,10 @@ class Violated:
         tied = [candidate for over, candidate in violated if over > most - TIE_SHARE]
         if len(tied) < 2:
             return tied
-        kept: dict[bytes, ViolatedCandidate] = {}
+        violated_candidates: dict[bytes, ViolatedCandidate] = {}
         for candidate in tied:
-            kept.setdefault(_parts(self.system, candidate), candidate)
-        return list(kept.values())
+            violated_candidates.setdefault(_parts(self.system, candidate), candidate)
+        return list(violated_candidates.values())
 
 
 def unseen(search: EntropySearch) -> Violated:

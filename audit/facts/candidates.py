@@ -60,14 +60,14 @@ def compared(at: NodeAttribute, by: Grower) -> Iterator[SplitFamily | LeftOut]:
         sets = _unlisted_sets(at, bins, by)
         if sets is not None:
             yield sets
-        yield from _known(at, family_of(at, bins, by), by)
+        yield from _compared_candidates(at, family_of(at, bins, by), by)
     elif by.sends_missing and at.is_numeric:
         yield from _either_side(at, lacks, by)
     else:
         yield _without_values(at, lacks, by)
 
 
-def _known(
+def _compared_candidates(
     at: NodeAttribute, family: SplitFamily | None, by: Grower
 ) -> Iterator[SplitFamily | LeftOut]:
     """Yield those candidates that the program is known to have compared; the others are left out."""
@@ -157,11 +157,11 @@ def _either_side(
             why = "missing values of {} against a single value, which only some versions try"
             yield LeftOut(at.node, at.name, why, possible=(right,))
         return
-    yield from _known(at, right, by)
+    yield from _compared_candidates(at, right, by)
     left = family_of(at, bins_of(np.where(lacks, -np.inf, at.values)), by)
     if left is not None:
         # The first cut parts the missing values from all others, as the last one to the right does.
-        yield from _known(at, _only(left, left.admissible > 0), by)
+        yield from _compared_candidates(at, _only(left, left.admissible > 0), by)
 
 
 def _without_values(at: NodeAttribute, lacks: BoolArray, by: Grower) -> LeftOut:

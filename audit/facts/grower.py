@@ -40,20 +40,20 @@ class Grower:
 
 def grower(case: Case) -> Grower:
     """Return what is known of the program that grew the audited tree."""
-    tree, known = case.tree, case.knowledge
-    tool = known.learner or tree.learner.tool
+    tree, knowledge = case.tree, case.knowledge
+    tool = knowledge.learner or tree.learner.tool
     is_told = tree.learner.criterion is not None
     is_single = bool(tree.features) and all(feature.single for feature in tree.features)
     if tool is Tool.UNKNOWN and is_told and is_single:
         # Of the learners whose files tell how they compared splits, one alone compares 32-bit numbers.
         tool = Tool.SCIKIT_LEARN
-    smallest = known.min_leaf or tree.learner.min_leaf_records
+    smallest = knowledge.min_leaf or tree.learner.min_leaf_records
     surely = float(smallest)
-    if known.min_leaf is None and case.population.weight is not None:
+    if knowledge.min_leaf is None and case.population.weight is not None:
         # The file may mean people or their weights: between the two a candidate may have been allowed.
         smallest = max(1, min(smallest, math.floor(smallest / case.population.weight.max())))
         surely = max(surely, math.ceil(surely / case.population.weight.min()))
-    if known.min_leaf is None and not is_told:
+    if knowledge.min_leaf is None and not is_told:
         here = np.bincount(case.population.leaf, case.population.counts)
         surely = max(surely, float(here[here > 0].min(initial=np.inf)))
     return Grower(
@@ -78,20 +78,18 @@ def check_growth(case: Case) -> None:
         KnowledgeError: a leaf holds fewer records than the learner is said to have allowed, or the file names another
             learner.
     """
-    tree, known = case.tree, case.knowledge
+    tree, knowledge = case.tree, case.knowledge
     here = np.bincount(case.population.leaf, case.population.counts, len(tree.nodes))
     leaves = [leaf for leaf in tree.leaves if here[leaf.index] > 0]
-    if known.min_leaf is not None and leaves:
+    if knowledge.min_leaf is not None and leaves:
         least = min(leaves, key=lambda leaf: float(here[leaf.index]))
         records = float(here[least.index])
-        if records < known.min_leaf:
-            problem = (
-                f"min_leaf = {known.min_leaf}, but {tree.where(least)} holds {records:g} records"
-            )
+        if records < knowledge.min_leaf:
+            problem = f"min_leaf = {knowledge.min_leaf}, but {tree.where(least)} holds {records:g} records"
             raise KnowledgeError(tree.source, f"{problem}; correct it, or leave it out")
-    told = tree.learner.tool
-    if known.learner not in (None, told) and told is not Tool.UNKNOWN:
-        problem = f"learner = {known.learner}, but the file says {told}; leave it out"
+    tool = tree.learner.tool
+    if knowledge.learner not in (None, tool) and tool is not Tool.UNKNOWN:
+        problem = f"learner = {knowledge.learner}, but the file says {tool}; leave it out"
         raise KnowledgeError(tree.source, problem)
 
 

@@ -106,9 +106,9 @@ def ratio_at(family: SplitFamily, position: int, counts: FloatArray) -> float:
     if family.criterion is not Criterion.GAIN_RATIO:
         return 1.0
     records = counts[:, None]
-    one = replace(family, admissible=family.admissible[[position]])
-    branches = candidate_branches(one, by_bin(one, records))
-    return float(ratios(one, by_child(one, records), branches)[0])
+    split_family = replace(family, admissible=family.admissible[[position]])
+    branches = candidate_branches(split_family, by_bin(split_family, records))
+    return float(ratios(split_family, by_child(split_family, records), branches)[0])
 
 
 # How far candidate splits beat the chosen ones, of many families at once: those of one node share nearly all work.
@@ -137,29 +137,31 @@ def excesses(
         who = id(family.profiles), id(family.chosen)
         nodes.setdefault((*who, family.grouping, family.criterion), []).append((number, family))
     for some in _of_one_kind(nodes.values()):
-        asked = []
+        numbered_families = []
         for found in some:
             at = _node(found[0][1], mass)
-            asked += [_NumberedFamily(number, family, at) for number, family in found]
-        for part in _parts(asked, mass.shape[1]):
-            yield from zip([one.number for one in part], _together(part), strict=True)
+            numbered_families += [_NumberedFamily(number, family, at) for number, family in found]
+        for part in _parts(numbered_families, mass.shape[1]):
+            yield from zip(
+                [numbered_family.number for numbered_family in part], _together(part), strict=True
+            )
 
 
 def _of_one_kind(nodes: Iterable[_Families]) -> Iterator[list[_Families]]:
     """Yield nodes with one grouping and criterion, few enough that their masses need little room; large ones alone."""
     waiting: dict[tuple[object, ...], list[_Families]] = {}
     sizes: dict[tuple[object, ...], int] = {}
-    for found in nodes:
-        first = found[0][1]
-        size = len(first.profiles) * len(found)
+    for node in nodes:
+        first = node[0][1]
+        size = len(first.profiles) * len(node)
         if len(first.profiles) >= MANY_PROFILES:
-            yield [found]
+            yield [node]
             continue
         kind = first.grouping, first.criterion
         if kind in waiting and sizes[kind] + size > MOST_CELLS:
             yield waiting.pop(kind)
             sizes[kind] = 0
-        waiting.setdefault(kind, []).append(found)
+        waiting.setdefault(kind, []).append(node)
         sizes[kind] = sizes.get(kind, 0) + size
     yield from waiting.values()
 
@@ -201,13 +203,13 @@ def _parts(asked: list[_NumberedFamily], classes: int) -> Iterator[list[_Numbere
     """Yield families by the number of their bins, so that little is looked at in vain, and never too many."""
     part: list[_NumberedFamily] = []
     profiles = 0
-    for one in sorted(asked, key=lambda each: len(each.family.bin_names)):
-        width, here = len(one.family.bin_names), len(one.family.bins)
+    for numbered_family in sorted(asked, key=lambda each: len(each.family.bin_names)):
+        width, here = len(numbered_family.family.bin_names), len(numbered_family.family.bins)
         is_much = max((len(part) + 1) * width * classes, profiles + here) > MOST_CELLS
         if part and (is_much or width > 2 * len(part[0].family.bin_names)):
             yield part
             part, profiles = [], 0
-        part.append(one)
+        part.append(numbered_family)
         profiles += here
     if part:
         yield part
@@ -215,14 +217,17 @@ def _parts(asked: list[_NumberedFamily], classes: int) -> Iterator[list[_Numbere
 
 def _together(asked: Sequence[_NumberedFamily]) -> list[FloatArray]:
     """Return the excess of families that have a grouping and a criterion in common."""
-    first, width = asked[0].family, max(len(one.family.bin_names) for one in asked)
+    first, width = (
+        asked[0].family,
+        max(len(numbered_family.family.bin_names) for numbered_family in asked),
+    )
     bins = np.maximum(_by_bin(asked, width), 0.0)
     left = np.cumsum(bins, axis=1) if first.grouping is Grouping.THRESHOLD else bins
     total = bins.sum(axis=1)[:, None]
     branches = np.stack([left, total - left], axis=2)
     candidate = branch_impurity(first.criterion, np.maximum(branches, 0.0)).sum(axis=-1)
     records, chosen, information = (
-        np.array([getattr(one.at, name) for one in asked])[:, None]
+        np.array([getattr(numbered_family.at, name) for numbered_family in asked])[:, None]
         for name in ("records", "chosen", "information")
     )
     ratio = np.ones_like(candidate)
@@ -230,15 +235,25 @@ def _together(asked: Sequence[_NumberedFamily]) -> list[FloatArray]:
         ratio = split_information(branches.sum(axis=-1)) / information
     node = branch_impurity(first.criterion, total)
     over = (ratio * chosen - candidate + (1 - ratio) * node) / records
-    return [row[one.family.admissible] for row, one in zip(over, asked, strict=True)]
+    return [
+        row[numbered_family.family.admissible]
+        for row, numbered_family in zip(over, asked, strict=True)
+    ]
 
 
 def _by_bin(asked: Sequence[_NumberedFamily], width: int) -> FloatArray:
     """Return the masses in each bin of each family, (F, B, m), of its own profiles; bins that one lacks are empty."""
     if len(asked[0].at.mass) >= MANY_PROFILES:
-        return np.stack([grouped(one.family.bins, one.at.mass, width) for one in asked])
+        return np.stack(
+            [
+                grouped(numbered_family.family.bins, numbered_family.at.mass, width)
+                for numbered_family in asked
+            ]
+        )
     count = len(asked)
-    place = np.concatenate([one.family.bins + width * at for at, one in enumerate(asked)])
-    mass = np.concatenate([one.at.mass for one in asked])
+    place = np.concatenate(
+        [numbered_family.family.bins + width * at for at, numbered_family in enumerate(asked)]
+    )
+    mass = np.concatenate([numbered_family.at.mass for numbered_family in asked])
     columns = [np.bincount(place, column, minlength=count * width) for column in mass.T]
     return np.stack(columns, axis=1).astype(np.float64).reshape(count, width, mass.shape[1])

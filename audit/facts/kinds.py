@@ -149,8 +149,8 @@ class _SplitFamilyKind(RowKind[SplitFamily]):
             "table; the learner broke a tie at random, looked at part of the features, or has limits that the "
             "file does not name"
         )
-        said = DroppedRow("split_choice", row.origin.where, problem, False)
-        return None if bad.all() else replace(row, admissible=row.admissible[~bad]), said
+        dropped_row = DroppedRow("split_choice", row.origin.where, problem, False)
+        return None if bad.all() else replace(row, admissible=row.admissible[~bad]), dropped_row
 
     def said(self, case: Case, row: SplitFamily) -> RowContent:
         return RowContent(ends=(), leads=(), across=(), families=(row,))
@@ -242,7 +242,7 @@ def contradicted_facts(
     truth = population.truth
     if isinstance(truth, Undetermined) or not classes:
         return ()
-    found = []
+    dropped_rows = []
     for fact in knowledge.facts:
         row = fact_row(fact, classes, population)
         value = float(truth[row.profiles, row.classes].sum())
@@ -250,8 +250,8 @@ def contradicted_facts(
         missed = float(outside(value, row.low, row.high, records)[0])
         if missed > TRUTH_TOLERANCE_SHARE:
             problem = f"the true table misses it by {missed:.3g} of its records; {NOT_TRUE}"
-            found.append(DroppedRow(FACT, fact.words, problem, is_published=False))
-    return tuple(found)
+            dropped_rows.append(DroppedRow(FACT, fact.words, problem, is_published=False))
+    return tuple(dropped_rows)
 
 
 def _text(value: str | int | float) -> str:
@@ -294,7 +294,9 @@ def _absent(population: Population, condition: Condition) -> list[str]:
     """Return in words the values of a condition that nobody has; of ends of a range there is nothing to say."""
     column = population.columns[condition.name]
     if isinstance(column, CategoricalColumn):
-        there = set(np.unique(column.codes[_held(population) & ~column.missing]).tolist())
+        there = set(
+            np.unique(column.codes[_occupied_profiles(population) & ~column.missing]).tolist()
+        )
         known = [text for code, text in enumerate(column.categories) if code in there]
         missing = [value for value in condition.values if value not in known]
         return [
@@ -304,11 +306,11 @@ def _absent(population: Population, condition: Condition) -> list[str]:
     if condition.sign != "=":
         return []
     value = float(condition.values[0])
-    numbers = column.numbers[_held(population) & ~column.missing]
+    numbers = column.numbers[_occupied_profiles(population) & ~column.missing]
     if (numbers == value).any() or not len(numbers):
         return []
     return [f"{condition.name!r} is never {number_text(value)}; name a value that somebody has"]
 
 
-def _held(population: Population) -> BoolArray:
+def _occupied_profiles(population: Population) -> BoolArray:
     return np.asarray(population.counts > 0)

@@ -95,16 +95,20 @@ def compared_at(
     counts = case.population.counts[inside]
     passing = Passing(place, inside, chosen_children(case, node), counts)
     criterion = criterion or Criterion(case.knowledge.split.value)
-    for one in listing.listed:
-        if listing.grouping is Grouping.MULTIWAY and is_used_above(case.tree, node, one.feature):
+    for seen_attribute in listing.listed:
+        if listing.grouping is Grouping.MULTIWAY and is_used_above(
+            case.tree, node, seen_attribute.feature
+        ):
             continue
-        yield from compared(attribute_at(case, node, one, listing.grouping, passing, criterion), by)
+        yield from compared(
+            attribute_at(case, node, seen_attribute, listing.grouping, passing, criterion), by
+        )
     anything = replace(by, surely=by.smallest, sets=True)
-    for one in listing.unlisted:
+    for seen_attribute in listing.unlisted:
         for grouping in dict.fromkeys((listing.grouping, Grouping.SUBSET)):
-            at = attribute_at(case, node, one, grouping, passing, criterion)
+            at = attribute_at(case, node, seen_attribute, grouping, passing, criterion)
             yield from (_unlisted(each) for each in compared(at, anything))
-            if one.feature.numeric:
+            if seen_attribute.feature.numeric:
                 break  # numbers are cut, however categories are grouped
 
 

@@ -109,7 +109,7 @@ def family_of(
         admissible = admissible[cut[admissible]]
     names = bins.names or tuple(_bin_name(at, value) for value in bins.found)
     if by.tool is Tool.TREEWARDEN:
-        admissible = _own(grouping, admissible, names, sizes, by.smallest)
+        admissible = _own_candidates(grouping, admissible, names, sizes, by.smallest)
     if inside is None:
         admissible = _others(grouping, bins.of, chosen, admissible)
     if not len(admissible):
@@ -145,7 +145,7 @@ def takes_one_by_one(at: NodeAttribute, by: Grower) -> bool:
     return by.sets is False or (by.tool is Tool.TREEWARDEN and many)
 
 
-def _own(
+def _own_candidates(
     grouping: Grouping,
     admissible: IntArray,
     names: tuple[str, ...],

@@ -226,8 +226,11 @@ def unsplit_rows(
     """Yield that no candidate at a leaf gains more than ``most``; what may have been compared is left out."""
     bound = _Bound(masses, most, records)
     families = [each for each in found if isinstance(each, SplitFamily)]
-    cells = sum(len(each.admissible) * (len(each.profiles) + masses.sum()) for each in families)
-    is_plain = all(each.grouping is Grouping.THRESHOLD for each in families)
+    cells = sum(
+        len(split_family.admissible) * (len(split_family.profiles) + masses.sum())
+        for split_family in families
+    )
+    is_plain = all(split_family.grouping is Grouping.THRESHOLD for split_family in families)
     if cells > MOST_CELLS or not is_plain or len(families) < len(found) or len(masses) != 2:
         yield LeftOut(node.index, "", why, is_open=True)
         return
@@ -264,8 +267,8 @@ def gains_more(
         return False
     families = (each for each in found if isinstance(each, SplitFamily))
     gains = (
-        decrease(each.criterion, candidate_branches(each, by_bin(each, truth)), records)
-        for each in families
+        decrease(family.criterion, candidate_branches(family, by_bin(family, truth)), records)
+        for family in families
     )
     return any(gain.max() > most + SLACK for gain in gains)
 

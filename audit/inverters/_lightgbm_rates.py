@@ -21,7 +21,7 @@ from treewarden.audit.inverters._rounds import (
 )
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray
-from treewarden.ppdm_models.tree.growth import Fact, derived, known
+from treewarden.ppdm_models.tree.growth import Fact, derived, stated_fact
 from treewarden.ppdm_models.tree.predicate import CategoryTest
 
 LOGISTIC, SOFTMAX = ("binary", "multiclassova"), ("multiclass",)
@@ -74,27 +74,27 @@ class LightgbmRates:
 
     def hessian(self, shares: NumberBounds) -> NumberBounds:
         """Return the second derivatives of records, each of which is rounded to 32 bits."""
-        found = variance(shares).times(self.factor) * self.sigmoid * self.sigmoid
-        return found.wider(2 * SINGLE * found.high)
+        number_bounds = variance(shares).times(self.factor) * self.sigmoid * self.sigmoid
+        return number_bounds.wider(2 * SINGLE * number_bounds.high)
 
     def step(
         self, values: NumberBounds, hessians: NumberBounds, ridge: NumberBounds
     ) -> NumberBounds:
         """Return the labels less the probabilities, (v / eta) (H + lambda), moved away from 0 by lambda_l1."""
-        found = values.over(self.eta) * (hessians + ridge)
+        number_bounds = values.over(self.eta) * (hessians + ridge)
         most, least = float(self.lasso.high[0]), float(self.lasso.low[0])
         if most:
-            found = NumberBounds(
-                found.low + np.where(values.low > 0, least, -most),
-                found.high - np.where(values.high < 0, least, -most),
+            number_bounds = NumberBounds(
+                number_bounds.low + np.where(values.low > 0, least, -most),
+                number_bounds.high - np.where(values.high < 0, least, -most),
             )
         if self.clip:
             edge = float(self.eta.low[0]) * self.clip * (1 - 10.0**-PRINTED)
-            found = NumberBounds(
-                np.where(values.low <= -edge, -np.inf, found.low),
-                np.where(values.high >= edge, np.inf, found.high),
+            number_bounds = NumberBounds(
+                np.where(values.low <= -edge, -np.inf, number_bounds.low),
+                np.where(values.high >= edge, np.inf, number_bounds.high),
             )
-        return found.over(self.sigmoid)
+        return number_bounds.over(self.sigmoid)
 
     def values(
         self, gradients: NumberBounds, hessians: NumberBounds, ridges: Sequence[NumberBounds]
@@ -116,9 +116,9 @@ class LightgbmRates:
             whole = NumberBounds(
                 np.where(known, divisor.low, 1.0), np.where(known, divisor.high, 1.0)
             )
-            found = (pulled * self.eta).over(whole)
-            low = np.minimum(low, np.where(known, found.low, -np.inf))
-            high = np.maximum(high, np.where(known, found.high, np.inf))
+            number_bounds = (pulled * self.eta).over(whole)
+            low = np.minimum(low, np.where(known, number_bounds.low, -np.inf))
+            high = np.maximum(high, np.where(known, number_bounds.high, np.inf))
         if self.clip:
             edge = float(self.eta.high[0]) * self.clip * (1 + 10.0 ** (1 - PRINTED))
             low, high = np.clip(low, -edge, edge), np.clip(high, -edge, edge)
@@ -139,10 +139,10 @@ class LightgbmRates:
         tree = case.trees[leaves.tree]
         listed = [tree.nodes[node].test for node in leaves.nodes.tolist()]
         sizes = np.array([len(t.values) if isinstance(t, CategoryTest) else 0 for t in listed])
-        more = self.ridge + self.extra
+        number_bounds = self.ridge + self.extra
         plain, larger = (
             (np.full(len(sizes), one.low[0]), np.full(len(sizes), one.high[0]))
-            for one in (self.ridge, more)
+            for one in (self.ridge, number_bounds)
         )
         first = [np.where(sizes > 1, b, a) for a, b in zip(plain, larger, strict=True)]
         second = [np.where(sizes > 0, b, a) for a, b in zip(plain, larger, strict=True)]
@@ -183,7 +183,7 @@ def rates_of(case: GrownCase) -> LightgbmRates | Undetermined:
         outputs / (outputs - 1) if is_softmax else 1.0,
         is_softmax,
         eta,
-        {**growth.facts, "learning_rate": known(eta) if rate is not None else derived(eta)},
+        {**growth.facts, "learning_rate": stated_fact(eta) if rate is not None else derived(eta)},
     )
 
 
@@ -255,10 +255,10 @@ def started(
 
 def leaf_values(case: GrownCase) -> list[NumberBounds]:
     """Return what each leaf's value was before it was written; a pruned one has the few digits of an inner node."""
-    found = []
+    number_bounds = []
     for bounds, tree in zip(value_bounds(case), case.growth.trees, strict=True):
-        found.append(bounds.wider(printed(tree.values)))
-    return found
+        number_bounds.append(bounds.wider(printed(tree.values)))
+    return number_bounds
 
 
 def averaged(case: GrownCase, rates: LightgbmRates) -> Sequence[bool] | Undetermined:
@@ -325,10 +325,10 @@ def _count(
     ridges = rates.ridges(case, leaves)
     for place, people in enumerate(leaves.people.tolist()):
         here, most_people = np.array([place]), np.full(len(counts), people)
-        value, own = leaves.values.at(here) - starts, hessians.times(people)
+        value, number_bounds = leaves.values.at(here) - starts, hessians.times(people)
         labels = shares.times(people).wider(rounding(people, everybody))
         sums = either(
-            *(labels + rates.step(value, own, ridge.at(here)) for ridge in ridges),
+            *(labels + rates.step(value, number_bounds, ridge.at(here)) for ridge in ridges),
             people=most_people,
         )
         least, most = whole_between(sums, most_people)
@@ -356,8 +356,10 @@ def possible_counts(case: GrownCase, leaves: Leafs, rates: LightgbmRates) -> Flo
     said = case.growth.trees[leaves.tree].hessians
     if said is None or np.isnan(said[leaves.nodes]).any():
         return counts
-    told, found = said[leaves.nodes], rates.hessian(exactly(counts / everybody))
-    found = found.times(float(leaves.people.sum()))
+    told, number_bounds = said[leaves.nodes], rates.hessian(exactly(counts / everybody))
+    number_bounds = number_bounds.times(float(leaves.people.sum()))
     room = printed(told).sum() + 4 * SINGLE * told.sum() + rounding(0.0, everybody)
-    fits: BoolArray = (found.low - room <= told.sum()) & (told.sum() <= found.high + room)
+    fits: BoolArray = (number_bounds.low - room <= told.sum()) & (
+        told.sum() <= number_bounds.high + room
+    )
     return counts[fits]

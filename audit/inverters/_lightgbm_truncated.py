@@ -103,8 +103,10 @@ def cut_of(case: GrownCase, rates: LightgbmRates) -> TruncatedModel | Undetermin
         people[output] = int(found[0])
         share = found / float(case.people.sum())
         starts[output] = rates.point(share)[0]
-        known = rates.start(share)
-        rooms[tree] = _room(values[tree], starts[output]) + float(known.high[0] - known.low[0])
+        number_bounds = rates.start(share)
+        rooms[tree] = _room(values[tree], starts[output]) + float(
+            number_bounds.high[0] - number_bounds.low[0]
+        )
         values[tree] = _shortest(values[tree], starts[output])
     grown = [tree for tree, each in enumerate(values) if len(each) > 1]
     if not grown or not rounded_by(np.concatenate([values[tree] for tree in grown])).any():
@@ -122,8 +124,8 @@ def cut_of(case: GrownCase, rates: LightgbmRates) -> TruncatedModel | Undetermin
             bounds[tree] = NumberBounds(np.zeros(1), np.zeros(1))
     room = 16 * DOUBLE * (1 + np.abs(starts))
     for output, count in people.items():
-        known = rates.start(np.array([count / float(case.people.sum())]))
-        room[output] += float(known.high[0] - known.low[0])
+        number_bounds = rates.start(np.array([count / float(case.people.sum())]))
+        room[output] += float(number_bounds.high[0] - number_bounds.low[0])
     return TruncatedModel(NumberBounds(starts - room, starts + room), bounds, people)
 
 
@@ -227,18 +229,20 @@ def with_ridge(case: GrownCase, rates: LightgbmRates) -> LightgbmRates | Undeter
         for tree in case.growth.rounds[0]
     ]
     found = []
-    for chosen in islice(product(*(each.tolist() for each in counts)), MOST_TRIED + 1):
+    for chosen in islice(product(*(count.tolist() for count in counts)), MOST_TRIED + 1):
         start = rates.start(np.array(chosen) / float(case.people.sum()))
-        own = list(values)
+        number_bounds = list(values)
         for place, tree in enumerate(case.growth.rounds[0]):
-            own[tree] = values[tree] - start.at(np.array([place]))
-        ends = _ends(case, rates, start, own, np.array(chosen))
+            number_bounds[tree] = values[tree] - start.at(np.array([place]))
+        ends = _ends(case, rates, start, number_bounds, np.array(chosen))
         if ends is not None:
-            found.append((NumberBounds(np.array([ends[0]]), np.array([ends[1]])), start, own))
-    if len(found) != 1 or np.prod([len(each) for each in counts]) > MOST_TRIED:
+            found.append(
+                (NumberBounds(np.array([ends[0]]), np.array([ends[1]])), start, number_bounds)
+            )
+    if len(found) != 1 or np.prod([len(count) for count in counts]) > MOST_TRIED:
         return Undetermined(NOT_DERIVED)
-    ridge, start, own = found[0]
-    penalty = _most_penalty(case, rates, ridge, start, own)
+    ridge, start, number_bounds = found[0]
+    penalty = _most_penalty(case, rates, ridge, start, number_bounds)
     if penalty is None or penalty == np.inf:
         return Undetermined(NOT_DERIVED if penalty is None else TOO_FEW)
     low, high = float(ridge.low[0]), float(ridge.high[0])
@@ -262,11 +266,11 @@ def _ends(
     low, high = 0.0, np.inf
     for scores, leaves in rounds(case, start, own):
         shares = rates.shares(scores)
-        for each in leaves:
-            column = NumberBounds(shares.low[:, each.output], shares.high[:, each.output])
-            if not _is_grown(case, each.tree):
+        for leaf in leaves:
+            column = NumberBounds(shares.low[:, leaf.output], shares.high[:, leaf.output])
+            if not _is_grown(case, leaf.tree):
                 continue
-            ends = _of_tree(case, each, column, rates, float(counts[each.output]))
+            ends = _of_tree(case, leaf, column, rates, float(counts[leaf.output]))
             if ends is None:
                 return None
             low, high = max(low, ends[0]), min(high, ends[1])
@@ -286,8 +290,8 @@ def _of_tree(
     if differing(case, leaves, said, hessians.wider(room + rounding(0.0, everybody)), ""):
         return None
     labels = leaves.summed(shares, case.people).wider(rounding(leaves.people, everybody))
-    wanted = (exactly(np.array([count])) - _total(labels)) * rates.eta * rates.sigmoid
-    missing = wanted - _total(leaves.values * hessians)
+    number_bounds = (exactly(np.array([count])) - _total(labels)) * rates.eta * rates.sigmoid
+    missing = number_bounds - _total(leaves.values * hessians)
     steps = _total(leaves.values)
     if steps.low[0] <= 0 <= steps.high[0]:
         return 0.0, np.inf
@@ -316,17 +320,17 @@ def _most_penalty(
         pairs = _pairs(tree.nodes)
         above, left, right = pairs.T if len(pairs) else np.zeros((3, 0), dtype=np.intp)
         width = printed(grown.weights[above])
-        said = exactly(grown.weights[above]).wider(width)
+        number_bounds = exactly(grown.weights[above]).wider(width)
         if index in first:
-            said = said - start.at(np.array([grown.output]))
+            number_bounds = number_bounds - start.at(np.array([grown.output]))
         room = printed(grown.hessians)
         hessians = exactly(grown.hessians).wider(room + 4 * SINGLE * np.abs(grown.hessians))
         below = [own[index].at(child) * (hessians.at(child) + ridge) for child in (left, right)]
-        whole = said * (hessians.at(left) + hessians.at(right) + ridge)
+        whole = number_bounds * (hessians.at(left) + hessians.at(right) + ridge)
         gap = below[0] + below[1] - whole
         if not ((gap.low <= 0) & (gap.high >= 0)).all():
             return None
-        signs = [_sign(own[index].at(left)), _sign(own[index].at(right)), _sign(said)]
+        signs = [_sign(own[index].at(left)), _sign(own[index].at(right)), _sign(number_bounds)]
         apart = np.abs(signs[0] + signs[1] - signs[2])
         tells = (np.abs(signs[0] * signs[1] * signs[2]) == 1) & (apart > 0)
         size = np.maximum(-gap.low, gap.high)[tells] / apart[tells] / float(rates.eta.low[0])

@@ -68,16 +68,16 @@ def newton_sums(case: GrownCase, steps: NewtonSteps) -> LeafSums | Undetermined:
     gathered, totals = Gathered(case, []), ClassTotals()
     values = value_bounds(case)
     if steps.unshrunk:
-        values = [each.times(steps.eta) for each in values]
+        values = [number_bounds.times(steps.eta) for number_bounds in values]
     is_first = True
     for scores, leaves in rounds(case, start, values):
         shares = logistic(scores, ROOM) if case.growth.outputs == 1 else softmax(scores, ROOM)
         if is_first and steps.is_average and not _starts_whole(case, shares, totals):
             return Undetermined(NO_SHARE)
         is_first = False
-        for each in leaves:
-            own = column(shares, each.output)
-            problem = _tree(case, each, own, steps, gathered, totals)
+        for leaf in leaves:
+            own = column(shares, leaf.output)
+            problem = _tree(case, leaf, own, steps, gathered, totals)
             if problem is not None:
                 return problem
     sums = gathered.sums(dict(case.growth.facts))
@@ -135,8 +135,10 @@ def _tree(
             exactly(leaves.people)
         )
         squares = squares.wider(64 * DOUBLE * everybody**2)
-        rest = squares - leaves.summed(shares * shares, case.people)
-        gathered.weigh(leaves, output, NumberBounds(1 - 2 * shares.high, 1 - 2 * shares.low), rest)
+        number_bounds = squares - leaves.summed(shares * shares, case.people)
+        gathered.weigh(
+            leaves, output, NumberBounds(1 - 2 * shares.high, 1 - 2 * shares.low), number_bounds
+        )
     problem = gathered.add(leaves, output, sums)
     return problem or totals.differing(leaves, sums)
 
@@ -160,8 +162,8 @@ def _sampled(
         return Undetermined(NOT_FROM_HERE)
     values = leaves.values.times(1 / steps.eta)
     curves = variance(shares).times(steps.factor)
-    each = shares + values.at(leaves.place) * curves.wider(8 * DOUBLE * curves.high)
-    sums = extremes(case, leaves, each).at(leaves.people).wider(4 * DOUBLE * everybody**2)
+    number_bounds = shares + values.at(leaves.place) * curves.wider(8 * DOUBLE * curves.high)
+    sums = extremes(case, leaves, number_bounds).at(leaves.people).wider(4 * DOUBLE * everybody**2)
     sums = sums + values.times(steps.ridge)
     # Where second derivatives are all but nothing no step was taken, which says nothing.
     least = extremes(case, leaves, curves).at(leaves.people).low
@@ -193,7 +195,7 @@ def newton_step(
 
     ``shares`` (P, K) are everybody's probabilities before the step; ``leaves`` are one entry per class.
     """
-    steps = [each.values.times(1 / eta) for each in leaves]
+    steps = [leaf.values.times(1 / eta) for leaf in leaves]
     place, classes = leaves[0].place, len(leaves)
     mean = exactly(np.zeros(len(people)))
     for output, step in enumerate(steps):
@@ -204,19 +206,21 @@ def newton_step(
     left = (3 * classes + 8) * 2 * DOUBLE * (leaves[0].people / 4 + ridge) * largest
     least = _largest_curve(leaves[0], shares, people) * SINGLE * 2 * (1 + 2.0**-20)
     ridges = NumberBounds(np.full(len(least), ridge), np.maximum(ridge, least))
-    found = []
-    for output, (each, step) in enumerate(zip(leaves, steps, strict=True)):
+    number_bounds = []
+    for output, (leafs, step) in enumerate(zip(leaves, steps, strict=True)):
         own = column(shares, output)
         # Of sum_j p_k ([k = j] - p_j) v_j each person adds p_k (v_k - sum_j p_j v_j).
         added = own + own * (step.at(place) - mean)
-        found.append((each.summed(added, people) + step * ridges).wider(rounded + left))
-    return found
+        number_bounds.append((leafs.summed(added, people) + step * ridges).wider(rounded + left))
+    return number_bounds
 
 
 def _largest_curve(leaves: Leafs, shares: NumberBounds, people: FloatArray) -> FloatArray:
     """Return the largest sum of p (1 - p) of a class by leaf, (L,)."""
     classes = range(shares.low.shape[1])
-    curves = [leaves.summed(variance(column(shares, each)), people).high for each in classes]
+    curves = [
+        leaves.summed(variance(column(shares, class_name)), people).high for class_name in classes
+    ]
     return np.asarray(np.maximum.reduce(curves))
 
 
@@ -224,12 +228,12 @@ def gradient_step(
     leaves: Sequence[Leafs], shares: NumberBounds, people: FloatArray, eta: float, ridge: float
 ) -> list[NumberBounds]:
     """Return the number of people with each class by leaf, (L,) each, where values are one gradient step."""
-    found = []
-    for output, each in enumerate(leaves):
-        labels = each.summed(column(shares, output), people).wider(_rounding(people))
-        moved = each.values.times(1 / eta) * exactly(each.people).plus(ridge)
-        found.append(labels + moved)
-    return found
+    number_bounds = []
+    for output, leafs in enumerate(leaves):
+        labels = leafs.summed(column(shares, output), people).wider(_rounding(people))
+        moved = leafs.values.times(1 / eta) * exactly(leafs.people).plus(ridge)
+        number_bounds.append(labels + moved)
+    return number_bounds
 
 
 def _rounding(people: FloatArray) -> float:

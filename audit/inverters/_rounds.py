@@ -54,12 +54,12 @@ def value_bounds(case: GrownCase) -> list[NumberBounds]:
     cut = before_rounding(np.concatenate([tree.values.ravel() for tree in trees]))
     ends = np.cumsum([0, *(tree.values.size for tree in trees)])
     relative = 4 * (SINGLE if case.growth.single else DOUBLE)
-    found = []
+    number_bounds = []
     for tree, start, end in zip(trees, ends[:-1], ends[1:], strict=True):
         own, shape = cut.at(np.arange(start, end)), tree.values.shape
         before = NumberBounds(own.low.reshape(shape), own.high.reshape(shape))
-        found.append(before.wider(relative * np.abs(tree.values)))
-    return found
+        number_bounds.append(before.wider(relative * np.abs(tree.values)))
+    return number_bounds
 
 
 def rounds(
@@ -76,14 +76,14 @@ def rounds(
     values = value_bounds(case) if values is None else values
     for trees in case.growth.rounds:
         leaves = [
-            each for tree in trees for each in _by_output(leaves_in(case, tree, values[tree]))
+            leafs for tree in trees for leafs in _by_output(leaves_in(case, tree, values[tree]))
         ]
         yield scores, leaves
         low, high = scores.low.copy(), scores.high.copy()
-        for each in leaves:
-            now = _of_output(values[each.tree].at(each.nodes), each.output)
-            low[:, each.output] += now.low[each.place]
-            high[:, each.output] += now.high[each.place]
+        for leaf in leaves:
+            now = _of_output(values[leaf.tree].at(leaf.nodes), leaf.output)
+            low[:, leaf.output] += now.low[leaf.place]
+            high[:, leaf.output] += now.high[leaf.place]
         # Each addition of the library rounds once, in an order that need not be ours.
         room = 2 * precision * np.maximum(np.abs(low), np.abs(high))
         scores = NumberBounds(low - room, high + room)
@@ -95,10 +95,10 @@ def narrow(values: list[NumberBounds], leaves: Leafs, found: NumberBounds) -> No
     Whoever knows how many of a leaf's people have the class computes its value as the library did, and goes on with
     that in place of the few digits. Where both have nothing in common, the digits stay.
     """
-    known = values[leaves.tree]
-    both = known.at(leaves.nodes).both(found)
+    number_bounds = values[leaves.tree]
+    both = number_bounds.at(leaves.nodes).both(found)
     fits = both.low <= both.high
-    low, high = known.low.copy(), known.high.copy()
+    low, high = number_bounds.low.copy(), number_bounds.high.copy()
     low[leaves.nodes[fits]], high[leaves.nodes[fits]] = both.low[fits], both.high[fits]
     values[leaves.tree] = NumberBounds(low, high)
 
@@ -173,7 +173,7 @@ class Gathered:
         low, high = whole_between(sums, leaves.people)
         if self.case.ends is not None:
             begin = sum(len(part.nodes) for part, *_ in self.parts)
-            known = (each[begin : begin + len(leaves.nodes)] for each in self.case.ends)
+            known = (end[begin : begin + len(leaves.nodes)] for end in self.case.ends)
             low, high = np.maximum(low, next(known)), np.minimum(high, next(known))
         odd = np.flatnonzero(low > high)
         if len(odd):

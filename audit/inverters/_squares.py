@@ -66,15 +66,15 @@ def square_sums(
         before = NumberBounds(scores.low[:, 0], scores.high[:, 0])
         far = np.maximum(np.abs(before.low), np.abs(before.high))
         far_sum = leaves.summed(exactly(far), case.people).high + leaves.people * largest
-        left = how.step(leaves)
+        number_bounds = how.step(leaves)
         room = 4 * (SINGLE if how.single else DOUBLE) * far_sum
         room += SINGLE * leaves.people * largest if how.single_labels else 0.0
         room += 4 * DOUBLE * everybody * far_sum * how.count
-        parts.append((leaves, (leaves.summed(before, case.people) + left).wider(room)))
+        parts.append((leaves, (leaves.summed(before, case.people) + number_bounds).wider(room)))
         spread = None if how.spread is None else how.spread(leaves.tree, tree)
         if spread is not None:
             reach = float(far.max(initial=0.0)) + largest
-            low, high = _of_one(leaves, left, spread, reach, everybody)
+            low, high = _of_one(leaves, number_bounds, spread, reach, everybody)
             least = np.maximum(least, before.low + low - TINY * reach)
             most = np.minimum(most, before.high + high + TINY * reach)
     if not parts:

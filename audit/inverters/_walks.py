@@ -62,10 +62,10 @@ def whole_sums(leaves: LeafScores, rule: StepRule, parts: NumberBounds) -> Numbe
         tried = _pairs(leaves, where) <= MOST_PAIRS
         if tried:
             shape = (len(where), len(parts.low))
-            taken = NumberBounds(
+            number_bounds = NumberBounds(
                 np.broadcast_to(parts.low, shape), np.broadcast_to(parts.high, shape)
             )
-            kept = leads(leaves, rule, where, NumberBounds(low, high), taken)
+            kept = leads(leaves, rule, where, NumberBounds(low, high), number_bounds)
             where, low, high = where[kept], low[kept], high[kept]
         is_settled = (low == high) if tried else np.ones(len(where), dtype=bool)
         np.minimum.at(least, where[is_settled], low[is_settled])
@@ -118,12 +118,12 @@ class _StepWalk:
 
     def go(self, part: NumberBounds) -> None:
         """Take one step."""
-        one = exactly(np.ones_like(part.low))
+        number_bounds = exactly(np.ones_like(part.low))
         near, far = self._at(self.middle), self._at(self.all)
         middle = self.middle + part * (self.centre - near.shares).over(near.divisor)
         missing = self.sums - far.shares
         naive = self.all + part * missing.over(far.divisor)
-        turn = one - part * far.hessians.over(far.divisor)
+        turn = number_bounds - part * far.hessians.over(far.divisor)
         if self.rule.is_newton:
             turn = turn - part * (missing * far.bends).over(far.divisor * far.divisor)
         self.slope = self.slope * turn + part.over(far.divisor)

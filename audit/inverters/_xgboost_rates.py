@@ -161,12 +161,12 @@ def _derived(
     equations, parallel = _equations(growth, trees), _parallel(growth)
     if equations is None:
         return Undetermined(NOT_DERIVED)
-    found = _determined(equations.without_largest(), known, parallel)
-    if found is None:
+    rate_setting = _determined(equations.without_largest(), known, parallel)
+    if rate_setting is None:
         return Undetermined(NOT_DERIVED)
-    for clip in _limits(equations, known, found):
-        if equations.fit(replace(found, clip=clip)):
-            shown = found.eta * parallel, found.ridge, found.lasso, clip
+    for clip in _limits(equations, known, rate_setting):
+        if equations.fit(replace(rate_setting, clip=clip)):
+            shown = rate_setting.eta * parallel, rate_setting.ridge, rate_setting.lasso, clip
             return {**dict(zip(NAMES, shown, strict=True)), **known}
     return Undetermined(NOT_DERIVED)
 
@@ -202,15 +202,17 @@ def _equations(growth: EnsembleGrowth, trees: Sequence[Tree]) -> _Equations | No
         parts.append(_Equations(steps[nodes], grown.hessians[nodes], is_leaf[nodes]))
     if not parts:
         return None
-    found = _Equations(
+    equations = _Equations(
         np.concatenate([part.steps for part in parts]),
         np.concatenate([part.hessians for part in parts]),
         np.concatenate([part.is_leaf for part in parts]),
     )
-    if not (np.isfinite(found.steps).all() and np.isfinite(found.hessians).all()):
+    if not (np.isfinite(equations.steps).all() and np.isfinite(equations.hessians).all()):
         return None
     # A step of 0 leaves the sum between two ends, and may be a number that was withheld.
-    return found.where((found.steps != 0).all(axis=1) & (found.hessians > 0).all(axis=1))
+    return equations.where(
+        (equations.steps != 0).all(axis=1) & (equations.hessians > 0).all(axis=1)
+    )
 
 
 def _parents(tree: Tree) -> np.ndarray:

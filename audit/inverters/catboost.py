@@ -101,8 +101,8 @@ class CatBoost(Inverter):
             if not _are_small(scores):
                 return Undetermined(TOO_LARGE.format(tree=before + 1))
             room = ROOM * (before + 1)
-            own = column(scores, 0)
-            problem = self._tree(case, leaves, own, room, steps, gathered, totals)
+            number_bounds = column(scores, 0)
+            problem = self._tree(case, leaves, number_bounds, room, steps, gathered, totals)
             if problem is not None:
                 return problem
         return gathered.sums(dict(growth.facts))
@@ -143,10 +143,10 @@ class CatBoost(Inverter):
             divisor = exactly(leaves.people).plus(ridge)
             if steps.count == 1:
                 return leaves.values.times(1 / steps.eta) * divisor
-            rest = exactly(np.full(len(leaves.people), ridge)).over(divisor)
+            number_bounds = exactly(np.full(len(leaves.people), ridge)).over(divisor)
             left = exactly(np.ones(len(leaves.people)))
             for _ in range(steps.count):
-                left = left * rest
+                left = left * number_bounds
             done = exactly(np.ones(len(leaves.people))) - left
             return (leaves.values.times(1 / steps.eta) * exactly(leaves.people)).over(done)
 
@@ -214,10 +214,10 @@ def _steps(facts: Mapping[str, Fact]) -> CatboostSteps | Undetermined:
         return Undetermined(NO_SETTINGS)
     if not (eta > 0 and ridge >= 0 and count in range(1, MOST_STEPS + 1)):
         return Undetermined(NO_SETTINGS)
-    said = facts.get("leaf_estimation_backtracking")
-    if count > 1 and (said is None or said.value is None):
+    fact = facts.get("leaf_estimation_backtracking")
+    if count > 1 and (fact is None or fact.value is None):
         return Undetermined(NO_SETTINGS)
-    is_halved = count > 1 and said is not None and said.value != 0
+    is_halved = count > 1 and fact is not None and fact.value != 0
     if is_halved and count > MOST_HALVED:
         return Undetermined(HALVED)
     # A ridge of 0 is taken as 1e-20, so that nothing is divided by 0.
@@ -254,16 +254,18 @@ def _several_steps(
     """Return the whole numbers that lead to the values by some way of taking the steps."""
     everybody = float(case.people.sum())
     moved = leaves.values.times(1 / steps.eta)
-    given = _alike(case, leaves, scores, moved, room + 4 * DOUBLE * everybody)
+    leaf_scores = _alike(case, leaves, scores, moved, room + 4 * DOUBLE * everybody)
     ways = np.ones((1, steps.count))
     if steps.halved:
-        ways = fitting(given, steps.rule, backtracked(steps.count))
-    found = NumberBounds(np.zeros(0), np.zeros(0))
+        ways = fitting(leaf_scores, steps.rule, backtracked(steps.count))
+    number_bounds = NumberBounds(np.zeros(0), np.zeros(0))
     if len(ways):
-        found = whole_sums(given, steps.rule, NumberBounds(ways.min(axis=0), ways.max(axis=0)))
-    if not len(ways) or (found.low > found.high).any():
+        number_bounds = whole_sums(
+            leaf_scores, steps.rule, NumberBounds(ways.min(axis=0), ways.max(axis=0))
+        )
+    if not len(ways) or (number_bounds.low > number_bounds.high).any():
         return Undetermined(NO_WAY.format(tree=leaves.tree + 1))
-    return found
+    return number_bounds
 
 
 def _alike(

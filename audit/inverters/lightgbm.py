@@ -123,10 +123,10 @@ class Lightgbm(Inverter):
             totals.ends |= {each: (float(n), float(n)) for each, n in cut.people.items()}
         for scores, leaves in rounds(case, start, values):
             shares = rates.shares(scores)
-            for each in leaves:
-                column = NumberBounds(shares.low[:, each.output], shares.high[:, each.output])
-                rest = None if cut is None else values
-                problem = self._tree(case, each, column, rates, gathered, totals, rest)
+            for leaf in leaves:
+                column = NumberBounds(shares.low[:, leaf.output], shares.high[:, leaf.output])
+                number_bounds = None if cut is None else values
+                problem = self._tree(case, leaf, column, rates, gathered, totals, number_bounds)
                 if problem is not None:
                     return problem
         sums = gathered.sums(rates.facts)
@@ -237,12 +237,13 @@ def _sampled(
     possible = extremes(case, leaves, rates.hessian(shares)).at(drawn)
     possible = possible.wider(DOUBLE * everybody**2 * float(rates.sigmoid.high[0]) ** 2)
     said = tree.hessians[leaves.nodes]
-    told = exactly(said).wider(printed(said) + 4 * SINGLE * said).both(possible)
-    if (told.low > told.high).any():
+    number_bounds = exactly(said).wider(printed(said) + 4 * SINGLE * said).both(possible)
+    if (number_bounds.low > number_bounds.high).any():
         return Undetermined(NOT_FROM_HERE)
     labels = extremes(case, leaves, shares).at(drawn).wider(rounding(drawn, everybody))
     steps = (
-        labels + rates.step(leaves.values, told, ridge) for ridge in rates.ridges(case, leaves)
+        labels + rates.step(leaves.values, number_bounds, ridge)
+        for ridge in rates.ridges(case, leaves)
     )
     sums = either(*steps, people=drawn)
     output = 1 if case.growth.outputs == 1 else leaves.output

@@ -66,7 +66,7 @@ class SklearnBoosting(Inverter):
             case,
             Squares(step, spread=lambda _, tree: tree.second),
             exactly(begin).wider(4 * DOUBLE * np.abs(begin)),
-            [each.times(rate) for each in value_bounds(case)],
+            [number_bounds.times(rate) for number_bounds in value_bounds(case)],
             dict(growth.facts),
             (),
             largest,

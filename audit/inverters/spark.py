@@ -121,19 +121,21 @@ def _weigh_squares(
     case: GrownCase, leaves: Leafs, shares: NumberBounds, squares: NumberBounds, gathered: Gathered
 ) -> None:
     """Take what sums of squares (r / 4)^2 say: whoever has the label 1 adds 1 - 2 s to the sum of s^2."""
-    rest = squares - leaves.summed(shares * shares, case.people)
-    gathered.weigh(leaves, 1, NumberBounds(1 - 2 * shares.high, 1 - 2 * shares.low), rest)
+    number_bounds = squares - leaves.summed(shares * shares, case.people)
+    gathered.weigh(leaves, 1, NumberBounds(1 - 2 * shares.high, 1 - 2 * shares.low), number_bounds)
 
 
 def _residuals(case: GrownCase, leaves: Leafs, cut: FloatArray, room: float) -> NumberBounds:
     """Return the sums of residuals, of labels in the first tree, by the leaf values and as the file says them."""
     tree = case.growth.trees[leaves.tree]
     assert tree.rate is not None
-    found = (exactly(leaves.people) * leaves.values.times(1 / tree.rate)).wider(room)
+    number_bounds = (exactly(leaves.people) * leaves.values.times(1 / tree.rate)).wider(room)
     if tree.weights is None:
-        return found
+        return number_bounds
     there = tree.weights[leaves.nodes]
-    return found.both(exactly(there).wider(cut[leaves.nodes] + 8 * DOUBLE * np.abs(there) + room))
+    return number_bounds.both(
+        exactly(there).wider(cut[leaves.nodes] + 8 * DOUBLE * np.abs(there) + room)
+    )
 
 
 INVERTER = Spark()

@@ -109,10 +109,10 @@ class Xgboost(Inverter):
         values = value_bounds(case)
         for scores, leaves in rounds(case, start, values):
             shares = logistic(scores, ROOM) if is_logistic else softmax(scores, ROOM)
-            for each in leaves:
-                column = NumberBounds(shares.low[:, each.output], shares.high[:, each.output])
+            for leaf in leaves:
+                column = NumberBounds(shares.low[:, leaf.output], shares.high[:, leaf.output])
                 problem = self._tree(
-                    case, each, column, rates, gathered, values, 1.0 if is_logistic else 2.0
+                    case, leaf, column, rates, gathered, values, 1.0 if is_logistic else 2.0
                 )
                 if problem is not None:
                     return problem
@@ -196,8 +196,8 @@ def _sampled(
     said = case.growth.trees[leaves.tree].hessians
     if said is None or np.isnan(said[leaves.nodes]).any() or rates.positive_weight != 1.0:
         return Undetermined(NO_COUNTS)
-    told = exactly(said[leaves.nodes]).wider(2 * SINGLE * np.abs(said[leaves.nodes]))
-    gradients = _gradient(leaves.values, told, rates)
+    number_bounds = exactly(said[leaves.nodes]).wider(2 * SINGLE * np.abs(said[leaves.nodes]))
+    gradients = _gradient(leaves.values, number_bounds, rates)
     each = variance(shares).times(factor)
     curves = extremes(case, leaves, each.wider(4 * SINGLE * each.high))
     labels = extremes(case, leaves, shares)
@@ -205,7 +205,9 @@ def _sampled(
     for leaf in range(len(leaves.nodes)):
         curve, label = curves.of(leaf), labels.of(leaf)
         room = DOUBLE * len(curve.low) * curve.high[-1]
-        fits = (curve.low - room <= told.high[leaf]) & (told.low[leaf] <= curve.high + room)
+        fits = (curve.low - room <= number_bounds.high[leaf]) & (
+            number_bounds.low[leaf] <= curve.high + room
+        )
         size = np.arange(len(curve.low))
         least = np.maximum(np.ceil(label.low + gradients.low[leaf]), 0.0)
         most = np.minimum(np.floor(label.high + gradients.high[leaf]), size)
@@ -268,18 +270,22 @@ def _published(said: FloatArray, found: NumberBounds, *, is_weighed: bool) -> Nu
 
 def _gradient(values: NumberBounds, hessians: NumberBounds, rates: XgboostRates) -> NumberBounds:
     """Return -G, the labels less the probabilities: (v / eta) (H + lambda), moved away from 0 by alpha."""
-    found = values.times(1 / rates.eta) * hessians.plus(rates.ridge)
+    number_bounds = values.times(1 / rates.eta) * hessians.plus(rates.ridge)
     if rates.lasso:
-        low = np.where(values.low > 0, found.low + rates.lasso, found.low - rates.lasso)
-        high = np.where(values.high < 0, found.high - rates.lasso, found.high + rates.lasso)
-        found = NumberBounds(low, high)
+        low = np.where(
+            values.low > 0, number_bounds.low + rates.lasso, number_bounds.low - rates.lasso
+        )
+        high = np.where(
+            values.high < 0, number_bounds.high - rates.lasso, number_bounds.high + rates.lasso
+        )
+        number_bounds = NumberBounds(low, high)
     if rates.clip:
         edge = rates.eta * rates.clip * (1 - 16 * SINGLE)
-        found = NumberBounds(
-            np.where(values.low <= -edge, -np.inf, found.low),
-            np.where(values.high >= edge, np.inf, found.high),
+        number_bounds = NumberBounds(
+            np.where(values.low <= -edge, -np.inf, number_bounds.low),
+            np.where(values.high >= edge, np.inf, number_bounds.high),
         )
-    return found
+    return number_bounds
 
 
 def _values(gradients: NumberBounds, hessians: NumberBounds, rates: XgboostRates) -> NumberBounds:
@@ -291,13 +297,16 @@ def _values(gradients: NumberBounds, hessians: NumberBounds, rates: XgboostRates
     )
     known = divisor.low > 0
     divisor = NumberBounds(np.where(known, divisor.low, 1.0), np.where(known, divisor.high, 1.0))
-    found = NumberBounds(low, high).times(rates.eta).over(divisor)
+    number_bounds = NumberBounds(low, high).times(rates.eta).over(divisor)
     if rates.clip:
         edge = rates.eta * rates.clip
-        found = NumberBounds(np.clip(found.low, -edge, edge), np.clip(found.high, -edge, edge))
-    room = 8 * SINGLE * np.maximum(np.abs(found.low), np.abs(found.high))
+        number_bounds = NumberBounds(
+            np.clip(number_bounds.low, -edge, edge), np.clip(number_bounds.high, -edge, edge)
+        )
+    room = 8 * SINGLE * np.maximum(np.abs(number_bounds.low), np.abs(number_bounds.high))
     return NumberBounds(
-        np.where(known, found.low - room, -np.inf), np.where(known, found.high + room, np.inf)
+        np.where(known, number_bounds.low - room, -np.inf),
+        np.where(known, number_bounds.high + room, np.inf),
     )
 
 
@@ -316,7 +325,7 @@ def _second_class(
     ends = (weighs - (weighs - 1) * shares.low, weighs - (weighs - 1) * shares.high)
     added = NumberBounds(np.minimum(*ends), np.maximum(*ends))
     spread = variance(shares)
-    more = spread * exactly(np.full_like(spread.low, weighs - 1))
+    number_bounds = spread * exactly(np.full_like(spread.low, weighs - 1))
     published = case.growth.trees[leaves.tree].hessians
     given = [(added, gradients)]
     if published is not None:
@@ -328,7 +337,7 @@ def _second_class(
         ) - leaves.summed(spread, case.people)
         given.append(
             (
-                more,
+                number_bounds,
                 NumberBounds(
                     np.where(told, there.low, -np.inf), np.where(told, there.high, np.inf)
                 ),

@@ -226,8 +226,8 @@ def load(program: BlockProgram) -> Loaded:
         gc_control.paused()
     ):  # of many small objects; looking through them takes a quarter of the time
         loaded = load_model(build_model(program))
-        found = derivatives(program, loaded.linear_rows, loaded.split_rows)
-        return replace(loaded, derivatives=found)
+        expressions = derivatives(program, loaded.linear_rows, loaded.split_rows)
+        return replace(loaded, derivatives=expressions)
 
 
 def load_model(model: pyo.ConcreteModel) -> Loaded:

@@ -229,7 +229,9 @@ def rows_of(
     if (low > high).any():
         return Undetermined(OTHER_TOTALS)
     scaled = scaled_of(
-        [each for one in releases for each in one.sums.added], cells.first, cells.sizes
+        [each for release_cells in releases for each in release_cells.sums.added],
+        cells.first,
+        cells.sizes,
     )
     return JointRows(matrix, low, high, output, trees, nodes, cells.sizes, classes, scaled)
 
@@ -272,7 +274,7 @@ class _PartingRows:
 
 
 def _leaves(release: ReleaseCells, cells: PeopleCells) -> list[_PartingRows]:
-    sums, found = release.sums, []
+    sums, parting_rows = release.sums, []
     order = np.lexsort((sums.nodes, sums.output, sums.trees))
     keys = np.stack((sums.trees[order], sums.output[order]))
     cuts = np.flatnonzero(np.r_[True, (keys[:, 1:] != keys[:, :-1]).any(axis=0), True])
@@ -281,7 +283,7 @@ def _leaves(release: ReleaseCells, cells: PeopleCells) -> list[_PartingRows]:
         tree = int(sums.trees[rows[0]])
         stopped = release.stops[tree][cells.first]
         times = None if release.draws is None else release.draws[tree][cells.first]
-        found.append(
+        parting_rows.append(
             _PartingRows(
                 sums.low[rows],
                 sums.high[rows],
@@ -292,12 +294,12 @@ def _leaves(release: ReleaseCells, cells: PeopleCells) -> list[_PartingRows]:
                 times,
             )
         )
-    return found
+    return parting_rows
 
 
 def _totals(release: ReleaseCells, cells: PeopleCells) -> list[_PartingRows] | Undetermined:
     """Return how many of all people have each class: what every tree says of it at once, unless each drew others."""
-    sums, found = release.sums, list[_PartingRows]()
+    sums, parting_rows = release.sums, list[_PartingRows]()
     is_absent = release.stops[0][cells.first] < 0
     place = np.where(is_absent, -1, 0) if is_absent.any() else None
     for output in np.unique(sums.output).tolist():
@@ -314,8 +316,10 @@ def _totals(release: ReleaseCells, cells: PeopleCells) -> list[_PartingRows] | U
                 "its trees do not agree on how many people have a class: some of them were grown on other people"
             )
         ends = (np.array([low]), np.array([high]), np.array([output]))
-        found.append(_PartingRows(*ends, np.array([ALL_PEOPLE]), np.array([release.number]), place))
-    return found
+        parting_rows.append(
+            _PartingRows(*ends, np.array([ALL_PEOPLE]), np.array([release.number]), place)
+        )
+    return parting_rows
 
 
 def _differences(
@@ -325,15 +329,15 @@ def _differences(
 
     No leaf says this by itself, and who applies one row at a time would not see it.
     """
-    found, several = [], 1 + max(number for number, _ in totals)
+    parting_rows, several = [], 1 + max(number for number, _ in totals)
     for (first, fewer), (second, more) in permutations(totals, 2):
         for had, has in product(fewer, more):
             place = _new(had.place, has.place, size)
             if had.output[0] == has.output[0] and place is not None:
                 ends = np.maximum(has.low - had.high, 0), has.high - had.low
                 leaf = np.array([NEW_PEOPLE]), np.array([first * several + second])
-                found.append(_PartingRows(*ends, has.output, *leaf, place))
-    return found
+                parting_rows.append(_PartingRows(*ends, has.output, *leaf, place))
+    return parting_rows
 
 
 def _new(fewer: IndexArray | None, more: IndexArray | None, size: int) -> IndexArray | None:

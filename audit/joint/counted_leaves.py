@@ -42,7 +42,7 @@ def counted_sums(forest: Forest, population: Population) -> LeafSums | Undetermi
     if forest.draws:
         return Undetermined(sample_in_words(forest.model))
     classes = forest.model.classes
-    found: list[ClassCountBounds] = []
+    class_count_bounds: list[ClassCountBounds] = []
     if any(has_unnamed_weights(tree, population.weights) for tree in forest.trees):
         return Undetermined(UNNAMED_WEIGHTS)
     for number, (tree, stops) in enumerate(zip(forest.trees, forest.stops, strict=True)):
@@ -52,7 +52,7 @@ def counted_sums(forest: Forest, population: Population) -> LeafSums | Undetermi
         nodes = np.flatnonzero(np.bincount(stops[here], minlength=len(tree.nodes)))
         counts = counts_at(tree, nodes, classes)
         if not isinstance(counts, Undetermined):
-            found.append(ends_of(number, nodes, counts, counts))
+            class_count_bounds.append(ends_of(number, nodes, counts, counts))
             continue
         people = np.bincount(stops[here], population.counts[here], len(tree.nodes))
         ends = np.zeros((2, len(nodes), len(classes)))
@@ -65,8 +65,8 @@ def counted_sums(forest: Forest, population: Population) -> LeafSums | Undetermi
                 return STOPS_EARLY
             for output, low, high in _ends(tree, node, float(people[index]), classes):
                 ends[:, row, output] = low, high
-        found.append(ends_of(number, nodes, *ends))
-    sums = sums_of(found)
+        class_count_bounds.append(ends_of(number, nodes, *ends))
+    sums = sums_of(class_count_bounds)
     is_open = bool((sums.low < sums.high).any())
     if is_open and any(_tells(node) for tree in forest.trees for node in tree.nodes):
         return replace(sums, is_complete=False, missing=MORE_ABOVE)

@@ -104,7 +104,7 @@ class ClassCountBounds:
 
 def drawn_sums(forest: Forest, units: Units) -> LeafSums | Undetermined:
     """Return what the draws of all leaves say, of every class, or of the second one where there are two."""
-    found: list[ClassCountBounds] = []
+    class_count_bounds: list[ClassCountBounds] = []
     for number, (tree, stops) in enumerate(zip(forest.trees, units.stops, strict=True)):
         stopped = stops >= 0
         here = stops[stopped]
@@ -122,8 +122,8 @@ def drawn_sums(forest: Forest, units: Units) -> LeafSums | Undetermined:
             low, high = counts, counts
         if (low > high).any():
             return NOT_DRAWN
-        found.append(ends_of(number, nodes, low, high))
-    sums = sums_of(found)
+        class_count_bounds.append(ends_of(number, nodes, low, high))
+    sums = sums_of(class_count_bounds)
     return replace(sums, is_complete=units.draws is not None)
 
 
@@ -142,7 +142,7 @@ def ends_of(tree: int, nodes: IndexArray, low: FloatArray, high: FloatArray) -> 
 def sums_of(found: Sequence[ClassCountBounds]) -> LeafSums:
     """Return the ends of leaves as sums."""
     trees, leaves, outputs, least, most = (
-        np.concatenate([getattr(each, name) for each in found])
+        np.concatenate([getattr(bounds, name) for bounds in found])
         for name in ("trees", "leaves", "outputs", "least", "most")
     )
     return LeafSums(

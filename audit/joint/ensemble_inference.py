@@ -25,7 +25,7 @@ from treewarden.audit.joint.cells import (
 from treewarden.audit.joint.counted_leaves import counted_sums
 from treewarden.audit.joint.counts import by_class, by_leaves, counts_of, propagate
 from treewarden.audit.joint.draws import Units, by_profile, replays
-from treewarden.audit.joint.per_tree_disclosure import predicted, prefixes, told
+from treewarden.audit.joint.per_tree_disclosure import count_certain, predicted, prefixes
 from treewarden.audit.joint.result import EnsembleInference, Joint
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
@@ -150,7 +150,7 @@ def sums_of(
     if problem:
         return Undetermined(problem)
     growth = forest.model.growth if isinstance(forest.model, Ensemble) else None
-    found = _found(forest, population, growth, training, None)
+    found = _read_leaf_facts(forest, population, growth, training, None)
     if isinstance(found, Undetermined):
         return doubting(found, growth, training)
     return _read_again(found, forest, clock(OVER_TREES_SECONDS)).sums
@@ -184,7 +184,7 @@ def joined_of(
     model = forest.model
     with step("turning leaf values back into sums of labels"):
         growth = model.growth if isinstance(model, Ensemble) else None
-        found = _found(forest, population, growth, training, seeds)
+        found = _read_leaf_facts(forest, population, growth, training, seeds)
         if isinstance(found, Undetermined):
             return doubting(found, growth, training)
         units, cells, alone, early_sums = found.units, found.cells, found.rows, found.sums
@@ -202,11 +202,15 @@ def joined_of(
                 if enough is None
                 else lambda sure: enough(units.agreed(sure[cells.of]) >= 0),
             )
-            more = None if joint.problem else _narrowed(found, (joint.low, joint.high), forest)
-            if more is None:
+            leaf_facts = (
+                None if joint.problem else _narrowed(found, (joint.low, joint.high), forest)
+            )
+            if leaf_facts is None:
                 break
             is_last = passes + 1 >= MOST_PASSES
-            found = replace(more, sums=_still_moving(more.sums)) if is_last else more
+            found = (
+                replace(leaf_facts, sums=_still_moving(leaf_facts.sums)) if is_last else leaf_facts
+            )
         sums, rows = found.sums, found.rows
         if missing:
             joint = of_part(joint, missing)
@@ -235,7 +239,7 @@ def joined_of(
         until = clock(OVER_TREES_SECONDS)
         early = prefixes(whole, units, population, growth, rows.classes, until)
         last = replace(
-            told(joint, cells, units, population, by_leaf),
+            count_certain(joint, cells, units, population, by_leaf),
             trees=len(forest.trees),
             predicted=predicted(growth, units, units.stops),
         )
@@ -257,7 +261,7 @@ class _LeafFacts:
     case: GrownCase | None = None
 
 
-def _found(
+def _read_leaf_facts(
     forest: Forest,
     population: Population,
     growth: EnsembleGrowth | None,
@@ -317,10 +321,10 @@ def _read_again(found: _LeafFacts, forest: Forest, until: Clock) -> _LeafFacts:
             boxes = proved_by_rows(found.rows, until)
         except ContradictionError:  # the reasoning over all rows will say so
             return found
-        more = _narrowed(found, boxes, forest)
-        if more is None:
+        leaf_facts = _narrowed(found, boxes, forest)
+        if leaf_facts is None:
             return found
-        found = more
+        found = leaf_facts
     return replace(found, sums=_still_moving(found.sums))
 
 

@@ -57,25 +57,25 @@ def prefixes(
         rows = rows_of([first], cells, classes)
         if isinstance(rows, Undetermined):
             return
-        found = _told(rows, cells, units, population, until)
+        prefix = _prefix_of_trees(rows, cells, units, population, until)
         yield replace(
-            found,
-            guessed=found.guessed if release.sums.is_complete else None,
+            prefix,
+            guessed=prefix.guessed if release.sums.is_complete else None,
             trees=trees,
             predicted=predicted(growth, units, stops),
         )
 
 
-def _told(
+def _prefix_of_trees(
     rows: JointRows, cells: PeopleCells, units: Units, population: Population, until: Clock
 ) -> Prefix:
     known = None if units.truth is None else cells.summed(units.truth)
     joint = reason(rows, truth=known, until=until.part(PART_SECONDS), searching=0.0)
     by_leaf = units.agreed(class_by_leaf(rows, cells)) >= 0
-    return told(joint, cells, units, population, by_leaf)
+    return count_certain(joint, cells, units, population, by_leaf)
 
 
-def told(
+def count_certain(
     joint: Joint, cells: PeopleCells, units: Units, population: Population, by_leaf: BoolArray
 ) -> Prefix:
     """Return how many people are certain, by one leaf (P,) and by all, and how many are guessed right."""

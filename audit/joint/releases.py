@@ -86,11 +86,11 @@ class AllReleases:
             joint, guess=guess, **{name: getattr(joint, name)[:, order] for name in ends}
         )
         cells = replace(joined.cells, of=joined.cells.of[groups])
-        found = replace(joined.found, by_leaf=joined.found.by_leaf[groups])
+        ensemble_inference = replace(joined.found, by_leaf=joined.found.by_leaf[groups])
         truth, people = joined.units.truth, joined.units.people[groups]
         truth = None if truth is None else truth[groups][:, order]
         units = Units(joined.units.stops[:, groups], people, np.arange(len(groups)), truth)
-        return replace(joined, found=found, cells=cells, joint=joint, units=units)
+        return replace(joined, found=ensemble_inference, cells=cells, joint=joint, units=units)
 
 
 def join_releases(
@@ -102,10 +102,10 @@ def join_releases(
 ) -> AllReleases | Undetermined:
     """Return what several releases prove together, or why that is not known; the parameters are as of ``joined_of``."""
     sums: list[LeafSums] = []
-    for number, each in enumerate(held):
+    for number, release_view in enumerate(held):
         name = shared.names[number]
         with step(f"turning the leaves of {name} back into sums of labels"):
-            found = sums_of(each.forest, each.population, each.training)
+            found = sums_of(release_view.forest, release_view.population, release_view.training)
         if isinstance(found, Undetermined):
             return Undetermined(of_release(name, found.reason))
         sums.append(found)
@@ -114,7 +114,11 @@ def join_releases(
         return Undetermined("all trees of all releases would take too much memory")
     parts = _parts(held, shared, sums)
     with step("reasoning over what each release adds"):
-        told = list(_told(held, shared, parts, until.part(ADDS_SHARE), searching * ADDS_SHARE))
+        told = list(
+            _disclosed_by_release(
+                held, shared, parts, until.part(ADDS_SHARE), searching * ADDS_SHARE
+            )
+        )
     whole = _joined(shared, [part for each in parts for part in each])
     if isinstance(whole, Undetermined):
         return whole
@@ -124,8 +128,8 @@ def join_releases(
     problem = "" if truth is None else problem_with(rows, truth)
     if problem:
         return Undetermined(problem)
-    is_cut = len(sums) > 1 and any(each.is_cut for each in sums)
-    is_complete = all(each.is_complete for each in sums) and not is_cut
+    is_cut = len(sums) > 1 and any(leaf_sums.is_cut for leaf_sums in sums)
+    is_complete = all(leaf_sums.is_complete for leaf_sums in sums) and not is_cut
     with step("reasoning over the leaves of all releases"):
         joint = reason(
             rows,
@@ -135,7 +139,7 @@ def join_releases(
         )
     if not is_complete:
         missing = (
-            *(each.missing for each in sums),
+            *(leaf_sums.missing for leaf_sums in sums),
             CUT_OF_SEVERAL * is_cut,
             NOT_ALL_OF_SAMPLES,
         )
@@ -154,8 +158,8 @@ def join_releases(
         sums[-1].facts,
         tuple(
             of_release(name, said)
-            for name, each in zip(shared.names, sums, strict=True)
-            for said in each.said
+            for name, leaf_sums in zip(shared.names, sums, strict=True)
+            for said in leaf_sums.said
         ),
         joint.left,
         is_complete=is_complete,
@@ -178,18 +182,23 @@ def _parts(
 ) -> list[list[ReleaseCells]]:
     """Return the rows of each release, lifted to the groups of people: those of its leaves, and what it proves else."""
     found, first = [], 0
-    for number, (each, own) in enumerate(zip(held, sums, strict=True)):
+    for number, (release_view, leaf_sums) in enumerate(zip(held, sums, strict=True)):
         places, order = shared.places[number], shared.orders[number]
-        stops = _lifted(each.forest.stops, places)
-        told = _reordered(own, order, each)
+        stops = _lifted(release_view.forest.stops, places)
+        told = _reordered(leaf_sums, order, release_view)
         told = replace(told, added=tuple(_of_groups(one, places) for one in told.added))
         parts = [ReleaseCells(stops, told, first, number)]
-        first += len(each.forest.trees)
+        first += len(release_view.forest.trees)
         found.append(parts)
-    for number, each in enumerate(held):
-        if each.proved is not None:
+    for number, release_view in enumerate(held):
+        if release_view.proved is not None:
             places = shared.places[number]
-            proved = _reordered(_profiles_of(each.proved), shared.orders[number], each, each.proved)
+            proved = _reordered(
+                _profiles_of(release_view.proved),
+                shared.orders[number],
+                release_view,
+                release_view.proved,
+            )
             found[number].append(ReleaseCells(places[None, :], proved, first, number))
         first += 1
     return found
@@ -264,12 +273,12 @@ def _people(sums: LeafSums, held: ReleaseView) -> IndexArray:
 def _joined(
     shared: KnownGroups, releases: Sequence[ReleaseCells]
 ) -> tuple[PeopleCells, JointRows] | Undetermined:
-    cells = cells_of(np.concatenate([each.stops for each in releases]), shared.counts)
+    cells = cells_of(np.concatenate([release.stops for release in releases]), shared.counts)
     rows = rows_of(releases, cells, shared.orders.shape[1])
     return rows if isinstance(rows, Undetermined) else (cells, rows)
 
 
-def _told(
+def _disclosed_by_release(
     held: Sequence[ReleaseView],
     shared: KnownGroups,
     parts: Sequence[Sequence[ReleaseCells]],
@@ -278,7 +287,7 @@ def _told(
 ) -> list[Released]:
     """Return what each release adds; by how many people all of them make certain is left to the caller."""
     found, share = [], 1 / (2 * len(held))
-    for number, each in enumerate(held):
+    for number, release_view in enumerate(held):
         has = shared.places[number] >= 0
         alone = _certain(shared, parts[number], has, until.part(share), searching * share)
         so_far: float | None = alone
@@ -289,7 +298,7 @@ def _told(
         found.append(
             Released(
                 shared.names[number],
-                len(each.forest.trees),
+                len(release_view.forest.trees),
                 *shared.moved(number),
                 alone,
                 so_far,
@@ -322,8 +331,8 @@ def _where(held: Sequence[ReleaseView], shared: KnownGroups) -> Where:
     """Return what names the leaves of all releases' trees, the people of a release, and those who are new in one."""
     trees = [
         (release, number)
-        for release, each in enumerate(held)
-        for number in range(len(each.forest.trees))
+        for release, release_view in enumerate(held)
+        for number in range(len(release_view.forest.trees))
     ]
 
     def where(tree: int, node: int) -> str:

@@ -219,16 +219,16 @@ class _SearchState:
         """
         if not self.not_moved.any():
             return
-        left = self._opened()
-        if left.matrix.nnz > MOST_ENTRIES:
-            self.why = f"{left.matrix.nnz} entries are left of the rows, too many to search"
+        open_numbers = self._opened()
+        if open_numbers.matrix.nnz > MOST_ENTRIES:
+            self.why = f"{open_numbers.matrix.nnz} entries are left of the rows, too many to search"
             return
-        model = self._model(left)
-        if self.known is None and not self._find_first(model, left, share):
+        model = self._model(open_numbers)
+        if self.known is None and not self._find_first(model, open_numbers, share):
             self.why = f"{OUT_OF_TIME} before a table was found"
             return
-        if not self._ask_all(model, left):
-            self._ask_each(model, left)
+        if not self._ask_all(model, open_numbers):
+            self._ask_each(model, open_numbers)
 
     def _opened(self) -> OpenNumbers:
         return opened(self.counts, self.boxes.low, self.boxes.high)

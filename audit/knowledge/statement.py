@@ -100,7 +100,7 @@ def predicate(condition: Condition, feature: Feature, says: str) -> Predicate:
 
 
 def _conditions(given: str, says: str) -> list[Condition]:
-    found = []
+    conditions = []
     position = 0
     while given[position:].strip():
         match = _CONDITION_IN.match(given, position) or _CONDITION.match(given, position)
@@ -114,13 +114,13 @@ def _conditions(given: str, says: str) -> list[Condition]:
             if match["value"].startswith("{")
             else [match["value"]]
         )
-        found.append(
+        conditions.append(
             Condition(
                 _plain(match["name"]), match["sign"], tuple(_plain(value) for value in values)
             )
         )
         position = match.end()
-    return found
+    return conditions
 
 
 def _plain(word: str) -> str:

@@ -100,8 +100,14 @@ class Measure(ABC):
     def __init_subclass__(cls) -> None:
         """Tell whether the measure differs between adversaries, where it does not say so itself."""
         if "reads" in vars(cls) and "is_of_knowledge" not in vars(cls):
-            told = {EvidenceSource.ESTIMATE, EvidenceSource.WORLDS, EvidenceSource.CELLS}
-            cls.is_of_knowledge = bool(cls.reads & told) and EvidenceSource.LEAVES not in cls.reads
+            evidence_sources = {
+                EvidenceSource.ESTIMATE,
+                EvidenceSource.WORLDS,
+                EvidenceSource.CELLS,
+            }
+            cls.is_of_knowledge = (
+                bool(cls.reads & evidence_sources) and EvidenceSource.LEAVES not in cls.reads
+            )
 
     @property
     def is_of_leaves(self) -> bool:
@@ -250,7 +256,11 @@ def measured_of_noise(asked: MeasureCall, randomised: Randomisation) -> Measurem
 
 def of_models() -> dict[str, Measure]:
     """Return every measure that can read anything of a model."""
-    return {name: each for name, each in measures().items() if not isinstance(each, NoiseMeasure)}
+    return {
+        name: measure
+        for name, measure in measures().items()
+        if not isinstance(measure, NoiseMeasure)
+    }
 
 
 def measures() -> dict[str, Measure]:

@@ -46,7 +46,7 @@ def alone(evidence: Evidence) -> Iterator[Alone]:
         profiles = np.flatnonzero(inside & (size[stop] == 1) & (counts == 1))
         if len(profiles):
             nodes = stop[profiles]
-            told = _told(evidence, before, index, tree, profiles, nodes)
+            told = _disclosed_people(evidence, before, index, tree, profiles, nodes)
             yield Alone(index, profiles, nodes, told)
         before.add(index, tree, stop)
 
@@ -96,7 +96,7 @@ def number_of(node: Node) -> float:
     return float(node.score) if isinstance(node.score, int | float) else np.nan
 
 
-def _told(
+def _disclosed_people(
     evidence: Evidence,
     before: _EarlierTrees,
     index: int,
@@ -210,11 +210,11 @@ def others(evidence: Evidence) -> Others | Undetermined:
         return NO_LEAVES
     found = leaf_facts(Case(tree, population, members(tree, leaf), evidence.knowledge))
     facts = {each.node.index: each for each in found}
-    knows_counts = all(None not in each.masses for each in facts.values())
+    knows_counts = all(None not in fact.masses for fact in facts.values())
     if weight is not None and not knows_counts:
         return WEIGHED_PARTS
     here = _stopping(tree, leaf, truth)
-    asked = _asked(tree, here)
+    asked = _nearest_shared_node(tree, here)
     everyone, without = _shares(tree, here, leaf, asked, np.ones(len(leaf)))
     if weight is not None:
         sums = _stopping(tree, leaf, truth * weight[:, None])
@@ -247,7 +247,7 @@ def _passing(tree: Tree, here: FloatArray) -> FloatArray:
     return below
 
 
-def _asked(tree: Tree, here: FloatArray) -> IndexArray:
+def _nearest_shared_node(tree: Tree, here: FloatArray) -> IndexArray:
     """Return, per node where one person stops alone, the nearest node above that others pass; else -1, shape (N,)."""
     people = _passing(tree, here).sum(axis=1)
     asked = np.full(len(people), -1, dtype=np.intp)

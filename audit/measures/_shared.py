@@ -43,11 +43,11 @@ class ColumnMeasure(NoiseMeasure):
         if self.knows_class and randomised.has_too_many_classes:
             return Measurement(TOO_MANY_CLASSES)
         spots = []
-        for number, each in enumerate(randomised.columns):
-            value = self.of_column(each, parameters)
+        for number, hidden_column in enumerate(randomised.columns):
+            value = self.of_column(hidden_column, parameters)
             if isinstance(value, Undetermined):
                 return Measurement(value)
-            spots.append(Spot("column", number, value, value, each.said.name))
+            spots.append(Spot("column", number, value, value, hidden_column.said.name))
         ordered = sorted(spots, key=lambda spot: spot.low if self.risk == "low" else -spot.high)
         return Measurement(exactly(ordered[0].low), tuple(ordered))
 

@@ -87,7 +87,7 @@ class OwnContribution(Measure):
             return worlds
         if isinstance(truth, Undetermined):
             return truth
-        known, rest = _known(evidence, worlds), others(evidence)
+        known, rest = _certainty_ends(evidence, worlds), others(evidence)
         if isinstance(known, Undetermined):
             return known
         if isinstance(rest, Undetermined):
@@ -135,7 +135,7 @@ class OwnContribution(Measure):
         return Measurement(Interval(float(low.max()), float(high.max())), spots)
 
 
-def _known(evidence: Evidence, worlds: ConsistentTables) -> Ends | Undetermined:
+def _certainty_ends(evidence: Evidence, worlds: ConsistentTables) -> Ends | Undetermined:
     """Return how sure the adversary is of each class of each profile (P, m): the estimate, or more where proved.
 
     At the high end stands what may yet be proved: the least that any table found so far has.

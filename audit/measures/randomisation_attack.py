@@ -30,7 +30,7 @@ class RandomisationAttack(ColumnMeasure):
     def of_column(self, column: HiddenColumn, parameters: Parameters) -> float | Undetermined:
         if not column.recovered:
             return TOO_FEW
-        return min(each.width for each in column.recovered)
+        return min(recovered_column.width for recovered_column in column.recovered)
 
 
 MEASURE = RandomisationAttack()

@@ -81,11 +81,11 @@ def check_names(declared: Sequence[DeclaredAdversary], where: str) -> None:
         KnowledgeError: two have.
     """
     seen: set[str] = set()
-    for each in declared:
-        if each.name in seen:
-            problem = f"two adversaries are called {each.name!r}; give each a name of its own"
+    for declared_adversary in declared:
+        if declared_adversary.name in seen:
+            problem = f"two adversaries are called {declared_adversary.name!r}; give each a name of its own"
             raise KnowledgeError(where, problem)
-        seen.add(each.name)
+        seen.add(declared_adversary.name)
 
 
 def found_column(name: str, columns: Collection[str], here: str, words: Sequence[str] = ()) -> str:
@@ -96,7 +96,7 @@ def found_column(name: str, columns: Collection[str], here: str, words: Sequence
     """
     if name in columns:
         return name
-    alike = [each for each in columns if are_alike(name, each)]
+    alike = [column for column in columns if are_alike(name, column)]
     if len(alike) == 1:
         return alike[0]
     several = _several(name, columns)
@@ -111,7 +111,7 @@ def found_column(name: str, columns: Collection[str], here: str, words: Sequence
 def _several(name: str, columns: Collection[str]) -> list[str]:
     """Return the columns that a text names with commas between them, if it does."""
     parts = [part.strip() for part in name.split(",")]
-    is_list = all(any(are_alike(part, each) for each in columns) for part in parts)
+    is_list = all(any(are_alike(part, column) for column in columns) for part in parts)
     return parts if is_list and len(parts) > 1 else []
 
 

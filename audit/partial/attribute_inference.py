@@ -67,7 +67,7 @@ from treewarden.audit.partial.value_rules import (
     said_of,
     target_of,
 )
-from treewarden.audit.partial.work_budget import FULL, WorkBudget
+from treewarden.audit.partial.work_budget import FULL, AdversaryBudget
 from treewarden.audit.population.merged_profiles import merged
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
@@ -109,7 +109,7 @@ class Unsized:
         is_left = self._left()
         posterior, prior = sized.posterior, sized.prior
         if isinstance(posterior, Posterior) and isinstance(prior, Posterior):
-            share = _kept(prior.values, is_left)
+            share = _value_frequencies(prior.values, is_left)
             if self.classes is None:
                 posterior = between(share, share, share, posterior)
             else:
@@ -184,7 +184,7 @@ class _Inside:
         return np.concatenate([[1.0], inside[0], decided, left])
 
 
-def _kept(prior: FloatArray, is_left: BoolArray) -> FloatArray:
+def _value_frequencies(prior: FloatArray, is_left: BoolArray) -> FloatArray:
     """Return how common values are among those left, (N, B)."""
     kept = np.where(is_left, prior, 0.0)
     total = kept.sum(axis=1, keepdims=True)
@@ -212,7 +212,7 @@ def secret_seen_by(
     known: Collection[str],
     until: Clock,
     options: AuditOptions = DEFAULT,
-    effort: WorkBudget = FULL,
+    effort: AdversaryBudget = FULL,
     *,
     knows_target: bool,
 ) -> TargetInference | Undetermined:
@@ -244,7 +244,7 @@ def secret_seen_by(
     unaided = ground.hidden_from(known)
     if secret.name in unaided:
         unaided[secret.name] = secret_domain(ground, secret)
-    hidden = {name: each for name, each in unaided.items() if name not in told.known}
+    hidden = {name: value_kinds for name, value_kinds in unaided.items() if name not in told.known}
     guesses = {name: guess_of(told, name, of, len(people.counts)) for name in told.guesses}
     guesses = {name: guess for name, guess in guesses.items() if name in hidden}
     size = len(people.counts)
@@ -301,29 +301,29 @@ def secret_seen_by(
         effort.enforcing,
         uncounted_places(leaves, until) if is_uncounted else None,
     )
-    first, others = look.at(aided, None, work), list[Outlook]()
+    first, outlooks = look.at(aided, None, work), list[Outlook]()
     knowers = [aided]
     if told.said:
         knowers.append(aided.hiding(unaided))
-        others.append(look.at(knowers[-1], None, 0))
+        outlooks.append(look.at(knowers[-1], None, 0))
     sayings = (None,) if saying is None else (None, saying)
     if saying is not None:
-        others.append(look.at(aided, saying, work))
+        outlooks.append(look.at(aided, saying, work))
     if outcome is not None and is_used:
-        everything = [(who, more) for who in knowers for more in sayings]
-        others += [look.with_outcome(*each, outcome.of, work) for each in everything]
+        everything = [(who, implied_values) for who in knowers for implied_values in sayings]
+        outlooks += [look.with_outcome(*each, outcome.of, work) for each in everything]
     seen = _people(tree, population, people, of, secret, first.parts, classes)
     worlds = _worlds(population, seen, first.proved, first.more, doubts)
-    for each in others[1 if told.said else 0 :]:
-        more = _worlds(population, seen, each.proved, each.more, doubts)
+    for outlook in outlooks[1 if told.said else 0 :]:
+        more = _worlds(population, seen, outlook.proved, outlook.more, doubts)
         worlds = shown_by_both(worlds, more)
     share = np.bincount(secret.of, population.counts, len(secret.values)) / population.records
-    found = TargetInference(
+    target_inference = TargetInference(
         seen,
-        spanning(first.believed, *(each.believed for each in others)),
+        spanning(first.believed, *(each.believed for each in outlooks)),
         worlds,
         doubts,
-        max(float(each.gaps.max(initial=0.0)) for each in (first, *others)),
+        max(float(each.gaps.max(initial=0.0)) for each in (first, *outlooks)),
         (
             *_remarkable(told, secret, saying, is_tested=secret.name in hidden),
             *([outcome.words(OUTCOME_SPANNING, target)] if outcome is not None and is_used else []),
@@ -333,12 +333,14 @@ def secret_seen_by(
     if is_uncounted and _is_open(worlds):
         assert isinstance(worlds, ConsistentTables)
         said = (*worlds.left, CLASSES_NOT_USED)
-        found = replace(found, worlds=replace(worlds, left=said, not_decided=said))
+        target_inference = replace(
+            target_inference, worlds=replace(worlds, left=said, not_decided=said)
+        )
     if is_sized:
-        return found
-    profiles = [each.profiles for each in first.parts]
+        return target_inference
+    profiles = [secret_inference.profiles for secret_inference in first.parts]
     unsized = Unsized(aided, first.arcs, leaves, population, secret, profiles, classes, is_compared)
-    return unsized.seen(found, options)
+    return unsized.seen(target_inference, options)
 
 
 def _is_open(worlds: ConsistentTables | Undetermined) -> bool:
@@ -387,13 +389,13 @@ def _people(
 
     ``classes`` are those of the parts, where he knows everybody's.
     """
-    rows = np.concatenate([each.profiles for each in parts])
+    rows = np.concatenate([secret_inference.profiles for secret_inference in parts])
     size, values = len(people.counts), len(secret.values)
     truth, kept = population.truth, people
     if classes is not None:
         assert not isinstance(truth, Undetermined)
         name = target_of(tree, population)
-        klass = np.repeat(classes, [len(each.profiles) for each in parts])
+        klass = np.repeat(classes, [len(secret_inference.profiles) for secret_inference in parts])
         columns = {each: column.take(rows) for each, column in people.columns.items()}
         columns[name] = CategoricalColumn(klass, tree.classes)
         kept = replace(people, qi=(*people.qi, name), columns=columns)

@@ -79,10 +79,10 @@ class Look:
             more_said = None if saying is None else saying.for_class(number)
             of_class.append(arcs if more_said is saying else self._arcs(who, more_said))
             parts.append(part_of(of_class[-1], self.leaves, self.population, self.of, some, work))
-        values, low, high, gaps, proved, more = in_order(parts)
+        values, low, high, gaps, proved, ranges = in_order(parts)
         if self.uncounted is not None:
             return self._of_uncounted(
-                self.uncounted, of_class, parts, proved, more, work * len(parts)
+                self.uncounted, of_class, parts, proved, ranges, work * len(parts)
             )
         bare = self._bare(values, low, high, gaps)
         believed: Posterior | Undetermined = bare
@@ -90,7 +90,7 @@ class Look:
             believed = self._where_counted(self.choice, parts, bare)
         elif self.doubts:
             believed = Undetermined(f"no estimate: {'; '.join(self.doubts)}")
-        return Outlook(arcs, parts, believed, gaps, proved, more)
+        return Outlook(arcs, parts, believed, gaps, proved, ranges)
 
     def _of_uncounted(
         self,
@@ -107,11 +107,13 @@ class Look:
         so that they show what is possible.
         """
         assert self.classes is not None
-        size = [len(each.profiles) for each in parts]
+        size = [len(secret_inference.profiles) for secret_inference in parts]
         klass = np.repeat(self.classes, size)
         place = np.full((len(self.leaves.system.case.tree.classes), len(self.people.counts)), -1)
-        place[klass, np.concatenate([each.profiles for each in parts])] = np.arange(len(klass))
-        reached = [each.profiles for each in parts]
+        place[klass, np.concatenate([secret_inference.profiles for secret_inference in parts])] = (
+            np.arange(len(klass))
+        )
+        reached = [secret_inference.profiles for secret_inference in parts]
         believing, proving = (
             self._over(each, joined(arcs, reached), klass, place, effort)
             for each, effort in zip(together, (0, work), strict=True)
@@ -138,8 +140,8 @@ class Look:
         people = over.population
         assert not isinstance(people.truth, Undetermined)
         of = place[people.truth.argmax(axis=1), self.of[over.of]]
-        own = over.arcs(arcs, self.leaves.nodes, klass)
-        return over, part_of(own, over.leaves, people, of, people.counts, work)
+        compatible_values = over.arcs(arcs, self.leaves.nodes, klass)
+        return over, part_of(compatible_values, over.leaves, people, of, people.counts, work)
 
     def _under_rows(
         self, over: Classed, part: SecretInference, klass: IndexArray
@@ -178,9 +180,9 @@ class Look:
         bare = self._bare(part.values, part.low, part.high, part.gaps)
         believed: Posterior | Undetermined = bare
         if self.choice is not None:
-            held = parts.by_class(part.held, len(self.leaves.nodes))
+            placed_estimate = parts.by_class(part.held, len(self.leaves.nodes))
             believed = self._heeding(self.choice).believed(
-                [part], [held], parts.class_counts, parts.at, bare
+                [part], [placed_estimate], parts.class_counts, parts.at, bare
             )
         elif self.doubts:
             believed = Undetermined(f"no estimate: {'; '.join(self.doubts)}")
@@ -196,9 +198,11 @@ class Look:
         shares = [own.values]
         if self.classes is not None:
             shares = [np.broadcast_to(each, size) for each in np.eye(size[1])[self.classes]]
-        held = [part.held.of_classes(each) for part, each in zip(parts, shares, strict=True)]
+        placed_estimates = [
+            part.held.of_classes(each) for part, each in zip(parts, shares, strict=True)
+        ]
         counts = own.values * self.leaves.sizes[:, None]
-        return self._heeding(choice).believed(parts, held, counts, None, without)
+        return self._heeding(choice).believed(parts, placed_estimates, counts, None, without)
 
     def _heeding(self, choice: SplitChoiceView) -> _Heeding:
         until = allowed(self.options, self.enforcing)
@@ -244,10 +248,11 @@ class _Heeding:
             return without
         if problem == NOT_COMPARED:
             return Undetermined(problem)
-        some = [
-            Some(each, part.leads.net, part.gap) for each, part in zip(held, parts, strict=True)
+        somes = [
+            Some(placed_estimate, part.leads.net, part.gap)
+            for placed_estimate, part in zip(held, parts, strict=True)
         ]
-        under = spread_under(CutProblem(self.choice, tuple(some), classes), self.allowance)
+        under = spread_under(CutProblem(self.choice, tuple(somes), classes), self.allowance)
         if under is None:
             return Undetermined(problem)
         found = []

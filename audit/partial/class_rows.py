@@ -180,10 +180,10 @@ def uncounted_places(leaves: LeafTable, until: Clock) -> tuple[IndexArray, Index
     Raises:
         TableError: no table with these leaves has these numbers.
     """
-    known, proved = leaf_knowledge(leaves.system), leaves.proved(until)
+    leaf_knowledges, proved = leaf_knowledge(leaves.system), leaves.proved(until)
     together = np.empty((len(leaves.nodes), len(leaves.system.case.tree.classes)), dtype=np.intp)
     for place, node in enumerate(leaves.nodes.tolist()):
-        is_open = np.isnan(known[node].known)
+        is_open = np.isnan(leaf_knowledges[node].known)
         together[place] = np.where(is_open, is_open.argmax(), np.arange(len(is_open)))
     if isinstance(proved, Undetermined):
         return together, together
@@ -193,16 +193,18 @@ def uncounted_places(leaves: LeafTable, until: Clock) -> tuple[IndexArray, Index
 def class_rows(leaves: LeafTable) -> ClassRows:
     """Return what is said of the classes in leaves."""
     system, shape = leaves.system, (len(leaves.nodes), len(leaves.system.case.tree.classes))
-    said = list(_said(leaves, system, shape[1]))
-    number = np.repeat(np.arange(len(said)), [len(each.cell) for each in said])
-    cells = np.concatenate([each.cell for each in said] or [np.zeros(0, dtype=np.intp)])
-    weights = np.concatenate([each.weight for each in said] or [np.zeros(0)])
+    said = list(_class_rows(leaves, system, shape[1]))
+    number = np.repeat(np.arange(len(said)), [len(class_row.cell) for class_row in said])
+    cells = np.concatenate([class_row.cell for class_row in said] or [np.zeros(0, dtype=np.intp)])
+    weights = np.concatenate([class_row.weight for class_row in said] or [np.zeros(0)])
     matrix = sparse.coo_array((weights, (number, cells)), shape=(len(said), shape[0] * shape[1]))
     there = sparse.csr_array(
         (np.ones(len(cells)), (number, cells // shape[1])), shape=(len(said), shape[0])
     )
     people = (there > 0).astype(np.float64) @ leaves.sizes
-    low, high = (np.array([getattr(each, end) for each in said]) for end in ("low", "high"))
+    low, high = (
+        np.array([getattr(class_row, end) for class_row in said]) for end in ("low", "high")
+    )
     return ClassRows(matrix.tocsr(), low, high, np.asarray(people))
 
 
@@ -214,7 +216,7 @@ class _ClassRow:
     high: float
 
 
-def _said(leaves: LeafTable, system: System, m: int) -> Iterator[_ClassRow]:
+def _class_rows(leaves: LeafTable, system: System, m: int) -> Iterator[_ClassRow]:
     place = {node: at for at, node in enumerate(leaves.nodes.tolist())}
     for node, ends in system.ends.items():
         for end in ends:
@@ -323,13 +325,13 @@ class _EndsSearch:
             lumps = np.flatnonzero(part_of_block[self.net.block_of_lump] == part)
             places = np.flatnonzero(part_of_block[place_block] == part)
             slopes = self.over.of(lumps, places).slopes(self.rows, put_in[inside], is_most[inside])
-            found = self._solved(lumps, places, place_block, slopes)
-            if found is None:
+            fitted_table = self._solved(lumps, places, place_block, slopes)
+            if fitted_table is None:
                 return None
             for block in np.flatnonzero(part_of_block == part).tolist():
                 self.gaps.pop(block, None)
-            self.gaps[int(place_block[places[0]])] = found.gap
-            spread = _replaced(spread, lumps, places, found.table)
+            self.gaps[int(place_block[places[0]])] = fitted_table.gap
+            spread = _replaced(spread, lumps, places, fitted_table.table)
         return spread
 
     def _parts(self, put_in: IndexArray, place_block: IndexArray) -> tuple[IndexArray, IndexArray]:

@@ -52,7 +52,7 @@ class CutProblem:
     @property
     def people(self) -> FloatArray:
         """How many people each profile has, (P,)."""
-        return np.asarray(np.sum([each.held.people for each in self.parts], axis=0))
+        return np.asarray(np.sum([some.held.people for some in self.parts], axis=0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,17 +189,17 @@ class Lumps:
 
     def held(self, table: sparse.csr_array) -> PlacedEstimate:
         """Return the people of the part, given those of the lumps by place, (R, J)."""
-        own = self.some.held
+        placed_estimate = self.some.held
         rows = sparse.diags_array(1 / self.margins.supply) @ table
-        places = sparse.block_diag([rows, own.places[self.others]], format="csr")
+        places = sparse.block_diag([rows, placed_estimate.places[self.others]], format="csr")
         share = self.demand / self.margins.demand[self.place]
-        shape = len(self.margins.demand), own.over.shape[1]
+        shape = len(self.margins.demand), placed_estimate.over.shape[1]
         over = sparse.csr_array((share, (self.place, self.at)), shape=shape)
         return replace(
-            own,
+            placed_estimate,
             lump=self.group,
             places=sparse.csr_array(places),
-            over=sparse.csr_array(sparse.vstack([over, own.over])),
+            over=sparse.csr_array(sparse.vstack([over, placed_estimate.over])),
         )
 
     def of_places(self, of_cell: FloatArray) -> FloatArray:
@@ -216,8 +216,8 @@ class Lumps:
 
 def lumps_of(problem: CutProblem, some: Some, cuts: Collection[CuttingPlane]) -> Lumps:
     """Return a part of the people in lumps."""
-    net, held, classes = some.net, some.held, problem.classes.shape[1]
-    cells = held.over.tocoo()
+    net, placed_estimate, classes = some.net, some.held, problem.classes.shape[1]
+    cells = placed_estimate.over.tocoo()
     kept = problem.classes.ravel()[cells.col] > 0
     at, of_group = cells.col[kept].astype(np.intp), cells.row[kept].astype(np.intp)
     leaf, klass = np.divmod(at, classes)
@@ -228,14 +228,17 @@ def lumps_of(problem: CutProblem, some: Some, cuts: Collection[CuttingPlane]) ->
     is_reached = (net.movable @ by_group.T).toarray() > 0
     blocks = np.unique(net.block_of_group[of_group[cell]])
     is_inside = np.isin(net.block_of_lump, blocks)
-    profiles = np.flatnonzero((held.people > 0) & is_inside[held.lump])
-    own = held.lump[profiles]
-    sides = [np.where(is_reached[own, i], each.branch[profiles], 0) for i, each in enumerate(cuts)]
+    profiles = np.flatnonzero((placed_estimate.people > 0) & is_inside[placed_estimate.lump])
+    own = placed_estimate.lump[profiles]
+    sides = [
+        np.where(is_reached[own, i], cutting_plane.branch[profiles], 0)
+        for i, cutting_plane in enumerate(cuts)
+    ]
     first, group = alike([own, *sides])
     others = np.flatnonzero(~is_inside)
     number = np.zeros(len(net.supply), dtype=np.intp)
     number[others] = len(first) + np.arange(len(others))
-    of_profile = number[held.lump]
+    of_profile = number[placed_estimate.lump]
     of_profile[profiles] = group
     chosen = np.flatnonzero(np.isin(net.block_of_group[of_group], blocks))
     at, of_group, klass, speaks = at[chosen], of_group[chosen], klass[chosen], speaks[:, chosen]
@@ -246,7 +249,7 @@ def lumps_of(problem: CutProblem, some: Some, cuts: Collection[CuttingPlane]) ->
     lump = own[first]
     margins = Margins(
         sparse.csr_array(net.movable[lump][:, of_group[first_place]]),
-        np.bincount(group, held.people[profiles], len(first)).astype(np.float64),
+        np.bincount(group, placed_estimate.people[profiles], len(first)).astype(np.float64),
         np.bincount(place, demand, len(first_place)).astype(np.float64),
         net.block_of_lump[lump],
         net.block_of_group[of_group[first_place]],
@@ -257,7 +260,7 @@ def lumps_of(problem: CutProblem, some: Some, cuts: Collection[CuttingPlane]) ->
         some,
         of_profile,
         others,
-        np.stack([each.branch[profiles[first]] for each in cuts]),
+        np.stack([cutting_plane.branch[profiles[first]] for cutting_plane in cuts]),
         at,
         place,
         demand,
@@ -270,12 +273,12 @@ def lumps_of(problem: CutProblem, some: Some, cuts: Collection[CuttingPlane]) ->
 
 def together(parts: Sequence[Lumps]) -> Margins:
     """Return the lumps of all parts over the places of all parts: nobody is at a place of another part."""
-    margins, blocks = [each.margins for each in parts], 0
+    margins, blocks = [lumps.margins for lumps in parts], 0
     of_lump, of_place = [], []
-    for each in margins:
-        of_lump.append(each.block + blocks)
-        of_place.append(each.place_block + blocks)
-        blocks += 1 + int(each.block.max(initial=-1))
+    for margin in margins:
+        of_lump.append(margin.block + blocks)
+        of_place.append(margin.place_block + blocks)
+        blocks += 1 + int(margin.block.max(initial=-1))
     return Margins(
         sparse.csr_array(sparse.block_diag([each.can for each in margins])),
         np.concatenate([each.supply for each in margins]),
@@ -287,21 +290,21 @@ def together(parts: Sequence[Lumps]) -> Margins:
 
 def apart(parts: Sequence[Lumps], table: sparse.csr_array) -> tuple[PlacedEstimate, ...]:
     """Return the people of each part, given those of all lumps by place."""
-    found, lumps, places = [], 0, 0
+    placed_estimates, lumps, places = [], 0, 0
     for part in parts:
         size, width = part.margins.can.shape
-        found.append(part.held(table[lumps : lumps + size, places : places + width]))
+        placed_estimates.append(part.held(table[lumps : lumps + size, places : places + width]))
         lumps, places = lumps + size, places + width
-    return tuple(found)
+    return tuple(placed_estimates)
 
 
 def slopes(parts: Sequence[Lumps], cuts: Collection[CuttingPlane]) -> list[Slopes]:
     """Return each cut as a row over the lumps and places of all parts."""
     found = []
     for number, cut in enumerate(cuts):
-        branch = np.concatenate([each.branch[number] for each in parts])
+        branch = np.concatenate([lumps.branch[number] for lumps in parts])
         value = np.concatenate(
-            [np.where(each.spoken[number], cut.slope[:, each.klass], 0.0) for each in parts],
+            [np.where(lumps.spoken[number], cut.slope[:, lumps.klass], 0.0) for lumps in parts],
             axis=1,
         )
         row = sparse.csr_array(value.reshape(1, -1))
@@ -341,37 +344,41 @@ def enforced(problem: CutProblem, without: FloatArray, allowance: Allowance) -> 
     under = spread_under(problem, allowance)
     if under is None:
         return None
-    found = _posterior(problem, under)
-    return found if under.is_sure else _spanning(found, without)
+    posterior = _posterior(problem, under)
+    return posterior if under.is_sure else _spanning(posterior, without)
 
 
 def spread_under(problem: CutProblem, allowance: Allowance) -> SplitConstrained | None:
     """Return the people as they are spread with the rows put in; None where it was not found, or is too large."""
     cuts: list[CuttingPlane] = []
-    spread, gap, spare = tuple(each.held for each in problem.parts), 0.0, 0.0
+    spread, gap, spare = tuple(some.held for some in problem.parts), 0.0, 0.0
     start = _StartMultipliers(np.log(np.maximum(problem.classes.ravel(), SMALLEST)), np.zeros(0))
     for _ in range(ROUNDS):
-        more = list(broken(problem, spread))
-        if not more:
-            is_sure = all(each.is_sure for each in cuts)
+        cutting_planes = list(broken(problem, spread))
+        if not cutting_planes:
+            is_sure = all(cut.is_sure for cut in cuts)
             return None if gap > MOST_GAP else SplitConstrained(spread, gap + spare, is_sure)
-        new = [each for each in more if each is not None]
-        if len(new) < len(more):
+        new = [cutting_plane for cutting_plane in cutting_planes if cutting_plane is not None]
+        if len(new) < len(cutting_planes):
             return None
         # An older tangent of the same candidate that does not hold the table back is none that has to stay.
-        again = {each.key for each in new}
-        kept = [i for i, each in enumerate(cuts) if start.of_row[i] > 0 or each.key not in again]
+        again = {cutting_plane.key for cutting_plane in new}
+        kept = [
+            i
+            for i, cutting_plane in enumerate(cuts)
+            if start.of_row[i] > 0 or cutting_plane.key not in again
+        ]
         cuts, start = [*(cuts[i] for i in kept), *new], replace(start, of_row=start.of_row[kept])
-        parts = [lumps_of(problem, each, cuts) for each in problem.parts]
+        parts = [lumps_of(problem, some, cuts) for some in problem.parts]
         margins = together(parts)
-        found = margins.under(slopes(parts, cuts), start.over(parts), allowance)
-        if found is None:
+        fitted_table = margins.under(slopes(parts, cuts), start.over(parts), allowance)
+        if fitted_table is None:
             return None
-        gap = found.gap + sum(each.gap for each in parts)
-        spread = apart(parts, found.table)
-        start = start.after(parts, found.multipliers)
+        gap = fitted_table.gap + sum(lumps.gap for lumps in parts)
+        spread = apart(parts, fitted_table.table)
+        start = start.after(parts, fitted_table.multipliers)
         # Without what rows have to spare the greatest entropy is less, by about that.
-        spare = float(np.abs(start.of_row) @ np.array([each.spare for each in cuts]))
+        spare = float(np.abs(start.of_row) @ np.array([cut.spare for cut in cuts]))
     return None
 
 
@@ -384,11 +391,14 @@ class _StartMultipliers:
 
     def over(self, parts: Sequence[Lumps]) -> FloatArray:
         """Return multipliers of the places of all parts, then of the rows."""
-        return np.concatenate([*(each.of_places(self.of_cell) for each in parts), self.of_row])
+        return np.concatenate([*(lumps.of_places(self.of_cell) for lumps in parts), self.of_row])
 
     def after(self, parts: Sequence[Lumps], multipliers: FloatArray) -> _StartMultipliers:
         """Return what was found, given multipliers of the places of all parts, then of the rows."""
-        of_cell, ends = self.of_cell.copy(), np.cumsum([len(each.margins.demand) for each in parts])
+        of_cell, ends = (
+            self.of_cell.copy(),
+            np.cumsum([len(lumps.margins.demand) for lumps in parts]),
+        )
         *places, rows = np.split(multipliers, ends)
         for part, own in zip(parts, places, strict=True):
             of_cell[part.at] = part.of_cells(own)
@@ -403,7 +413,13 @@ def _spanning(found: Posterior, without: FloatArray) -> Posterior:
 def _posterior(problem: CutProblem, under: SplitConstrained) -> Posterior:
     """Return the shares of each profile, (P, m), and between which ends those of the optimum are (Pinsker)."""
     people = problem.people
-    held = np.sum([each.of_each_class(problem.classes.shape[1]) for each in under.parts], axis=0)
+    held = np.sum(
+        [
+            placed_estimate.of_each_class(problem.classes.shape[1])
+            for placed_estimate in under.parts
+        ],
+        axis=0,
+    )
     values = held / people[:, None]
     off = off_by(under.gap, people)[:, None]
     decided = np.ones(len(values), dtype=bool)

@@ -346,21 +346,21 @@ class _FlowBlock:
 
         ``room`` is that of the groups where they can be.
         """
-        found = self.flow(lump, room, up=up)
-        own, size = found.own, len(self.lumps)
+        block_flow = self.flow(lump, room, up=up)
+        own, size = block_flow.own, len(self.lumps)
         at, row, group = size + self.column[own], self.row[~own], size + self.column[~own]
         start, end = size + len(self.groups), size + len(self.groups) + 1
         tails = np.concatenate([np.full(len(at), start), np.full(len(at), end), row])
-        came = _at(found.flow, tails, np.concatenate([at, at, group]))
+        came = _at(block_flow.flow, tails, np.concatenate([at, at, group]))
         with_value, without, others_moved = np.split(came, [len(at), 2 * len(at)])
-        value = found.value + with_value
+        value = block_flow.value + with_value
         people = self.held.copy()
         people[~own] += others_moved
-        people[own] = value + found.others + without
+        people[own] = value + block_flow.others + without
         by_group = np.zeros(self.all_groups, dtype=np.int64)
         by_group[self.groups[self.column[own]]] = value
         places = self.lumps[self.row], self.groups[self.column]
-        return Moved(found.with_value, by_group, *places, people)
+        return Moved(block_flow.with_value, by_group, *places, people)
 
 
 @dataclass(frozen=True, slots=True)

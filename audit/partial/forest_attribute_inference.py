@@ -25,7 +25,7 @@ from treewarden.audit.partial.size_inference import SizeClaim, claims_of
 from treewarden.audit.partial.target_inference import TargetInference
 from treewarden.audit.partial.value_rules import MISSING, Secret
 from treewarden.audit.partial.witness_exchanges import ClassCells, exchangeable
-from treewarden.audit.partial.work_budget import FULL, WorkBudget
+from treewarden.audit.partial.work_budget import FULL, AdversaryBudget
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.merged_profiles import merged
 from treewarden.audit.population.population import Population
@@ -55,7 +55,9 @@ def secret_seen_by_sizes(
     forest: Forest, population: Population, secret: Secret, known: Collection[str]
 ) -> TargetInference | None:
     """Return what sizes of nodes prove of a secret; None where no size does, or some other tested column is unknown."""
-    tested = {each.name for tree in forest.trees for each in tree.used_features()} - {secret.name}
+    tested = {feature.name for tree in forest.trees for feature in tree.used_features()} - {
+        secret.name
+    }
     if not tested <= set(known):
         return None
     ends = (*secret.ends.tolist(), *secret.numbers.tolist())
@@ -121,7 +123,7 @@ def secret_seen_in_forest(
     known: Collection[str],
     until: Clock,
     options: AuditOptions = DEFAULT,
-    effort: WorkBudget = FULL,
+    effort: AdversaryBudget = FULL,
     *,
     knows_target: bool,
 ) -> TargetInference | Undetermined:
@@ -141,9 +143,9 @@ def secret_seen_in_forest(
     table = Codes(population, told_apart(list(forest.trees), population.columns))
     knowledge = knowledge.model_copy(update={"split": SplitLevel.NONE})
     less = replace(effort, flows=effort.flows // len(places))
-    found: list[TargetInference] = []
+    target_inferences: list[TargetInference] = []
     for place in places:
-        if found and until.is_over:
+        if target_inferences and until.is_over:
             break
         tree = forest.trees[place]
         people = replace(population, leaf=forest.stops[place])
@@ -152,18 +154,26 @@ def secret_seen_in_forest(
         own = secret_seen_by(*about, knows_target=knows_target)
         if isinstance(own, Undetermined):
             return own
-        found.append(own)
-    first = found[0]
+        target_inferences.append(own)
+    first = target_inferences[0]
     if not testing:
         return first
     left = [NOT_TOGETHER]
-    if len(found) < len(places):
-        left.append(f"{OUT_OF_TIME}: {len(found):,} of {len(places):,} trees were read")
+    if len(target_inferences) < len(places):
+        left.append(f"{OUT_OF_TIME}: {len(target_inferences):,} of {len(places):,} trees were read")
     if len(asked) < len(testing):
         left.append(NOT_ALL_TREES.format(len(testing) - len(asked), len(forest.trees)))
-    doubts = tuple(dict.fromkeys(each for seen in found for each in seen.doubts))
-    said = tuple(dict.fromkeys(each for seen in found for each in seen.said))
-    worlds = _combined(found, [place + 1 for place in places], (*doubts, *left))
+    doubts = tuple(
+        dict.fromkeys(
+            doubt for target_inference in target_inferences for doubt in target_inference.doubts
+        )
+    )
+    said = tuple(
+        dict.fromkeys(
+            each for target_inference in target_inferences for each in target_inference.said
+        )
+    )
+    worlds = _combined(target_inferences, [place + 1 for place in places], (*doubts, *left))
     # Values of leaves that rest on several trees at once, as boosted ones do, an exchange might change.
     is_whole = len(usable) == len(forest.trees) and not _has_others(forest)
     if isinstance(worlds, ConsistentTables) and is_whole and not (doubts or said):
@@ -179,9 +189,9 @@ def _without_counts(
     forest: Forest, population: Population, secret: Secret, known: Collection[str]
 ) -> TargetInference | Undetermined:
     """Return what sizes of nodes prove where no tree that tests the secret counts classes, or what is missing."""
-    seen = secret_seen_by_sizes(forest, population, secret, known)
-    if seen is not None:
-        return seen
+    target_inference = secret_seen_by_sizes(forest, population, secret, known)
+    if target_inference is not None:
+        return target_inference
     return Undetermined(NEEDS_COUNTS.format(forest.model.source, _published(forest)))
 
 
@@ -191,7 +201,7 @@ def _has_others(forest: Forest) -> bool:
 
 
 def _tests(tree: Tree, name: str) -> bool:
-    return any(each.name == name for each in tree.used_features())
+    return any(feature.name == name for feature in tree.used_features())
 
 
 def _is_usable(forest: Forest, population: Population, place: int) -> bool:
@@ -212,10 +222,10 @@ def _published(forest: Forest) -> str:
     model = forest.model
     if forest.draws or (isinstance(model, Ensemble) and model.resampled):
         return "counts of draws of a sample"
-    worst = next((each for each in forest.trees if each.quality in PUBLISHED), None)
+    worst = next((tree for tree in forest.trees if tree.quality in PUBLISHED), None)
     if worst is not None:
         return PUBLISHED[worst.quality]
-    if any(each.task is not TreeTask.CLASSIFICATION for each in forest.trees):
+    if any(tree.task is not TreeTask.CLASSIFICATION for tree in forest.trees):
         return "trees that predict numbers"
     return "counts of some leaves only"
 
@@ -224,7 +234,7 @@ def _combined(
     found: Sequence[TargetInference], numbers: Sequence[int], left: tuple[str, ...]
 ) -> ConsistentTables | Undetermined:
     """Return what the trees of these numbers prove, one by one; what else is possible is not decided."""
-    each = [seen.worlds for seen in found]
+    each = [target_inference.worlds for target_inference in found]
     proofs: list[ConsistentTables] = []
     for worlds in each:
         if isinstance(worlds, Undetermined):
@@ -232,14 +242,14 @@ def _combined(
         proofs.append(worlds)
     first, counts = proofs[0], proofs[0].counts[:, None]
     low, high = (
-        np.max([one.low for one in proofs], axis=0),
-        np.min([one.high for one in proofs], axis=0),
+        np.max([proof.low for proof in proofs], axis=0),
+        np.min([proof.high for proof in proofs], axis=0),
     )
     rest = high.sum(axis=1, keepdims=True) - high, low.sum(axis=1, keepdims=True) - low
     low, high = np.maximum(low, counts - rest[0]), np.minimum(high, counts - rest[1])
     reasons: dict[int, str] = {}
-    for number, one in zip(numbers, proofs, strict=False):
-        for row, why in one.reasons.items():
+    for number, consistent_tables in zip(numbers, proofs, strict=False):
+        for row, why in consistent_tables.reasons.items():
             reasons.setdefault(row, f"tree {number}: {why}")
     truth = found[0].population.truth
     assert not isinstance(truth, Undetermined)
@@ -315,7 +325,7 @@ class _ClassRows:
         reached_low = np.where(
             leaving, np.minimum(worlds.reached_low, size - 1), worlds.reached_low
         )
-        found = replace(worlds, reached_high=reached_high, reached_low=reached_low)
-        if found.open_profiles.any() or found.open_exclusions.any():
-            return found
-        return replace(found, left=(), not_decided=())
+        consistent_tables = replace(worlds, reached_high=reached_high, reached_low=reached_low)
+        if consistent_tables.open_profiles.any() or consistent_tables.open_exclusions.any():
+            return consistent_tables
+        return replace(consistent_tables, left=(), not_decided=())

@@ -52,9 +52,9 @@ def with_whole_records(
     system = build_system(Case(tree, people, members(tree, leaf), knowledge, incomplete=lacking))
     solved, report = estimate(system, options)
     posterior = spanning(solved, seen.posterior) if seen.said else solved
-    found = replace(seen, posterior=posterior, report=report)
+    target_inference = replace(seen, posterior=posterior, report=report)
     if seen.is_outcome_said or not options.worlds:
-        return found
+        return target_inference
     worlds = reason_in_doubt(
         system,
         until=until,
@@ -63,5 +63,5 @@ def with_whole_records(
         jobs=options.jobs,
     )
     if isinstance(worlds, Undetermined) or worlds.consistency is Consistency.INCONSISTENT:
-        return found
-    return replace(found, worlds=worlds)
+        return target_inference
+    return replace(target_inference, worlds=worlds)

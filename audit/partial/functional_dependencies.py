@@ -63,7 +63,7 @@ class Codes:
         key = known, hidden, is_asked
         if key not in self._given:
             other = self.asked[hidden] if is_asked else self.of(hidden)
-            self._given[key] = _given(self, known, other)
+            self._given[key] = _implied_by_column(self, known, other)
         return self._given[key]
 
 
@@ -134,7 +134,7 @@ def guess_of(told: Closed, name: str, of: IndexArray, size: int) -> ImpliedValue
 
 def given_away(population: Population, known: str, of: IndexArray) -> BoolArray:
     """Return of which profiles the value of a column says, and not by chance, what each is ``of``, (P,) both."""
-    own, _, sure = _given(Codes(population), known, of)
+    own, _, sure = _implied_by_column(Codes(population), known, of)
     return sure[own]
 
 
@@ -163,7 +163,7 @@ def indicators(population: Population) -> Iterator[tuple[str, ...]]:
 def _marks(column: Column) -> FloatArray | None:
     """Return where an indicator is 1, (P,), and 0 where it is not or is missing; None of any other column."""
     if isinstance(column, CategoricalColumn):
-        said = [MARKS.get(each.lower()) for each in column.categories]
+        said = [MARKS.get(category.lower()) for category in column.categories]
         if not said or None in said:
             return None
         return np.array([*said, 0.0], dtype=np.float64)[
@@ -214,7 +214,7 @@ def _guess(
     return ImpliedValue(population.columns[hidden], is_known), is_value, said
 
 
-def _given(table: Codes, known: str, other: IndexArray) -> Given:
+def _implied_by_column(table: Codes, known: str, other: IndexArray) -> Given:
     """Return the value of a known column of each profile, (P,), and of each value whether it gives another away.
 
     ``other`` (P,) are the places of the hidden values. The first answer, (V,), is whether all who have it have one

@@ -83,8 +83,8 @@ class LeafTable:
         counts = self._borne_out()
         if counts is not None:
             return certain(counts / self.sizes[:, None])
-        found, report = estimate(self.system, options)
-        return Undetermined(report.reason) if report.reason else found
+        posterior, report = estimate(self.system, options)
+        return Undetermined(report.reason) if report.reason else posterior
 
     def proved(self, until: Clock) -> ConsistentTables | Undetermined:
         """Return what whole records prove of each leaf's classes.

@@ -78,10 +78,10 @@ def spread(net: Network) -> Spread:
             np.unique(each[own], return_inverse=True) for each in (row, column)
         )
         pattern = sparse.csr_array((np.ones(len(own)), (at, to)), shape=(len(here), len(there)))
-        found = _block(pattern, net.supply[here], net.demand[there])
-        people[own] = np.asarray(found.table[at, to]).ravel()
-        gap[here] = found.gap
-        steps += found.steps
+        margin_table = _block(pattern, net.supply[here], net.demand[there])
+        people[own] = np.asarray(margin_table.table[at, to]).ravel()
+        gap[here] = margin_table.gap
+        steps += margin_table.steps
     table = sparse.csr_array((people, (row, column)), shape=net.movable.shape)
     return Spread(table, gap, steps)
 
@@ -97,8 +97,8 @@ def weighed(
     weights: sparse.csr_array, supply: FloatArray, demand: FloatArray
 ) -> tuple[sparse.csr_array, float]:
     """Return the table of one block with these margins that is nearest to weights, a_k b_l times them, and its gap."""
-    found = _block(weights, supply, demand, is_weighed=True)
-    return found.table, found.gap
+    margin_table = _block(weights, supply, demand, is_weighed=True)
+    return margin_table.table, margin_table.gap
 
 
 def _block(
@@ -113,8 +113,10 @@ def _block(
             sparse.csr_array((held, (cells.row, cells.col)), shape=pattern.shape), 0.0
         )
     if pattern.shape[1] > pattern.shape[0]:
-        found = _block_by_columns(sparse.csr_array(pattern.T), demand, supply)
-        return _MarginTable(sparse.csr_array(found.table.T), found.gap, found.steps)
+        margin_table = _block_by_columns(sparse.csr_array(pattern.T), demand, supply)
+        return _MarginTable(
+            sparse.csr_array(margin_table.table.T), margin_table.gap, margin_table.steps
+        )
     return _block_by_columns(pattern, supply, demand)
 
 

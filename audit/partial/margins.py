@@ -190,7 +190,7 @@ class Margins:
             SolverError: the wanted solver is not there.
         """
         size = len(self.demand)
-        ends = size + np.cumsum([0, *(len(each.least) for each in rows)])
+        ends = size + np.cumsum([0, *(len(row.least) for row in rows)])
         gap, found, rows_of, places_of, people = 0.0, np.zeros(ends[-1]), [], [], []
         part_of_row, part_of_block = self._coupled(rows)
         for part in np.unique(part_of_block[self.block]):
@@ -199,20 +199,22 @@ class Margins:
             )
             own = np.flatnonzero(part_of_row == part)
             some = [
-                each.only(own[(own >= first) & (own < last)] - first, groups, places, size)
-                for each, first, last in zip(rows, ends - size, ends[1:] - size, strict=False)
+                slopes.only(own[(own >= first) & (own < last)] - first, groups, places, size)
+                for slopes, first, last in zip(rows, ends - size, ends[1:] - size, strict=False)
                 if ((own >= first) & (own < last)).any()
             ]
             at = np.concatenate([places, size + own])
-            held = self._only(groups, places)._solved(some, start[at[at < len(start)]], allowance)
-            if held is None:
+            fitted_table = self._only(groups, places)._solved(
+                some, start[at[at < len(start)]], allowance
+            )
+            if fitted_table is None:
                 return None
-            cells = held.table.tocoo()
+            cells = fitted_table.table.tocoo()
             rows_of.append(groups[cells.row])
             places_of.append(places[cells.col])
             people.append(cells.data)
-            found[at] = held.multipliers
-            gap += held.gap
+            found[at] = fitted_table.multipliers
+            gap += fitted_table.gap
         where = np.concatenate(rows_of), np.concatenate(places_of)
         table = sparse.csr_array((np.concatenate(people), where), shape=self.can.shape)
         return FittedTable(table, gap, found)
@@ -221,11 +223,11 @@ class Margins:
         """Return which part each row is in, and which each block: rows speak of the blocks of their part only."""
         size, blocks = len(self.demand), 1 + int(self.block.max())
         row, place, number = [], [], 0
-        for each in rows:
-            at, cell = each.value.nonzero()
+        for slopes in rows:
+            at, cell = slopes.value.nonzero()
             row.append(at + number)
             place.append(cell % size)
-            number += len(each.least)
+            number += len(slopes.least)
         block = self.place_block[np.concatenate(place)]
         ends = np.concatenate(row), number + block
         graph = sparse.csr_array((np.ones(len(block)), ends), shape=(number + blocks,) * 2)
@@ -250,15 +252,15 @@ class Margins:
         over = rows_over(cells, rows)
         if over is None:
             return None
-        found = self._by_multipliers(cells, over, start, allowance)
-        if found is not None and found.gap <= MOST_GAP:
-            return found
+        fitted_table = self._by_multipliers(cells, over, start, allowance)
+        if fitted_table is not None and fitted_table.gap <= MOST_GAP:
+            return fitted_table
         other = by_ipopt(cells, self.supply, self.demand, over, allowance)
         if other is None:
-            return found
+            return fitted_table
         held, gap, prices = other
         places = len(self.demand)
-        own = np.log(self.demand) if found is None else found.multipliers[:places]
+        own = np.log(self.demand) if fitted_table is None else fitted_table.multipliers[:places]
         return FittedTable(cells.table(held), gap, np.concatenate([own, prices]))
 
     def _by_multipliers(

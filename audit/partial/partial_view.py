@@ -83,10 +83,10 @@ def domain_of(
         if isinstance(column, NumericColumn)
         else _categories(feature, column)
     )
-    seen, invalid = prepared((feature,), {feature.name: values})
+    columns, invalid = prepared((feature,), {feature.name: values})
     share = np.bincount(of, counts, len(values)).astype(np.float64)
     refused = invalid.get(feature.name, np.zeros(len(values), dtype=bool))
-    return ValueKinds(values, seen[feature.name], refused, share, of)
+    return ValueKinds(values, columns[feature.name], refused, share, of)
 
 
 def told_apart(trees: Sequence[Tree], columns: Mapping[str, Column]) -> dict[str, IndexArray]:
@@ -105,19 +105,24 @@ def _places(column: Column, tests: Collection[Test]) -> IndexArray:
     """Return the place of each value among those that these tests of its column answer differently."""
     if isinstance(column, NumericColumn):
         # An end parts numbers before it, or behind it: it belongs to one side.
-        own = [each for each in tests if isinstance(each, NumericTest)]
-        before = [each.low for each in own if each.low_closed]
-        before += [each.high for each in own if not each.high_closed]
-        behind = [each.low for each in own if not each.low_closed]
-        behind += [each.high for each in own if each.high_closed]
+        numeric_tests = [test for test in tests if isinstance(test, NumericTest)]
+        before = [numeric_test.low for numeric_test in numeric_tests if numeric_test.low_closed]
+        before += [
+            numeric_test.high for numeric_test in numeric_tests if not numeric_test.high_closed
+        ]
+        behind = [numeric_test.low for numeric_test in numeric_tests if not numeric_test.low_closed]
+        behind += [numeric_test.high for numeric_test in numeric_tests if numeric_test.high_closed]
         places = np.searchsorted(np.unique(before), column.numbers, side="right")
         places += np.searchsorted(np.unique(behind), column.numbers, side="left")
         return np.asarray(
             np.where(column.missing, places.max(initial=0) + 1, places), dtype=np.intp
         )
     names = CategoricalColumn(np.arange(-1, len(column.categories)), column.categories)
-    said = [answer(each, {each.feature: names}, len(names)) for each in tests]
-    table = np.array([row for each in said for row in (each.true, each.unknown)], dtype=bool)
+    test_answers = [answer(test, {test.feature: names}, len(names)) for test in tests]
+    table = np.array(
+        [row for test_answer in test_answers for row in (test_answer.true, test_answer.unknown)],
+        dtype=bool,
+    )
     places = np.unique(table.T, axis=0, return_inverse=True)[1].reshape(-1)
     return np.asarray(places[column.codes + 1], dtype=np.intp)
 
@@ -138,8 +143,13 @@ def _numbers(
     tests: Collection[Test], feature: Feature, column: NumericColumn, cuts: Iterable[float]
 ) -> tuple[Column, IndexArray]:
     own = np.unique(column.numbers[~column.missing])
-    found = (each for each in tests if isinstance(each, NumericTest))
-    ends = {end for each in found for end in (each.low, each.high) if np.isfinite(end)}
+    found = (test for test in tests if isinstance(test, NumericTest))
+    ends = {
+        end
+        for numeric_test in found
+        for end in (numeric_test.low, numeric_test.high)
+        if np.isfinite(end)
+    }
     ends |= {*cuts, *_treated(feature)}
     between = _between(np.array(sorted(ends)), is_whole=bool((own == np.rint(own)).all()))
     values = np.union1d(own, between)
@@ -154,14 +164,14 @@ def _treated(feature: Feature) -> set[float]:
     """Return the numbers that a model treats otherwise than those next to them."""
     ends = [
         end
-        for each in feature.treatments
+        for treatment in feature.treatments
         for end in (
-            each.low,
-            each.high,
-            *(end for low, _, high, _ in each.intervals for end in (low, high)),
-            *each.values,
-            *each.invalid,
-            *each.missing,
+            treatment.low,
+            treatment.high,
+            *(end for low, _, high, _ in treatment.intervals for end in (low, high)),
+            *treatment.values,
+            *treatment.invalid,
+            *treatment.missing,
         )
     ]
     return {float(end) for end in ends if not isinstance(end, str) and np.isfinite(end)}
@@ -254,8 +264,10 @@ class Knower:
     def of(self, profiles: IndexArray) -> Knower:
         """Return the same for some of the profiles."""
         guesses = {
-            name: ImpliedValue(each.column.take(profiles), each.is_known[profiles])
-            for name, each in self.guesses.items()
+            name: ImpliedValue(
+                implied_value.column.take(profiles), implied_value.is_known[profiles]
+            )
+            for name, implied_value in self.guesses.items()
         }
         return replace(
             self,
@@ -281,7 +293,7 @@ class Knower:
 
     def hiding(self, hidden: Mapping[str, ValueKinds]) -> Knower:
         """Return who guesses nothing and to whom other columns are hidden; of those that are now, the domains stay."""
-        rest = self.rest & _rest(self.branches, _lacking(hidden))
+        rest = self.rest & _remaining_nodes(self.branches, _lacking(hidden))
         return replace(self, hidden=hidden, guesses={}, rest=rest)
 
 
@@ -293,17 +305,20 @@ def knower(
     size: int,
 ) -> Knower:
     """Return what a walk needs, from columns as the table has them."""
-    seen, refused = prepared(tests.tree.features, known)
+    columns, refused = prepared(tests.tree.features, known)
     features = {feature.name: feature for feature in tests.tree.features}
     ready = {
-        name: ImpliedValue(prepared((features[name],), {name: each.column})[0][name], each.is_known)
-        for name, each in guesses.items()
+        name: ImpliedValue(
+            prepared((features[name],), {name: implied_value.column})[0][name],
+            implied_value.is_known,
+        )
+        for name, implied_value in guesses.items()
     }
-    lacking = _lacking(hidden) | {name for name, column in seen.items() if column.missing.any()}
-    return Knower(tests, seen, refused, hidden, ready, size, _rest(tests, lacking))
+    lacking = _lacking(hidden) | {name for name, column in columns.items() if column.missing.any()}
+    return Knower(tests, columns, refused, hidden, ready, size, _remaining_nodes(tests, lacking))
 
 
-def _rest(tests: TreeBranches, lacking: set[str]) -> frozenset[int]:
+def _remaining_nodes(tests: TreeBranches, lacking: set[str]) -> frozenset[int]:
     """Return the nodes that take all whom the child before lets by, where values of some columns can be missing."""
     return frozenset(node for node in tests.opposite if tests.reads[node].isdisjoint(lacking))
 
@@ -317,7 +332,7 @@ def places(who: Knower) -> Iterator[PossibleStop]:
     """Yield every way to stop in the tree that some profile can have taken; a node may come up several times."""
     tree = who.tree
     everybody = np.arange(who.size, dtype=np.intp)
-    entered, _, _ = _asked(who, 0, everybody, {})
+    entered, _, _ = _test_passers(who, 0, everybody, {})
     pending = [(0, *entered)]
     while pending:
         index, rows, masks = pending.pop()
@@ -332,8 +347,8 @@ def places(who: Knower) -> Iterator[PossibleStop]:
                 pending.append((child, rows, masks))
                 rows = rows[:0]
                 break
-            taken, lost, (rows, masks) = _asked(who, child, rows, masks)
-            pending.append((child, *taken))
+            way, lost, (rows, masks) = _test_passers(who, child, rows, masks)
+            pending.append((child, *way))
             if tree.missing is Missing.LAST_PREDICTION and len(lost[0]):
                 yield PossibleStop(index, lost[1], lost[0])
             elif tree.missing is Missing.DEFAULT_CHILD and node.default_child is not None:
@@ -348,7 +363,7 @@ Way = tuple[IndexArray, Masks]
 """Profiles, and what their hidden values can be."""
 
 
-def _asked(who: Knower, node: int, rows: IndexArray, masks: Masks) -> tuple[Way, Way, Way]:
+def _test_passers(who: Knower, node: int, rows: IndexArray, masks: Masks) -> tuple[Way, Way, Way]:
     """Return who can pass a node's test, of whom it can be unknown, and who can be left for the next one."""
     test, names = who.tree.nodes[node].test, who.branches.reads[node]
     if names.isdisjoint(who.hidden):
@@ -357,8 +372,8 @@ def _asked(who: Knower, node: int, rows: IndexArray, masks: Masks) -> tuple[Way,
         if any(refusals(test)):
             known = {name: who.known[name].take(rows) for name in names}
             rows = rows[~refused_by(test, known, len(rows))]
-        said = answer(test, {name: who.known[name].take(rows) for name in names}, len(rows))
-        ways = [(_those(rows, part), masks) for part in _parts(who.tree, said)]
+        test_answer = answer(test, {name: who.known[name].take(rows) for name in names}, len(rows))
+        ways = [(_those(rows, part), masks) for part in _parts(who.tree, test_answer)]
         return ways[0], ways[1], ways[2]
     if len(names) > 1:
         return (rows, masks), (rows, masks), (rows, masks)
@@ -380,8 +395,8 @@ def _guessed(
     free = None if guess is None else ~guess.is_known[rows]
     if guess is None or free is None or free.all():
         return rows, rows, rows
-    said = answer(test, {name: guess.column.take(rows)}, len(rows))
-    true, unknown, rest = _parts(who.tree, said)
+    test_answer = answer(test, {name: guess.column.take(rows)}, len(rows))
+    true, unknown, rest = _parts(who.tree, test_answer)
     return (
         _those(rows, true | free),
         _those(rows, free if unknown is None else unknown | free),

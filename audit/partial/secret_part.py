@@ -13,7 +13,7 @@ from treewarden.audit.partial.leaf_table import Ground, LeafTable
 from treewarden.audit.partial.margin_fitting import GAP, Spread, spread
 from treewarden.audit.partial.partial_view import Knower, ValueKinds, domain_of, places
 from treewarden.audit.partial.reachability import Proofs, Ranges, ranges
-from treewarden.audit.partial.splits import PlacedEstimate, held
+from treewarden.audit.partial.splits import PlacedEstimate, place_people
 from treewarden.audit.partial.value_rules import OPEN, ImpliedValues, Secret
 from treewarden.audit.population.population import Population
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
@@ -60,19 +60,19 @@ def arcs_of(
     ``said`` is what other columns say of the secret.
     """
     place_of = np.arange(len(secret.values)) if domain is None else secret.places(domain.values)
-    rng, seen = np.random.default_rng(0), dict[tuple[int, bytes], IntArray]()
+    rng, int_arrays = np.random.default_rng(0), dict[tuple[int, bytes], IntArray]()
     sums = np.zeros((who.size, 2), dtype=np.int64)
     with np.errstate(over="ignore"):
         for stop, mask, profiles in _ways(who, secret, place_of, said):
             key = stop, mask
-            if key not in seen:
-                seen[key] = rng.integers(1 << 63, size=2, dtype=np.int64)
-            sums[profiles] += seen[key]
+            if key not in int_arrays:
+                int_arrays[key] = rng.integers(1 << 63, size=2, dtype=np.int64)
+            sums[profiles] += int_arrays[key]
     _, first, lump_of = np.unique(sums, axis=0, return_index=True, return_inverse=True)
     kinds: dict[bytes, int] = {}
     rows, nodes, found = [], [], []
-    some = None if said is None else said.of(first)
-    for stop, mask, profiles in _ways(who.of(first), secret, place_of, some):
+    implied_values = None if said is None else said.of(first)
+    for stop, mask, profiles in _ways(who.of(first), secret, place_of, implied_values):
         rows.append(profiles)
         nodes.append(np.full(len(profiles), stop, dtype=np.intp))
         found.append(np.full(len(profiles), kinds.setdefault(mask, len(kinds)), dtype=np.intp))
@@ -84,17 +84,32 @@ def arcs_of(
 
 def joined(parts: Sequence[CompatibleValues], profiles: Sequence[IndexArray]) -> CompatibleValues:
     """Return the arcs of some profiles of each part, (N,), one part below the other."""
-    lumps = np.cumsum([0, *(int(each.lump_of.max(initial=-1)) + 1 for each in parts)])
-    kinds = np.cumsum([0, *(len(each.allowed) for each in parts)])
+    lumps = np.cumsum(
+        [0, *(int(compatible_values.lump_of.max(initial=-1)) + 1 for compatible_values in parts)]
+    )
+    kinds = np.cumsum([0, *(len(compatible_values.allowed) for compatible_values in parts)])
     return CompatibleValues(
         np.concatenate(
-            [each.lump_of[own] + at for each, own, at in zip(parts, profiles, lumps, strict=False)]
+            [
+                compatible_values.lump_of[own] + at
+                for compatible_values, own, at in zip(parts, profiles, lumps, strict=False)
+            ]
         ),
-        np.concatenate([each.row + at for each, at in zip(parts, lumps, strict=False)]),
-        np.concatenate([each.node for each in parts]),
-        np.concatenate([each.kind + at for each, at in zip(parts, kinds, strict=False)]),
-        np.concatenate([each.allowed for each in parts]),
-        np.concatenate([each.inside for each in parts]),
+        np.concatenate(
+            [
+                compatible_values.row + at
+                for compatible_values, at in zip(parts, lumps, strict=False)
+            ]
+        ),
+        np.concatenate([compatible_values.node for compatible_values in parts]),
+        np.concatenate(
+            [
+                compatible_values.kind + at
+                for compatible_values, at in zip(parts, kinds, strict=False)
+            ]
+        ),
+        np.concatenate([compatible_values.allowed for compatible_values in parts]),
+        np.concatenate([compatible_values.inside for compatible_values in parts]),
     )
 
 
@@ -146,7 +161,7 @@ def _together(
 
 
 def _union(masks: Collection[bytes]) -> bytes:
-    found = np.logical_or.reduce([np.frombuffer(each, dtype=bool) for each in masks])
+    found = np.logical_or.reduce([np.frombuffer(mask, dtype=bool) for mask in masks])
     return bytes(found.tobytes())
 
 
@@ -294,12 +309,12 @@ def part_of(
         gaps,
         Proofs(is_certain[lump_of], ~possible[lump_of], possible[lump_of]),
         ranges(counts, lump_of, supply, flows, flows),
-        _held(people, profiles, lump_of, net, placed, sizes, columns),
+        _spread_over_leaves(people, profiles, lump_of, net, placed, sizes, columns),
         Leads(arcs, net, columns, lump_of, row, column, kind),
     )
 
 
-def _held(
+def _spread_over_leaves(
     people: FloatArray,
     profiles: IndexArray,
     lump_of: IndexArray,
@@ -309,14 +324,19 @@ def _held(
     columns: IndexArray,
 ) -> PlacedEstimate:
     """Return the same people over all leaves, those too that hold none of them."""
-    own = held(people[profiles], lump_of, net, placed, sizes[columns])
+    placed_estimate = place_people(people[profiles], lump_of, net, placed, sizes[columns])
     lump, everyone = np.zeros(len(people), dtype=np.intp), np.zeros(len(people))
-    lump[profiles], everyone[profiles] = lump_of, own.people
+    lump[profiles], everyone[profiles] = lump_of, placed_estimate.people
     gather = sparse.csr_array(
         (np.ones(len(columns)), (np.arange(len(columns)), columns)),
         shape=(len(columns), len(sizes)),
     )
-    return replace(own, people=everyone, lump=lump, over=sparse.csr_array(own.over @ gather))
+    return replace(
+        placed_estimate,
+        people=everyone,
+        lump=lump,
+        over=sparse.csr_array(placed_estimate.over @ gather),
+    )
 
 
 def _where(sorted_: IndexArray, wanted: IndexArray) -> IndexArray:
@@ -350,20 +370,20 @@ def in_order(
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, Proofs, Ranges]:
     """Return what follows for all parts, one below the other."""
     proved = Proofs(
-        np.concatenate([each.proved.certain for each in parts]),
-        np.concatenate([each.proved.excluded for each in parts]),
-        np.concatenate([each.proved.possible for each in parts]),
+        np.concatenate([secret_inference.proved.certain for secret_inference in parts]),
+        np.concatenate([secret_inference.proved.excluded for secret_inference in parts]),
+        np.concatenate([secret_inference.proved.possible for secret_inference in parts]),
     )
     return (
-        np.concatenate([each.values for each in parts]),
-        np.concatenate([each.low for each in parts]),
-        np.concatenate([each.high for each in parts]),
-        np.concatenate([each.gaps for each in parts]),
+        np.concatenate([secret_inference.values for secret_inference in parts]),
+        np.concatenate([secret_inference.low for secret_inference in parts]),
+        np.concatenate([secret_inference.high for secret_inference in parts]),
+        np.concatenate([secret_inference.gaps for secret_inference in parts]),
         proved,
         Ranges(
-            np.concatenate([each.more.low for each in parts]),
-            np.concatenate([each.more.high for each in parts]),
-            np.concatenate([each.more.reached_low for each in parts]),
-            np.concatenate([each.more.reached_high for each in parts]),
+            np.concatenate([secret_inference.more.low for secret_inference in parts]),
+            np.concatenate([secret_inference.more.high for secret_inference in parts]),
+            np.concatenate([secret_inference.more.reached_low for secret_inference in parts]),
+            np.concatenate([secret_inference.more.reached_high for secret_inference in parts]),
         ),
     )

@@ -160,8 +160,8 @@ class _SizeSearch:
         people = np.flatnonzero(counts > 0)
         if splits is None or self.keeps_claims or (stops[people] < 0).any():
             return False
-        seen, refused = prepared(tree.features, self.population.columns)
-        numbers = NumericMatrix({name: seen[name] for name in splits.features})
+        columns, refused = prepared(tree.features, self.population.columns)
+        numbers = NumericMatrix({name: columns[name] for name in splits.features})
         if (
             refused
             or not numbers.has(splits.features)
@@ -231,7 +231,7 @@ class _SizeSearch:
     def proofs(self) -> tuple[SizeProof, ...]:
         """Return what was proved of each column, most people first."""
         counts = self.population.counts
-        found = [
+        size_proofs = [
             SizeProof(
                 self.columns[code - 1],
                 profiles,
@@ -241,7 +241,7 @@ class _SizeSearch:
             )
             for code, profiles in self._proved.items()
         ]
-        return tuple(sorted(found, key=lambda each: (-each.people, each.column)))
+        return tuple(sorted(size_proofs, key=lambda each: (-each.people, each.column)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,16 +285,18 @@ class _TreeWalk:
     ) -> _TreeWalk:
         """Return a walk over the tree for these people."""
         features = tree.used_features()
-        seen, refused = prepared(features, {each.name: columns[each.name] for each in features})
+        seen, refused = prepared(
+            features, {feature.name: columns[feature.name] for feature in features}
+        )
         tests = asked_by([tree])
         domains = {
-            each.name: domain_of(
-                tests[each.name],
-                each,
-                *_few(columns[each.name]),
-                ends if each.name in names else (),
+            feature.name: domain_of(
+                tests[feature.name],
+                feature,
+                *_few(columns[feature.name]),
+                ends if feature.name in names else (),
             )
-            for each in features
+            for feature in features
         }
         size = len(next(iter(columns.values()))) if columns else 0
         return cls(
@@ -318,18 +320,18 @@ class _TreeWalk:
             return
         names = dict.fromkeys(name for child in children for name in self.branches.reads[child])
         coded = [(self.code_of[name], name) for name in names if name in self.code_of]
-        sent, _ = self._ways(visit, rows, None)
+        bool_arrays, _ = self._ways(visit, rows, None)
         read = {code: self._ways(visit, rows, name) for code, name in coded if code not in closed}
         is_mixed = any(len(self.branches.reads[child]) > 1 for child in children)
         is_exact = visit.is_exact and self.whole.issuperset(names) and not is_mixed
         is_member = codes == ALL
         is_kept = ~self._are(codes, read)
         for child in children:
-            kept = sent[child] & is_kept
+            kept = bool_arrays[child] & is_kept
             parts, own, masks = [rows[kept]], [codes[kept]], dict(visit.masks)
             asked = set(visit.asked - closed)
             for code, (able, left) in read.items():
-                more = able[child] & ((codes == code) | (is_member & ~sent[child]))
+                more = able[child] & ((codes == code) | (is_member & ~bool_arrays[child]))
                 parts.append(rows[more])
                 own.append(np.full(len(parts[-1]), code, np.intp))
                 masks[code] = left[child]
@@ -368,12 +370,12 @@ class _TreeWalk:
                 send(default, is_open, left)
             elif hidden in reads[child]:
                 assert hidden is not None
-                said = answer(test, {hidden: self.domains[hidden].seen}, len(left))
-                send(child, is_open, left & said.true)
-                left = left & ~said.true
-                if tree.missing is not Missing.NONE and said.unknown.any():
-                    send(default, is_open, left & said.unknown)
-                    left = left & ~said.unknown
+                test_answer = answer(test, {hidden: self.domains[hidden].seen}, len(left))
+                send(child, is_open, left & test_answer.true)
+                left = left & ~test_answer.true
+                if tree.missing is not Missing.NONE and test_answer.unknown.any():
+                    send(default, is_open, left & test_answer.unknown)
+                    left = left & ~test_answer.unknown
             elif child in self.branches.opposite and reads[child] <= self.whole:
                 send(child, is_open, left)  # who does not pass the test before passes this one
                 break
@@ -381,12 +383,12 @@ class _TreeWalk:
                 for name in reads[child] & self.refused.keys():
                     is_open = is_open & ~self.refused[name][rows]
                 columns = {name: self.seen[name].take(rows) for name in reads[child]}
-                said = answer(test, columns, len(rows))
-                send(child, is_open & said.true, left)
-                is_open = is_open & ~said.true
-                if tree.missing is not Missing.NONE and said.unknown.any():
-                    send(default, is_open & said.unknown, left)
-                    is_open = is_open & ~said.unknown
+                test_answer = answer(test, columns, len(rows))
+                send(child, is_open & test_answer.true, left)
+                is_open = is_open & ~test_answer.true
+                if tree.missing is not Missing.NONE and test_answer.unknown.any():
+                    send(default, is_open & test_answer.unknown, left)
+                    is_open = is_open & ~test_answer.unknown
         return able, masks
 
 
@@ -396,5 +398,5 @@ def _few(column: Column) -> tuple[Column, FloatArray]:
     signs = [lacks, ~lacks]
     if isinstance(column, NumericColumn):
         signs.append(~lacks & (column.numbers != np.rint(column.numbers)))
-    few = np.array([int(each.argmax()) for each in signs if each.any()], dtype=np.intp)
+    few = np.array([int(sign.argmax()) for sign in signs if sign.any()], dtype=np.intp)
     return column.take(few), np.ones(len(few))

@@ -55,7 +55,7 @@ class SplitChoiceView:
     def asked(self) -> dict[str, Column]:
         """The known columns on which some candidate binds, by name."""
         binding = {name for (_, name), is_sure in self.sure.items() if is_sure.any()}
-        names = (each.name for each in self.tree.features)
+        names = (feature.name for feature in self.tree.features)
         return {each: self.columns[each] for each in names if each in binding & self.columns.keys()}
 
     @cached_property
@@ -149,7 +149,10 @@ def compared(choice: SplitChoiceView, parts: Sequence[PlacedEstimate]) -> Candid
         return None
     if any(column.missing.any() for column in choice.asked.values()):
         return None
-    everybody = [each.of_values(np.zeros(len(each.people), dtype=np.intp), 1) for each in parts]
+    everybody = [
+        placed_estimate.of_values(np.zeros(len(placed_estimate.people), dtype=np.intp), 1)
+        for placed_estimate in parts
+    ]
     classes = np.sum([each.toarray() for each in everybody], axis=0)
     chosen = choice.left(classes.reshape(len(choice.nodes), -1))
     rows = broken = 0
@@ -194,7 +197,9 @@ def besides(choice: SplitChoiceView, parts: Sequence[PlacedEstimate]) -> Iterato
         size, of = len(values), of.reshape(-1)
         sure = {node: each for (node, on), each in choice.sure.items() if on == name and each.any()}
         nodes = np.array(sorted(sure, reverse=True), dtype=np.intp)
-        where, value, table = _by_value(choice, nodes, [each.of_values(of, size) for each in parts])
+        where, value, table = _by_value(
+            choice, nodes, [placed_estimate.of_values(of, size) for placed_estimate in parts]
+        )
         number = np.bincount(where, minlength=len(nodes))
         at = np.arange(len(where)) - (np.cumsum(number) - number)[where]
         # Nodes with about as many values are looked at together.
@@ -273,7 +278,7 @@ def _of_cuts(
     return np.where(is_bound, left, np.inf)
 
 
-def held(
+def place_people(
     people: FloatArray, lump: IndexArray, net: Network, found: Spread, sizes: FloatArray
 ) -> PlacedEstimate:
     """Return people as they are spread over leaves of these sizes, (L,); each group's by the sizes of its leaves."""
@@ -385,8 +390,8 @@ class CountRows:
 def rows_over(cells: PlaceCells, slopes: Sequence[Slopes]) -> CountRows | None:
     """Return rows over some cells; None where they speak of too many."""
     value, spoken = [sparse.csr_array((0, len(cells)))], 0
-    for each in slopes:
-        value.append(each.over(cells))
+    for slope in slopes:
+        value.append(slope.over(cells))
         spoken += value[-1].nnz
         if spoken > MOST_SPOKEN:
             return None

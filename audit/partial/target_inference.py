@@ -41,7 +41,7 @@ from treewarden.audit.partial.reachability import (
     reach,
     shares,
 )
-from treewarden.audit.partial.splits import SplitChoiceView, held
+from treewarden.audit.partial.splits import SplitChoiceView, place_people
 from treewarden.audit.partial.unmodelled_knowledge import (
     NO_SIZES,
     NOT_COMPARED,
@@ -55,7 +55,7 @@ from treewarden.audit.partial.unmodelled_knowledge import (
     why_broken,
 )
 from treewarden.audit.partial.value_rules import NOT_USED, OPEN, SPANNING, outcome_said, target_of
-from treewarden.audit.partial.work_budget import FULL, Allowance, WorkBudget, allowed
+from treewarden.audit.partial.work_budget import FULL, AdversaryBudget, Allowance, allowed
 from treewarden.audit.population.merged_profiles import merged
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
@@ -100,11 +100,15 @@ def with_outcome(
     whole = parts.shares * sizes[:, None]
     problem = f"no estimate: {'; '.join(doubts)}" if doubts else ""
     if choice is not None:
-        each = parts.by_class(held(people.counts, lump_of, net, placed, sizes), len(leaves.nodes))
-        problem = why_broken(choice, [each])
+        placed_estimate = parts.by_class(
+            place_people(people.counts, lump_of, net, placed, sizes), len(leaves.nodes)
+        )
+        problem = why_broken(choice, [placed_estimate])
         if problem and problem != NOT_COMPARED:
-            asked = CutProblem(choice, (Some(each, net, placed.gap),), parts.class_counts)
-            more_told = enforced(asked, values, allowance)
+            cut_problem = CutProblem(
+                choice, (Some(placed_estimate, net, placed.gap),), parts.class_counts
+            )
+            more_told = enforced(cut_problem, values, allowance)
             believed, problem = (more_told, "") if more_told is not None else (believed, problem)
     if problem:
         believed = Undetermined(problem)
@@ -129,7 +133,7 @@ MOST_PLACES = 200_000
 """Places where lumps can be, and profiles, up to which tables are worth their time."""
 
 
-def shown(
+def find_witness_tables(
     net: Network,
     lump_of: IndexArray,
     people: Population,
@@ -144,7 +148,7 @@ def shown(
     """
     if net.movable.nnz + len(lump_of) > MOST_PLACES:
         return ()
-    found, movable = [], (worlds.counts > 0) & ~worlds.certain
+    witnesses, movable = [], (worlds.counts > 0) & ~worlds.certain
     ranked = np.argsort(-worlds.counts, kind="stable")
     for profile in ranked[movable[ranked]][:MOST_SHOWN].tolist():
         value = int(worlds.low[profile].argmax())
@@ -152,8 +156,8 @@ def shown(
         table = _of_profiles(by_lump, lump_of, worlds.counts, profile, value)
         count = int(worlds.counts[profile])
         fewest = f"{table[profile, value]:,} of these {count:,} people have {classes[value]}"
-        found.append(Witness(profile, f"in a table that fits, no more than {fewest}", table))
-    return tuple(found)
+        witnesses.append(Witness(profile, f"in a table that fits, no more than {fewest}", table))
+    return tuple(witnesses)
 
 
 def _of_profiles(
@@ -203,7 +207,7 @@ def seen_by(
     known: Collection[str],
     until: Clock,
     options: AuditOptions = DEFAULT,
-    effort: WorkBudget = FULL,
+    effort: AdversaryBudget = FULL,
 ) -> TargetInference | Undetermined:
     """Return what somebody makes of a tree's people of whom he knows these columns, and the tree's leaves.
 
@@ -228,7 +232,7 @@ def seen_by(
     told = closed(ground.table, known)
     people, of = merged(population, told.known)
     unseen = ground.hidden_from(known)
-    hidden = {name: each for name, each in unseen.items() if name not in told.known}
+    hidden = {name: value_kinds for name, value_kinds in unseen.items() if name not in told.known}
     guesses = {name: guess_of(told, name, of, len(people.counts)) for name in told.guesses}
     guesses = {name: guess for name, guess in guesses.items() if name in hidden}
     doubts = doubts_of(ground.branches, leaves, knowledge, (*told.known, *told.guesses), hidden)
@@ -244,13 +248,13 @@ def seen_by(
     choice = choice_of(tree, population, people, leaves, knowledge, doubts)
     believed, gaps = [], []
     reaches = [reach(who) for who in reversed(knowers)]
-    for found in reaches:
-        net = _network(found, population, of, leaves)
+    for reachability in reaches:
+        net = _network(reachability, population, of, leaves)
         placed = spread(net)
-        own = _posterior(found, net, placed, leaves, people, choice, doubts, options, effort)
+        own = _posterior(reachability, net, placed, leaves, people, choice, doubts, options, effort)
         believed.append(own)
         gaps.append(float(placed.gap.max(initial=0.0)))
-    worlds = _worlds(found, net, population, people, leaves, until, doubts, effort)
+    worlds = _worlds(reachability, net, population, people, leaves, until, doubts, effort)
     said = (*told.said, WITH_AND_WITHOUT) if told.said else ()
     if outcome is not None and is_used:
         known_class = np.full(size, OPEN, dtype=np.intp)
@@ -273,7 +277,7 @@ def seen_by(
             gaps.append(gap)
             worlds = shown_by_both(worlds, shown_too)
         said = (*said, outcome.words(SPANNING, target))
-    seen = TargetInference(
+    target_inference = TargetInference(
         people,
         spanning(believed[-1], *believed[:-1]),
         worlds,
@@ -282,7 +286,11 @@ def seen_by(
         said,
         is_outcome_said=outcome is not None,
     )
-    return seen if is_sized else _without_sizes(seen, knowers, found, leaves, knowledge, options)
+    return (
+        target_inference
+        if is_sized
+        else _without_sizes(target_inference, knowers, reachability, leaves, knowledge, options)
+    )
 
 
 def _without_sizes(
@@ -332,7 +340,7 @@ def _posterior(
     choice: SplitChoiceView | None,
     doubts: tuple[str, ...],
     options: AuditOptions,
-    effort: WorkBudget,
+    effort: AdversaryBudget,
 ) -> Posterior | Undetermined:
     if doubts and choice is None:
         return Undetermined(f"no estimate: {'; '.join(doubts)}")
@@ -340,19 +348,19 @@ def _posterior(
     if isinstance(own, Undetermined):
         return own
     if choice is not None:
-        each = held(people.counts, found.lump_of, net, placed, leaves.sizes)
-        by_class = each.of_classes(own.values)
+        placed_estimate = place_people(people.counts, found.lump_of, net, placed, leaves.sizes)
+        by_class = placed_estimate.of_classes(own.values)
         problem = why_broken(choice, [by_class])
         if problem == NOT_COMPARED:
             return Undetermined(problem)
         if problem:
             some = Some(by_class, net, placed.gap)
-            more = enforced(
+            posterior = enforced(
                 CutProblem(choice, (some,), own.values * leaves.sizes[:, None]),
                 shares(net, placed, own.values, leaves.sizes)[found.lump_of],
                 allowed(options, effort.enforcing),
             )
-            return Undetermined(problem) if more is None else more
+            return Undetermined(problem) if posterior is None else posterior
     of_lump = [
         shares(net, placed, each, leaves.sizes)[found.lump_of]
         for each in (own.values, own.low, own.high)
@@ -369,7 +377,7 @@ def _worlds(
     leaves: LeafTable,
     until: Clock,
     doubts: tuple[str, ...],
-    effort: WorkBudget,
+    effort: AdversaryBudget,
 ) -> ConsistentTables | Undetermined:
     """Return what is certain of each profile; with doubts, what is neither proved nor true is not decided."""
     if (population.counts != np.rint(population.counts)).any():
@@ -390,7 +398,9 @@ def _worlds(
     tables: tuple[Witness, ...] = ()
     if work and not doubts and (own.low == own.high).all() and not until.is_over:
         held = _of_groups(net, own.low)
-        tables = shown(net, found.lump_of, people, held, worlds, leaves.system.case.tree.classes)
+        tables = find_witness_tables(
+            net, found.lump_of, people, held, worlds, leaves.system.case.tree.classes
+        )
     return replace(
         worlds,
         reasons=dict.fromkeys(sure, IN_ALL_LEAVES),

@@ -119,8 +119,8 @@ def _of_the_learner(
 
 def why_broken(choice: SplitChoiceView, parts: Sequence[PlacedEstimate]) -> str:
     """Return why what the choice of splits says is not known to hold at an estimate; "" where it does."""
-    found = compared(choice, parts)
-    return NOT_COMPARED if found is None else found.why
+    candidate_counts = compared(choice, parts)
+    return NOT_COMPARED if candidate_counts is None else candidate_counts.why
 
 
 # Which splits on known columns a learner surely compared, so that their being no better is a fact.
@@ -163,7 +163,7 @@ def sure_splits(case: Case) -> SureSplits:
         name, column = family.attribute, case.population.columns[family.attribute]
         cuts[name] = cuts.get(name, np.zeros(1, dtype=bool)) | _between(family, column)
     is_multiway = grouping_of_categories(tree) is Grouping.MULTIWAY
-    found: dict[tuple[int, str], BoolArray] = {}
+    bool_arrays: dict[tuple[int, str], BoolArray] = {}
     values = {name: _values(case.population.columns[name]) for name in cuts}
     for node in tree.nodes:
         inside = case.members.of(node.index)
@@ -174,12 +174,12 @@ def sure_splits(case: Case) -> SureSplits:
             name = feature.name
             if name not in cuts or (is_multiway and is_used_above(tree, node, feature)):
                 continue
-            found[node.index, name] = cuts[name]
+            bool_arrays[node.index, name] = cuts[name]
             held = _true_counts(case, inside, *values[name])
             if held is not None and left is not None and (feature.numeric or is_multiway):
                 better = _better(held, left, criterion, is_number=feature.numeric)
-                found[node.index, name] = cuts[name] & ~better
-    return found
+                bool_arrays[node.index, name] = cuts[name] & ~better
+    return bool_arrays
 
 
 def _between(family: SplitFamily, column: Column) -> BoolArray:

@@ -150,7 +150,7 @@ def _of_numbers(
         texts = tuple(number_text(float(each)) for each in own)
         return Secret(name, (*texts, *missing), nowhere, np.zeros(0), own)
     ends = np.unique(np.array(bins, dtype=np.float64))
-    texts = tuple(number_text(float(each)) for each in ends)
+    texts = tuple(number_text(float(end)) for end in ends)
     inner = (f"{low} to below {high}" for low, high in zip(texts, texts[1:], strict=False))
     words = (f"below {texts[0]}", *inner, f"{texts[-1]} or more", *missing)
     return Secret(name, words, nowhere, ends, np.zeros(0))
@@ -276,8 +276,8 @@ def _of_classes(
     size = len(secret.values)
     share = np.bincount(secret.of, population.counts, size) / population.records
     found = []
-    for own in classes:
-        held = np.bincount(secret.of, own, size)
+    for class_name in classes:
+        held = np.bincount(secret.of, class_name, size)
         value = int(held.argmax())
         is_said = held[value] == held.sum() and -held.sum() * np.log(share[value]) >= SURPRISE
         found.append(value if is_said else OPEN)
@@ -344,7 +344,7 @@ def outcome_said(
     people, profile, klass = _by_class(population)
     told, by = np.zeros(len(profile), dtype=bool), []
     for name in dict.fromkeys((*known, *values)):
-        own = _said(people, name, klass, is_tested=name in tested)
+        own = _implied_class(people, name, klass, is_tested=name in tested)
         if name not in known:
             own &= values[name][profile]
         if own.any():
@@ -367,10 +367,16 @@ def outcome_tellers(
 ) -> list[str]:
     """Return which of these columns say what the target of some people is."""
     people, _, klass = _by_class(population)
-    return [name for name in columns if _said(people, name, klass, is_tested=name in tested).any()]
+    return [
+        name
+        for name in columns
+        if _implied_class(people, name, klass, is_tested=name in tested).any()
+    ]
 
 
-def _said(people: Population, name: str, klass: IndexArray, *, is_tested: bool) -> BoolArray:
+def _implied_class(
+    people: Population, name: str, klass: IndexArray, *, is_tested: bool
+) -> BoolArray:
     if is_tested and not gives_all(people, name, TARGET):
         return np.zeros(len(klass), dtype=bool)
     return given_away(people, name, klass)

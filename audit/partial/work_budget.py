@@ -11,7 +11,7 @@ from treewarden.audit.partial.flows import WORK
 
 
 @dataclass(frozen=True, slots=True)
-class WorkBudget:
+class AdversaryBudget:
     """What may be spent on one adversary.
 
     ``enforcing`` is so many operations on numbers for each estimate into which the choice of splits is put, some
@@ -23,7 +23,7 @@ class WorkBudget:
     flows: int = WORK
 
 
-FULL = WorkBudget()
+FULL = AdversaryBudget()
 
 
 @dataclass(slots=True)

@@ -67,7 +67,11 @@ def said_of(model: Model, sensitive: str | None = None) -> FileOnlyPopulation:
     """Return what the file of a model tells of its leaves."""
     trees = tuple(trees_of(model))
     reason = _useless(model, trees)
-    told = [] if reason else [(t, leaf) for t, tree in enumerate(trees) for leaf in _told(tree)]
+    told = (
+        []
+        if reason
+        else [(t, leaf) for t, tree in enumerate(trees) for leaf in _sized_leaves(tree)]
+    )
     doubt = reason or _doubt(trees, told)
     people = _population(model, told, sensitive)
     stops = np.full((len(trees), len(told)), NOWHERE, dtype=np.intp)
@@ -79,7 +83,9 @@ def said_of(model: Model, sensitive: str | None = None) -> FileOnlyPopulation:
         for t, leaf in told
         if trees[t].quality is Quality.EXACT and model.classes and _classes(leaf) is not None
     ]  # counts that were derived may come from shares that were rounded when printed
-    pure = [each for each in classes if np.count_nonzero(_classes(each[1]) or ()) == 1]
+    pure = [
+        class_name for class_name in classes if np.count_nonzero(_classes(class_name[1]) or ()) == 1
+    ]
     shown = 0
     if isinstance(sizes, Leaves):
         shown = int(sizes.trees[sizes.records.argmin()])
@@ -106,7 +112,7 @@ def _useless(model: Model, trees: Sequence[Tree]) -> str:
     return ""
 
 
-def _told(tree: Tree) -> list[Node]:
+def _sized_leaves(tree: Tree) -> list[Node]:
     """Return the leaves that say how many records they hold; a leaf of nobody singles out nobody."""
     counts = ((leaf, count_of(leaf)) for leaf in tree.leaves)
     return [leaf for leaf, count in counts if count is not None and count > 0 and is_whole(count)]

@@ -76,7 +76,7 @@ class Crowd:
     def _weights(self) -> list[FloatArray]:
         """The same by sampling weights, if there are any."""
         weight = self.weight
-        return [] if weight is None else [each * weight for each in self._people]
+        return [] if weight is None else [person * weight for person in self._people]
 
     def __reduce__(self) -> tuple[type[Crowd], tuple[object, ...]]:
         return Crowd, tuple(getattr(self, each.name) for each in fields(self))

@@ -215,7 +215,8 @@ def _orders(models: Sequence[Model]) -> IndexArray:
         if model.task is not last.task or set(model.classes) != set(last.classes):
             raise TreewardenError(
                 model.source,
-                f"does not predict what {last.source} does ({_said(model)}; there {_said(last)}); releases are joined "
+                f"does not predict what {last.source} does "
+                f"({_model_words(model)}; there {_model_words(last)}); releases are joined "
                 "where they predict the same, so audit each by itself",
             )
         if model.target and last.target and model.target != last.target:
@@ -238,7 +239,7 @@ def release_labels(models: Sequence[Model]) -> tuple[str, ...]:
     )
 
 
-def _said(model: Model) -> str:
+def _model_words(model: Model) -> str:
     return ", ".join(map(repr, model.classes[:6])) or f"a {model.task.value}"
 
 
@@ -371,5 +372,7 @@ def _candidates(
 ) -> tuple[str, ...]:
     """Return columns that may say who is who: neither what a model predicts nor what is known of people by it."""
     features = {feature.name for model in models for feature in model.features}
-    targets = {each.sensitive for each in populations if each.sensitive}
-    return id_candidates(tables, features | targets | {n for each in populations for n in each.qi})
+    targets = {population.sensitive for population in populations if population.sensitive}
+    return id_candidates(
+        tables, features | targets | {n for population in populations for n in population.qi}
+    )

@@ -212,8 +212,8 @@ def rerouted(tree: Tree, population: Population) -> Population:
 def _quasi_identifiers(
     tree: Model, table: Table, sensitive: str | None, qi: Sequence[str] | None
 ) -> tuple[Feature, ...]:
-    known = {feature.name: feature for feature in tree.features}
-    names = list(dict.fromkeys(known if qi is None else qi))
+    features = {feature.name: feature for feature in tree.features}
+    names = list(dict.fromkeys(features if qi is None else qi))
     if not names:
         raise TableError(table.source, "there are no quasi-identifiers; name the columns with --qi")
     wanted = set(names)
@@ -228,7 +228,7 @@ def _quasi_identifiers(
         raise TableError(
             table.source, f"column {sensitive!r} cannot be sensitive and a quasi-identifier at once"
         )
-    return tuple(known[name] if name in known else table.guessed(name) for name in names)
+    return tuple(features[name] if name in features else table.guessed(name) for name in names)
 
 
 def distinct(columns: Sequence[Column]) -> tuple[IndexArray, IndexArray]:

@@ -50,14 +50,15 @@ def rival(
     """
     sensitive, *_ = taken
     counts = (leaf.class_counts or () for leaf in tree.leaves)
-    if tree.has_people and all(each and None not in each for each in counts):
+    if tree.has_people and all(count and None not in count for count in counts):
         return ""  # another column's counts would contradict the file
     labels = np.array([_code(tree, node) for node in tree.nodes])[stops]
 
     def right(name: str) -> float:
         column = table.categories(name, tree.classes)
         places = [
-            tree.classes.index(each) if each in tree.classes else -1 for each in column.categories
+            tree.classes.index(category) if category in tree.classes else -1
+            for category in column.categories
         ]
         if sum(place >= 0 for place in places) < 2:
             return -1.0

@@ -119,18 +119,18 @@ def randomisation_of(
     """
     recovered = _recovered(manifest, moments)
     columns = []
-    for number, said in enumerate(manifest.columns):
-        own, there = counts[said.name]
+    for number, hidden in enumerate(manifest.columns):
+        intervals, there = counts[hidden.name]
         shares = there / max(int(there.sum()), 1)
-        are_points = said.is_whole and own.width == 1
-        joint = seen(own, shares, said.hiding, are_points=are_points)
+        are_points = hidden.is_whole and intervals.width == 1
+        joint = seen(intervals, shares, hidden.hiding, are_points=are_points)
         columns.append(
             HiddenColumn(
-                said,
+                hidden,
                 joint,
                 left(joint),
-                tuple(each[number] for each in recovered),
-                missing.get(said.name, 0),
+                tuple(recovered_columns[number] for recovered_columns in recovered),
+                missing.get(hidden.name, 0),
             )
         )
     return Randomisation(
@@ -161,11 +161,11 @@ def _recovered(manifest: Manifest, moments: Moments) -> list[list[RecoveredColum
     if moments.records < max(FEWEST_RECORDS, RECORDS_PER_COLUMN * size):
         return []
     noisy = moments.covariance[size:, size:]
-    deviations = np.array([deviation(each) for each in manifest.columns])
+    deviations = np.array([deviation(column) for column in manifest.columns])
     as_it_stands = Attack("none", np.eye(size)).errors(moments)
     attacks = linear_bayes(noisy, deviations), spectral(noisy, deviations, moments.records)
     made = [
-        *((each.name, each.errors(moments)) for each in attacks),
+        *((attack.name, attack.errors(moments)) for attack in attacks),
         (BEST_LINEAR, best_errors(moments)),
     ]
     return [

@@ -82,15 +82,15 @@ def held_ends(rows: ValueRows, low: FloatArray, high: FloatArray) -> tuple[Float
         before = low, high
         least, most = of_one(rows, low, high)
         low, high = low.copy(), high.copy()
-        for each in rows.ranges:
-            able = np.flatnonzero(each.has & (most >= each.high - rows.room))
+        for unit_range in rows.ranges:
+            able = np.flatnonzero(unit_range.has & (most >= unit_range.high - rows.room))
             if len(able) == 1:
                 others = (rows.sizes[able] - 1) * rows.least[able]
-                low[able] = np.maximum(low[able], each.high - rows.room + others)
-            able = np.flatnonzero(each.has & (least <= each.low + rows.room))
+                low[able] = np.maximum(low[able], unit_range.high - rows.room + others)
+            able = np.flatnonzero(unit_range.has & (least <= unit_range.low + rows.room))
             if len(able) == 1:
                 others = (rows.sizes[able] - 1) * rows.most[able]
-                high[able] = np.minimum(high[able], each.low + rows.room + others)
+                high[able] = np.minimum(high[able], unit_range.low + rows.room + others)
         if (low == before[0]).all() and (high == before[1]).all():
             return before
         low, high = propagated(rows, low, high)
@@ -207,9 +207,9 @@ def _fitting(
     growth = forest.model.growth if isinstance(forest.model, Ensemble) else None
     if growth is None:
         sums = mean_sums(forest, population, largest)
-        return _held(sums, forest, population, numbers, cells, used)
+        return _fitting_sums(sums, forest, population, numbers, cells, used)
     case = GrownCase(knowing(growth, training), forest.trees, forest.stops, population.counts, 0)
-    found = _held(value_sums(case, largest), forest, population, numbers, cells, used)
+    found = _fitting_sums(value_sums(case, largest), forest, population, numbers, cells, used)
     if not isinstance(found, Undetermined):
         return found
     defaults = inverters()[growth.library].number_defaults
@@ -218,8 +218,8 @@ def _fitting(
     }
     if not silent_on:
         return doubting(found, growth, training)
-    told = replace(case, growth=knowing(case.growth, silent_on, FactSource.TAKEN))
-    other = _held(value_sums(told, largest), forest, population, numbers, cells, used)
+    grown_case = replace(case, growth=knowing(case.growth, silent_on, FactSource.TAKEN))
+    other = _fitting_sums(value_sums(grown_case, largest), forest, population, numbers, cells, used)
     if isinstance(other, Undetermined):
         return doubting(found, growth, training)
     taken = ", ".join(f"{name} {value:g}" for name, value in silent_on.items())
@@ -228,7 +228,7 @@ def _fitting(
     return replace(sums, said=(*sums.said, said)), rows
 
 
-def _held(
+def _fitting_sums(
     sums: ValueSums | Undetermined,
     forest: Forest,
     population: Population,
@@ -344,16 +344,16 @@ def _joined(
     is_open: BoolArray = high - low > (0.5 if rows.scale.is_whole else 0.0)
     if len(rows.place) < 2 or not is_open.any():
         return low, high, ()
-    found = solved(rows, is_open)
-    if found is None:
+    open_cell_solution = solved(rows, is_open)
+    if open_cell_solution is None:
         return low, high, (NOT_SOLVED,)
-    low, high = determined(rows, found, low, high)
+    low, high = determined(rows, open_cell_solution, low, high)
     low, high = propagated(rows, low, high)
     if not searches:
         return low, high, (ONLY_SWAPPED,)
-    if not (low < high)[found.cells].any():
+    if not (low < high)[open_cell_solution.cells].any():
         return low, high, ()
-    low, high, why = by_programs(rows, found, reached, low, high, clock)
+    low, high, why = by_programs(rows, open_cell_solution, reached, low, high, clock)
     return low, high, (why,) if why else ()
 
 

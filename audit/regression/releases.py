@@ -31,10 +31,10 @@ from treewarden.audit.regression.rows import (
     Scale,
     UnitRange,
     ValueRows,
+    rows_between,
     rows_of,
     scale_of,
     together,
-    told,
 )
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray
 
@@ -65,10 +65,10 @@ class AllNumbers:
 
     def seen_by(self, release: int) -> ValueBounds:
         """Return it of the people of one release."""
-        groups, found = self.shared.groups(release), self.bounds
+        groups, value_bounds = self.shared.groups(release), self.bounds
         names = ("counts", "low", "high", "reached_low", "reached_high", "by_leaf")
-        own = {name: getattr(found, name)[groups] for name in names}
-        return replace(found, facts=self.each[release].facts, **own)
+        own = {name: getattr(value_bounds, name)[groups] for name in names}
+        return replace(value_bounds, facts=self.each[release].facts, **own)
 
 
 def join_numbers(
@@ -81,7 +81,7 @@ def join_numbers(
     numbers = shared.numbers
     if isinstance(numbers, Undetermined):
         return Undetermined(f"the values of the people are not known: {numbers.reason}")
-    trees = sum(len(each.forest.trees) for each in held)
+    trees = sum(len(held_numbers.forest.trees) for held_numbers in held)
     if trees * len(shared.counts) > MOST_ENTRIES:
         return Undetermined(TOO_LARGE)
     sums = []
@@ -96,7 +96,7 @@ def join_numbers(
     if isinstance(found_all, Undetermined):
         return found_all
     with step("reasoning over what each release adds"):
-        told = tuple(_told(held, shared, sums, found_all.bounds))
+        told = tuple(_disclosed_by_release(held, shared, sums, found_all.bounds))
     return replace(found_all, bounds=replace(found_all.bounds, releases=told))
 
 
@@ -107,12 +107,16 @@ def _joined(
     sums: Sequence[ValueSums],
     until: Clock,
 ) -> AllNumbers | Undetermined:
-    stops = [_lifted(shared, number, one) for number, one in enumerate(held)]
+    stops = [_lifted(shared, number, held_numbers) for number, held_numbers in enumerate(held)]
     cells, scale = cells_of(np.concatenate(stops), shared.counts), scale_of(numbers)
     largest = max(abs(numbers.low), abs(numbers.high))
     parts = [
-        _in_range(rows_of(_of_groups(own, shared, number), where, cells, scale, largest), one, has)
-        for number, (one, own, where, has) in enumerate(
+        _in_range(
+            rows_of(_of_groups(value_sums, shared, number), where, cells, scale, largest),
+            held_numbers,
+            has,
+        )
+        for number, (held_numbers, value_sums, where, has) in enumerate(
             zip(held, sums, stops, _holders(shared, cells), strict=True)
         )
     ]
@@ -120,49 +124,53 @@ def _joined(
     if isinstance(totals, Undetermined):
         return totals
     of_some = [*totals, *_differences(totals)]
-    extra = [_row(one, parts[0], scale, largest) for one in of_some]
+    extra = [_row(total, parts[0], scale, largest) for total in of_some]
     rows = together([*parts, *extra])
     problem = problem_with(rows, numbers, cells)
     if problem:
         return Undetermined(problem)
-    is_one_step = all(_step(one) == numbers.step for one in held)
+    is_one_step = all(_step(held_numbers) == numbers.step for held_numbers in held)
     left = () if is_one_step else (OTHER_STEPS,)
-    is_all = all(one.is_all for one in sums) and not left
+    is_all = all(value_sums.is_all for value_sums in sums) and not left
     bounds = bounds_of(rows, cells, numbers, shared.counts, until, is_all=is_all, left=left)
-    leaves = sum(len(one.low) for one in sums)
+    leaves = sum(len(value_sums.low) for value_sums in sums)
     bounds = replace(
         bounds,
         leaves=leaves,
         recovered=int(rows.are_exact[:leaves].sum()),
         said=tuple(
             of_release(name, each)
-            for name, one in zip(shared.names, sums, strict=True)
-            for each in one.said
+            for name, value_sums in zip(shared.names, sums, strict=True)
+            for each in value_sums.said
         ),
         differences=tuple(
-            _in_words(one, row, shared, numbers)
-            for one, row in zip(of_some, extra, strict=True)
-            if one.fewer >= 0
+            _in_words(total, row, shared, numbers)
+            for total, row in zip(of_some, extra, strict=True)
+            if total.fewer >= 0
         ),
     )
     return AllNumbers(bounds, shared, tuple(sums))
 
 
-def _told(
+def _disclosed_by_release(
     held: Sequence[HeldNumbers],
     shared: KnownGroups,
     sums: Sequence[ValueSums],
     found: ValueBounds,
 ) -> Iterator[Released]:
     """Yield what each release adds; only of all of them together are other tables looked for."""
-    for number, one in enumerate(held):
-        alone = _exact((one,), shared.part(number, number + 1), sums[number : number + 1])
+    for number, held_numbers in enumerate(held):
+        alone = _exact((held_numbers,), shared.part(number, number + 1), sums[number : number + 1])
         so_far: float | None = found.exact
         if number < len(held) - 1:
             end = number + 1
             so_far = _exact(held[:end], shared.part(0, end), sums[:end]) if number else alone
         yield Released(
-            shared.names[number], len(one.forest.trees), *shared.moved(number), alone, so_far
+            shared.names[number],
+            len(held_numbers.forest.trees),
+            *shared.moved(number),
+            alone,
+            so_far,
         )
 
 
@@ -233,34 +241,34 @@ def _totals(
     sums: Sequence[ValueSums], shared: KnownGroups, cells: PeopleCells
 ) -> list[_Total] | Undetermined:
     """Return the sum over all people of each release: what every tree says of it at once."""
-    found = []
-    for number, (one, has) in enumerate(zip(sums, _holders(shared, cells), strict=True)):
-        trees = np.unique(one.trees, return_inverse=True)[1].reshape(-1)
-        size = np.bincount(trees, np.maximum(np.abs(one.low), np.abs(one.high)))
+    totals = []
+    for number, (value_sums, has) in enumerate(zip(sums, _holders(shared, cells), strict=True)):
+        trees = np.unique(value_sums.trees, return_inverse=True)[1].reshape(-1)
+        size = np.bincount(trees, np.maximum(np.abs(value_sums.low), np.abs(value_sums.high)))
         room = ROUNDING * np.bincount(trees) * size
-        low = float((np.bincount(trees, one.low) - room).max())
-        high = float((np.bincount(trees, one.high) + room).min())
+        low = float((np.bincount(trees, value_sums.low) - room).max())
+        high = float((np.bincount(trees, value_sums.high) + room).min())
         if low > high:
             return Undetermined(f"{shared.names[number]}: {NO_TOTAL}")
-        found.append(_Total(number, has, low, high))
-    return found
+        totals.append(_Total(number, has, low, high))
+    return totals
 
 
 def _differences(totals: Sequence[_Total]) -> Iterator[_Total]:
     """Yield the sums over those whom one release has beyond all people of another."""
-    for fewer, more in permutations(totals, 2):
-        new = more.has & ~fewer.has
-        if new.any() and not (fewer.has & ~more.has).any():
-            room = ROUNDING * (abs(more.low) + abs(more.high) + abs(fewer.low) + abs(fewer.high))
-            ends = more.low - fewer.high - room, more.high - fewer.low + room
-            yield _Total(more.release, new, *ends, fewer.release)
+    for fewer, total in permutations(totals, 2):
+        new = total.has & ~fewer.has
+        if new.any() and not (fewer.has & ~total.has).any():
+            room = ROUNDING * (abs(total.low) + abs(total.high) + abs(fewer.low) + abs(fewer.high))
+            ends = total.low - fewer.high - room, total.high - fewer.low + room
+            yield _Total(total.release, new, *ends, fewer.release)
 
 
 def _row(total: _Total, like: ValueRows, scale: Scale, largest: float) -> ValueRows:
     place = np.where(total.has, 0, -1)[None, :]
     one = np.zeros(len(like.sizes)), np.full(len(like.sizes), scale.most)
     ends = np.array([total.low]), np.array([total.high])
-    return told(place, *ends, like.sizes, one, scale, largest)
+    return rows_between(place, *ends, like.sizes, one, scale, largest)
 
 
 def _in_words(total: _Total, row: ValueRows, shared: KnownGroups, numbers: TargetNumbers) -> str:

@@ -129,11 +129,11 @@ def rows_of(
         leaf = start + np.searchsorted(sums.nodes[start:end], stopped)
         place[index] = np.where(stopped < 0, -1, leaf)
     one = _of_one(sums, cells, scale, largest)
-    rows = told(place, sums.low, sums.high, sizes, one, scale, largest)
+    rows = rows_between(place, sums.low, sums.high, sizes, one, scale, largest)
     return replace(rows, ranges=(UnitRange(np.ones(len(sizes), dtype=bool), 0.0, scale.most),))
 
 
-def told(
+def rows_between(
     place: IndexArray,
     low: FloatArray,
     high: FloatArray,
@@ -167,7 +167,7 @@ def together(parts: Sequence[ValueRows]) -> ValueRows:
         high=np.concatenate([part.high for part in parts]),
         least=np.maximum.reduce([part.least for part in parts]),
         most=np.minimum.reduce([part.most for part in parts]),
-        ranges=tuple(each for part in parts for each in part.ranges),
+        ranges=tuple(unit_range for part in parts for unit_range in part.ranges),
     )
 
 
@@ -298,8 +298,8 @@ def _mean_of_one(
 ) -> tuple[FloatArray, FloatArray]:
     """Return between which ends one person of each leaf lies, as its published spread says."""
     spreads = [tree.nodes[node].spread for node in nodes.tolist()]
-    is_told = np.array([each is not None for each in spreads])
-    highest = np.array([0.0 if each is None else each[1] for each in spreads])
+    is_told = np.array([spread is not None for spread in spreads])
+    highest = np.array([0.0 if spread is None else spread[1] for spread in spreads])
     # A spread is a difference of two means of squares, each of which rounds by the size of its terms.
     highest = highest + 8 * DOUBLE * (people + 8) * (2 * largest) ** 2
     widest = np.sqrt(highest * np.maximum(people - 1, 0)) * (1 + 2.0**-40) + room

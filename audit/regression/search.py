@@ -196,14 +196,14 @@ class Reached:
 def _able(rows: ValueRows, x: FloatArray) -> BoolArray:
     """Return which cells can have the greatest and the least number of each range, with these sums, (2 * ranges, C)."""
     others, found = rows.sizes - 1, []
-    for each in rows.ranges:
-        greatest = (x >= each.high + others * rows.least - rows.room) & (
-            rows.most >= each.high - rows.room
+    for unit_range in rows.ranges:
+        greatest = (x >= unit_range.high + others * rows.least - rows.room) & (
+            rows.most >= unit_range.high - rows.room
         )
-        least = (x <= each.low + others * rows.most + rows.room) & (
-            rows.least <= each.low + rows.room
+        least = (x <= unit_range.low + others * rows.most + rows.room) & (
+            rows.least <= unit_range.low + rows.room
         )
-        found += [greatest & each.has, least & each.has]
+        found += [greatest & unit_range.has, least & unit_range.has]
     return np.array(found, dtype=bool).reshape(-1, len(x))
 
 

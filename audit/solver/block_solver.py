@@ -134,9 +134,12 @@ def _as_it_stands(task: SolverTask, before: SolverAnswer) -> SolverAnswer:
     """Solve the program as it is, unless it cannot be; return the better of that and the answer before."""
     if _has_rows_to_spare(task.program):
         return before
-    found = _best(task)
-    best, floor = _ahead(task.program, [found, before]), max(found.floor, before.floor)
-    return replace(best, floor=floor, iterations=before.iterations + found.iterations)
+    solver_answer = _best(task)
+    best, floor = (
+        _ahead(task.program, [solver_answer, before]),
+        max(solver_answer.floor, before.floor),
+    )
+    return replace(best, floor=floor, iterations=before.iterations + solver_answer.iterations)
 
 
 def _from_inside(task: SolverTask, before: SolverAnswer) -> SolverAnswer:
@@ -146,21 +149,23 @@ def _from_inside(task: SolverTask, before: SolverAnswer) -> SolverAnswer:
         return before
     starts = tuple(np.maximum(start[inner.free], 1e-3) for start in task.starts)
     chains = None if task.chains is None else inner.chains(task.program, task.chains)
-    found = _best(replace(task, program=inner.program, starts=starts, chains=chains))
-    z, iterations = inner.restored(found.z), before.iterations + found.iterations
+    solver_answer = _best(replace(task, program=inner.program, starts=starts, chains=chains))
+    z, iterations = inner.restored(solver_answer.z), before.iterations + solver_answer.iterations
     objective = task.program.objective(z)
     known = before.floor
     if inner.is_bounding:
-        known = max(known, found.floor + objective - inner.program.objective(found.z))
-    if not found.is_accepted or not holds(task.program, z):
+        known = max(
+            known, solver_answer.floor + objective - inner.program.objective(solver_answer.z)
+        )
+    if not solver_answer.is_accepted or not holds(task.program, z):
         return replace(before, iterations=iterations, floor=known)
     here = replace(
-        found,
+        solver_answer,
         z=z,
-        split=inner.multipliers(found.split, len(task.program.split_limit)),
+        split=inner.multipliers(solver_answer.split, len(task.program.split_limit)),
         objective=objective,
-        other=None if found.other is None else inner.restored(found.other),
-        rivals=tuple(inner.restored(z) for z in found.rivals),
+        other=None if solver_answer.other is None else inner.restored(solver_answer.other),
+        rivals=tuple(inner.restored(z) for z in solver_answer.rivals),
     )
     best = _ahead(task.program, [before, here])
     return replace(best, iterations=iterations, floor=known)
@@ -190,10 +195,13 @@ def _of_starts(
     same = WORTH_A_RESTART * float(task.program.scale.sum())
     for start in starts:
         answers.append(_from_start(task, solver, start))
-        if _is_enough([one.objective for one in answers if one.is_accepted], same):
+        if _is_enough(
+            [solver_answer.objective for solver_answer in answers if solver_answer.is_accepted],
+            same,
+        ):
             break
     best = _ahead(task.program, answers)
-    return replace(best, iterations=sum(one.iterations for one in answers))
+    return replace(best, iterations=sum(solver_answer.iterations for solver_answer in answers))
 
 
 def _ahead(program: BlockProgram, answers: Sequence[SolverAnswer]) -> SolverAnswer:
@@ -202,12 +210,17 @@ def _ahead(program: BlockProgram, answers: Sequence[SolverAnswer]) -> SolverAnsw
     if program.is_convex or len(answers) < 2:
         return best
     limit = best.objective + AS_GOOD_NATS * float(program.scale.sum())
-    met: list[FloatArray] = []
-    for z in (z for one in answers if one.is_accepted for z in (one.z, *one.rivals)):
-        is_new = all(_are_apart(program, z, known) for known in (best.z, *met))
+    float_arrays: list[FloatArray] = []
+    for z in (
+        z
+        for solver_answer in answers
+        if solver_answer.is_accepted
+        for z in (solver_answer.z, *solver_answer.rivals)
+    ):
+        is_new = all(_are_apart(program, z, known) for known in (best.z, *float_arrays))
         if is_new and program.objective(z) <= limit:
-            met.append(z)
-    return replace(best, rivals=tuple(met))
+            float_arrays.append(z)
+    return replace(best, rivals=tuple(float_arrays))
 
 
 def _are_apart(program: BlockProgram, one: FloatArray, other: FloatArray) -> bool:
@@ -240,10 +253,10 @@ def _with_bound(task: SolverTask, chains: sparse.csr_matrix) -> SolverAnswer:
         return replace(no_answer(task, bound.outcome, bound.iterations), floor=known)
     best = _of_starts(task, solver, task.starts[:1])
     if not best.is_accepted:
-        more = task.starts[1:] if program.size <= SMALL_PROGRAM else ()
+        float_arrays = task.starts[1:] if program.size <= SMALL_PROGRAM else ()
         if bound.is_accepted:
-            more += (bound.z[: program.size],)
-        best = _of_starts(task, solver, more, best)
+            float_arrays += (bound.z[: program.size],)
+        best = _of_starts(task, solver, float_arrays, best)
     iterations = bound.iterations + best.iterations
     if best.is_accepted and is_flat(program, chains, best.split):
         beside = _from_start(replace(task, tries=SPREAD_TRIES), solver, best.z)
@@ -289,10 +302,10 @@ def _from_start(task: SolverTask, solver: RecordedProgram, start: FloatArray) ->
                 return no_answer(task, TaskOutcome.OUT_OF_TIME, iterations)
             limit = {} if np.isinf(left) else {"max_cpu_time": max(left, 0.01)}
             whole = np.concatenate([z, np.zeros(held)])
-            said = solver.solve(whole, eps, held=held, mu_init=mu, **manner, **limit)
-            iterations += said.iterations
-            infeasible += said.status is Status.INFEASIBLE
-            answer = _judged(task.program, said, eps)
+            solution = solver.solve(whole, eps, held=held, mu_init=mu, **manner, **limit)
+            iterations += solution.iterations
+            infeasible += solution.status is Status.INFEASIBLE
+            answer = _judged(task.program, solution, eps)
             z = answer.z if np.isfinite(answer.z).all() else start
         if answer.outcome is not TaskOutcome.INFEASIBLE and answer.kkt_error < best.kkt_error:
             best = answer

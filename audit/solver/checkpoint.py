@@ -77,10 +77,10 @@ class Checkpoint:
         """Return a task with what a solver said of it before, and a place for what it says now."""
         path = self.folder / f"{key_of(task)}{SUFFIX}"
         data = own_bytes(path, MOST_BYTES)
-        said = None if data is None else _read(data, path.stem)
-        if said is None and os.path.lexists(path):
+        solutions = None if data is None else _read(data, path.stem)
+        if solutions is None and os.path.lexists(path):
             self.notes[f"{path}: damaged, or not written here; it is not used"] = None
-        return replace(task, tape=SolutionReplay(said or ()))
+        return replace(task, tape=SolutionReplay(solutions or ()))
 
     def answered(self, task: SolverTask, answer: object) -> None:
         """Keep what a solver said of a task, unless it is known already or may be otherwise next time."""
@@ -117,10 +117,10 @@ def keeping(
     Raises:
         OutputError: the folder cannot be made, or others can write into it.
     """
-    kept = None if folder is None else Checkpoint(folder, worth_seconds)
-    before = KEPT.set(kept)
+    checkpoint = None if folder is None else Checkpoint(folder, worth_seconds)
+    before = KEPT.set(checkpoint)
     try:
-        yield kept
+        yield checkpoint
     finally:
         KEPT.reset(before)
 
@@ -176,12 +176,16 @@ def _add(digest: hashlib._Hash, name: str, value: object) -> None:
 
 def _written(heard: list[Solution], key: str) -> bytes:
     """Return what was heard as bytes: a line of JSON that says what comes, then the numbers."""
-    parts = [part for said in heard for part in (said.z, said.linear, said.split, said.bounds)]
+    parts = [
+        part
+        for solution in heard
+        for part in (solution.z, solution.linear, solution.split, solution.bounds)
+    ]
     numbers = b"".join(np.asarray(part, dtype="<f8").tobytes() for part in parts)
     head = {
         "schema": SCHEMA,
         "key": key,
-        "solutions": [[said.status.value, said.iterations] for said in heard],
+        "solutions": [[solution.status.value, solution.iterations] for solution in heard],
         "lengths": [len(part) for part in parts],
     }
     line = json.dumps(head, sort_keys=True).encode("ascii") + b"\n"
@@ -206,11 +210,11 @@ def _read(data: bytes, key: str) -> tuple[Solution, ...] | None:
         return None
     if len(parts) != 4 * len(said) + 1 or len(parts[-1]):
         return None
-    found = []
+    solutions = []
     for place, (status, iterations) in enumerate(said):
         z, linear, split, bounds = parts[4 * place : 4 * place + 4]
-        found.append(Solution(z, linear, split, bounds, status, iterations))
-    return tuple(found)
+        solutions.append(Solution(z, linear, split, bounds, status, iterations))
+    return tuple(solutions)
 
 
 # Solves many tasks over processes: the same answers for any number of them.
@@ -238,29 +242,29 @@ def solve_all(
     Raises:
         TreewardenError: what a task raises.
     """
-    size, worth, kept = 0, WORTH_A_TASK if pool.is_ready else WORTH_A_WORKER, KEPT.get()
-    asked: list[SolverTask] = []
+    size, worth, checkpoint = 0, WORTH_A_TASK if pool.is_ready else WORTH_A_WORKER, KEPT.get()
+    solver_tasks: list[SolverTask] = []
     done: list[int] = []
 
     def heard(number: int, answer: object) -> None:
         done.append(number)
         if share is not None and call.line.is_closed:
-            share(len(done), len(asked), "parts")
-        if kept is not None:
-            kept.answered(asked[number], answer)
+            share(len(done), len(solver_tasks), "parts")
+        if checkpoint is not None:
+            checkpoint.answered(solver_tasks[number], answer)
 
     whole: list[tuple[SolverTask, tuple[SolverTask, ...]]] = []
     with Call[SolverAnswer](pool, heard) as call:
         for task in tasks:
             whole.append((task, task.parts(jobs)))
             for part in whole[-1][1]:
-                asked.append(part if kept is None else kept.asked(part))
-                call.add(partial(solve_task, asked[-1]), part.work)
+                solver_tasks.append(part if checkpoint is None else checkpoint.asked(part))
+                call.add(partial(solve_task, solver_tasks[-1]), part.work)
             size += task.work
             while size >= worth and len(call.threads) < min(pool.helpers(jobs), len(call.jobs) - 1):
                 call.hire()
         if share is not None:
-            share(0, len(asked), "parts")
+            share(0, len(solver_tasks), "parts")
         call.work()
         found = iter(call.finish())
     return [joined(task, [_answer(part, next(found)) for part in parts]) for task, parts in whole]

@@ -68,9 +68,9 @@ class SolutionReplay:
         place = len(self.heard)
         if self.is_refused or place >= len(self.said):
             return None
-        said = self.said[place]
-        self.is_refused = not _is_good(program, said, eps, held)
-        return None if self.is_refused else said
+        solution = self.said[place]
+        self.is_refused = not _is_good(program, solution, eps, held)
+        return None if self.is_refused else solution
 
 
 class RecordedProgram:
@@ -89,14 +89,14 @@ class RecordedProgram:
         """Return what the solver says, see ``Solver.solve``, or said before."""
         if self.tape is None:
             return self._asked(z, eps, held, options)
-        known = self.tape.next(self.program, eps, held)
-        if known is None:
+        solution = self.tape.next(self.program, eps, held)
+        if solution is None:
             began = time.perf_counter()
-            known = self._asked(z, eps, held, options)
+            solution = self._asked(z, eps, held, options)
             self.tape.seconds += time.perf_counter() - began
-            self.tape.is_sure &= _is_good(self.program, known, eps, held)
-        self.tape.heard.append(known)
-        return known
+            self.tape.is_sure &= _is_good(self.program, solution, eps, held)
+        self.tape.heard.append(solution)
+        return solution
 
     def _asked(
         self, z: FloatArray, eps: float, held: int, options: dict[str, float | str]

@@ -39,17 +39,17 @@ def conflict(system: System) -> tuple[Origin, ...]:
         return ()
     lumps, first, weight = _lumps(system)
     said = zip(system.rows, system.said, strict=True)
-    found = ((row.origin, as_lines(system.case, one)) for row, one in said)
+    found = ((row.origin, as_lines(system.case, row_content)) for row, row_content in said)
     m = len(system.case.tree.classes)
     parts = [_part(origin, lines, (lumps, first), m) for origin, lines in found if lines]
     if _can_hold(parts, weight, system):
         return ()
-    kept = _suspects(parts, weight, system)
-    for part in list(kept):
-        without = [one for one in kept if one is not part]
+    matrix_rows = _suspects(parts, weight, system)
+    for part in list(matrix_rows):
+        without = [matrix_row for matrix_row in matrix_rows if matrix_row is not part]
         if not _can_hold(without, weight, system):
-            kept = without
-    return tuple(part.origin for part in kept)
+            matrix_rows = without
+    return tuple(part.origin for part in matrix_rows)
 
 
 def _lumps(system: System) -> tuple[IndexArray, IndexArray, FloatArray]:
@@ -120,7 +120,7 @@ def _broken(
     blocks, ends, slacks = [], [], 0
     owner: list[int] = []
     for number, part in enumerate(parts):
-        is_forced = any(part is one for one in forced)
+        is_forced = any(part is matrix_row for matrix_row in forced)
         for sign, limit in ((1.0, part.high), (-1.0, -part.low)):
             finite = np.flatnonzero(np.isfinite(limit))
             for k in finite:

@@ -63,19 +63,19 @@ class System:
     @cached_property
     def families(self) -> tuple[SplitFamily, ...]:
         """The candidates that learners compared; their places here are their numbers."""
-        return tuple(family for said in self.said for family in said.families)
+        return tuple(family for row_content in self.said for family in row_content.families)
 
     @cached_property
     def across(self) -> tuple[Linear, ...]:
         """The rows that may be about several leaves; their places here are their numbers."""
-        return tuple(line for said in self.said for line in said.across)
+        return tuple(line for row_content in self.said for line in row_content.across)
 
     @cached_property
     def ends(self) -> Mapping[int, tuple[LeafMass, ...]]:
         """What is known of single classes of those who stop at a node, by node."""
         found: dict[int, list[LeafMass]] = {}
-        for said in self.said:
-            for end in said.ends:
+        for row_content in self.said:
+            for end in row_content.ends:
                 found.setdefault(end.node, []).append(end)
         return {node: tuple(ends) for node, ends in found.items()}
 
@@ -86,13 +86,13 @@ class System:
         Raises:
             ValueError: two rows say it of one node.
         """
-        found: dict[int, Plurality] = {}
-        for said in self.said:
-            for lead in said.leads:
-                if lead.node in found:
+        pluralities: dict[int, Plurality] = {}
+        for row_content in self.said:
+            for lead in row_content.leads:
+                if lead.node in pluralities:
                     raise ValueError(f"two rows say which class leads at node {lead.node}")
-                found[lead.node] = lead
-        return found
+                pluralities[lead.node] = lead
+        return pluralities
 
     @property
     def size(self) -> int:
@@ -140,7 +140,7 @@ def system_of(case: Case, facts: Iterable[Fact], kinds: Kinds = KINDS) -> System
         for number, row in enumerate(rows)
     ]
     kept = tuple(row for row, _ in checked if row is not None)
-    dropped = [said for _, said in checked if said is not None]
+    dropped = [dropped_row for _, dropped_row in checked if dropped_row is not None]
     true = []
     for row in whole:
         row_held, untrue = kind_of(kinds, row).held(case, row, truth)
@@ -174,7 +174,7 @@ def doubled(system: System) -> tuple[System, tuple[int, ...]]:
     """
     case, truth = system.case, system.case.population.truth
     rows: list[Row] = list(system.rows)
-    open_nodes = {one.node for one in system.left_out if one.is_open}
+    open_nodes = {left_out.node for left_out in system.left_out if left_out.is_open}
     for one in system.left_out:
         if one.is_open:
             continue
@@ -195,10 +195,10 @@ def doubled(system: System) -> tuple[System, tuple[int, ...]]:
 def left_out_in_words(system: System) -> tuple[str, ...]:
     """Return what was left out, each kind once, with the attributes and how many nodes it concerns."""
     kinds: dict[str, tuple[dict[str, None], set[int]]] = {}
-    for one in system.left_out:
-        names, nodes = kinds.setdefault(one.why, ({}, set()))
-        names[repr(one.attribute)] = None
-        nodes.add(one.node)
+    for left_out in system.left_out:
+        names, nodes = kinds.setdefault(left_out.why, ({}, set()))
+        names[repr(left_out.attribute)] = None
+        nodes.add(left_out.node)
     return tuple(
         f"not used, though it may prove more: {why.replace('{}', ', '.join(names))}"
         f"{f' (at {len(nodes)} nodes)' if len(nodes) > 1 else ''}"
@@ -222,7 +222,11 @@ def max_violation(
         if over is not None and number in over and id(family) in rows
     }
     if system.kinds[SplitFamily] is KINDS[SplitFamily]:
-        asked = ((rows[id(one)], one) for one in families if rows[id(one)] not in found)
+        asked = (
+            (rows[id(split_family)], split_family)
+            for split_family in families
+            if rows[id(split_family)] not in found
+        )
         found.update(excesses(asked, mass))
     worst = 0.0
     for number, row in enumerate(system.rows):
@@ -273,11 +277,11 @@ def leaf_knowledge(system: System) -> dict[int, LeafKnowledge]:
             named[node][end.klass] = True
     for node, lead in system.leads.items():
         named[node][lead.label] = True
-    found = {}
+    leaf_knowledges = {}
     for node in low:
         complete(low[node], high[node], float(sizes[node]))
         label = system.leads.get(node)
-        found[node] = LeafKnowledge(
+        leaf_knowledges[node] = LeafKnowledge(
             node,
             float(sizes[node]),
             low[node],
@@ -286,7 +290,7 @@ def leaf_knowledge(system: System) -> dict[int, LeafKnowledge]:
             0.0 if label is None else label.margin,
             named[node],
         )
-    return found
+    return leaf_knowledges
 
 
 def complete(low: FloatArray, high: FloatArray, records: float) -> None:

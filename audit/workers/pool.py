@@ -70,7 +70,7 @@ def packed(job: Callable[[], object]) -> Parcel:
     file = io.BytesIO()
     pickler = _Pickler(file, pickle.HIGHEST_PROTOCOL)
     pickler.dump(job)
-    return Parcel(file.getvalue(), {each.key: each.data for each in pickler.common})
+    return Parcel(file.getvalue(), {common.key: common.data for common in pickler.common})
 
 
 def unpacked(job: bytes, new: Mapping[str, bytes], keys: frozenset[str]) -> Callable[[], Any]:
@@ -93,13 +93,13 @@ class _Pickler(pickle.Pickler):
         if not isinstance(value, Common):
             return NotImplemented
         self.common.append(value)
-        return _held, (value.key,)
+        return _shared_data, (value.key,)
 
 
-def _held(key: str) -> Common[Any]:
-    found: Common[Any] = Common(HELD[key])
-    found.key = key
-    return found
+def _shared_data(key: str) -> Common[Any]:
+    common: Common[Any] = Common(HELD[key])
+    common.key = key
+    return common
 
 
 READY = b"\n"

@@ -325,6 +325,6 @@ def _next(call: Call[Result], left: Callable[[], float]) -> int | None:
         try:
             return call.done.get(timeout=min(seconds, STREAM_LOOK_SECONDS))
         except queue.Empty:
-            if call.failure is not None or not any(each.is_alive() for each in call.threads):
+            if call.failure is not None or not any(thread.is_alive() for thread in call.threads):
                 return None
     return None

@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.mondrian import mondrian
 from treewarden.ppdm_models.learn.best_first import BestFirst
 from treewarden.ppdm_models.learn.splits import Response, of_classes, of_numbers
-from treewarden.ppdm_models.methods.tpp.cells import asked
+from treewarden.ppdm_models.methods.tpp.cells import splits_of_trees
 from treewarden.ppdm_models.methods.tpp.checks import differences
 from treewarden.ppdm_models.methods.tpp.sanitise import (
     Job,
@@ -127,7 +127,7 @@ def size(data: Data, leaves: int) -> Size:
 
     def by_tpp(columns: Columns, part: Response) -> Columns:
         tree = learner.growth(columns, part, leaves - 1).tree(leaves - 1)
-        return generalise(columns, asked([tree], columns, len(part.values))).columns
+        return generalise(columns, splits_of_trees([tree], columns, len(part.values))).columns
 
     def by_infogain(columns: Columns, part: Response) -> Columns:
         return mondrian(columns, part, max(2, step.k * (FOLDS - 1) // FOLDS), len(part.values))
@@ -252,7 +252,7 @@ def same_scikit(
 
 def _made(data: Data, job: Job, tree: Tree, as_published: bool) -> Columns:
     """Return the table sanitised for one tree, without a search, as numbers of 32 bits."""
-    said = asked([tree], data.columns, len(data.response.values))
+    said = splits_of_trees([tree], data.columns, len(data.response.values))
     made = generalise(data.columns, said, as_published=as_published, single=True).columns
     return {
         name: column

@@ -92,15 +92,15 @@ def is_listed(finding: Finding) -> bool:
     """
     if not 0 < len(finding.places) < MOST_SPOTS:
         return False
-    if not all(group_of(finding, each) for each in finding.places):
+    if not all(group_of(finding, place) for place in finding.places):
         return False
     if isinstance(finding.reading, Undetermined):
         return False
     if finding.rule not in rules():  # then it is read how many places break it
         return finding.reading.high == len(finding.places)
     if rules()[finding.rule].risk == "low":
-        return finding.reading.low == min(each.low for each in finding.places)
-    highs = [each.high for each in finding.places]
+        return finding.reading.low == min(place.low for place in finding.places)
+    highs = [place.high for place in finding.places]
     if finding.reading.high == max(highs):
         return True
     return all(map(math.isfinite, highs)) and math.isclose(finding.reading.high, math.fsum(highs))
@@ -114,28 +114,28 @@ def with_places(
     What is accepted stays so, for the reason it has.
     """
     places = tuple(
-        each if each.accepted is not None else replace(each, accepted=accept(each))
-        for each in finding.places
+        place if place.accepted is not None else replace(place, accepted=accept(place))
+        for place in finding.places
     )
     found = replace(finding, places=places)
-    reasons = [each.accepted for each in places]
+    reasons = [place.accepted for place in places]
     if finding.accepted is not None or not whole or not reasons or not all(reasons):
         return found
-    return replace(found, accepted=_joined([each for each in reasons if each is not None]))
+    return replace(found, accepted=_joined([reason for reason in reasons if reason is not None]))
 
 
 def verdict_of(decision: Decision) -> Verdict:
     """Return the verdict over what counts and is not accepted; undetermined where no clause counts."""
-    counted = [each for each in decision.findings if decision.counts(each)]
-    clauses = [each.open_verdict for each in counted if is_of_pack(each)]
-    others = [each.open_verdict for each in counted if not is_of_pack(each)]
-    return max([worst(clauses), *others])
+    findings = [finding for finding in decision.findings if decision.counts(finding)]
+    clauses = [finding.open_verdict for finding in findings if is_of_pack(finding)]
+    verdicts = [finding.open_verdict for finding in findings if not is_of_pack(finding)]
+    return max([worst(clauses), *verdicts])
 
 
 def _joined(reasons: list[Accepted]) -> Accepted:
     """Return one reason for several: each once; somebody's waiver is named rather than a baseline."""
-    texts = "; ".join(dict.fromkeys(each.reason for each in reasons))
-    is_waived = any(each.by == "waiver" for each in reasons)
+    texts = "; ".join(dict.fromkeys(reason.reason for reason in reasons))
+    is_waived = any(reason.by == "waiver" for reason in reasons)
     return Accepted("waiver" if is_waived else "baseline", texts)
 
 
@@ -193,24 +193,35 @@ class WaivedModel:
 def accepted(decision: Decision, waivers: WaiverFile, model: WaivedModel, today: date) -> Waived:
     """Return a decision in which what is waived does not count, and the findings about the waivers themselves."""
     settings = decision.pack.waivers
-    meant = [each for each in waivers.each if each.is_for(model.name)]
-    checked = [(each, _wrong(each, decision, model, today)) for each in meant]
-    told = [
-        found
-        for each, found in checked
-        if found is not None and (_is_here(each, model) or _is_only_for(each, model))
+    meant = [waiver for waiver in waivers.each if waiver.is_for(model.name)]
+    checked = [(waiver, _wrong(waiver, decision, model, today)) for waiver in meant]
+    waiver_faults = [
+        waiver_fault
+        for waiver, waiver_fault in checked
+        if waiver_fault is not None and (_is_here(waiver, model) or _is_only_for(waiver, model))
     ]
-    in_order = [each for each, found in checked if found is None and _is_here(each, model)]
+    in_order = [
+        waiver
+        for waiver, waiver_fault in checked
+        if waiver_fault is None and _is_here(waiver, model)
+    ]
     applying = _Applying(decision, waivers.source, model, settings)
     findings = [applying.to(finding, in_order) for finding in decision.findings]
-    told += applying.told
-    needless = [each for each in in_order if each.number not in applying.needed]
-    told += [each for each in map(applying.out_of_reach, needless) if each is not None]
-    known = {each.waiver.number for each in told} | applying.needed
+    waiver_faults += applying.told
+    needless = [waiver for waiver in in_order if waiver.number not in applying.needed]
+    waiver_faults += [
+        waiver_fault
+        for waiver_fault in map(applying.out_of_reach, needless)
+        if waiver_fault is not None
+    ]
+    known = {waiver_fault.waiver.number for waiver_fault in waiver_faults} | applying.needed
     if not model.is_one_of_many:
-        told += [_unused(each) for each in meant if each.number not in known]
-    uses = WaiverUses(frozenset(applying.needed), frozenset(each.waiver.number for each in told))
-    about = findings_about(waivers.source, told, settings)
+        waiver_faults += [_unused(waiver) for waiver in meant if waiver.number not in known]
+    uses = WaiverUses(
+        frozenset(applying.needed),
+        frozenset(waiver_fault.waiver.number for waiver_fault in waiver_faults),
+    )
+    about = findings_about(waivers.source, waiver_faults, settings)
     result = replace(decision, findings=(*about, *findings))
     return Waived(replace(result, verdict=verdict_of(result)), uses)
 
@@ -218,10 +229,10 @@ def accepted(decision: Decision, waivers: WaiverFile, model: WaivedModel, today:
 def unused(waivers: WaiverFile, uses: Iterable[WaiverUses], today: date) -> tuple[WaiverFault, ...]:
     """Return what is wrong with the waivers that none of many models needed, and that was not told with one of them."""
     known: set[int] = set()
-    for each in uses:
-        known |= each.needed | each.told
-    left = [each for each in waivers.each if each.number not in known]
-    return tuple(next(_by_itself(each, today), _unused(each)) for each in left)
+    for use in uses:
+        known |= use.needed | use.told
+    left = [waiver for waiver in waivers.each if waiver.number not in known]
+    return tuple(next(_by_itself(waiver, today), _unused(waiver)) for waiver in left)
 
 
 def findings_about(
@@ -229,8 +240,8 @@ def findings_about(
 ) -> tuple[Finding, ...]:
     """Return one finding for each kind of thing that is wrong with waivers."""
     kinds: dict[str, list[WaiverFault]] = {}
-    for each in told:
-        kinds.setdefault(each.finding, []).append(each)
+    for waiver_fault in told:
+        kinds.setdefault(waiver_fault.finding, []).append(waiver_fault)
     return tuple(_finding(source, kind, kinds[kind], settings) for kind in sorted(kinds))
 
 
@@ -238,8 +249,11 @@ def _finding(source: str, kind: str, told: list[WaiverFault], settings: Settings
     severity: Severity = "error"
     if kind in (UNUSED, OUT_OF_REACH, OPEN):
         severity = "warning" if kind == OPEN else settings.unused
-    message = " ".join(f"{source}: waiver {each.waiver.number}: {each.problem}." for each in told)
-    count = exactly(len({each.waiver.number for each in told}))
+    message = " ".join(
+        f"{source}: waiver {waiver_fault.waiver.number}: {waiver_fault.problem}."
+        for waiver_fault in told
+    )
+    count = exactly(len({waiver_fault.waiver.number for waiver_fault in told}))
     return Finding(kind, "", (), "", None, "waivers", severity, count, Verdict.FAIL, message)
 
 
@@ -257,9 +271,9 @@ def _wrong(
     waiver: Waiver, decision: Decision, model: WaivedModel, today: date
 ) -> WaiverFault | None:
     """Return why a waiver is not applied to a model, the first reason only."""
-    found = next(_by_itself(waiver, today), None)
-    if found is not None:
-        return found
+    waiver_fault = next(_by_itself(waiver, today), None)
+    if waiver_fault is not None:
+        return waiver_fault
     ids = [clause.id for clause in decision.pack.clauses]
     if waiver.clause in ABOUT_THE_EVIDENCE and waiver.clause not in ids:
         problem = (
@@ -318,19 +332,19 @@ class _Applying:
         """
         if finding.verdict is Verdict.PASS or not is_of_pack(finding):
             return finding
-        mine = [each for each in waivers if each.clause == finding.clause]
+        mine = [waiver for waiver in waivers if waiver.clause == finding.clause]
         if finding.of:
             if not mine or not is_adversary(finding.of):
                 return finding
             why = f"This is what an adversary learns, {NOT_WAIVED}."
             return replace(finding, message=f"{finding.message} {why}")
         digest = f"sha256:{self._model.digest}"
-        whole = next((each for each in mine if each.digest == digest), None)
+        whole = next((waiver for waiver in mine if waiver.digest == digest), None)
         if whole is not None and self._may(whole, finding):
             said = self._said(whole)
-            places = tuple(replace(each, accepted=said) for each in finding.places)
+            places = tuple(replace(location, accepted=said) for location in finding.places)
             return replace(finding, places=places, accepted=said)
-        by_leaf = {each.leaf: each for each in mine if each.leaf}
+        by_leaf = {waiver.leaf: waiver for waiver in mine if waiver.leaf}
         return with_places(
             finding, lambda place: self._at(finding, place, by_leaf), is_listed(finding)
         )
@@ -355,7 +369,7 @@ class _Applying:
     def _may(self, waiver: Waiver, finding: Finding) -> bool:
         """Return whether a clause may be waived in the whole model."""
         self.needed.add(waiver.number)
-        broken = {each.leaf for each in finding.places}
+        broken = {place.leaf for place in finding.places}
         if is_listed(finding) and broken != self._model.leaves:
             named = sorted(broken)
             more = f" and {len(named) - MOST_LEAVES} more" if named[MOST_LEAVES:] else ""
@@ -367,7 +381,7 @@ class _Applying:
             return False
         if self._is_outgrown(waiver, finding, finding.reading):
             return False
-        verdicts = [finding.verdict, *(verdict_at(finding, each) for each in finding.places)]
+        verdicts = [finding.verdict, *(verdict_at(finding, place) for place in finding.places)]
         return self._is_decided(waiver, finding, Verdict.UNDETERMINED not in verdicts)
 
     def _at(self, finding: Finding, place: Location, by_leaf: dict[str, Waiver]) -> Accepted | None:

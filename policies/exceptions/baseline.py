@@ -104,7 +104,7 @@ class ModelBaseline(_BaselinePart):
 
     @model_validator(mode="after")
     def _each_once(self) -> Self:
-        if len({(each.clause, each.leaf) for each in self.findings}) < len(self.findings):
+        if len({(finding.clause, finding.leaf) for finding in self.findings}) < len(self.findings):
             raise ValueError("a clause stands twice for one leaf")
         return self
 
@@ -133,7 +133,9 @@ def circumstances(
     """Return under what an audit was judged."""
     levels = {
         name: str(len(value) if name == "facts" else value)
-        for name, value in ((each, getattr(knowledge, each)) for each in Knowledge.model_fields)
+        for name, value in (
+            (model_field, getattr(knowledge, model_field)) for model_field in Knowledge.model_fields
+        )
     }
     pack = decision.pack
     return Circumstances(
@@ -156,20 +158,30 @@ def model_baseline(decision: Decision, under: Circumstances) -> ModelBaseline:
 
     That is what is broken at places of which nothing says which they are: they could not be told from others later.
     """
-    found: list[BaselineReading] = []
+    baseline_readings: list[BaselineReading] = []
     for finding in decision.findings:
         is_waived = finding.accepted is not None and finding.accepted.by == "waiver"
         if finding.verdict is Verdict.PASS or is_waived or not is_of_pack(finding):
             continue
-        if all(group_of(finding, each) for each in finding.places):
-            found.append(_known(finding.key, "", finding.verdict, finding.reading))
+        if all(group_of(finding, place) for place in finding.places):
+            baseline_readings.append(
+                _baseline_reading(finding.key, "", finding.verdict, finding.reading)
+            )
         for leaf, places in groups_of(finding).items():
-            if any(each.accepted is None or each.accepted.by != "waiver" for each in places):
+            if any(place.accepted is None or place.accepted.by != "waiver" for place in places):
                 notes = notes_of(finding, places)
                 read = at_worst(finding, places)
-                found.append(_known(finding.key, leaf, *read, len(places), notes))
-    times = Counter((each.clause, each.leaf) for each in found)
-    once = (each for each in found if times[each.clause, each.leaf] == 1)
+                baseline_readings.append(
+                    _baseline_reading(finding.key, leaf, *read, len(places), notes)
+                )
+    times = Counter(
+        (baseline_reading.clause, baseline_reading.leaf) for baseline_reading in baseline_readings
+    )
+    once = (
+        baseline_reading
+        for baseline_reading in baseline_readings
+        if times[baseline_reading.clause, baseline_reading.leaf] == 1
+    )
     return ModelBaseline(circumstances=under, findings=tuple(once))
 
 
@@ -177,19 +189,21 @@ def notes_of(finding: Finding, places: list[Location]) -> tuple[str, ...]:
     """Return what measures read at places where several make up a clause; nothing where one has a limit."""
     if finding.rule in rules():
         return ()
-    return tuple(sorted(sayable(each.note) for each in places))
+    return tuple(sorted(sayable(place.note) for place in places))
 
 
 def at_worst(finding: Finding, places: list[Location]) -> tuple[Verdict, Reading]:
     """Return the worst verdict and the worst ends of some places."""
-    verdict = max(verdict_at(finding, each) for each in places)
-    readings = [reading_at(each) for each in places]
-    known = [each for each in readings if isinstance(each, Interval)]
-    if len(known) < len(readings):
+    verdict = max(verdict_at(finding, place) for place in places)
+    readings = [reading_at(place) for place in places]
+    intervals = [reading for reading in readings if isinstance(reading, Interval)]
+    if len(intervals) < len(readings):
         return verdict, Undetermined("not told")
     is_low = finding.rule in rules() and rules()[finding.rule].risk == "low"
     pick = min if is_low else max
-    return verdict, Interval(pick(each.low for each in known), pick(each.high for each in known))
+    return verdict, Interval(
+        pick(interval.low for interval in intervals), pick(interval.high for interval in intervals)
+    )
 
 
 def write_baseline(models: Mapping[str, ModelBaseline]) -> bytes:
@@ -227,7 +241,7 @@ def read_baseline(data: bytes, where: str) -> Baseline:
     return baseline
 
 
-def _known(
+def _baseline_reading(
     clause: str,
     leaf: str,
     verdict: Verdict,
@@ -300,7 +314,7 @@ def held_against(
             "write a new one if these findings are to be known from now on."
         )
         return _noted(decision, OTHER_AUDIT, problem, "warning")
-    findings = tuple(_hidden(each, old) for each in decision.findings)
+    findings = tuple(_hidden(finding, old) for finding in decision.findings)
     result = replace(decision, findings=findings)
     return replace(result, verdict=verdict_of(result))
 
@@ -320,8 +334,8 @@ def _differing(old: Circumstances, new: Circumstances) -> str:
 
 def _noted(decision: Decision, name: str, problem: str, severity: Severity) -> Decision:
     count = exactly(1)
-    found = Finding(name, "", (), "", None, "", severity, count, Verdict.FAIL, problem)
-    result = replace(decision, findings=(found, *decision.findings))
+    finding = Finding(name, "", (), "", None, "", severity, count, Verdict.FAIL, problem)
+    result = replace(decision, findings=(finding, *decision.findings))
     return replace(result, verdict=verdict_of(result))
 
 
@@ -332,15 +346,19 @@ def _hidden(finding: Finding, old: ModelBaseline) -> Finding:
     """
     if finding.verdict is Verdict.PASS or not is_of_pack(finding):
         return finding
-    known = {each.leaf: each for each in old.findings if each.clause == finding.key}
-    before = known.get("")
+    baseline_readings = {
+        baseline_reading.leaf: baseline_reading
+        for baseline_reading in old.findings
+        if baseline_reading.clause == finding.key
+    }
+    before = baseline_readings.get("")
     is_known = before is not None and not _is_worse(
         finding, finding.verdict, finding.reading, before
     )
     fine = {
         leaf
         for leaf, places in groups_of(finding).items()
-        if leaf in known and _is_as_before(finding, places, known[leaf])
+        if leaf in baseline_readings and _is_as_before(finding, places, baseline_readings[leaf])
     }
     if not finding.places:
         return replace(finding, accepted=finding.accepted or (KNOWN if is_known else None))

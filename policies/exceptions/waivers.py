@@ -90,9 +90,9 @@ def read_waivers(data: bytes, where: str) -> WaiverFile:
     listed = said.get("waiver", [])
     if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
         raise WaiverError(where, "'waiver' is no list of tables; begin each with [[waiver]]")
-    found = tuple(_waiver(each, number, where) for number, each in enumerate(listed, start=1))
-    _check_twice(found, where)
-    return WaiverFile(where, found)
+    waivers = tuple(_waiver(each, number, where) for number, each in enumerate(listed, start=1))
+    _check_twice(waivers, where)
+    return WaiverFile(where, waivers)
 
 
 def check_lengths(waivers: WaiverFile, longest_days: int, today: date) -> None:
@@ -101,15 +101,15 @@ def check_lengths(waivers: WaiverFile, longest_days: int, today: date) -> None:
     Raises:
         WaiverError: one does.
     """
-    for each in waivers.each:
-        start = today if each.granted is None else each.granted
-        if (each.expires - start).days > longest_days:
+    for waiver in waivers.each:
+        start = today if waiver.granted is None else waiver.granted
+        if (waiver.expires - start).days > longest_days:
             last = start + timedelta(days=min(longest_days, (date.max - start).days))
-            since = "today" if each.granted is None else f"it was granted on {start}"
+            since = "today" if waiver.granted is None else f"it was granted on {start}"
             raise WaiverError(
-                f"{waivers.source}: waiver {each.number}: expires",
-                f"{each.expires} is more than {longest_days} days after {since}; the policy pack allows {last} at the "
-                "latest",
+                f"{waivers.source}: waiver {waiver.number}: expires",
+                f"{waiver.expires} is more than {longest_days} days after {since}; "
+                f"the policy pack allows {last} at the latest",
             )
 
 
@@ -144,15 +144,15 @@ def _refusal(error: ValidationError, place: str) -> WaiverError:
 def _check_twice(waivers: Sequence[Waiver], where: str) -> None:
     """Check that no two waivers are for one finding, so that each has one owner and one last day."""
     known: dict[tuple[str, str], dict[str | None, Waiver]] = {}
-    for each in waivers:
-        for target in filter(None, (each.leaf, each.digest)):
-            same = known.setdefault((each.clause, target), {})
-            rival = same.get(each.model) or same.get(None)
-            if each.model is None and same:
+    for waiver in waivers:
+        for target in filter(None, (waiver.leaf, waiver.digest)):
+            same = known.setdefault((waiver.clause, target), {})
+            rival = same.get(waiver.model) or same.get(None)
+            if waiver.model is None and same:
                 rival = next(iter(same.values()))
             if rival is not None:
                 raise WaiverError(
-                    f"{where}: waiver {each.number}: clause",
-                    f"{each.clause!r} is waived in {each.where} by waiver {rival.number} already; keep one of them",
+                    f"{where}: waiver {waiver.number}: clause",
+                    f"{waiver.clause!r} is waived in {waiver.where} by waiver {rival.number} already; keep one of them",
                 )
-            same[each.model] = each
+            same[waiver.model] = waiver

@@ -71,9 +71,9 @@ def sentences(clause: Clause) -> Iterator[str]:
         yield f"Why: {clause.why}"
     if clause.source:
         yield f"Source: {clause.source}"
-    for each in clause.guidance:
-        said = f": {each.says}" if each.says else ""
-        yield f"Serves {each.document}, {each.paragraph}{said}"
+    for guidance in clause.guidance:
+        said = f": {guidance.says}" if guidance.says else ""
+        yield f"Serves {guidance.document}, {guidance.paragraph}{said}"
     if clause.loosen is not None:
         yield f"Asks for less than the policy it extends, because: {clause.loosen}"
 
@@ -173,8 +173,10 @@ def _limit(part: Part) -> str:
 
 
 def _needs(clause: Clause) -> str:
-    found = {source for atom in clause.atoms for source in measures()[atom.call.measure].reads}
-    return ", ".join(words for source, words in NEEDS.items() if source in found)
+    evidence_sources = {
+        source for atom in clause.atoms for source in measures()[atom.call.measure].reads
+    }
+    return ", ".join(words for source, words in NEEDS.items() if source in evidence_sources)
 
 
 def _models(clause: Clause) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from treewarden.audit.evidence import Enough, Evidence
 from treewarden.audit.measures import EvidenceSource, Measure, measured, measures
 from treewarden.policies.clause import Atom, Clause, Kind, Pack, Under
-from treewarden.policies.judging.clause_evaluation import held, is_plain, of_worlds
+from treewarden.policies.judging.clause_evaluation import evaluate_clause, is_plain, of_worlds
 from treewarden.policies.rules import rules
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Model
@@ -59,7 +59,7 @@ def why_not(clause: Clause, model: Model, secret: str = "") -> str:
     ``secret`` is the column that is to stay secret, where that is not the target.
     """
     known, when = measures(), clause.when
-    own = [each.call.measure for each in clause.atoms if _is_of_target(known[each.call.measure])]
+    own = [atom.call.measure for atom in clause.atoms if _is_of_target(known[atom.call.measure])]
     if secret and len(own) == len(clause.atoms):
         return f"{own[0]} is about what the model predicts, and the secret is {secret!r}"
     if when is None:
@@ -81,30 +81,32 @@ def _is_of_target(measure: Measure) -> bool:
 
 def applying(pack: Pack, model: Model, secret: str = "") -> Pack:
     """Return the pack with the clauses alone that apply to a model; there may be none."""
-    kept = tuple(clause for clause in pack.clauses if not why_not(clause, model, secret))
-    return pack.model_copy(update={"clauses": kept})
+    clauses = tuple(clause for clause in pack.clauses if not why_not(clause, model, secret))
+    return pack.model_copy(update={"clauses": clauses})
 
 
 def assuming(pack: Pack, under: str) -> Pack:
     """Return the pack with the clauses alone that are judged under this knowledge; "" is what the audit assumes."""
-    kept = tuple(clause for clause in pack.clauses if clause.under_words == under)
-    return pack.model_copy(update={"clauses": kept})
+    clauses = tuple(clause for clause in pack.clauses if clause.under_words == under)
+    return pack.model_copy(update={"clauses": clauses})
 
 
 def assumptions(pack: Pack) -> dict[str, tuple[Under, Pack]]:
     """Return the knowledge that clauses assume other than the audit does, by its words, with the clauses that do."""
-    found = {each.under_words: each.under for each in pack.clauses if each.under is not None}
-    return {words: (under, assuming(pack, words)) for words, under in found.items()}
+    unders = {
+        clause.under_words: clause.under for clause in pack.clauses if clause.under is not None
+    }
+    return {words: (under, assuming(pack, words)) for words, under in unders.items()}
 
 
 def _ensembles(model: Ensemble) -> list[Ensemble]:
     """Return an ensemble and those in it."""
-    found, left = [], [model]
+    ensembles, left = [], [model]
     while left:
         part = left.pop()
-        found.append(part)
-        left += [each.model for each in part.members if isinstance(each.model, Ensemble)]
-    return found
+        ensembles.append(part)
+        left += [member.model for member in part.members if isinstance(member.model, Ensemble)]
+    return ensembles
 
 
 def _either(words: tuple[str, ...] | list[str]) -> str:
@@ -124,7 +126,7 @@ def failing(pack: Pack) -> Enough | None:
     """
     known = measures()
     reads = [known[atom.call.measure] for clause in pack.clauses for atom in clause.atoms]
-    if any(each.is_of_worlds and EvidenceSource.ESTIMATE in each.reads for each in reads):
+    if any(read.is_of_worlds and EvidenceSource.ESTIMATE in read.reads for read in reads):
         return None
     telling = [each for each in pack.counting if is_plain(each) and of_worlds(each)]
 
@@ -164,5 +166,5 @@ def enough(pack: Pack, under: str = "") -> Enough:
 def _is_decided(clause: Clause, evidence: Evidence) -> bool:
     if why_not(clause, evidence.model):
         return True
-    found = held(clause, evidence, lambda asked: measured(asked, evidence))
-    return found.verdict is not Verdict.UNDETERMINED
+    clause_evaluation = evaluate_clause(clause, evidence, lambda asked: measured(asked, evidence))
+    return clause_evaluation.verdict is not Verdict.UNDETERMINED

@@ -251,7 +251,7 @@ class ClauseEvaluation:
     ends: tuple[OpenEnds, ...] = ()
 
 
-def held(
+def evaluate_clause(
     clause: Clause, evidence: Evidence, read: Read, unknown: Sequence[str] = ()
 ) -> ClauseEvaluation:
     """Return the verdict of a clause, whatever its form and scope; ``read`` gives readings of the model as a whole.
@@ -284,7 +284,7 @@ def held(
     ends = {atom.call: at(atom.call, places) for atom in clause.atoms}
     size = len(places.indices)
     each = combined(clause, lambda atom: verdicts(atom, ends[atom.call], size))
-    reasons = [found for found in ends.values() if isinstance(found, Undetermined)]
+    reasons = [end for end in ends.values() if isinstance(end, Undetermined)]
     found = tuple(ends[atom.call] for atom in clause.atoms)
     reading = counted(each, reasons) if clause.is_combined else _worst(clause, found[0])
     return ClauseEvaluation(Verdict(int(each.max())), reading, places, each, found)
@@ -315,9 +315,11 @@ def counted(each: IndexArray, readings: Sequence[Reading]) -> Reading:
     fails, open_ = (
         int((each == verdict).sum()) for verdict in (Verdict.FAIL, Verdict.UNDETERMINED)
     )
-    reasons = [found for found in readings if isinstance(found, Undetermined)]
+    reasons = [reading for reading in readings if isinstance(reading, Undetermined)]
     if open_ and not fails and reasons:
-        return Undetermined("; ".join(dict.fromkeys(found.reason.rstrip(".") for found in reasons)))
+        return Undetermined(
+            "; ".join(dict.fromkeys(reason.reason.rstrip(".") for reason in reasons))
+        )
     return Interval(float(fails), float(fails + open_))
 
 

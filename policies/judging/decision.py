@@ -125,13 +125,13 @@ class Finding:
     def is_of_leaves(self) -> bool:
         """Whether only the leaves' own records count, so that nothing but other leaves mends it."""
         known = measures()
-        return bool(self.calls) and all(known[each.measure].is_of_leaves for each in self.calls)
+        return bool(self.calls) and all(known[call.measure].is_of_leaves for call in self.calls)
 
     @property
     def is_of_file(self) -> bool:
         """Whether only what stands beside the trees counts, so that no change of the trees mends it."""
         known = measures()
-        return bool(self.calls) and all(known[each.measure].is_of_file for each in self.calls)
+        return bool(self.calls) and all(known[call.measure].is_of_file for call in self.calls)
 
     @property
     def open_verdict(self) -> Verdict:

@@ -18,8 +18,8 @@ ONE_LESS_LETTER = ("profiles", "trees", "models", "records", "times", "values", 
 def figure(value: float, unit: str, beside: float | None = None) -> str:
     """Return a quantity as people write it: ``12 records``, ``93.5 %``, ``4.67``; other than ``beside`` if it is."""
     for digits in range(FEWEST_DIGITS, MOST_DIGITS):
-        said = _said(value, unit, digits)
-        if beside is None or value == beside or said != _said(beside, unit, digits):
+        said = _number_words(value, unit, digits)
+        if beside is None or value == beside or said != _number_words(beside, unit, digits):
             break
     return said
 
@@ -32,7 +32,7 @@ def span(reading: Interval, unit: str, beside: float | None = None) -> str:
     return low if low == high else f"between {low} and {high}"
 
 
-def _said(value: float, unit: str, digits: int) -> str:
+def _number_words(value: float, unit: str, digits: int) -> str:
     if math.isinf(value):
         return "beyond all bounds" if value > 0 else "below all bounds"
     if unit == "share":

@@ -21,7 +21,7 @@ from treewarden.policies.judging.clause_evaluation import (
     UNITS,
     ClauseEvaluation,
     counted,
-    held,
+    evaluate_clause,
     is_plain,
     of_worlds,
     whole_verdict,
@@ -61,16 +61,16 @@ def finding_of(
     """
     worlds = exposure.evidence.worlds
     is_late = isinstance(worlds, ConsistentTables) and worlds.is_out_of_time
-    found = held(
+    clause_evaluation = evaluate_clause(
         clause,
         exposure.evidence,
         lambda asked: exposure.readings.get(asked, NOT_MEASURED),
     )
     make = _combined if clause.is_combined else _atomic
-    made = make(exposure, clause, found, names, is_late=is_late)
+    finding = make(exposure, clause, clause_evaluation, names, is_late=is_late)
     return replace(
-        made,
-        message=" ".join([made.message, *_assumed(exposure, clause, base)]),
+        finding,
+        message=" ".join([finding.message, *_assumed(exposure, clause, base)]),
         why=" ".join([*([clause.why] if clause.why else []), *loosened(clause)]),
         guidance=clause.guidance,
         scope=clause.scope or "",
@@ -215,7 +215,7 @@ def _assumed(exposure: Exposure, clause: Clause, base: Exposure) -> Iterator[str
             f"{model.source} publishes {more}, but this clause assumes that nobody uses that: "
             "a pass would hold only for a file without it."
         )
-    untrue = [each for each in exposure.dropped if each not in base.dropped]
+    untrue = [dropped_row for dropped_row in exposure.dropped if dropped_row not in base.dropped]
     if untrue:
         yield f"What it assumes is not true of this table ({untrue[0].where}: {untrue[0].problem})."
 
@@ -386,8 +386,8 @@ def judge_randomised(randomised: Randomisation, pack: Pack) -> Decision:
     A clause that says for which models it is does not apply. Any other clause about models is undetermined: there is
     none. Where nothing that counts applies, the verdict is no better than undetermined.
     """
-    asked = [clause for clause in pack.clauses if clause.when is None]
-    findings = tuple(_finding(randomised, clause) for clause in asked)
+    clauses = [clause for clause in pack.clauses if clause.when is None]
+    findings = tuple(_finding(randomised, clause) for clause in clauses)
     not_judged = [
         (clause.id, "it is about models of a kind, and a table of noisy records is judged")
         for clause in pack.clauses
@@ -395,7 +395,9 @@ def judge_randomised(randomised: Randomisation, pack: Pack) -> Decision:
     ]
     not_judged += [(each.id, f"left out by this policy: {each.reason}") for each in pack.dropped]
     counting = [
-        found.verdict for clause, found in zip(asked, findings, strict=True) if pack.counts(clause)
+        finding.verdict
+        for clause, finding in zip(clauses, findings, strict=True)
+        if pack.counts(clause)
     ]
     if not counting:
         findings = (_nothing(randomised, pack), *findings)
@@ -404,24 +406,26 @@ def judge_randomised(randomised: Randomisation, pack: Pack) -> Decision:
 
 
 def _finding(randomised: Randomisation, clause: Clause) -> Finding:
-    taken = {atom.call: measured_of_noise(atom.call, randomised) for atom in clause.atoms}
-    readings: list[Reading] = [taken[atom.call].reading for atom in clause.atoms]
+    measurements = {atom.call: measured_of_noise(atom.call, randomised) for atom in clause.atoms}
+    readings: list[Reading] = [measurements[atom.call].reading for atom in clause.atoms]
     if clause.scope in OF_PLACES or clause.under is not None:
         readings = [NO_MODEL for _ in readings]
     told = {atom.call: reading for atom, reading in zip(clause.atoms, readings, strict=True)}
     places: tuple[Location, ...] = ()
     if clause.is_combined:
         verdict = whole_verdict(clause, lambda atom: told[atom.call])
-        found = ClauseEvaluation(verdict, counted(np.array([verdict], dtype=np.intp), readings))
-        made = of_parts(clause, found, readings, places)
+        clause_evaluation = ClauseEvaluation(
+            verdict, counted(np.array([verdict], dtype=np.intp), readings)
+        )
+        finding = of_parts(clause, clause_evaluation, readings, places)
     else:
         reading = readings[0]
         verdict = rules()[clause.atom.rule].judge(reading, clause.atom.limit)
         if reading is not NO_MODEL:
-            places = tuple(map(_noise_place, breaking(clause, taken[clause.atom.call])))
-        made = of_atom(clause, ClauseEvaluation(verdict, reading), places)
+            places = tuple(map(_noise_place, breaking(clause, measurements[clause.atom.call])))
+        finding = of_atom(clause, ClauseEvaluation(verdict, reading), places)
     return replace(
-        made,
+        finding,
         why=" ".join([*([clause.why] if clause.why else []), *loosened(clause)]),
         guidance=clause.guidance,
         scope=clause.scope or "",

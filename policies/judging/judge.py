@@ -16,7 +16,7 @@ from treewarden.audit.result import NOT_MEASURED, Audit, Exposure
 from treewarden.policies.clause import Clause, Pack
 from treewarden.policies.comparing import BELIEF, CERTAINTIES
 from treewarden.policies.judging.applicability import applying, why_not
-from treewarden.policies.judging.clause_evaluation import held
+from treewarden.policies.judging.clause_evaluation import evaluate_clause
 from treewarden.policies.judging.decision import (
     FACTS_AGREE,
     NOTHING_JUDGED,
@@ -55,17 +55,17 @@ def verdict_of(audit: Audit, pack: Pack) -> Verdict:
 def _decision(audit: Audit, pack: Pack, known: NamesByModel | None) -> Decision:
     model = audit.full.evidence.model
     reasons = {clause.id: why_not(clause, model, audit.secret) for clause in pack.clauses}
-    asked = [clause for clause in pack.clauses if not reasons[clause.id]]
+    clauses = [clause for clause in pack.clauses if not reasons[clause.id]]
     judged = [
         (clause, exposure, _of_release(exposure, finding_of(exposure, clause, audit.full, names)))
-        for clause in asked
+        for clause in clauses
         for exposure in _exposures(audit, clause)
         for names in [None if known is None else LeafNames(exposure.evidence, known)]
     ]
-    counting = pack.model_copy(update={"clauses": tuple(filter(pack.counts, asked))})
+    counting = pack.model_copy(update={"clauses": tuple(filter(pack.counts, clauses))})
     doubts: dict[str, Finding] = {}
-    for found in _all_doubts(audit, counting, judged):
-        doubts.setdefault(found.clause, found)
+    for finding in _all_doubts(audit, counting, judged):
+        doubts.setdefault(finding.clause, finding)
     not_judged = [(name, why) for name, why in reasons.items() if why]
     not_judged += [(each.id, f"left out by this policy: {each.reason}") for each in pack.dropped]
     told = {clause.id for clause, by, _ in judged if not by.of}
@@ -92,11 +92,11 @@ Judged = Sequence[tuple[Clause, Exposure, Finding]]
 
 def _exposures(audit: Audit, clause: Clause) -> list[Exposure]:
     """Return what each adversary can infer who knows what a clause assumes; if nobody looked, what needs no looking."""
-    found = list(audit.judged([atom.call for atom in clause.atoms], clause.under_words))
+    exposures = list(audit.judged([atom.call for atom in clause.atoms], clause.under_words))
     if all(measures()[atom.call.measure].is_of_leaves for atom in clause.atoms):
         # Other knowledge, and that of other releases, changes nothing about a model's own leaves.
-        found = [each for each in found if not each.is_alone]
-    return found or [_untold(audit.full, clause)]
+        exposures = [exposure for exposure in exposures if not exposure.is_alone]
+    return exposures or [_untold(audit.full, clause)]
 
 
 def _untold(base: Exposure, clause: Clause) -> Exposure:
@@ -122,7 +122,7 @@ def _all_doubts(audit: Audit, counting: Pack, judged: Judged) -> Iterator[Findin
         if id(exposure.evidence.model) not in seen:
             seen.add(id(exposure.evidence.model))
             yield from _odd_labels(exposure)
-        own = [(clause, found) for clause, by, found in judged if by is exposure]
+        own = [(clause, finding) for clause, by, finding in judged if by is exposure]
         yield from _believing_labels(exposure, counting, own)
     known = measures()
     is_asked = any(
@@ -255,8 +255,10 @@ def _rests_on_certainty(exposure: Exposure, clause: Clause) -> bool:
     if not any(atom.call.measure in CERTAINTIES for atom in clause.atoms):
         return False
     evidence, readings = exposure.evidence, exposure.readings
-    found = held(clause, evidence, lambda call: readings.get(call, NOT_MEASURED), CERTAINTIES)
-    return found.verdict is not Verdict.PASS
+    clause_evaluation = evaluate_clause(
+        clause, evidence, lambda call: readings.get(call, NOT_MEASURED), CERTAINTIES
+    )
+    return clause_evaluation.verdict is not Verdict.PASS
 
 
 # Says where no change can help: the policy caps certainty below how accurate the tree is, and which policy would
@@ -365,14 +367,14 @@ def _caps(pack: Pack) -> Iterator[tuple[Clause, float]]:
 def _instead(audit: Audit, pack: Pack, accuracy: float) -> Iterator[str]:
     """Yield which policy that ships passes this very audit, the nearest one; else which one a repair may reach."""
     shipped = [load_pack(name) for name in shipped_packs() if name != pack.name]
-    others = [each.model_copy(update={"fail_on": pack.fail_on}) for each in shipped]
-    passing = [each for each in others if _passes(audit, each)]
+    packs = [each.model_copy(update={"fail_on": pack.fail_on}) for each in shipped]
+    passing = [each for each in packs if _passes(audit, each)]
     if passing:
         nearest = min(passing, key=lambda each: _distance(pack, each))
         yield f"Of the other policies that ship, {nearest.name!r} passes it as it is."
         return
     yield "None of the other policies that ship passes it as it is."
-    open_ = [each.name for each in others if all(cap >= accuracy for _, cap in _caps(each))]
+    open_ = [each.name for each in packs if all(cap >= accuracy for _, cap in _caps(each))]
     if open_:
         names = " and ".join(map(repr, open_))
         yield f"{names} {'sets' if len(open_) == 1 else 'set'} no such cap: repair may find a tree that passes."
@@ -382,9 +384,13 @@ def _passes(audit: Audit, pack: Pack) -> bool:
     """Return whether a pack passes what was audited; readings that nobody asked for before are taken now."""
     exposures = []
     for exposure in audit.exposures:
-        missing = [each for each in calls(pack) if each not in exposure.readings]
-        more = {each: measured(each, exposure.evidence) for each in missing}
-        exposures.append(replace(exposure, readings={**exposure.readings, **more}))
+        missing = [
+            measure_call for measure_call in calls(pack) if measure_call not in exposure.readings
+        ]
+        measurements = {
+            measure_call: measured(measure_call, exposure.evidence) for measure_call in missing
+        }
+        exposures.append(replace(exposure, readings={**exposure.readings, **measurements}))
     return verdict_of(replace(audit, exposures=tuple(exposures)), pack) is Verdict.PASS
 
 

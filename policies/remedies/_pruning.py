@@ -41,7 +41,9 @@ UNDETERMINED, PASS = Verdict.UNDETERMINED, Verdict.PASS
 
 def met(clause: Clause, leaves: Leaves) -> BoolArray | str | None:
     """Return whether each leaf meets a clause; why that cannot be told; None where leaves alone have no part in it."""
-    told = {atom: found for atom in clause.atoms if (found := _told(atom, leaves)) is not None}
+    told = {
+        atom: found for atom in clause.atoms if (found := _atom_verdicts(atom, leaves)) is not None
+    }
     if not told:
         return None
     reasons = [found for found in told.values() if isinstance(found, str)]
@@ -73,7 +75,7 @@ def _aim(part: Part, told: Container[Atom]) -> Part:
     return part
 
 
-def _told(atom: Atom, leaves: Leaves) -> IndexArray | str | None:
+def _atom_verdicts(atom: Atom, leaves: Leaves) -> IndexArray | str | None:
     """Return the verdict of an atom in each leaf; why there is none; None where it is about more than leaves."""
     measure = measures()[atom.call.measure]
     if not isinstance(measure, LeafMeasure):
@@ -235,18 +237,18 @@ def _unchanged(
     tree: Tree, found: MergedLeaves, leaves: Sequence[Node], stopping: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return how many records each candidate, and each node's own stop, predicts as the tree did."""
-    said = [_said(tree, node) for node in tree.nodes]
+    said = [_node_label(tree, node) for node in tree.nodes]
     held = np.flatnonzero(stopping).tolist()
     column = {prediction: k for k, prediction in enumerate(dict.fromkeys(said[i] for i in held))}
     by_prediction = np.zeros((len(said), max(len(column), 1)))
     for i in held:
         by_prediction[i, column[said[i]]] = stopping[i]
     together = found.totals(summed(tree, by_prediction))
-    codes = [column.get(_said(tree, leaf), -1) for leaf in leaves]
+    codes = [column.get(_node_label(tree, leaf), -1) for leaf in leaves]
     return _picked(together, codes), stopping
 
 
-def _said(tree: Tree, node: Node) -> str | float | int | None:
+def _node_label(tree: Tree, node: Node) -> str | float | int | None:
     return node.score if tree.task is TreeTask.REGRESSION else label_of(tree, node)
 
 

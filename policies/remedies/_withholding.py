@@ -199,7 +199,7 @@ def passes(
     the profiles that stop there.
     """
     counts, truth, m = people.counts[rows], people.truth, len(tree.classes)
-    shares = closed_form(_known(tree, node, float(people.weighed_counts[rows].sum())))
+    shares = closed_form(_leaf_knowledge(tree, node, float(people.weighed_counts[rows].sum())))
     real = truth if isinstance(truth, Undetermined) else truth[rows]
     leaf = people.leaf[rows]
     evidence = Evidence(
@@ -212,7 +212,7 @@ def passes(
     return all(demand.is_met(evidence) for demand in asked)
 
 
-def _known(tree: Tree, node: Node, records: float) -> LeafKnowledge:
+def _leaf_knowledge(tree: Tree, node: Node, records: float) -> LeafKnowledge:
     """Return what a leaf's own numbers say of its classes."""
     m = len(tree.classes)
     low, high = np.zeros(m), np.full(m, records)

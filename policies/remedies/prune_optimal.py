@@ -41,15 +41,15 @@ class PruneOptimal(Pruning):
         if found.prunable.stays.all():
             return
         greedy = prune(found.prunable)
-        seen = [] if greedy is None else [greedy.tree]
+        trees = [] if greedy is None else [greedy.tree]
         for kept in (found.right, found.unchanged):
             pruned = None if kept is None else prune_optimally(found.prunable, *kept)
-            if kept is None or (pruned is not None and pruned.tree in seen):
+            if kept is None or (pruned is not None and pruned.tree in trees):
                 continue
             yield proposal(NAME, tree, pruned, self.no_tree)
             if pruned is None:
                 return
-            seen.append(pruned.tree)
+            trees.append(pruned.tree)
 
 
 REMEDY = PruneOptimal()

@@ -120,17 +120,17 @@ def _is_banded(step: WithholdingStep) -> bool:
 def _telling(tree: Tree, ways: Sequence[WithholdingStep]) -> list[WithholdingStep]:
     """Return the steps that each leave less of this tree than the one before; the last leaves the labels."""
     *milder, last = ways
-    bare = _told(_everywhere(tree, last.leaf))
-    found, seen = [], [_told(tree)]
+    bare = _class_statements(_everywhere(tree, last.leaf))
+    withholding_steps, seen = [], [_class_statements(tree)]
     for step in milder:
-        told = _told(_everywhere(tree, step.leaf))
+        told = _class_statements(_everywhere(tree, step.leaf))
         if told not in seen and told != bare:
-            found.append(step)
+            withholding_steps.append(step)
             seen.append(told)
     inner = [node for node in tree.nodes if not node.is_leaf]
     if bare != seen[0] or any(node != label_only(tree, node) for node in inner):
-        found.append(last)
-    return found
+        withholding_steps.append(last)
+    return withholding_steps
 
 
 def _needs(
@@ -139,11 +139,11 @@ def _needs(
     """Return for each node where records stop how many steps it needs: 0 as it is, the last where none is enough."""
     order = np.argsort(population.leaf, kind="stable")
     stops, starts = np.unique(population.leaf[order], return_index=True)
-    found, asked = {}, demands(pack)
+    found, leaf_requirements = {}, demands(pack)
     for index, rows in zip(stops.tolist(), np.split(order, starts[1:]), strict=True):
         node = tree.nodes[index]
         forms = chain([node], (step.leaf(tree, node) for step in ways))
-        met = (passes(tree, form, rows, population, asked) for form in forms)
+        met = (passes(tree, form, rows, population, leaf_requirements) for form in forms)
         found[index] = next((n for n, is_met in enumerate(met) if is_met), len(ways))
     return found
 
@@ -184,7 +184,7 @@ def _proposal(tree: Tree, withheld: tuple[str, ...], title: str, changed: Tree) 
     return Proposal(("redact",), title, changed, withheld, tuple(range(len(tree.nodes))))
 
 
-def _told(tree: Tree) -> list[tuple[object, ...]]:
+def _class_statements(tree: Tree) -> list[tuple[object, ...]]:
     """Return what leaves tell of classes, with what simple subtraction reveals."""
     return [
         (

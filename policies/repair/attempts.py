@@ -135,7 +135,7 @@ def cost_of(
         before,
         after,
         proposal.withheld,
-        _withheld(_told(leaves_before), _told(leaves_after)),
+        _withheld(_numbers_per_leaf(leaves_before), _numbers_per_leaf(leaves_after)),
         _withheld(_sized(leaves_before), _sized(leaves_after)),
         None if holdout is None else holdout.loss(old),
         None if holdout is None else holdout.loss(new),
@@ -161,7 +161,7 @@ def _withheld(before: float, after: float) -> float:
     return 1 - min(after / before, 1.0) if before else 0.0
 
 
-def _told(leaves: Sequence[Node]) -> float:
+def _numbers_per_leaf(leaves: Sequence[Node]) -> float:
     """Return how many class numbers an average leaf gives, those that simple subtraction reveals among them."""
     counts = [completed(leaf.class_counts or (), count_of(leaf)) for leaf in leaves]
     exact = sum(number is not None for numbers in counts for number in numbers)
@@ -280,7 +280,7 @@ class RepairSearch:
 
         return replace(
             self,
-            attempts=tuple(new if each is old else each for each in self.attempts),
+            attempts=tuple(new if attempt is old else attempt for attempt in self.attempts),
             recommended=now(self.recommended),
             nearest=now(self.nearest),
             applied=now(self.applied),

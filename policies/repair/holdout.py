@@ -61,7 +61,7 @@ class Holdout:
         stops = route(model, self.columns)
         if (stops < 0).any():
             return Undetermined(f"{int((stops < 0).sum())} records of the holdout fall in no leaf")
-        return np.array([_said(model, node) for node in model.nodes])[stops]
+        return np.array([_node_prediction(model, node) for node in model.nodes])[stops]
 
 
 def holdout_of(tree: Model, table: Table, target: str = "") -> Holdout:
@@ -108,7 +108,7 @@ def _used(model: Model) -> tuple[Feature, ...]:
     return model.used_features() if isinstance(model, Tree) else model.features
 
 
-def _said(tree: Tree, node: Node) -> float:
+def _node_prediction(tree: Tree, node: Node) -> float:
     """Return what a node predicts: the code of a class (-1: none), or a number (NaN: none)."""
     if tree.task is TreeTask.CLASSIFICATION:
         label = label_of(tree, node)

@@ -53,14 +53,14 @@ def forest_proposals(
         if any(known[call.measure].is_of_leaves for call in finding.calls)
     ]
     if of_leaves:
-        asked = applying(decision.pack, forest.model)
-        parts = _parts(forest, population, _told(asked, of_leaves), taxonomies)
+        pack = applying(decision.pack, forest.model)
+        parts = _parts(forest, population, _leaf_pack(pack, of_leaves), taxonomies)
         yield from _prunings(forest, parts)
     if len(of_leaves) < len(broken):
         for name, remedy in remedies().items():
             if not remedy.mends_leaves:
-                asked = applying(decision.pack, forest.model)
-                yield from _withholdings(name, remedy, forest, population, asked)
+                pack = applying(decision.pack, forest.model)
+                yield from _withholdings(name, remedy, forest, population, pack)
 
 
 def _withholdings(
@@ -90,15 +90,15 @@ def _prunings(
                 yield name, found
 
 
-def _told(pack: Pack, of_leaves: Sequence[Finding]) -> Pack | str:
+def _leaf_pack(pack: Pack, of_leaves: Sequence[Finding]) -> Pack | str:
     """Return the pack without the clauses that cannot be told of the leaves; or why none can be mended."""
     alone = [finding for finding in of_leaves if finding.is_of_leaves]
     reasons = {f.clause: f.reading.reason for f in alone if isinstance(f.reading, Undetermined)}
     if len(reasons) == len(of_leaves):
         clause, reason = next(iter(reasons.items()))
         return f"pruning cannot meet clause {clause!r}: {reason}"
-    kept = tuple(clause for clause in pack.clauses if clause.id not in reasons)
-    return pack.model_copy(update={"clauses": kept})
+    clauses = tuple(clause for clause in pack.clauses if clause.id not in reasons)
+    return pack.model_copy(update={"clauses": clauses})
 
 
 def _parts(
@@ -107,13 +107,13 @@ def _parts(
     """Return what pruning can make of each tree, None where it stays as it is; or why that cannot be told."""
     if isinstance(pack, str):
         return pack
-    found: list[Prospect | None] = []
+    prospects: list[Prospect | None] = []
     for index, tree in enumerate(forest.trees):
         part = _part(forest, index, population, pack, taxonomies)
         if isinstance(part, str):
             return f"tree {index + 1} of {len(forest.trees)} ({tree.source}): {part}"
-        found.append(part)
-    return found
+        prospects.append(part)
+    return prospects
 
 
 def _part(
@@ -298,8 +298,8 @@ class Proposing:
         for name, remedy in _ready(base, self.given):
             if not remedy.mends_leaves and _leaves_fail(base.decision):
                 continue
-            asked = applying(self.pack, tree)
-            found = list(remedy.propose(tree, base.evidence.population, asked))
+            pack = applying(self.pack, tree)
+            found = list(remedy.propose(tree, base.evidence.population, pack))
             several = sum(isinstance(each, Proposal) for each in found) > 1
             for number, each in enumerate(found, start=1):
                 if isinstance(each, NoProposal):

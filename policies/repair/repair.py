@@ -66,7 +66,7 @@ def message(
         said.append(f"Nearest: {nearest.proposal.title}. What it does not meet:")
         lacks = [finding.message for finding in nearest.failing]
         said += lacks or [f"It could not be audited in full: {nearest.problem}."]
-    reasons = dict.fromkeys(each.reason for each in refusals)
+    reasons = dict.fromkeys(refusal.reason for refusal in refusals)
     said += [f"{capital(reason)}." for reason in reasons]
     return " ".join(said)
 
@@ -159,11 +159,11 @@ def _rounds(
 ) -> Iterator[str]:
     """Yield what fewer rounds would leave, as far as models without the last ones were audited."""
     told = []
-    for each in attempts:
-        is_alone = each.proposal.remedies == (DROPPED,) and not each.not_audited
-        found = certain_in(each.audit) if is_alone else None
-        if found is not None and each.proposal.kept:
-            told.append((each.proposal.kept, *found))
+    for attempt in attempts:
+        is_alone = attempt.proposal.remedies == (DROPPED,) and not attempt.not_audited
+        found = certain_in(attempt.audit) if is_alone else None
+        if found is not None and attempt.proposal.kept:
+            told.append((attempt.proposal.kept, *found))
     if not told:
         return
     whole = certain_in(audit)
@@ -268,7 +268,7 @@ def repair(
     if decision.verdict is not Verdict.PASS and not doubts(decision):
         search.run(result, decision)
     attempts, refusals = tuple(search.attempts), tuple(search.refusals)
-    best = min((each for each in attempts if each.is_tried), key=order, default=None)
+    best = min((attempt for attempt in attempts if attempt.is_tried), key=order, default=None)
     recommended = best if best is not None and best.verdict is Verdict.PASS else None
     nearest = None if recommended else best
     whole = "tree" if isinstance(model, Tree) else "model"

@@ -145,28 +145,32 @@ class RemedySearch:
         ):
             for number, answer in answers:
                 candidate, twins = self._asked[number]
-                for each in (candidate, *twins):
-                    self._enter(self._attempt(each, answer))
+                for costed_proposal in (candidate, *twins):
+                    self._enter(self._attempt(costed_proposal, answer))
 
     def _worth(self, ordered: Sequence[CostedProposal]) -> Iterator[Proposal]:
         """Yield the proposals that are still worth an audit when the next one is asked for."""
         self._asked = []
-        for each in ordered:
+        for costed_proposal in ordered:
             if self.trial.deadline.is_over:
                 return
-            if self._is_dominated(each) or self._fails_at_a_glance(each) or self._is_twin(each):
+            if (
+                self._is_dominated(costed_proposal)
+                or self._fails_at_a_glance(costed_proposal)
+                or self._is_twin(costed_proposal)
+            ):
                 continue
-            self._asked.append((each, []))
-            self.trial.tell(f"trying {each.name} ({each.proposal.title})")
-            yield each.proposal
+            self._asked.append((costed_proposal, []))
+            self.trial.tell(f"trying {costed_proposal.name} ({costed_proposal.proposal.title})")
+            yield costed_proposal.proposal
 
     def _fails_at_a_glance(self, candidate: CostedProposal) -> bool:
         """Return whether its leaves or its file alone break a clause, which no estimate mends; then it is an attempt.
 
         Withholding leaves the leaves as they were, so they are not looked at again.
         """
-        known = remedies().get(candidate.proposal.remedies[-1])
-        if self.trial.glance is None or (known is not None and not known.mends_leaves):
+        remedy = remedies().get(candidate.proposal.remedies[-1])
+        if self.trial.glance is None or (remedy is not None and not remedy.mends_leaves):
             return False
         found = self.trial.glance(candidate.proposal)
         if isinstance(found, TreewardenError):
@@ -181,9 +185,9 @@ class RemedySearch:
 
     def _is_twin(self, candidate: CostedProposal) -> bool:
         """Return whether the same is audited already under another name; then that audit counts for both."""
-        for other, twins in self._asked:
-            if candidate.is_as(other):
-                done = self._found.get(other.name)
+        for costed_proposal, twins in self._asked:
+            if candidate.is_as(costed_proposal):
+                done = self._found.get(costed_proposal.name)
                 if done is None:
                     twins.append(candidate)
                 else:
@@ -233,16 +237,23 @@ class RemedySearch:
         that results do not.
         """
         tried = []
-        for each in self._open:
-            attempt = self._found.get(each.name)
-            cheaper = self._cheaper(each.cost) if self._is_dominated(each) else ""
+        for costed_proposal in self._open:
+            attempt = self._found.get(costed_proposal.name)
+            cheaper = (
+                self._cheaper(costed_proposal.cost) if self._is_dominated(costed_proposal) else ""
+            )
             why = f"it costs more than {cheaper}, which passes" if cheaper else ""
             if attempt is None and not why:
                 self.ended = SearchEnd.OUT_OF_TIME if self.ended is SearchEnd.DONE else self.ended
                 why = INTERRUPTED if self.ended is SearchEnd.INTERRUPTED else NOT_TRIED
             if why:
                 attempt = RepairAttempt(
-                    each.name, each.proposal, each.cost, None, None, not_audited=why
+                    costed_proposal.name,
+                    costed_proposal.proposal,
+                    costed_proposal.cost,
+                    None,
+                    None,
+                    not_audited=why,
                 )
             assert attempt is not None
             tried.append(attempt)

@@ -210,7 +210,7 @@ def _check_same(model: Model, again: Model, target: str) -> None:
 
 
 def _compared(tree: Tree) -> list[tuple[str, bool, bool]]:
-    return [(each.name, each.numeric, each.single) for each in tree.used_features()]
+    return [(feature.name, feature.numeric, feature.single) for feature in tree.used_features()]
 
 
 def _check_same_sum(model: Ensemble, again: Ensemble, target: str) -> None:

@@ -181,7 +181,7 @@ def open_model(data: bytes, source: str) -> OpenedFile:
     model = _named(opened.model, name, source)
     is_told = any(leak.kind is LeakKind.PERSON for leak in opened.leaks)
     named = () if is_told else people_named(model)
-    rest = () if formats()[name].accounts_for_all else (_rest(name),)
+    rest = () if formats()[name].accounts_for_all else (_unread_leak(name),)
     packing = packing_leaks(data, removable=isinstance(opened, Strippable))
     return OpenedFile(model, (*opened.leaks, *packing, *named, *rest), opened)
 
@@ -251,7 +251,7 @@ def _opened(data: bytes, source: str) -> tuple[str, Opened]:
     raise TreeFormatError(source, f"no format fits ({reasons})") from refused[0]
 
 
-def _rest(form: str) -> Leak:
+def _unread_leak(form: str) -> Leak:
     """Return that a file may hold more than what its reader looks at."""
     what = (
         f"whatever else such a file may hold: the reader of {form} looks at no more than it needs"

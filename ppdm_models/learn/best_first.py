@@ -84,12 +84,16 @@ class BestFirst:
     def _settled(self, attributes: tuple[LearnedAttribute, ...], classes: int) -> BestFirst:
         if not self.sets or self.set_attributes is not None:
             return self
-        few = (each for each in attributes if 0 < len(each.categories) <= MOST_SET_VALUES)
+        few = (
+            attribute
+            for attribute in attributes
+            if 0 < len(attribute.categories) <= MOST_SET_VALUES
+        )
         found = (
-            each.name
-            for each in few
-            if ANY not in each.categories
-            and 2 ** (len(each.categories) - 1) * max(classes, 2) <= MOST_SET_COUNTS
+            learned_attribute.name
+            for learned_attribute in few
+            if ANY not in learned_attribute.categories
+            and 2 ** (len(learned_attribute.categories) - 1) * max(classes, 2) <= MOST_SET_COUNTS
         )
         return replace(self, set_attributes=tuple(found))
 
@@ -179,7 +183,7 @@ class _Growing:
     def _skeleton(self) -> Tree:
         """Return the tree of the root alone: what does not change as it grows."""
         criterion = self.learner.criterion
-        known = Learner(
+        learner = Learner(
             None if criterion == "variance" else Criterion(criterion),
             self.learner.min_leaf,
             multiway=self.learner.multiway,
@@ -193,6 +197,6 @@ class _Growing:
             self.response.name,
             self.response.classes,
             self.response.task,
-            known,
+            learner,
             source="tree",
         )

@@ -55,7 +55,7 @@ def attributes_of(columns: Columns) -> tuple[LearnedAttribute, ...]:
     Raises:
         LearnerError: a value is missing.
     """
-    found = []
+    learned_attributes = []
     for name, column in columns.items():
         if column.missing.any():
             row = int(np.flatnonzero(column.missing)[0]) + 1
@@ -65,12 +65,12 @@ def attributes_of(columns: Columns) -> tuple[LearnedAttribute, ...]:
             )
         if isinstance(column, NumericColumn):
             distinct, codes = np.unique(column.numbers + 0.0, return_inverse=True)  # -0 becomes 0
-            found.append(LearnedAttribute(name, codes.reshape(-1), distinct))
+            learned_attributes.append(LearnedAttribute(name, codes.reshape(-1), distinct))
         else:
-            found.append(
+            learned_attributes.append(
                 LearnedAttribute(name, column.codes.astype(np.intp), categories=column.categories)
             )
-    return tuple(found)
+    return tuple(learned_attributes)
 
 
 def threshold(left: float, right: float) -> float:
@@ -274,10 +274,16 @@ def best_split(
             found.append(candidates)
     if not found:
         return None
-    tops = [float(each.ranks.max()) for each in found]
+    tops = [float(attribute_candidates.ranks.max()) for attribute_candidates in found]
     best = tops.index(max(tops))
     slack = CLOSE * abs(tops[best])
-    rivals = sum(int((each.ranks >= tops[best] - slack).sum()) for each in found) - 1
+    rivals = (
+        sum(
+            int((attribute_candidates.ranks >= tops[best] - slack).sum())
+            for attribute_candidates in found
+        )
+        - 1
+    )
     return _split(found[best], int(np.argmax(found[best].ranks)), rule, rivals)
 
 

@@ -139,7 +139,7 @@ def _averaged(
     return tuple(
         leaf
         if old or not held > 0 or not (is_for_rest or leaf.score is None)
-        else replace(leaf, score=_known(number / held))
+        else replace(leaf, score=_number_or_none(number / held))
         for leaf, old, held, number in zip(leaves, is_old, records, total, strict=True)
     )
 
@@ -149,9 +149,9 @@ def _as_published(
 ) -> tuple[Node, ...]:
     size = len(tree.nodes)
     guessed = counts_up(tree, candidates.members) if classes is None and tree.classes else None
-    told = _told(tree, tree.nodes)
+    published_nodes = _published_nodes(tree, tree.nodes)
     inner = np.array([not node.is_leaf for node in tree.nodes])
-    below = told.each(lambda rows: summed(tree, _without(rows, inner)))
+    below = published_nodes.each(lambda rows: summed(tree, _without(rows, inner)))
     leaves = [
         node
         if node.is_leaf
@@ -160,7 +160,7 @@ def _as_published(
     ]
     if len(candidates.members) == size:
         return tuple(leaves)
-    together = _told(tree, leaves).each(candidates.totals)
+    together = _published_nodes(tree, leaves).each(candidates.totals)
     for number in range(size, len(candidates.members)):
         first = tree.nodes[candidates.members[number][0]]
         bare = replace(
@@ -189,7 +189,7 @@ def _without(rows: FloatArray, inner: BoolArray) -> FloatArray:
     return kept
 
 
-def _told(tree: Tree, nodes: Sequence[Node]) -> _PublishedNodes:
+def _published_nodes(tree: Tree, nodes: Sequence[Node]) -> _PublishedNodes:
     m = len(tree.classes)
     unknown = (np.nan,) * m
     records = np.array([node.records for node in nodes], dtype=np.float64)
@@ -229,7 +229,7 @@ def _join_leaf(
     guessed: FloatArray | None,
 ) -> Node:
     """Return a node as a leaf, from what is told below it in one row."""
-    records = _known(told.records[row]) if node.records is None else node.records
+    records = _number_or_none(told.records[row]) if node.records is None else node.records
     counts = node.class_counts or _all_known(told.counts[row])
     shares = node.class_shares or _mean_shares(told, row, classes)
     bands = _summed_bands(told, row) if counts is None and told.banded[row] > 0 else None
@@ -250,7 +250,7 @@ def _join_leaf(
     )
 
 
-def _known(number: float) -> float | None:
+def _number_or_none(number: float) -> float | None:
     return None if np.isnan(number) else float(number)
 
 
@@ -312,4 +312,4 @@ def _mean_score(told: _PublishedNodes, row: int) -> float | None:
     """Return the mean of the leaves' numbers, weighted by their records; None where either is not published."""
     if not told.records[row] > 0:
         return None
-    return _known(told.scores[row] / told.records[row])
+    return _number_or_none(told.scores[row] / told.records[row])

@@ -69,7 +69,9 @@ def cut(prunable: Prunable, chosen: Iterable[int]) -> Pruned | None:
         stands_for[node.index] = above if is_gone else first.get(node.index, node.index)
     order = [node.index for node in tree.below(0) if stands_for[node.index] == node.index]
     nodes = [
-        prunable.leaves[leaf[index]] if index in leaf else _kept(tree.nodes[index], stands_for)
+        prunable.leaves[leaf[index]]
+        if index in leaf
+        else _kept_split(tree.nodes[index], stands_for)
         for index in order
     ]
     if sum(node.is_leaf for node in nodes) < prunable.fewest_leaves:
@@ -84,7 +86,7 @@ def cut(prunable: Prunable, chosen: Iterable[int]) -> Pruned | None:
     )
 
 
-def _kept(node: Node, stands_for: list[int]) -> Node:
+def _kept_split(node: Node, stands_for: list[int]) -> Node:
     """Return a node that keeps its split, its merged children named once."""
     children = tuple(dict.fromkeys(stands_for[child] for child in node.children))
     if children == node.children:
@@ -263,12 +265,12 @@ def _in_runs(
 ) -> _PruningPlan | None:
     best: list[_PruningPlan | None] = [_PruningPlan((0.0, 0), (), ())]
     for j in range(1, len(way.children) + 1):
-        found = _together([best[j - 1], parts[way.children[j - 1]]])
+        pruning_plan = _together([best[j - 1], parts[way.children[j - 1]]])
         for i in range(j - 1):
             if (i, j) in way.numbers:
                 merged = _leaf(prunable, way.numbers[i, j], value)
-                found = _better(found, _together([best[i], merged]))
-        best.append(found)
+                pruning_plan = _better(pruning_plan, _together([best[i], merged]))
+        best.append(pruning_plan)
     return best[-1]
 
 

@@ -49,23 +49,23 @@ def describe(model: Model, leaks: Sequence[Leak] = ()) -> dict[str, object]:
     trees = [_Summary.of(tree) for tree in trees_of(model)]
     said: dict[str, object] = {
         "trees": len(trees),
-        "nodes": sum(each.nodes for each in trees),
-        "leaves": sum(each.leaves for each in trees),
-        "depth": max((each.depth for each in trees), default=0),
+        "nodes": sum(summary.nodes for summary in trees),
+        "leaves": sum(summary.leaves for summary in trees),
+        "depth": max((summary.depth for summary in trees), default=0),
         "task": str(model.task),
         "target": model.target,
         "classes": list(model.classes),
         "outputs": outputs_of(model),
-        "features": _features(model, {name for each in trees for name in each.tested}),
+        "features": _features(model, {name for summary in trees for name in summary.tested}),
         "criterion": _criterion(model),
         "support": _support(model, trees),
         "publishes": {
-            "labels": sum(each.labels for each in trees),
-            "sizes": sum(each.sizes for each in trees),
-            "rates": sum(each.rates for each in trees),
-            "counts": sum(each.counts for each in trees),
-            "inner_labels": sum(each.inner_labels for each in trees),
-            "impurities": sum(each.impurities for each in trees),
+            "labels": sum(summary.labels for summary in trees),
+            "sizes": sum(summary.sizes for summary in trees),
+            "rates": sum(summary.rates for summary in trees),
+            "counts": sum(summary.counts for summary in trees),
+            "inner_labels": sum(summary.inner_labels for summary in trees),
+            "impurities": sum(summary.impurities for summary in trees),
             "unused": list(dict.fromkeys(kind for tree in trees_of(model) for kind in tree.unused)),
         },
         "notes": list(model.notes),
@@ -76,7 +76,9 @@ def describe(model: Model, leaks: Sequence[Leak] = ()) -> dict[str, object]:
         said["link"] = str(model.link)
         said["resampled"] = model.resampled
         said["others"] = [other.kind for other in islice(model.others, MOST_TREES)]
-        said["members"] = [each.entry(number) for number, each in enumerate(trees[:MOST_TREES], 1)]
+        said["members"] = [
+            summary.entry(number) for number, summary in enumerate(trees[:MOST_TREES], 1)
+        ]
     return said
 
 
@@ -186,21 +188,21 @@ def _features(model: Model, tested: set[str]) -> list[dict[str, object]]:
 
 def _criterion(model: Model) -> str | None:
     """Return the criterion that every tree was grown by, if all say the same."""
-    said = {tree.learner.criterion for tree in trees_of(model)}
-    found = said.pop() if len(said) == 1 else None
-    return None if found is None else str(found)
+    criterions = {tree.learner.criterion for tree in trees_of(model)}
+    criterion = criterions.pop() if len(criterions) == 1 else None
+    return None if criterion is None else str(criterion)
 
 
 def _support(model: Model, trees: Sequence[_Summary]) -> dict[str, object]:
-    found = Counter(each.quality for each in trees)
+    found = Counter(tree.quality for tree in trees)
     quality = max(found, key=WORST_LAST.index, default=Quality.ABSENT)
     reason = REASONS[quality]
     is_people = quality in (Quality.EXACT, Quality.DERIVED)
     if is_people and isinstance(model, Ensemble) and may_be_draws(model):
         reason = HELD_OUT if model.held_out else DRAWS[model.resampled]
         is_people = False
-    sizes = [each.smallest for each in trees if each.smallest is not None]
-    totals = {each.records for each in trees}
+    sizes = [tree.smallest for tree in trees if tree.smallest is not None]
+    totals = {tree.records for tree in trees}
     return {
         "quality": str(quality),
         "reason": reason,
@@ -208,7 +210,7 @@ def _support(model: Model, trees: Sequence[_Summary]) -> dict[str, object]:
         "records": totals.pop() if is_people and len(totals) == 1 else None,
         "smallest_leaf": min(sizes, default=None) if is_people else None,
         "smallest_published": min(sizes, default=None),
-        "empty_leaves": sum(each.empty for each in trees),
+        "empty_leaves": sum(tree.empty for tree in trees),
         "qualities": {str(each): found[each] for each in WORST_LAST if found[each]},
     }
 

@@ -243,12 +243,14 @@ def _problems_at(
     if known is None:
         return [PartitionProblem("skipped", node.index)]
     names, conditions, others = _connected(own, known)
-    found = _look(node, tests, features, names, conditions, budget)
-    if found is None:
+    partition_problems = _look(node, tests, features, names, conditions, budget)
+    if partition_problems is None:
         within = [condition for condition in known if set(features_of(condition[0])) <= set(own)]
         is_clean = _look(node, tests, features, own, within, budget) == []
-        found = [] if is_clean else [PartitionProblem("skipped", node.index)]
-    return found if found and _is_reached(others, features, budget) else []
+        partition_problems = [] if is_clean else [PartitionProblem("skipped", node.index)]
+    return (
+        partition_problems if partition_problems and _is_reached(others, features, budget) else []
+    )
 
 
 def _is_reached(
@@ -275,18 +277,18 @@ def _region(tree: Tree, node: Node) -> list[Condition] | None:
 
     None where that is too much.
     """
-    known: list[Condition] = []
+    conditions: list[Condition] = []
     for step in tree.path(node.index):
         parts = step.test.parts if isinstance(step.test, AllOf) else (step.test,)
-        known.extend((part, True) for part in parts if not isinstance(part, Always))
+        conditions.extend((part, True) for part in parts if not isinstance(part, Always))
         if step.parent is not None:
             for sibling in tree.nodes[step.parent].children:
-                if sibling == step.index or len(known) > MAX_CONDITIONS:
+                if sibling == step.index or len(conditions) > MAX_CONDITIONS:
                     break
-                known.append((tree.nodes[sibling].test, False))
-        if len(known) > MAX_CONDITIONS:
+                conditions.append((tree.nodes[sibling].test, False))
+        if len(conditions) > MAX_CONDITIONS:
             return None
-    return known
+    return conditions
 
 
 def _connected(
@@ -342,15 +344,19 @@ def _look(
         return None
     size, columns = made
     inside = _inside(conditions, size, columns)
-    said = [answer(test, columns, size) for test in tests]
-    true = np.stack([part.true for part in said])
-    unknown = np.stack([part.unknown for part in said]).any(axis=0)
-    found = []
+    test_answers = [answer(test, columns, size) for test in tests]
+    true = np.stack([part.true for part in test_answers])
+    unknown = np.stack([part.unknown for part in test_answers]).any(axis=0)
+    partition_problems = []
     both = np.flatnonzero(inside & (true.sum(axis=0) > 1))
     if len(both):
         pair = tuple(node.children[child] for child in np.flatnonzero(true[:, both[0]])[:2])
-        found.append(PartitionProblem("overlap", node.index, pair, witness(columns, int(both[0]))))
+        partition_problems.append(
+            PartitionProblem("overlap", node.index, pair, witness(columns, int(both[0])))
+        )
     none = np.flatnonzero(inside & ~true.any(axis=0) & ~unknown)
     if len(none):
-        found.append(PartitionProblem("gap", node.index, (), witness(columns, int(none[0]))))
-    return found
+        partition_problems.append(
+            PartitionProblem("gap", node.index, (), witness(columns, int(none[0])))
+        )
+    return partition_problems

@@ -53,9 +53,9 @@ def with_support(tree: Tree) -> Tree:
     if _says_nobody(tree):
         return _untold(tree)
     if isinstance(tree.nodes, NodeTable):
-        known = _plain_quality(tree.nodes)
-        if known is not None:
-            return replace(tree, quality=known)
+        quality = _plain_quality(tree.nodes)
+        if quality is not None:
+            return replace(tree, quality=quality)
     for meaning in (_nothing, _shares_only, _repeated_totals, _fractions_of_one, _draws):
         found = meaning(tree)
         if found is not None:
@@ -290,7 +290,7 @@ def _is_open(node: Node) -> bool:
 
 
 def _by_difference(parent: Node, child: Node, others: Sequence[Node]) -> Node:
-    records = _rest(count_of(parent), [count_of(other) for other in others])
+    records = _remaining_count(count_of(parent), [count_of(node) for node in others])
     if child.records is None and count_of(child) is None and records is not None:
         child = replace(child, records=records)
     if parent.class_counts is None:
@@ -300,7 +300,9 @@ def _by_difference(parent: Node, child: Node, others: Sequence[Node]) -> Node:
         return child
     counts = completed(
         tuple(
-            _rest(total, [_count(other, place) for other in others]) if own is None else own
+            _remaining_count(total, [_count(node, place) for node in others])
+            if own is None
+            else own
             for place, (own, total) in enumerate(zip(known, parent.class_counts, strict=True))
         ),
         child.records,
@@ -312,7 +314,7 @@ def _count(node: Node, place: int) -> float | None:
     return None if node.class_counts is None else node.class_counts[place]
 
 
-def _rest(total: float | None, others: Sequence[float | None]) -> float | None:
+def _remaining_count(total: float | None, others: Sequence[float | None]) -> float | None:
     known = [other for other in others if other is not None]
     if total is None or len(known) < len(others):
         return None

@@ -117,19 +117,21 @@ class ArrowColumn(RawColumn):
         style = self.dialect.numbers
         if not _is_text(self.values) or style.decimal or not may_be_grouped(_present(self.values)):
             return self
-        told = replace(self, dialect=replace(self.dialect, numbers=replace(style, decimal=POINT)))
+        arrow_column = replace(
+            self, dialect=replace(self.dialect, numbers=replace(style, decimal=POINT))
+        )
         grouped = replace(
             self, dialect=replace(self.dialect, numbers=replace(style, decimal=COMMA))
         )
         try:
-            decimals, thousands = told.numbers(), grouped.numbers()
+            decimals, thousands = arrow_column.numbers(), grouped.numbers()
         except TableError:
             return self
         if not ends:
-            return told if _are_ordered_alike(decimals, thousands) else self
+            return arrow_column if _are_ordered_alike(decimals, thousands) else self
         is_decimal = all(_is_within(end, decimals) for end in ends)
         is_grouped = any(_is_within(end, thousands) for end in ends)
-        return self if is_grouped or not is_decimal else told
+        return self if is_grouped or not is_decimal else arrow_column
 
     def with_words_numbered(self) -> ArrowColumn:
         if self.dialect.numbers.yes is not None:
@@ -222,17 +224,19 @@ class ArrowColumn(RawColumn):
 
     def categories(self, known: tuple[str, ...]) -> CategoricalColumn:
         try:
-            found = _categories(_dated(self.values), known)
+            categorical_column = _categories(_dated(self.values), known)
         except pa.ArrowNotImplementedError as error:
             problem = f"column {self.name!r} holds {self.values.type}, neither numbers nor texts"
             raise TableError(self.source, f"{problem}; make it one of them") from error
         if known and self.dialect.is_guessed:
-            self._check_letters(found, known)
-        return found
+            self._check_letters(categorical_column, known)
+        return categorical_column
 
     def _check_letters(self, found: CategoricalColumn, known: tuple[str, ...]) -> None:
         """Check that letters which depend on a guessed encoding are those of the model."""
-        strange = [not each.isascii() and each not in known for each in found.categories]
+        strange = [
+            not category.isascii() and category not in known for category in found.categories
+        ]
         if any(strange):
             row = int(np.flatnonzero(np.array([*strange, False])[found.codes])[0])
             problem = "a letter beyond ASCII, in a value that the model does not know, and the file is not in UTF-8"

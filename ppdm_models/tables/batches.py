@@ -222,20 +222,20 @@ def _open_csv(
     path: Path, start: BinaryIO, packed: str, name: str, said: Dialect, *, may_guess: bool
 ) -> Batches:
     """Return a CSV file; in another encoding than UTF-8, where its start shows it."""
-    known = encoded(said, start)
-    may_guess = may_guess and is_guess_allowed(said, known, start)
+    dialect = encoded(said, start)
+    may_guess = may_guess and is_guess_allowed(said, dialect, start)
     try:
         start.seek(0)
-        header = csv_header(start, name, known.encoding)
+        header = csv_header(start, name, dialect.encoding)
     except UnicodeError:
         if not may_guess:
             raise
-        known, may_guess = as_guessed(said), False
+        dialect, may_guess = as_guessed(said), False
         start.seek(0)
-        header = csv_header(start, name, known.encoding)
+        header = csv_header(start, name, dialect.encoding)
     texts = pa.schema([(each, pa.string()) for each in header.names])
-    known = replace(known, delimiter=header.delimiter)
-    return Batches(path, texts, header, packed, called=name, dialect=known, may_guess=may_guess)
+    dialect = replace(dialect, delimiter=header.delimiter)
+    return Batches(path, texts, header, packed, called=name, dialect=dialect, may_guess=may_guess)
 
 
 def _arrow_schema(path: Path) -> pa.Schema:

@@ -130,12 +130,12 @@ def distinct_rows(table: Batches, columns: Sequence[str]) -> Distinct:
     if found is None:
         problem = "the table has no records; give the table that the tree was trained on"
         raise TableError(table.source, problem)
-    *codes, counts, first = (numpy_of(flat(each), 0) for each in found.sort_by("first").columns)
-    held = {
+    *codes, counts, first = (numpy_of(flat(column), 0) for column in found.sort_by("first").columns)
+    values_columns = {
         name: ValuesColumn(ArrowColumn(table.source, name, coder.values), own, first)
         for name, coder, own in zip(columns, coders, codes, strict=True)
     }
-    return Distinct(held, counts)
+    return Distinct(values_columns, counts)
 
 
 def _coder(table: Batches, name: str) -> Coder:
@@ -168,7 +168,7 @@ def _counted(
         if waiting > max(FEWEST_MERGED, known):
             parts, waiting = [_merged(parts)], 0
             known = parts[0].num_rows
-            if COPIES * (parts[0].nbytes + sum(own.values.nbytes for own in coders)) > room:
+            if COPIES * (parts[0].nbytes + sum(coder.values.nbytes for coder in coders)) > room:
                 raise _too_many(table, known, records)
     return _merged(parts) if parts else None
 
@@ -178,7 +178,7 @@ def _pieces(table: Batches, columns: Sequence[str], coders: Sequence[Coder]) -> 
     waiting: list[pa.RecordBatch] = []
     for batch in table.read(columns):
         waiting.append(batch)
-        known = max(len(own.values) for own in coders)
+        known = max(len(coder.values) for coder in coders)
         if FEWER_THAN_VALUES * sum(each.num_rows for each in waiting) >= known:
             yield pa.Table.from_batches(waiting)
             waiting = []

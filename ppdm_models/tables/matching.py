@@ -218,7 +218,7 @@ class _Pairs:
                 problem = f"the feature {name!r} matches the columns {listed(found)}; rename one of them to {name!r}"
                 raise TableError(self.table.source, problem)
             rivals = self.features_of[found[0]] if found else []
-            same = [each for each in self.features if each in self.table.columns]
+            same = [feature for feature in self.features if feature in self.table.columns]
             rivals = rivals or [*_Index(same).find(name), name]
             column = found[0] if found else rivals[0]
             if len(rivals) > 1:
@@ -233,7 +233,11 @@ class _Pairs:
             raise TableError(self.table.source, self._lack(lacking))
 
     def _lack(self, lacking: Sequence[str]) -> str:
-        computed = {one.name: one.computation for one in self.model.features if one.computation}
+        computed = {
+            feature.name: feature.computation
+            for feature in self.model.features
+            if feature.computation
+        }
         for name in lacking:
             if name in computed:
                 return (
@@ -280,13 +284,13 @@ def _target_renamed(model: Model, table: Table, own: str | None) -> dict[str, st
 
 def _categories(model: Model, sensitive: str | None) -> dict[str, tuple[str, ...]]:
     """Return the categories of a model's columns by name, none of those that it compares as numbers."""
-    known = {each.name: () if each.numeric else each.values for each in model.features}
+    known = {feature.name: () if feature.numeric else feature.values for feature in model.features}
     return known if sensitive is None else {**known, sensitive: model.classes}
 
 
 def _compared_as_numbers(model: Model, sensitive: str | None, taken: Sequence[str]) -> list[str]:
     """Return the columns whose values count as numbers: features that are compared so, weights, a number as target."""
-    found = [each.name for each in model.features if each.numeric] + list(taken)
+    found = [feature.name for feature in model.features if feature.numeric] + list(taken)
     is_number = model.task is TreeTask.REGRESSION and sensitive is not None
     return list(dict.fromkeys([*found, sensitive] if is_number and sensitive else found))
 
@@ -311,18 +315,20 @@ def _check_named(model: Model, table: Table, qi: Sequence[str] | None) -> None:
 
 def _numbers_proved(model: Model, columns: Mapping[str, RawColumn]) -> dict[str, RawColumn]:
     """Return the columns that have one reading as numbers by what the model's tests on them compare them with."""
-    names = [each.name for each in model.features if each.numeric and each.name in columns]
-    found = {
+    names = [
+        feature.name for feature in model.features if feature.numeric and feature.name in columns
+    ]
+    raw_columns = {
         name: columns[name].with_words_numbered()
         for name in names
         if columns[name].holds_words() and parts_zero_from_one(model, name)
     }
     doubtful = [
-        name for name in names if name not in found and columns[name].decimal_mark() is None
+        name for name in names if name not in raw_columns and columns[name].decimal_mark() is None
     ]
-    if doubtful and any(each.decimal_mark() == COMMA for each in columns.values()):
-        return found  # points part thousands where commas part decimals
-    return found | {
+    if doubtful and any(column.decimal_mark() == COMMA for column in columns.values()):
+        return raw_columns  # points part thousands where commas part decimals
+    return raw_columns | {
         name: columns[name].with_points_proved(compared_with(model, name)) for name in doubtful
     }
 

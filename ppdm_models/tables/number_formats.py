@@ -280,7 +280,7 @@ def _percent_exponent(exponent: pa.Array, percent: Percent | None) -> pa.Array:
 
 
 def _joined(*texts: pa.Array, between: str) -> pa.Array:
-    parts = [pc.cast(each, texts[0].type) for each in texts]
+    parts = [pc.cast(text, texts[0].type) for text in texts]
     return pc.binary_join_element_wise(*parts, text_array([between], texts[0].type)[0])
 
 

@@ -150,14 +150,14 @@ def predict(model: Model, columns: Columns, stops: Iterable[IndexArray] | None =
 def _stopped(model: Model, columns: Columns, stops: Iterable[IndexArray] | None) -> Stopped:
     if stops is None or isinstance(model, Tree) or _refuses(model):
         return Router(columns).routed
-    known, nobody = iter(stops), np.zeros(_size(columns), dtype=bool)
-    return lambda tree: (next(known), nobody)
+    index_arrays, nobody = iter(stops), np.zeros(_size(columns), dtype=bool)
+    return lambda tree: (next(index_arrays), nobody)
 
 
 def _refuses(model: Ensemble) -> bool:
     """Return whether a model may call values invalid."""
     features = (model.features, *(tree.features for tree in model.trees))
-    return any(each.treatments for part in features for each in part)
+    return any(feature.treatments for part in features for feature in part)
 
 
 def _size(columns: Columns) -> int:
@@ -233,30 +233,38 @@ def _of_ensemble(
         )
     said = _members(ensemble, columns, known, stopped)
     if ensemble.combination in CHOICES:
-        return _chosen(ensemble, [one.by_record for one in said])
+        return _chosen(ensemble, [member_scores.by_record for member_scores in said])
     is_sum = ensemble.combination not in RANKED
     if is_sum and ensemble.silence is Silence.CONTINUE:  # no more than one member at a time
         refused = np.zeros(_size(columns), dtype=bool)
 
         def each() -> Iterator[_MemberScores]:
-            for one in said:
-                refused[:] |= one.refused
-                yield one
+            for member_scores in said:
+                refused[:] |= member_scores.refused
+                yield member_scores
 
         widths = [one[0].shape[1] if isinstance(one, tuple) else one.shape[1] for one in known]
         return _summed(ensemble, each(), widths, _size(columns)), refused
-    all_said = [one.by_record for one in said]
-    parts, weights = [one.scores for one in all_said], np.array([one.weights for one in all_said])
+    all_said = [member_scores.by_record for member_scores in said]
+    parts, weights = (
+        [member_scores.scores for member_scores in all_said],
+        np.array([member_scores.weights for member_scores in all_said]),
+    )
     heard = _heard(ensemble, parts, weights)
     if is_sum:
         widths = [part.shape[1] for part in parts]
-        heeded = [replace(one, weights=few) for one, few in zip(all_said, heard, strict=True)]
+        heeded = [
+            replace(member_scores, weights=few)
+            for member_scores, few in zip(all_said, heard, strict=True)
+        ]
         total = _summed(ensemble, heeded, widths, _size(columns))
     else:
         total = ranked(ensemble.combination, np.stack(parts), heard)
     if ensemble.silence is not Silence.CONTINUE:
         total[_is_silent(ensemble, parts, weights)] = np.nan
-    return total, np.asarray(np.array([one.refused for one in all_said]).any(axis=0))
+    return total, np.asarray(
+        np.array([member_scores.refused for member_scores in all_said]).any(axis=0)
+    )
 
 
 def _members(
@@ -305,8 +313,11 @@ def _chosen(ensemble: Ensemble, said: Sequence[_MemberScores]) -> tuple[Scores, 
     """Return what the first member says whose test holds."""
     if ensemble.combination is not Combination.SELECT_FIRST:
         raise ValueError(f"{ensemble.source}: {ensemble.combination} is not evaluated")
-    parts = [one.scores for one in said]
-    asked, refused = np.array([one.speaks for one in said]), np.array([one.refused for one in said])
+    parts = [member_scores.scores for member_scores in said]
+    asked, refused = (
+        np.array([member_scores.speaks for member_scores in said]),
+        np.array([member_scores.refused for member_scores in said]),
+    )
     if ensemble.silence is Silence.SKIP_SEGMENT:
         asked &= ~np.isnan(np.stack(parts)).any(axis=2) | refused
     chosen = np.argmax(asked, axis=0)
@@ -356,16 +367,18 @@ def _summed(
     total = np.zeros((size, width))
     heard = np.zeros(size)
     nothing = np.zeros(size)
-    for one, output in zip(said, outputs, strict=True):
-        part = one.scores
-        speaks = one.weights != 0.0
-        factor = one.weights if weighted else speaks.astype(float)
+    for member_scores, output in zip(said, outputs, strict=True):
+        part = member_scores.scores
+        speaks = member_scores.weights != 0.0
+        factor = member_scores.weights if weighted else speaks.astype(float)
         empty = speaks & np.isnan(part).any(axis=1)
         silent = np.where(empty, factor, 0.0)
         added = np.where((speaks & ~empty)[:, None], part, 0.0) * factor[:, None]
-        if one.rows is not None:  # worked out by leaf, of which there are fewer than records
+        if (
+            member_scores.rows is not None
+        ):  # worked out by leaf, of which there are fewer than records
             added, silent, factor = (
-                each.take(one.rows, axis=0) for each in (added, silent, factor)
+                each.take(member_scores.rows, axis=0) for each in (added, silent, factor)
             )
         nothing += silent
         if output is None:

@@ -85,12 +85,14 @@ class NumericMatrix:
 
     def __init__(self, columns: Mapping[str, Column]) -> None:
         """Take columns; those of categories are left out."""
-        kept = {name: each for name, each in columns.items() if isinstance(each, NumericColumn)}
-        self.places = {name: place for place, name in enumerate(kept)}
+        numeric_columns = {
+            name: column for name, column in columns.items() if isinstance(column, NumericColumn)
+        }
+        self.places = {name: place for place, name in enumerate(numeric_columns)}
         size = len(next(iter(columns.values()))) if columns else 0
-        self.table = np.empty((size, len(kept)))
-        for place, each in enumerate(kept.values()):
-            self.table[:, place] = each.numbers
+        self.table = np.empty((size, len(numeric_columns)))
+        for place, numeric_column in enumerate(numeric_columns.values()):
+            self.table[:, place] = numeric_column.numbers
         gaps = np.isnan(self.table)
         self._gaps = {name: gaps[:, at] for name, at in self.places.items() if gaps[:, at].any()}
 
@@ -355,14 +357,14 @@ def _descend(
         rows = _accepted(test, columns, invalid, rows, refused)
         if not len(rows):
             break
-        said = answer(
+        test_answer = answer(
             test, {name: columns[name].take(rows) for name in set(features_of(test))}, len(rows)
         )
-        open_rows = ~said.true
+        open_rows = ~test_answer.true
         if tree.missing is not Missing.NONE:
-            _without_value(tree, node, rows[said.unknown], stop, sent)
-            open_rows &= ~said.unknown
-        sent.append((child, rows[said.true]))
+            _without_value(tree, node, rows[test_answer.unknown], stop, sent)
+            open_rows &= ~test_answer.unknown
+        sent.append((child, rows[test_answer.true]))
         rows = rows[open_rows]
     return rows, sent
 

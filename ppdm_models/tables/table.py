@@ -205,7 +205,7 @@ class Table:
         """Check that no other column shows decimal commas where the points of this one may part thousands."""
         if self.columns[name].decimal_mark() is not None:
             return
-        others = (other for other in self.columns if other != name)
+        others = (column for column in self.columns if column != name)
         comma = next((each for each in others if self.columns[each].decimal_mark() == COMMA), None)
         if comma is not None:
             problem = f"column {name!r}: its points may part thousands, as column {comma!r} has decimal commas"

@@ -127,7 +127,7 @@ def load_taxonomies(paths: Iterable[Path]) -> dict[str, Taxonomy]:
     Raises:
         TaxonomyError: a file cannot be read or understood, or two speak of the same attribute.
     """
-    found: dict[str, Taxonomy] = {}
+    taxonomies: dict[str, Taxonomy] = {}
     for path in paths:
         try:
             with path.open("rb") as file:
@@ -139,11 +139,11 @@ def load_taxonomies(paths: Iterable[Path]) -> dict[str, Taxonomy]:
             raise TaxonomyError(path.name, f"larger than {limits.BYTES:,} bytes")
         read = read_toml if path.suffix.lower() == ".toml" else _read_named
         for name, taxonomy in read(data, path.name).items():
-            if name in found:
-                problem = f"{found[name].source} has a hierarchy of it too; give one"
+            if name in taxonomies:
+                problem = f"{taxonomies[name].source} has a hierarchy of it too; give one"
                 raise TaxonomyError(f"{path.name}: {name!r}", problem)
-            found[name] = taxonomy
-    return found
+            taxonomies[name] = taxonomy
+    return taxonomies
 
 
 def _read_named(data: bytes, where: str) -> dict[str, Taxonomy]:
@@ -228,18 +228,18 @@ def read_toml(data: bytes, where: str) -> dict[str, Taxonomy]:
         said = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise TaxonomyError(where, f"not a TOML file ({error})") from error
-    found: dict[str, Taxonomy] = {}
+    taxonomies: dict[str, Taxonomy] = {}
     for name, table in said.items():
         place = _TomlLine(where, text, name)
         if not isinstance(table, dict) or not table:
             raise place.wrong(name, "is no hierarchy; write parent = [children] under it")
-        found[name] = (
+        taxonomies[name] = (
             _intervals(name, table, place) if set(table) == {CUTS} and _is_nested(table[CUTS])
             else _categories(name, table, place)
         )  # fmt: skip
-    if not found:
+    if not taxonomies:
         raise TaxonomyError(where, "holds no hierarchy; write [attribute] and its values")
-    return found
+    return taxonomies
 
 
 class _TomlLine:

@@ -75,14 +75,16 @@ def paths_in_text(
     plain = plain_of(tree)
     if plain is None:
         return None
-    moved = single_ends(plain.cuts, {each.name for each in tree.features if each.single})
+    moved = single_ends(plain.cuts, {feature.name for feature in tree.features if feature.single})
     if moved is None:
         return None
     found = []
-    for leaf, way in _ways(plain, moved, say, _asked(plain, wanted)):
+    for leaf, way in _ways(plain, moved, say, _nodes_towards(plain, wanted)):
         if way is None:
             return None
-        found.append((leaf, ", ".join(each.item for each in sorted(way, key=_by_text))))
+        found.append(
+            (leaf, ", ".join(text_interval.item for text_interval in sorted(way, key=_by_text)))
+        )
     return found
 
 
@@ -90,7 +92,7 @@ def _by_text(interval: _TextInterval) -> str:
     return interval.text
 
 
-def _asked(plain: Plain, wanted: frozenset[int] | None) -> list[bool] | None:
+def _nodes_towards(plain: Plain, wanted: frozenset[int] | None) -> list[bool] | None:
     """Return which nodes lead to those that are wanted, themselves included; None where all are."""
     if wanted is None:
         return None
@@ -118,11 +120,11 @@ def _ways(
         way: Mapping[int, _TextInterval] = {}
         if parent >= 0:
             above, place = ways[parent], places[node]
-            own, end = above.get(place, ANY), values[node]
+            text_interval, end = above.get(place, ANY), values[node]
             inside = (
-                _above(own, end, not closed[node], names[place], say)
+                _above(text_interval, end, not closed[node], names[place], say)
                 if upper[node]
-                else _below(own, end, closed[node], names[place], say)
+                else _below(text_interval, end, closed[node], names[place], say)
             )
             if inside is None:
                 yield node, None
@@ -243,7 +245,7 @@ def _parts(model: Model) -> Iterator[tuple[Tree, tuple[Predicate, ...]]]:
         if isinstance(part, Tree):
             yield part, tuple(test for test in tests if not isinstance(test, Always))
         elif isinstance(part, Ensemble):
-            stack.extend((each.model, (*tests, each.test)) for each in reversed(part.members))
+            stack.extend((member.model, (*tests, member.test)) for member in reversed(part.members))
 
 
 def _leaf_texts(

@@ -36,7 +36,7 @@ class Fact:
     why: str = ""
 
 
-def known(value: float) -> Fact:
+def stated_fact(value: float) -> Fact:
     """Return a fact that the file says."""
     return Fact(float(value), FactSource.KNOWN)
 

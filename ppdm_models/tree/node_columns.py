@@ -111,7 +111,7 @@ def tells_classes(tree: Tree) -> BoolArray:
     """Return whether each node publishes anything about its classes, counts or shares, (N,)."""
     nodes: Sequence[Node] = tree.nodes
     if not isinstance(nodes, NodeTable):
-        told = (each.class_counts is not None or each.class_shares is not None for each in nodes)
+        told = (node.class_counts is not None or node.class_shares is not None for node in nodes)
         return np.fromiter(told, np.bool_, len(nodes))
     found = np.zeros(len(nodes), dtype=np.bool_)
     for numbers in (nodes.class_counts, nodes.class_shares):

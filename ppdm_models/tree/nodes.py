@@ -283,7 +283,7 @@ class NodeTable(Sequence[Node]):
 
     def _nodes(self) -> tuple[Node, ...]:
         if self._made is None:
-            made = tuple(
+            nodes = tuple(
                 map(
                     Node,
                     range(len(self)),
@@ -304,8 +304,8 @@ class NodeTable(Sequence[Node]):
                     repeat(None) if self.spreads is None else self.spreads,
                 )
             )
-            object.__setattr__(self, "_made", made)
-            return made
+            object.__setattr__(self, "_made", nodes)
+            return nodes
         return self._made
 
 

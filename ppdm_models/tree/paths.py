@@ -148,8 +148,8 @@ def apart(one: Predicate, other: Predicate) -> bool:
         if one.feature != other.feature:
             return False
         if one.negated != other.negated:
-            kept, left_out = (other, one) if one.negated else (one, other)
-            return set(kept.values) <= set(left_out.values)
+            category_test, left_out = (other, one) if one.negated else (one, other)
+            return set(category_test.values) <= set(left_out.values)
         return not one.negated and not set(one.values) & set(other.values)
     return False
 

@@ -283,7 +283,7 @@ class Tree:
         """Return the features that some split tests."""
         nodes = self.nodes
         tests = nodes.tests if isinstance(nodes, NodeTable) else [node.test for node in nodes]
-        from_tests = tests.asked() if isinstance(tests, Cuts) else _asked(tests)
+        from_tests = tests.asked() if isinstance(tests, Cuts) else _tested_features(tests)
         return tuple(feature for feature in self.features if feature.name in from_tests)
 
     def where(self, node: Node) -> str:
@@ -292,7 +292,7 @@ class Tree:
         return f"{self.source}{line}: node {node.name!r}"
 
 
-def _asked(tests: Iterable[Predicate]) -> set[str]:
+def _tested_features(tests: Iterable[Predicate]) -> set[str]:
     return {name for test in tests for name in features_of(test)}
 
 

@@ -36,37 +36,41 @@ def adversaries(audit: Audit, decision: Decision) -> tuple[Adversary, ...]:
     """Return all who were asked about; none where that is only who knows every quasi-identifier."""
     if not audit.adversaries:
         return ()
-    return tuple(_adversary(each, decision) for each in _asked(audit))
+    return tuple(_adversary(exposure, decision) for exposure in _declared_exposures(audit))
 
 
-def _asked(audit: Audit) -> Iterator[Exposure]:
+def _declared_exposures(audit: Audit) -> Iterator[Exposure]:
     if not audit.secret:
         yield audit.full
     yield from audit.adversaries
 
 
 def _adversary(exposure: Exposure, decision: Decision) -> Adversary:
-    evidence, who = exposure.evidence, exposure.who
-    of_knowledge = [each for each in map(call, of_models()) if _is_told(each.measure)]
-    own = [
-        found.open_verdict
-        for found in decision.findings
-        if found.of == exposure.of
-        and decision.counts(found)
-        and any(_is_told(each.measure) for each in found.calls)
+    evidence, adversary = exposure.evidence, exposure.who
+    of_knowledge = [
+        measure_call for measure_call in map(call, of_models()) if _is_told(measure_call.measure)
+    ]
+    verdicts = [
+        finding.open_verdict
+        for finding in decision.findings
+        if finding.of == exposure.of
+        and decision.counts(finding)
+        and any(_is_told(measure_call.measure) for measure_call in finding.calls)
     ]
     return Adversary(
         name=exposure.adversary,
         knows=_knows(exposure),
-        target_known=who is not None and who.target,
+        target_known=adversary is not None and adversary.target,
         secret=evidence.secret_name,
-        verdict=word(_verdict(own, decision)),
+        verdict=word(_verdict(verdicts, decision)),
         readings={
-            key(each): reading(each, exposure.measured(each.measure).reading)
-            for each in of_knowledge
+            key(measure_call): reading(
+                measure_call, exposure.measured(measure_call.measure).reading
+            )
+            for measure_call in of_knowledge
         },
-        worst=() if who is None else tuple(_worst(exposure)),
-        shown=() if who is None else tuple(_shown(exposure)),
+        worst=() if adversary is None else tuple(_worst(exposure)),
+        shown=() if adversary is None else tuple(_witness_rows(exposure)),
         lacking=tuple(map(_lack, exposure.lacking)),
     )
 
@@ -75,18 +79,20 @@ def _verdict(own: list[Verdict], decision: Decision) -> Verdict:
     """Return the verdict of clauses of which only those that do not pass are findings; none, where none was asked."""
     if own:
         return worst(own)
-    counting = (each for each in decision.pack.counting if each.id not in dict(decision.not_judged))
-    is_asked = any(_is_told(atom.call.measure) for each in counting for atom in each.atoms)
+    counting = (
+        clause for clause in decision.pack.counting if clause.id not in dict(decision.not_judged)
+    )
+    is_asked = any(_is_told(atom.call.measure) for clause in counting for atom in clause.atoms)
     return Verdict.PASS if is_asked else Verdict.UNDETERMINED
 
 
 def _knows(exposure: Exposure) -> tuple[str, ...]:
     """Return the columns that somebody knows, first those that he was said to; the target is told apart."""
-    qi, who = exposure.evidence.population.qi, exposure.who
-    if who is None:
+    qi, adversary = exposure.evidence.population.qi, exposure.who
+    if adversary is None:
         return qi
-    known = dict.fromkeys((*who.declared, *qi))
-    return tuple(name for name in known if not who.target or name != exposure.evidence.target)
+    known = dict.fromkeys((*adversary.declared, *qi))
+    return tuple(name for name in known if not adversary.target or name != exposure.evidence.target)
 
 
 def _worst(exposure: Exposure) -> Iterator[Row]:
@@ -104,7 +110,7 @@ def _worst(exposure: Exposure) -> Iterator[Row]:
             yield Row(name=profile, text=spot.note if measure == WORST[0] else text)
 
 
-def _shown(exposure: Exposure) -> Iterator[Row]:
+def _witness_rows(exposure: Exposure) -> Iterator[Row]:
     """Yield the people of whom a table was kept that fits and has others of their values."""
     worlds = exposure.evidence.worlds
     if not isinstance(worlds, Undetermined):
@@ -187,7 +193,7 @@ def _is_unknown(evidence: Evidence, place: Location) -> bool:
 
 def _worst_first(case: LeafCase, grave: Sequence[Severity]) -> tuple[float, ...]:
     demands = [each for each in case.breaks if each.severity in grave]
-    failed = sum(each.verdict == "FAIL" for each in demands)
+    failed = sum(demand.verdict == "FAIL" for demand in demands)
     size = case.records if isinstance(case.records, int | float) else 0.0
     return (-failed, -len(demands), size)
 
@@ -241,9 +247,9 @@ def _break(finding: Finding, places: list[Location]) -> Break:
 def _accepted(places: list[Location]) -> Accepted | None:
     """Return why what breaks a demand in a leaf does not count; None where something of it does."""
     reasons = list(dict.fromkeys(place.accepted for place in places))
-    if any(each is None for each in reasons):
+    if any(reason is None for reason in reasons):
         return None
-    known = [each for each in reasons if each is not None]
+    known = [reason for reason in reasons if reason is not None]
     return Accepted(by=known[0].by, reason="; ".join(each.reason for each in known))
 
 

@@ -47,13 +47,13 @@ def knowledge(evidence: Evidence, dropped: Sequence[DroppedRow] = ()) -> Knowled
         strict_labels=known.strict_labels,
         min_leaf=known.min_leaf,
         facts=tuple(_fact(fact) for fact in known.facts),
-        sentences=tuple(_sentences(evidence, {each.constraint for each in dropped})),
+        sentences=tuple(_sentences(evidence, {dropped_row.constraint for dropped_row in dropped})),
     )
 
 
 def untold(audit: Audit) -> str:
     """Return in a sentence how much of what the adversary was to know the table contradicts; "" where nothing."""
-    number = sum(not each.is_published for each in audit.dropped)
+    number = sum(not dropped_row.is_published for dropped_row in audit.dropped)
     if not number:
         return ""
     said = counted(number, "statement", "statements")
@@ -66,7 +66,7 @@ def untold(audit: Audit) -> str:
 
 def _true(known: Known, dropped: Sequence[DroppedRow]) -> Known:
     """Return what is known without the facts from elsewhere that the table contradicts."""
-    untrue = {each.where for each in dropped if each.constraint == FACT}
+    untrue = {dropped_row.where for dropped_row in dropped if dropped_row.constraint == FACT}
     facts = tuple(fact for fact in known.facts if fact.words not in untrue)
     return known.model_copy(update={"facts": facts})
 
@@ -177,17 +177,21 @@ def assumed_known(audit: Audit) -> AssumedKnown:
     found = assumed_columns(audit)
     return AssumedKnown(
         columns=found.names,
-        proved=tuple(_proved(each, found) for each in found.proved),
+        proved=tuple(_proved(proved_column, found) for proved_column in found.proved),
         incomplete=found.incomplete if found.names else (),
         summary=one_line(
-            found.names, [f"{each.column} of {_people(each)}" for each in found.proved]
+            found.names,
+            [
+                f"{proved_column.column} of {_people(proved_column)}"
+                for proved_column in found.proved
+            ],
         ),
     )
 
 
 def secret_steps(found: AssumedKnown) -> tuple[str, ...]:
     """Return what to do where sizes prove something of columns that were assumed known; nothing elsewhere."""
-    names = list(dict.fromkeys(each.column for each in found.proved))
+    names = list(dict.fromkeys(proved_by_sizes.column for proved_by_sizes in found.proved))
     if not names:
         return ()
     more = len(names) - MOST_IN_A_LINE
@@ -203,7 +207,11 @@ def _people(each: ProvedColumn) -> str:
 
 
 def _proved(each: ProvedColumn, found: AssumedColumns) -> ProvedBySizes:
-    release = f" of {each.release}" if len({one.release for one in found.proved}) > 1 else ""
+    release = (
+        f" of {each.release}"
+        if len({proved_column.release for proved_column in found.proved}) > 1
+        else ""
+    )
     tree = f"tree {each.tree + 1}, " if each.is_of_several else ""
     where = f"{tree}node {each.node}{release} ({each.path})"
     return ProvedBySizes(
@@ -227,7 +235,7 @@ ABOUT_WAIVERS = "whether what is accepted is accepted in order"
 
 def accepted_words(decision: Decision) -> str:
     """Return how many findings were accepted, in words; "" where none was."""
-    some = sum(each.accepted is not None for each in decision.findings)
+    some = sum(finding.accepted is not None for finding in decision.findings)
     if not some:
         return ""
     they = "is" if some == 1 else "are"

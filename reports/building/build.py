@@ -82,9 +82,10 @@ def repair_part(repair: RepairSearch) -> RepairPart:
         if after and after.audit and after.decision
         else None,
         compared=_compared(repair.audit, after.audit) if after and after.audit else (),
-        attempts=tuple(_attempt(each, repair) for each in sorted(repair.attempts, key=order)),
+        attempts=tuple(_attempt(attempt, repair) for attempt in sorted(repair.attempts, key=order)),
         refusals=tuple(
-            f"{' then '.join(each.remedies)}: {sentence(each.reason)}" for each in repair.refusals
+            f"{' then '.join(refusal.remedies)}: {sentence(refusal.reason)}"
+            for refusal in repair.refusals
         ),
         summary=_summary(repair),
         advice=repair.advice,
@@ -99,9 +100,9 @@ def _title(repair: RepairSearch) -> str:
 
 def _summary(repair: RepairSearch) -> str:
     """Return what the picture of privacy against utility shows, in words."""
-    tried = sum(each.is_tried for each in repair.attempts)
+    tried = sum(attempt.is_tried for attempt in repair.attempts)
     left = len(repair.attempts) - tried
-    passing = sum(each.verdict is Verdict.PASS for each in repair.attempts)
+    passing = sum(attempt.verdict is Verdict.PASS for attempt in repair.attempts)
     said = f"{counted(tried, 'change was', 'changes were')} tried, {count(passing)} of them "
     said += f"{'passes' if passing == 1 else 'pass'}."
     said += f" {counted(left, 'more was', 'more were')} not audited." if left else ""
@@ -287,12 +288,12 @@ def _document(
         policy=policy_part(pack),
         dropped=tuple(
             Dropped(
-                constraint=each.constraint,
-                where=each.where,
-                problem=each.problem,
-                is_published=each.is_published,
+                constraint=dropped_row.constraint,
+                where=dropped_row.where,
+                problem=dropped_row.problem,
+                is_published=dropped_row.is_published,
             )
-            for each in audit.dropped
+            for dropped_row in audit.dropped
         ),
         warnings=audit.warnings,
         tree=tree_nodes(evidence, decision),
@@ -363,8 +364,8 @@ def finding_part(found: decisions.Finding) -> Finding:
         id=finding_id(found.key),
         accepted=_accepted(found.accepted),
         guidance=tuple(
-            Guidance(document=each.document, paragraph=each.paragraph, says=each.says)
-            for each in found.guidance
+            Guidance(document=guidance.document, paragraph=guidance.paragraph, says=guidance.says)
+            for guidance in found.guidance
         ),
         where=tuple(
             Place(

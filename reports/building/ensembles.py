@@ -86,13 +86,13 @@ def ensemble_part(evidence: Evidence) -> Ensemble:
         facts=fact_rows(together.facts),
         over_trees=tuple(
             OverTrees(
-                trees=each.trees,
-                by_leaf=number(each.by_leaf),
-                certain=number(each.certain),
-                guessed=None if each.guessed is None else number(each.guessed),
-                predicted=None if each.predicted is None else number(each.predicted),
+                trees=over_tree.trees,
+                by_leaf=number(over_tree.by_leaf),
+                certain=number(over_tree.certain),
+                guessed=None if over_tree.guessed is None else number(over_tree.guessed),
+                predicted=None if over_tree.predicted is None else number(over_tree.predicted),
             )
-            for each in together.over_trees
+            for over_tree in together.over_trees
         ),
         releases=tuple(map(_release, together.releases)),
         differences=together.differences,
@@ -120,7 +120,7 @@ def _of_numbers(evidence: Evidence) -> Ensemble:
     people, exact = evidence.population.records, numbers.exact
     by_leaf = float(numbers.counts[numbers.by_leaf <= EXACT_SHARE * numbers.span].sum())
     return Ensemble(
-        trees=sum(each.trees for each in numbers.releases),
+        trees=sum(release.trees for release in numbers.releases),
         leaves=numbers.leaves,
         recovered_leaves=numbers.recovered,
         replayed=False,
@@ -214,7 +214,7 @@ def values_part(evidence: Evidence) -> Values:
         summary=_numbers_summary(numbers, width),
         reasons=tuple(map(sentence, (*numbers.said, *numbers.left))),
         facts=fact_rows(numbers.facts),
-        known=tuple(_known(evidence, numbers, width)),
+        known=tuple(_narrowest_numbers(evidence, numbers, width)),
     )
 
 
@@ -225,7 +225,9 @@ def _median(width: FloatArray, numbers: ValueBounds) -> float:
     return float(width[order][np.searchsorted(below, below[-1] / 2)])
 
 
-def _known(evidence: Evidence, numbers: ValueBounds, width: FloatArray) -> list[KnownNumber]:
+def _narrowest_numbers(
+    evidence: Evidence, numbers: ValueBounds, width: FloatArray
+) -> list[KnownNumber]:
     """Return the people of whom most is known, the narrowest interval first; nobody of whom nothing is."""
     order = np.argsort(width, kind="stable")[:MOST_KNOWN].tolist()
     return [

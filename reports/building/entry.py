@@ -30,7 +30,7 @@ def entry_of(document: Document, name: str = "", file: str = "") -> Entry:
 
     ``file`` is its path as a pipeline knows it, and ``name`` what it is called there; else its file's name alone.
     """
-    found = [each for each in document.findings if each.verdict != "PASS"]
+    findings = [finding for finding in document.findings if finding.verdict != "PASS"]
     file = file or document.model.file
     return Entry(
         name=name or file,
@@ -39,11 +39,11 @@ def entry_of(document: Document, name: str = "", file: str = "") -> Entry:
         headline=_headline(document),
         policy=document.policy.name,
         basis="file" if document.basis == "file" else "audit",
-        rules=tuple(_rule(document, each) for each in document.findings),
-        clauses=tuple(_clause(each) for each in document.findings),
+        rules=tuple(_rule(document, finding) for finding in document.findings),
+        clauses=tuple(_clause(finding) for finding in document.findings),
         not_judged=document.not_judged,
         assumed_known=without_counts(document.assumed_known),
-        results=tuple(result for each in found for result in _results(each)),
+        results=tuple(result for finding in findings for result in _results(finding)),
     )
 
 
@@ -118,16 +118,20 @@ def _explained(entry: Entry, fail_on: Severity) -> Entry:
 
 def _headline(document: Document) -> str:
     """Return what keeps the model from passing, the clauses by name; what was accepted is counted beside it."""
-    judged = [each for each in document.findings if counts(each.severity, document.fail_on)]
-    broken = [each for each in judged if each.verdict != "PASS" and each.accepted is None]
-    accepted = sum(each.verdict != "PASS" and each.accepted is not None for each in judged)
+    judged = [
+        finding for finding in document.findings if counts(finding.severity, document.fail_on)
+    ]
+    broken = [
+        finding for finding in judged if finding.verdict != "PASS" and finding.accepted is None
+    ]
+    accepted = sum(finding.verdict != "PASS" and finding.accepted is not None for finding in judged)
     beside = f"; {counted(accepted, 'clause', 'clauses')} accepted" if accepted else ""
     if document.verdict == "PASS":
         return f"every {'other ' if accepted else ''}clause that counts is met{beside}"
     if not broken:
         return "no clause of the policy that counts could be judged of this model"
     said = [
-        _named([each.clause for each in broken if each.verdict == verdict], words)
+        _named([finding.clause for finding in broken if finding.verdict == verdict], words)
         for verdict, words in (("FAIL", "not met"), ("UNDETERMINED", "not decided"))
     ]
     return "; ".join(each for each in said if each) + beside
@@ -164,7 +168,7 @@ def _clause(found: Finding) -> ClauseOutcome:
         verdict=found.verdict,
         severity=found.severity,
         message=_message(found),
-        accepted=_told(found.accepted),
+        accepted=_public_acceptance(found.accepted),
     )
 
 
@@ -193,7 +197,7 @@ def _all_accepted(places: Sequence[Place]) -> Accepted | None:
     return accepted[0] if all(accepted) else None
 
 
-def _told(accepted: Accepted | None) -> Accepted | None:
+def _public_acceptance(accepted: Accepted | None) -> Accepted | None:
     """Return why something is accepted, without what a baseline keeps of it: that may be a count of few people."""
     if accepted is None or accepted.by == "waiver":
         return accepted
@@ -212,7 +216,7 @@ def _result(found: Finding, place: Place | None, accepted: Accepted | None) -> R
         node="" if place is None else place.node,
         line=None if place is None else place.line,
         tree=0 if place is None else place.tree,
-        accepted=_told(accepted),
+        accepted=_public_acceptance(accepted),
     )
 
 

@@ -86,7 +86,7 @@ def randomisation_document(
     warnings: tuple[str, ...] = (),
 ) -> RandomisedDocument:
     """Return the report of a table that was randomised, for its owner; ``figures`` are of its hidden columns."""
-    shown = {each.said.name: each for each in figures}
+    column_distributions = {figure.said.name: figure for figure in figures}
     return RandomisedDocument(
         kind="randomisation",
         confidential=CONFIDENTIAL,
@@ -100,12 +100,16 @@ def randomisation_document(
         not_judged=tuple(Row(name=name, text=why) for name, why in decision.not_judged),
         records=found.records,
         columns=tuple(
-            _column(each.said, each.missing, shown.get(each.said.name), each)
-            for each in found.columns
+            _column(column.said, column.missing, column_distributions.get(column.said.name), column)
+            for column in found.columns
         ),
         related=tuple(
-            Related(first=each.first, second=each.second, correlation=number(each.correlation))
-            for each in found.related
+            Related(
+                first=related_columns.first,
+                second=related_columns.second,
+                correlation=number(related_columns.correlation),
+            )
+            for related_columns in found.related
         ),
         clear=found.clear,
         harmless=found.harmless,
@@ -123,7 +127,7 @@ def reconstruction_document(
     warnings: tuple[str, ...] = (),
 ) -> RandomisedDocument:
     """Return the report of what is recovered of a randomised table; nothing is judged."""
-    is_open = all(each.true is None for each in figures)
+    is_open = all(figure.true is None for figure in figures)
     columns = counted(len(figures), "hidden column", "hidden columns")
     return RandomisedDocument(
         kind="reconstruction",
@@ -139,7 +143,7 @@ def reconstruction_document(
         fail_on="error",
         not_judged=(),
         records=manifest.records,
-        columns=tuple(_column(each.said, each.missing, each, None) for each in figures),
+        columns=tuple(_column(figure.said, figure.missing, figure, None) for figure in figures),
         related=(),
         clear=manifest.clear,
         harmless=manifest.harmless,
@@ -192,20 +196,24 @@ def _column(
         recovered=()
         if own is None
         else tuple(
-            Recovered(attack=each.attack, width=_share(each.width), error=_share(each.error))
-            for each in own.recovered
+            Recovered(
+                attack=recovered_column.attack,
+                width=_share(recovered_column.width),
+                error=_share(recovered_column.error),
+            )
+            for recovered_column in own.recovered
         ),
         distribution=None if figure is None else _distribution(figure),
     )
 
 
 def _distribution(figure: reconstruction.ColumnDistribution) -> Distribution:
-    own = figure.own.edges
+    numbers = figure.own.edges
     error = figure.error
     return Distribution(
-        reconstructed=_series(own, figure.shares),
+        reconstructed=_series(numbers, figure.shares),
         noisy=_series(figure.noisy_edges, figure.noisy),
-        true=None if figure.true is None else _series(own, figure.true),
+        true=None if figure.true is None else _series(numbers, figure.true),
         error=None if error is None else _share(error),
         values=figure.values,
         steps=figure.steps,
@@ -249,13 +257,13 @@ def _headline(found: Randomisation, decision: Decision) -> str:
     columns = counted(len(found.columns), "hidden column", "hidden columns")
     if decision.verdict is Verdict.PASS:
         return f"{columns} may go out: all that the policy asks for is left hidden."
-    failing = [each.clause for each in decision.failing]
+    failing = [finding.clause for finding in decision.failing]
     what = "not met" if decision.verdict is Verdict.FAIL else "not decided"
     return f"Do not publish this table as it is: {listed(failing)} {what}."
 
 
 def _limits(manifest: Manifest) -> tuple[str, ...]:
-    kinds = dict.fromkeys(each.noise for each in manifest.columns)
+    kinds = dict.fromkeys(column.noise for column in manifest.columns)
     label = (
         (f"The class {manifest.label!r} is in clear: noise in other columns does not hide it.",)
         if manifest.label

@@ -72,7 +72,7 @@ def redacted(document: Document) -> Document:
         "next_steps": STEPS,
         "assumed_known": _assumed(document.assumed_known),
         "lessons": (),
-        "findings": tuple(_finding(each, least) for each in document.findings),
+        "findings": tuple(_finding(finding, least) for finding in document.findings),
         "leaves": (),
         "leaves_broken": 0,
         "readings": {},
@@ -88,8 +88,8 @@ def redacted(document: Document) -> Document:
         "ensemble": None,
         "values": None,
         "adversaries": tuple(
-            each.model_copy(update={"readings": {}, "worst": (), "shown": (), "lacking": ()})
-            for each in document.adversaries
+            adversary.model_copy(update={"readings": {}, "worst": (), "shown": (), "lacking": ()})
+            for adversary in document.adversaries
         ),
         "provenance": _provenance(document),
         "repair": None if document.repair is None else _repair(document.repair),
@@ -100,21 +100,21 @@ def redacted(document: Document) -> Document:
 def smallest_group(document: Document) -> int:
     """Return how many people a group must have so that its count may be told: what the policy asks of groups."""
     atoms: list[Finding | Piece] = [*document.findings]
-    atoms += [part for each in document.findings for part in each.parts]
+    atoms += [part for finding in document.findings for part in finding.parts]
     limits = [
-        math.floor(each.limit) + 1 if each.rule == ABOVE else math.ceil(each.limit)
-        for each in atoms
-        if each.measure == GROUP_SIZE and each.rule in (AT_LEAST, ABOVE)
-        if isinstance(each.limit, int | float)
+        math.floor(atom.limit) + 1 if atom.rule == ABOVE else math.ceil(atom.limit)
+        for atom in atoms
+        if atom.measure == GROUP_SIZE and atom.rule in (AT_LEAST, ABOVE)
+        if isinstance(atom.limit, int | float)
     ]
-    return max((each for each in limits if each >= A_GROUP), default=LEAST)
+    return max((limit for limit in limits if limit >= A_GROUP), default=LEAST)
 
 
 def _meaning(document: Document) -> str:
     asked: dict[str, bool] = {}  # of several releases a demand is met where it is in each
-    for each in document.findings:
-        if document.counts(each) and each.measure:
-            asked[each.clause] = asked.get(each.clause, True) and each.verdict == "PASS"
+    for finding in document.findings:
+        if document.counts(finding) and finding.measure:
+            asked[finding.clause] = asked.get(finding.clause, True) and finding.verdict == "PASS"
     met = sum(asked.values())
     demands = counted(len(asked), "demand", "demands")
     are_met = f"{met or 'none'} {'is' if met < 2 else 'are'} met"
@@ -125,7 +125,7 @@ def _assumed(found: AssumedKnown | None) -> AssumedKnown | None:
     """Return the columns that were assumed known, and which of them follow of somebody, not of how many and where."""
     if found is None:
         return None
-    names = dict.fromkeys(each.column for each in found.proved)
+    names = dict.fromkeys(proved_by_sizes.column for proved_by_sizes in found.proved)
     proved = tuple(
         ProvedBySizes(column=name, people=None, text=f"{name}: {LEFT_OUT} of how many people")
         for name in names
@@ -190,14 +190,23 @@ def _knowledge(known: Knowledge) -> Knowledge:
 
 def _provenance(document: Document) -> Provenance:
     """Return where it comes from, with a model's digest only where exactly that file may be published."""
-    told = document.provenance
+    provenance = document.provenance
     is_public = document.verdict == "PASS" and document.knowledge.leaf == AS_PUBLISHED
-    model = told.model if is_public and document.kind == "audit" else _unnamed(told.model)
-    written = told.written if is_public or told.written is None else _unnamed(told.written)
-    table = None if told.table is None else _unnamed(told.table)
-    before = tuple(each.model_copy(update={"table": _unnamed(each.table)}) for each in told.earlier)
+    model = (
+        provenance.model if is_public and document.kind == "audit" else _unnamed(provenance.model)
+    )
+    written = (
+        provenance.written
+        if is_public or provenance.written is None
+        else _unnamed(provenance.written)
+    )
+    table = None if provenance.table is None else _unnamed(provenance.table)
+    before = tuple(
+        earlier_files.model_copy(update={"table": _unnamed(earlier_files.table)})
+        for earlier_files in provenance.earlier
+    )
     kept = {"model": model, "table": table, "written": written, "asked": None, "earlier": before}
-    return told.model_copy(update=kept)
+    return provenance.model_copy(update=kept)
 
 
 def _unnamed(file: File) -> File:
@@ -205,9 +214,9 @@ def _unnamed(file: File) -> File:
 
 
 def _repair(repair: Repair) -> Repair:
-    tried = sum(not each.not_audited for each in repair.attempts)
+    tried = sum(not attempt.not_audited for attempt in repair.attempts)
     left = len(repair.attempts) - tried
-    passing = sum(each.verdict == "PASS" for each in repair.attempts)
+    passing = sum(attempt.verdict == "PASS" for attempt in repair.attempts)
     summary = f"{counted(tried, 'change was', 'changes were')} tried; {counted(passing, 'passes', 'pass')}."
     summary += f" {counted(left, 'more was', 'more were')} not audited in full." if left else ""
     return repair.model_copy(
@@ -218,7 +227,7 @@ def _repair(repair: Repair) -> Repair:
             "before": _side(repair.before),
             "after": None if repair.after is None else _side(repair.after),
             "compared": (),
-            "attempts": tuple(_attempt(each) for each in repair.attempts),
+            "attempts": tuple(_attempt(attempt) for attempt in repair.attempts),
             "refusals": (),
             "advice": (),
         }

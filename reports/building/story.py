@@ -282,11 +282,11 @@ def repair_story(repair: RepairSearch) -> Story:
 
 def _to_audit_again(evidence: Evidence) -> Iterator[str]:
     """Yield what somebody must know to audit the repaired file by itself: what it no longer says of its training."""
-    told = facts_of(evidence.model)
+    facts = facts_of(evidence.model)
     training = {
         name: value
         for name, value in evidence.knowledge.training.items()
-        if name not in told or told[name].value is None
+        if name not in facts or facts[name].value is None
     }
     if training:
         said = ", ".join(f"{name} = {value:g}" for name, value in training.items())
@@ -303,9 +303,9 @@ def _of_repaired(evidence: Evidence) -> str:
 
 
 def _meaning(evidence: Evidence, decision: Decision) -> str:
-    asked = _by_demand(decision, lambda finding: finding.open_verdict)
-    failed = sum(verdict is Verdict.FAIL for verdict in asked.values())
-    open_ = sum(verdict is Verdict.UNDETERMINED for verdict in asked.values())
+    verdicts = _by_demand(decision, lambda finding: finding.open_verdict)
+    failed = sum(verdict is Verdict.FAIL for verdict in verdicts.values())
+    open_ = sum(verdict is Verdict.UNDETERMINED for verdict in verdicts.values())
     waived = accepted_words(decision)
     apart = f" {waived[:1].upper()}{waived[1:]}." if waived else ""
     policy = f"the policy “{decision.pack.title}”"
@@ -317,41 +317,44 @@ def _meaning(evidence: Evidence, decision: Decision) -> str:
             if weak
             else ""
         )
-        held = "the demand holds" if len(asked) == 1 else f"all {len(asked)} demands hold"
+        held = "the demand holds" if len(verdicts) == 1 else f"all {len(verdicts)} demands hold"
         if waived:
             shown = _by_demand(decision, lambda finding: finding.verdict)
             met = sum(verdict is Verdict.PASS for verdict in shown.values())
-            held = f"{met} of {counted(len(asked), 'demand', 'demands')} {'holds' if met == 1 else 'hold'}"
+            held = f"{met} of {counted(len(verdicts), 'demand', 'demands')} {'holds' if met == 1 else 'hold'}"
         return (
             f"Of {policy}, {held}, even in the worst case that the audit could not exclude, against an adversary "
             f"who knows what is listed below and no more.{apart}{warned}"
         )
     if decision.verdict is Verdict.UNDETERMINED:
-        if not asked:
+        if not verdicts:
             said = f"There is nothing in {policy} that this model has to meet."
             if not decision.pack.counting:
                 said = f"There are only warnings in {policy}: it demands nothing."
             return " ".join([said, *doubts])
-        said = f"Nothing was shown to fail, but {_part(open_, len(asked))} of {policy} "
+        said = f"Nothing was shown to fail, but {_part(open_, len(verdicts))} of {policy} "
         said += "could not be decided. That is not a pass."
         return " ".join(doubts) if doubts and not open_ else " ".join([said, *doubts])
     if not failed:
         return f"What counts of {policy} is met or open, but not all that is to be accepted is in order.{apart}"
     undecided = f"; {open_} more could not be decided" if open_ else ""
     whose = f" people’s “{evidence.secret_name}”" if evidence.secret_name else " people"
+    are = "is" if failed == 1 else "are"
     return (
-        f"{sentence(_part(failed, len(asked)))[:-1]} of {policy} {'is' if failed == 1 else 'are'} not met{undecided}. "
+        f"{sentence(_part(failed, len(verdicts)))[:-1]} of {policy} {are} not met{undecided}. "
         f"Whoever reads the {_whole(evidence)} could learn more about{whose} than the policy allows.{apart}"
     )
 
 
 def _by_demand(decision: Decision, verdict: Callable[[Finding], Verdict]) -> dict[str, Verdict]:
     """Return the verdict on each demand that counts: of several releases, the worst of them."""
-    found: dict[str, Verdict] = {}
+    verdicts: dict[str, Verdict] = {}
     for finding in decision.findings:
         if decision.counts(finding) and not finding.is_about_evidence:
-            found[finding.clause] = max(found.get(finding.clause, Verdict.PASS), verdict(finding))
-    return found
+            verdicts[finding.clause] = max(
+                verdicts.get(finding.clause, Verdict.PASS), verdict(finding)
+            )
+    return verdicts
 
 
 def _part(some: int, all_: int) -> str:
@@ -414,15 +417,17 @@ def _each_once(clauses: Iterable[str]) -> list[str]:
 
 def _reasons(decision: Decision) -> Iterator[str]:
     """Yield what can be done so that the audit can decide, each reason once."""
-    doubted = [each for each in decision.failing if each.is_about_evidence]
-    doubted = [each for each in doubted if not is_about_waivers(each.clause, each.measure)]
-    if any(each.clause not in SAY_WHAT_TO_DO for each in doubted):
+    doubted = [finding for finding in decision.failing if finding.is_about_evidence]
+    doubted = [
+        finding for finding in doubted if not is_about_waivers(finding.clause, finding.measure)
+    ]
+    if any(finding.clause not in SAY_WHAT_TO_DO for finding in doubted):
         yield "Find out first whether the file or the table is wrong, and audit the two that belong together."
-    if any(each.clause == FACTS_AGREE for each in doubted):
+    if any(finding.clause == FACTS_AGREE for finding in doubted):
         yield (
             "Correct the fact that the table contradicts, or take it out; write a rounded share as two facts, with >= "
             "and <=."
         )
-    if any(each.clause == RELEASES_LINKED for each in doubted):
+    if any(finding.clause == RELEASES_LINKED for finding in doubted):
         yield ONE_ID
     yield from undecided_steps(decision)

@@ -60,8 +60,14 @@ def readings(audit: Audit) -> dict[str, ShownReading]:
     """
     asked = dict.fromkeys([*audit.full.asked, *map(call, of_models())])
     if not audit.adversaries:
-        return {key(each): reading(each, audit.full.readings[each].reading) for each in asked}
-    return {key(each): reading(each, audit.worst(each)) for each in asked}
+        return {
+            key(measure_call): reading(measure_call, audit.full.readings[measure_call].reading)
+            for measure_call in asked
+        }
+    return {
+        key(measure_call): reading(measure_call, audit.worst(measure_call))
+        for measure_call in asked
+    }
 
 
 def reading(asked: MeasureCall, found: Found) -> ShownReading:

@@ -103,7 +103,7 @@ def _by_miner(session: Session, asked: int) -> Iterator[str]:
 def _by_party(seen: SideView, session: Session, asked: int) -> Iterator[str]:
     own = session.parties.index(seen.name)
     has_some = bool(session.ranks[own])
-    if any(each.kind is MessageKind.HIDDEN_IDS for each in seen.received):
+    if any(kind_traffic.kind is MessageKind.HIDDEN_IDS for kind_traffic in seen.received):
         yield "which of its ids all parties have, and how many ids each other party has"
         if own == FIRST:
             yield "as the one that compares hidden ids: which of its own each other party has, and how many any share"
@@ -191,10 +191,10 @@ def leakage_document(
     It is "" where all are seen at once, which is only where all were played: such a session is simulated even if its
     tree is one leaf, and nothing was compared.
     """
-    kinds = {each.kind for each in log.entries}
+    kinds = {entry.kind for entry in log.entries}
     is_ideal = not whose or MessageKind.KEY in kinds
     real = REAL if MessageKind.COMPARING in kinds else UNCOMPARED
-    verdict = word(worst(Verdict[each.verdict] for each in audits)) if audits else None
+    verdict = word(worst(Verdict[audit.verdict] for audit in audits)) if audits else None
     why = "" if audits else LEFT_OUT if is_left_out else NOBODY
     return LeakageDocument(
         title=f"What {whose or 'each side'} learnt in the session “{about.name}”",
@@ -208,10 +208,10 @@ def leakage_document(
         tree=None
         if skeleton is None
         else Size(inner=skeleton.inner, leaves=skeleton.leaves, depth=skeleton.depth),
-        sides=tuple(_side(each, about) for each in sides),
+        sides=tuple(_side(side, about) for side in sides),
         blocks=_share(_blocks(sides, about.session)),
         messages=len(log.entries),
-        bytes=sum(each.size for each in log.entries),
+        bytes=sum(entry.size for entry in log.entries),
         flow=_flow(log.entries, about.session.parties),
         assumed=ASSUMED,
         broken_by=broken_by(about.session),
@@ -232,9 +232,9 @@ def _headline(about: About, skeleton: Skeleton | None, audits: Sequence[Audited]
     if not audits:
         return f"{grew}. It was not audited."
     for bad, words in (("FAIL", "fails"), ("UNDETERMINED", "may not meet")):
-        for each in audits:
-            if each.verdict == bad:
-                why = f"the {each.name} {words} the policy “{each.policy}”"
+        for audit in audits:
+            if audit.verdict == bad:
+                why = f"the {audit.name} {words} the policy “{audit.policy}”"
                 return f"{grew}. Do not publish it as it is: {why}."
     return f"{grew}. All that the policy asks of it holds."
 
@@ -264,11 +264,15 @@ def _side(seen: SideView, about: About) -> Side:
         learnt=learnt(seen, about.session, about.asked),
         hidden=hidden(seen, about.session, about.asked),
         received=tuple(
-            Traffic(kind=each.kind.value, messages=each.messages, bytes=each.size)
-            for each in seen.received
+            Traffic(
+                kind=kind_traffic.kind.value,
+                messages=kind_traffic.messages,
+                bytes=kind_traffic.size,
+            )
+            for kind_traffic in seen.received
         ),
-        messages=sum(each.messages for each in seen.received),
-        bytes=sum(each.size for each in seen.received),
+        messages=sum(kind_traffic.messages for kind_traffic in seen.received),
+        bytes=sum(kind_traffic.size for kind_traffic in seen.received),
         won=seen.won,
         counts=seen.counts,
         ids=seen.ids,
@@ -279,7 +283,7 @@ def _side(seen: SideView, about: About) -> Side:
 
 def _blocks(sides: Sequence[SideView], session: Session) -> float | None:
     """Return the share of cells that were shown as blocks: each to all parties but the one that holds it."""
-    seen = {each.name: each.blocks for each in sides}
+    seen = {side.name: side.blocks for side in sides}
     cells = 0.0
     for name, own in zip(session.parties, session.ranks, strict=True):
         share = seen.get(name)
@@ -299,10 +303,10 @@ def _flow(entries: Sequence[LogEntry], names: tuple[str, ...]) -> tuple[Traffic,
         Counter[tuple[int, int, MessageKind]](),
         Counter[tuple[int, int, MessageKind]](),
     )
-    for each in entries:
-        if each.node == 0 and each.kind not in BEFORE_THE_ROOT:
-            messages[each.sender, each.receiver, each.kind] += 1
-            sizes[each.sender, each.receiver, each.kind] += each.size
+    for entry in entries:
+        if entry.node == 0 and entry.kind not in BEFORE_THE_ROOT:
+            messages[entry.sender, entry.receiver, entry.kind] += 1
+            sizes[entry.sender, entry.receiver, entry.kind] += entry.size
     return tuple(
         Traffic(
             sender=role(sender, names),

@@ -13,12 +13,14 @@ MOST_FINDINGS = 12
 
 def audited(name: str, decision: Decision) -> Audited:
     """Return the verdict on a tree, and what was found that is no pass."""
-    no_pass = (each for each in decision.findings if each.verdict is not Verdict.PASS)
+    no_pass = (finding for finding in decision.findings if finding.verdict is not Verdict.PASS)
     open_ones = sorted(no_pass, key=lambda each: -each.verdict)
     holds = (
         "every clause of the policy holds" if decision.findings else "the policy demands nothing"
     )
-    told = [f"{word(each.verdict)}: {each.clause}: {each.message}" for each in open_ones]
+    told = [
+        f"{word(open_one.verdict)}: {open_one.clause}: {open_one.message}" for open_one in open_ones
+    ]
     more = len(told) - MOST_FINDINGS
     if more > 0:
         told = [*told[:MOST_FINDINGS], f"and {count(more)} more"]

@@ -40,18 +40,21 @@ LONGEST_NAME = 60
 
 def one_line(names: Sequence[str], proved: Sequence[str] = ()) -> str:
     """Return in one line which columns were assumed known, and of which sizes prove something; the first of many."""
-    said = f"assumed known, not judged: {_some(names) if names else NONE_TESTED}"
-    return f"{said}; follows from the sizes of leaves: {_some(proved)}" if proved else said
+    said = f"assumed known, not judged: {_first_names(names) if names else NONE_TESTED}"
+    return f"{said}; follows from the sizes of leaves: {_first_names(proved)}" if proved else said
 
 
 def without_counts(found: AssumedKnown | None) -> str:
     """Return the same line without a count of people."""
     if found is None:
         return ""
-    return one_line(found.columns, list(dict.fromkeys(each.column for each in found.proved)))
+    return one_line(
+        found.columns,
+        list(dict.fromkeys(proved_by_sizes.column for proved_by_sizes in found.proved)),
+    )
 
 
-def _some(names: Sequence[str]) -> str:
+def _first_names(names: Sequence[str]) -> str:
     shown = [
         each if len(each) <= LONGEST_NAME else f"{each[: LONGEST_NAME - 1]}…"
         for each in names[:MOST_IN_A_LINE]

@@ -32,7 +32,7 @@ def attempt_lines(repair: Repair) -> Iterator[str]:
         (*HEADINGS, *([LOSS] if first.loss_before else [])),
         (*given, "-", str(repair.before.leaves), "-")
         + ((first.loss_before.text,) if first.loss_before else ()),
-        *(_row(each) for each in repair.attempts),
+        *(_row(attempt) for attempt in repair.attempts),
     ]
     rows = [
         tuple(
@@ -62,8 +62,8 @@ def tells_accuracy(repair: Repair) -> bool:
     """Return whether any attempt says how often it is right: a model of numbers never is, nor is it ever not."""
     return any(
         said.low is not None
-        for each in repair.attempts
-        for said in (each.accuracy_before, each.accuracy_after)
+        for attempt in repair.attempts
+        for said in (attempt.accuracy_before, attempt.accuracy_after)
     )
 
 

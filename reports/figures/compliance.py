@@ -43,17 +43,17 @@ def repair_section(repair: Repair) -> ReportSection:
 
 def _blocks(repair: Repair) -> Iterator[Block]:
     yield Paragraph(repair.message)
-    made = next((each for each in repair.attempts if each.is_applied), None)
-    if made is None or repair.after is None:
+    attempt = next((each for each in repair.attempts if each.is_applied), None)
+    if attempt is None or repair.after is None:
         yield Paragraph("No change was made.")
         return
-    if made.title not in repair.message:
-        yield Paragraph(f"The change: {made.title}.")
+    if attempt.title not in repair.message:
+        yield Paragraph(f"The change: {attempt.title}.")
     yield ReportTable(
-        "Before and after", ("Item", "Before", "After"), tuple(_rows(repair, made)), (34, 33, 33)
+        "Before and after", ("Item", "Before", "After"), tuple(_rows(repair, attempt)), (34, 33, 33)
     )
-    if made.withheld:
-        yield Paragraph(f"Withheld in the file: {listed(list(made.withheld))}.")
+    if attempt.withheld:
+        yield Paragraph(f"Withheld in the file: {listed(list(attempt.withheld))}.")
 
 
 def _rows(repair: Repair, made: Attempt) -> Iterator[tuple[Cell, ...]]:
@@ -77,7 +77,11 @@ def _rows(repair: Repair, made: Attempt) -> Iterator[tuple[Cell, ...]]:
             _value(made.loss_before),
             _value(made.loss_after),
         )
-    yield Cell("Predictions that change"), Cell(NOTHING), Cell(_told(made.predictions_changed_text))
+    yield (
+        Cell("Predictions that change"),
+        Cell(NOTHING),
+        Cell(_paragraphs(made.predictions_changed_text)),
+    )
     yield Cell("Numbers withheld"), Cell(NOTHING), Cell(made.numbers_withheld_text)
 
 
@@ -86,10 +90,10 @@ def _names(clauses: tuple[str, ...]) -> Cell:
 
 
 def _value(said: Value) -> Cell:
-    return Cell(_told(said.text), note=said.reason)
+    return Cell(_paragraphs(said.text), note=said.reason)
 
 
-def _told(text: str) -> str:
+def _paragraphs(text: str) -> str:
     return "not told" if text == NOTHING else text
 
 
@@ -164,13 +168,13 @@ def _purpose(document: Document) -> tuple[Block, ...]:
 
 
 def _subject(document: Document) -> Iterator[Block]:
-    told, model = document.provenance, document.model
+    provenance, model = document.provenance, document.model
     trees = f"{model.trees:,} trees ({model.combination})" if model.combination else "one tree"
     size = f"{trees}, {model.nodes:,} nodes, {model.leaves:,} leaves, depth {model.depth}"
     yield _facts(
-        "The model" if told.written is None else "The model: as it was given, and repaired",
-        *_named(told.model),
-        *(_named(told.written, ", repaired") if told.written is not None else ()),
+        "The model" if provenance.written is None else "The model: as it was given, and repaired",
+        *_named(provenance.model),
+        *(_named(provenance.written, ", repaired") if provenance.written is not None else ()),
         ("Format", Cell(f"{model.format}, {model.task}")),
         ("Size" if document.repair is None else "Size, as audited", Cell(size)),
         ("Published numbers", Cell(model.quality)),
@@ -180,15 +184,15 @@ def _subject(document: Document) -> Iterator[Block]:
     yield _facts(
         "The data",
         *(
-            _named(told.table)
-            if told.table is not None
+            _named(provenance.table)
+            if provenance.table is not None
             else (("Name", Cell("no table was given")),)
         ),
         *((row.name, Cell(row.text)) for row in document.population.shares),
         ("Quasi-identifiers", Cell(known)),
     )
-    made = (("Made", Cell(told.created)),) if told.created else ()
-    report = Cell(f"treewarden {told.version}, {document.schema_version}")
+    made = (("Made", Cell(provenance.created)),) if provenance.created else ()
+    report = Cell(f"treewarden {provenance.version}, {document.schema_version}")
     yield _facts("This report", ("Program and form", report), *made)
 
 
@@ -228,10 +232,10 @@ def _policy(document: Document) -> Iterator[Block]:
         ("SHA-256", _digest(policy.sha256)),
         ("What counts", Cell(COUNTED[document.fail_on])),
     )
-    asked = [each for each in document.findings if is_clause(each)]
+    findings = [finding for finding in document.findings if is_clause(finding)]
     rows = tuple(
-        (Cell(each.clause), Cell(each.limit_text), Cell(each.source or "none given"))
-        for each in asked
+        (Cell(finding.clause), Cell(finding.limit_text), Cell(finding.source or "none given"))
+        for finding in findings
     )
     if rows:
         yield ReportTable(
@@ -242,7 +246,7 @@ def _policy(document: Document) -> Iterator[Block]:
 def _clauses(document: Document) -> Block:
     if not document.findings:
         return Paragraph("The policy demands nothing.")
-    rows = tuple(_clause(each, document.fail_on) for each in document.findings)
+    rows = tuple(_clause(finding, document.fail_on) for finding in document.findings)
     headings = ("Clause, and what it measures", "Result", "Reading", "Limit")
     return ReportTable("Every clause of the policy", headings, rows, (46, 18, 18, 18))
 
@@ -266,23 +270,24 @@ def _judged(found: Finding) -> Iterator[str]:
 
 
 def _guidance(document: Document) -> Iterator[Block]:
-    served = [(each, found) for found in document.findings for each in found.guidance]
+    served = [(guidance, finding) for finding in document.findings for guidance in finding.guidance]
     if not served:
         yield Paragraph("No clause of this policy names guidance that it serves.")
         return
     first = {
-        name: at for at, name in reversed(list(enumerate(each.document for each, _ in served)))
+        name: at
+        for at, name in reversed(list(enumerate(guidance.document for guidance, _ in served)))
     }
     served.sort(key=lambda pair: first[pair[0].document])
     yield Paragraph(MAPPED)
     rows = tuple(
         (
-            Cell(f"{each.document}, {each.paragraph}", note=each.says),
-            Cell(found.clause, note=sentence(found.plain)),
-            Cell(found.verdict, aside=aside(found, document.fail_on), kind="verdict"),
-            reading_cell(found),
+            Cell(f"{guidance.document}, {guidance.paragraph}", note=guidance.says),
+            Cell(finding.clause, note=sentence(finding.plain)),
+            Cell(finding.verdict, aside=aside(finding, document.fail_on), kind="verdict"),
+            reading_cell(finding),
         )
-        for each, found in served
+        for guidance, finding in served
     )
     headings = ("Guidance, and what it says", "Clause", "Result", "Reading")
     yield ReportTable("Evidence by paragraph", headings, rows, (36, 28, 18, 18))
@@ -297,10 +302,10 @@ def _accepted(document: Document, found: Finding) -> Iterator[tuple[Finding, str
 
 
 def _waivers(document: Document) -> Iterator[Block]:
-    rows = [row for found in document.findings for row in _accepted(document, found)]
+    rows = [row for finding in document.findings for row in _accepted(document, finding)]
     said = [
-        (Cell(found.clause), Cell(where), Cell(given.by, note=given.reason))
-        for found, where, given in rows
+        (Cell(finding.clause), Cell(where), Cell(given.by, note=given.reason))
+        for finding, where, given in rows
         if given is not None
     ]
     public = document.redacted_below is not None

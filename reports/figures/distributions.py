@@ -38,15 +38,15 @@ def column_lines(column: Column) -> Iterator[str]:
 
 def histogram(column: Column, number: int) -> Markup:
     """Draw how a column's values are distributed: noisy, reconstructed, and true where that is given."""
-    found = column.distribution
-    if found is None:
+    distribution = column.distribution
+    if distribution is None:
         raise ValueError("there is no distribution to draw")
     with new_figure() as made:
         axes = made.add_subplot()
-        _outline(axes, found.noisy, FAINT, "noisy", fill=True)
-        if found.true is not None:
-            _outline(axes, found.true, ORANGE, "true", width=2.6)
-        _outline(axes, found.reconstructed, BLUE, "reconstructed", width=1.8)
+        _outline(axes, distribution.noisy, FAINT, "noisy", fill=True)
+        if distribution.true is not None:
+            _outline(axes, distribution.true, ORANGE, "true", width=2.6)
+        _outline(axes, distribution.reconstructed, BLUE, "reconstructed", width=1.8)
         axes.set_xlabel("value")
         axes.set_ylabel("density")
         axes.set_yticks([])
@@ -55,7 +55,7 @@ def histogram(column: Column, number: int) -> Markup:
         axes.grid(visible=True, axis="x")
         made.legend(loc="outside lower center", ncols=3)
         title = "How the values are distributed"
-        return svg(made, f"distribution-{number}", title, found.summary)
+        return svg(made, f"distribution-{number}", title, distribution.summary)
 
 
 def _outline(

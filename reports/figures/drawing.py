@@ -118,25 +118,25 @@ class DrawnStep:
 
 def outline(nodes: Sequence[TreeNode]) -> Iterator[DrawnStep]:
     """Yield a tree from its root as far as it is drawn, without recursion: a tree may be as deep as it has leaves."""
-    kept = select(nodes)
-    node = {each.index: each for each in nodes}
+    selection = select(nodes)
+    node = {tree_node.index: tree_node for tree_node in nodes}
     waiting: list[int | None] = [nodes[0].index]
     while waiting:
         index = waiting.pop()
         if index is None:
             yield DrawnStep("close")
             continue
-        here, below = node[index], kept.children[index]
+        here, below = node[index], selection.children[index]
         said = "every record" if here.parent is None else here.test
         records = f"{here.records_text} {'record' if here.records_text == '1' else 'records'}"
         if below:
-            yield DrawnStep("open", said, records, here, kept.depth[index] < OPEN_LEVELS)
+            yield DrawnStep("open", said, records, here, selection.depth[index] < OPEN_LEVELS)
             waiting += [None, *reversed(below)]
         else:
             held = f"{records}; value {here.label}"
             if here.label_share_text:
                 held = f"{records}; “{here.label}”, true of {here.label_share_text}"
-            yield DrawnStep("end", said, kept.stubs.get(index, held), here)
+            yield DrawnStep("end", said, selection.stubs.get(index, held), here)
 
 
 # Cuts words to the room there is in a picture.
@@ -271,28 +271,28 @@ class _Skeleton:
 
 def draw(nodes: Sequence[TreeNode], style: Style = "full") -> Drawing:
     """Return the picture of a tree with at least one node; ``compact`` fits beside another, ``full`` may turn deep."""
-    kept = select(nodes)
+    selection = select(nodes)
     for signs in TEST_SIGNS:
-        frame = _frame(nodes, kept, style, signs)
+        frame = _frame(nodes, selection, style, signs)
         if frame.width <= ROOM:
             break
     if style == "full" and frame.width > ROOM:
-        frame = _frame(nodes, kept, "deep", signs)
-    notes = [kept.note, TOO_DEEP if frame.style == "deep" else ""]
+        frame = _frame(nodes, selection, "deep", signs)
+    notes = [selection.note, TOO_DEEP if frame.style == "deep" else ""]
     return Drawing(
         width=frame.width,
-        height=TOP + ROW * len(kept.ends) + MARGIN,
+        height=TOP + ROW * len(selection.ends) + MARGIN,
         lines=tuple(sorted(_lines(frame), key=lambda line: line.kind == "risky")),
         words=tuple(_words(frame)),
         marks=tuple(_marks(frame)),
-        bands=tuple(frame.y[i] - ROW / 2 for i in kept.ends if frame.node[i].risk in AT_RISK),
+        bands=tuple(frame.y[i] - ROW / 2 for i in selection.ends if frame.node[i].risk in AT_RISK),
         note=" ".join(note for note in notes if note),
         keys=tuple((letter, clause) for clause, letter in frame.letters.items()),
     )
 
 
 def _frame(nodes: Sequence[TreeNode], kept: Selection, style: Style, signs: int) -> _Skeleton:
-    node = {each.index: each for each in nodes}
+    node = {tree_node.index: tree_node for tree_node in nodes}
     y = {index: TOP + ROW * (line + 0.5) for line, index in enumerate(kept.ends)}
     for index in reversed(kept.order):
         if below := kept.children[index]:
@@ -303,7 +303,7 @@ def _frame(nodes: Sequence[TreeNode], kept: Selection, style: Style, signs: int)
         room = max(width(mid_cut(test, signs)) for test in tests) + GAP
         x.append(x[-1] + (room if style == "full" else LEVEL))
     letters = _letters([node[index] for index in kept.ends]) if "Breaks" in HEADINGS[style] else {}
-    has_labels = any(each.label_share_text for each in nodes)
+    has_labels = any(tree_node.label_share_text for tree_node in nodes)
     shown = [n for n, each in enumerate(HEADINGS[style]) if has_labels or each != TRUE_OF]
     headings = [HEADINGS[style][position] for position in shown]
     if not has_labels:
@@ -328,16 +328,16 @@ def _letters(ends: Sequence[TreeNode]) -> dict[str, str]:
 
 
 def _lines(frame: _Skeleton) -> Iterator[DrawnLine]:
-    kept, risky = frame.kept, _on_the_way_to_risk(frame)
-    for index in kept.order:
-        x, y = frame.x[kept.depth[index]], frame.y[index]
+    selection, risky = frame.kept, _on_the_way_to_risk(frame)
+    for index in selection.order:
+        x, y = frame.x[selection.depth[index]], frame.y[index]
         kind: Literal["plain", "risky"] = "risky" if index in risky else "plain"
         parent = frame.node[index].parent
         if parent is not None:
-            left = frame.x[kept.depth[index] - 1]
+            left = frame.x[selection.depth[index] - 1]
             yield DrawnLine(left, y, x, y, kind)
             yield DrawnLine(left, frame.y[parent], left, y, kind)
-        if not kept.children[index] and x < frame.x[-1]:
+        if not selection.children[index] and x < frame.x[-1]:
             yield DrawnLine(x, y, frame.x[-1], y, "leader")
 
 

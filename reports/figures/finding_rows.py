@@ -32,9 +32,15 @@ class ToldFinding:
 def told_once(findings: Iterable[Finding]) -> tuple[ToldFinding, ...]:
     """Return findings in their order, those of others (releases, adversaries) that come to the same with the first."""
     groups: dict[tuple[str, str, str, str, Accepted | None], list[Finding]] = {}
-    for each in findings:
-        key = (each.clause, each.verdict, each.value.reason, each.under, each.accepted)
-        groups.setdefault(key, []).append(each)
+    for finding in findings:
+        key = (
+            finding.clause,
+            finding.verdict,
+            finding.value.reason,
+            finding.under,
+            finding.accepted,
+        )
+        groups.setdefault(key, []).append(finding)
     return tuple(
         ToldFinding(first, tuple(_others(others)), _likewise(others))
         for first, *others in groups.values()
@@ -42,7 +48,7 @@ def told_once(findings: Iterable[Finding]) -> tuple[ToldFinding, ...]:
 
 
 def _likewise(others: list[Finding]) -> str:
-    found = {"adversaries" if is_adversary(each.of) else "releases" for each in others}
+    found = {"adversaries" if is_adversary(finding.of) else "releases" for finding in others}
     kinds = sorted(found, reverse=True)
     return f"So it is of other {' and '.join(kinds)}." if kinds else ""
 
@@ -52,9 +58,9 @@ def _others(others: list[Finding]) -> list[str]:
     for template, said in LIKEWISE.items():
         suffix = template.removeprefix("{}")
         values: dict[str, list[str]] = {}
-        for each in others:
-            if each.of.endswith(suffix):
-                values.setdefault(each.value.text, []).append(each.of.removesuffix(suffix))
+        for finding in others:
+            if finding.of.endswith(suffix):
+                values.setdefault(finding.value.text, []).append(finding.of.removesuffix(suffix))
         if values:
             lines.append(f"{said}: {'; '.join(map(_together, values.items()))}.")
     alike = [f"{each.of} ({each.value.text})" for each in others if is_adversary(each.of)]
@@ -94,7 +100,7 @@ class AdversaryRow:
 
 def adversary_rows(adversaries: Sequence[Adversary]) -> list[AdversaryRow]:
     """Return a row each, in their order."""
-    return [_row(each) for each in adversaries]
+    return [_row(adversary) for adversary in adversaries]
 
 
 def _row(each: Adversary) -> AdversaryRow:
@@ -104,7 +110,7 @@ def _row(each: Adversary) -> AdversaryRow:
     if each.target_known:
         knows.append("and what the tree predicts")
     readings = (each.readings.get(measure) for measure in COLUMNS)
-    cells = (UNTOLD if found is None or found.reason else found.text for found in readings)
+    cells = (UNTOLD if reading is None or reading.reason else reading.text for reading in readings)
     return AdversaryRow(each.name, ", ".join(knows) or "nothing", tuple(cells), each.verdict)
 
 
@@ -119,7 +125,7 @@ class LackRow:
 
 def lack_rows(lacking: Sequence[Lack]) -> list[LackRow]:
     """Return a row for each column that one adversary could lack, in their order."""
-    return [_lack_row(each) for each in lacking]
+    return [_lack_row(lack) for lack in lacking]
 
 
 def _lack_row(each: Lack) -> LackRow:
@@ -131,8 +137,8 @@ def _lack_row(each: Lack) -> LackRow:
 
 def adversary_notes(document: Document) -> Iterator[str]:
     """Yield what has to be known of the table: what a pass of one of them says, and why something is not told."""
-    if any(each.verdict == "PASS" for each in document.adversaries):
-        accepted = any(each.accepted is not None for each in document.findings)
+    if any(adversary.verdict == "PASS" for adversary in document.adversaries):
+        accepted = any(finding.accepted is not None for finding in document.findings)
         but = ", but for what is accepted" if accepted else ""
         yield (
             f"A pass says that this adversary stays below the policy’s limits{but}; who knows more may not. What "
@@ -140,9 +146,9 @@ def adversary_notes(document: Document) -> Iterator[str]:
         )
     for each in document.adversaries:
         why = dict.fromkeys(
-            found.reason
+            reading.reason
             for measure in COLUMNS
-            if (found := each.readings.get(measure)) is not None and found.reason
+            if (reading := each.readings.get(measure)) is not None and reading.reason
         )
         for reason in why:
             yield f"Not told of “{each.name}”: {reason.rstrip('.')}."
@@ -181,4 +187,4 @@ def untold_together(readings: Mapping[str, Reading]) -> dict[str, tuple[str, ...
 def told_apart(readings: Mapping[str, Reading]) -> dict[str, Reading]:
     """Return the other readings, in their order."""
     together = untold_together(readings)
-    return {name: each for name, each in readings.items() if each.reason not in together}
+    return {name: reading for name, reading in readings.items() if reading.reason not in together}

@@ -81,11 +81,11 @@ def in_words(gate: Gate) -> str:
     """Return how many models came to what: ``3 models: 1 fails, 2 pass``."""
     if not gate.entries:
         return "no model was audited"
-    found = Counter(each.outcome for each in gate.entries)
+    found = Counter(entry.outcome for entry in gate.entries)
     said = [
-        f"{count(found[each])} {WORDS[each][found[each] > 1]}"
-        for each in reversed(ORDER)
-        if found[each]
+        f"{count(found[outcome])} {WORDS[outcome][found[outcome] > 1]}"
+        for outcome in reversed(ORDER)
+        if found[outcome]
     ]
     models = "1 model" if len(gate.entries) == 1 else f"{count(len(gate.entries))} models"
     return f"{models}: {', '.join(said)}"
@@ -96,9 +96,9 @@ def open_and_accepted(rows: Sequence[GateRow]) -> str:
     found = Counter(row.result.severity for row in rows if not row.accepted)
     accepted = len(rows) - found.total()
     said = [
-        f"{count(found[each])} {each if found[each] == 1 else each + 's'}"
-        for each in reversed(SEVERITIES)
-        if found[each]
+        f"{count(found[severity])} {severity if found[severity] == 1 else severity + 's'}"
+        for severity in reversed(SEVERITIES)
+        if found[severity]
     ]
     said += [f"{count(accepted)} accepted"] if accepted else []
     return listed(said) if said else "no findings"
@@ -113,12 +113,12 @@ def basis_words(entry: Entry) -> str:
 
 def _rules(entry: Entry) -> dict[str, Rule]:
     """Return the rules of an entry by clause; of what no clause of its policy stands for, one that says no more."""
-    found = {rule.clause: rule for rule in entry.rules}
+    rules = {rule.clause: rule for rule in entry.rules}
     for result in entry.results:
-        found.setdefault(
+        rules.setdefault(
             result.clause, bare_rule(result.clause, result.severity, policy=entry.policy)
         )
-    return found
+    return rules
 
 
 def _rule_ids(rules: Sequence[Rule]) -> dict[Rule, str]:

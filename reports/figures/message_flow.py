@@ -60,9 +60,9 @@ def message_flow(document: LeakageDocument) -> MessageFlow | None:
     rows = _rows(document.flow)
     if not rows:
         return None
-    there = {name for each in document.flow for name in (each.sender, each.receiver)}
+    there = {name for traffic in document.flow for name in (traffic.sender, traffic.receiver)}
     first = [name for name in ("miner", "ideal box") if name in there]
-    names = [*first, *(each.name for each in document.session.parties if each.name in there)]
+    names = [*first, *(party.name for party in document.session.parties if party.name in there)]
     place = {name: number for number, name in enumerate(names)}
     shown = rows[:MOST_ROWS]
     lane = max([LANE, *(_room(row, place) for row in shown)])
@@ -86,8 +86,8 @@ def message_flow_svg(document: LeakageDocument) -> bytes | None:
 
 def _rows(flow: Sequence[Traffic]) -> list[list[Traffic]]:
     """Return messages by kind, and by the one who sends them to several, or hears them of several."""
-    heard = Counter((each.kind, each.sender) for each in flow)
-    said = Counter((each.kind, each.receiver) for each in flow)
+    heard = Counter((traffic.kind, traffic.sender) for traffic in flow)
+    said = Counter((traffic.kind, traffic.receiver) for traffic in flow)
     speakers = Counter(kind for (kind, _), receivers in heard.items() if receivers > 1)
     rows: dict[tuple[str, ...], list[Traffic]] = defaultdict(list)
     for each in flow:
@@ -104,20 +104,22 @@ def _rows(flow: Sequence[Traffic]) -> list[list[Traffic]]:
 
 
 def _words(row: Sequence[Traffic]) -> str:
-    messages = sum(each.messages for each in row)
+    messages = sum(traffic.messages for traffic in row)
     times = f"{count(messages)} × " if messages > 1 else ""
-    return f"{times}{row[0].kind.partition(',')[0]}, {count(sum(each.bytes for each in row))} B"
+    return (
+        f"{times}{row[0].kind.partition(',')[0]}, {count(sum(traffic.bytes for traffic in row))} B"
+    )
 
 
 def _room(row: Sequence[Traffic], place: dict[str, int]) -> float:
     """Return how far apart lanes have to be for the words of a row."""
-    over = [place[name] for each in row for name in (each.sender, each.receiver)]
+    over = [place[name] for traffic in row for name in (traffic.sender, traffic.receiver)]
     return (width(_words(row)) + SPACE) / (max(over) - min(over))
 
 
 def _arrow(row: Sequence[Traffic], at: dict[str, float], y: float) -> Arrow:
-    over = [at[name] for each in row for name in (each.sender, each.receiver)]
-    dots = tuple(dict.fromkeys(at[each.sender] for each in row))
+    over = [at[name] for traffic in row for name in (traffic.sender, traffic.receiver)]
+    dots = tuple(dict.fromkeys(at[traffic.sender] for traffic in row))
     heads = []
     for each in row:
         end = at[each.receiver]

@@ -26,7 +26,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        finalize=_shown,
+        finalize=_escape_names,
     )
     found.filters["told_once"] = told_once
     found.filters["lack_rows"] = lack_rows
@@ -37,7 +37,7 @@ def environment() -> Environment:
     return found
 
 
-def _shown(value: Any) -> Any:  # noqa: ANN401  # whatever a template prints
+def _escape_names(value: Any) -> Any:  # noqa: ANN401  # whatever a template prints
     """Escape control and direction-changing characters in every name that is printed."""
     if isinstance(value, str) and not isinstance(value, Markup):
         return printable(value)

@@ -195,7 +195,7 @@ def over_trees(ensemble: Ensemble, people: Number) -> Markup | None:
                 axes.plot(x, y, color=colour, ls=dashes, marker="o", ms=3.5, lw=1.8, label=name)
         axes.set_xscale("log")
         trees = [each.trees for each in series]
-        axes.set_xticks(trees, [str(each) for each in trees])
+        axes.set_xticks(trees, [str(tree) for tree in trees])
         axes.minorticks_off()
         axes.set(ylim=(0, 104))
         axes.set_xlabel("trees")
@@ -210,8 +210,8 @@ def over_trees(ensemble: Ensemble, people: Number) -> Markup | None:
 
 def tradeoff(repair: Repair) -> Markup | None:
     """Draw privacy against utility of all attempts, numbered as in their table; None where there is nothing to draw."""
-    shown = [(number, each) for number, each in enumerate(repair.attempts, start=1)]
-    shown = [(number, each) for number, each in shown if each.privacy.low is not None]
+    shown = [(number, attempt) for number, attempt in enumerate(repair.attempts, start=1)]
+    shown = [(number, attempt) for number, attempt in shown if attempt.privacy.low is not None]
     if not shown:
         return None
     with new_figure() as figure:
@@ -260,13 +260,13 @@ def _numbers(axes: Axes, places: dict[tuple[float, float], list[str]]) -> None:
         (PLOT_POINTS[0] * (at[0] - x[0]) / (x[1] - x[0]), PLOT_POINTS[1] * at[1] / (y[1] - y[0]))
         for at in places
     ]
-    taken = [_MarkArea(left - 5, low - 5, left + 5, low + 5) for left, low in marks]
+    mark_areas = [_MarkArea(left - 5, low - 5, left + 5, low + 5) for left, low in marks]
     for (at, numbers), mark in zip(places.items(), marks, strict=True):
         said = ", ".join(
             [*numbers[:MOST_NUMBERS], *(["..."] if len(numbers) > MOST_NUMBERS else [])]
         )
-        beside, box = _beside(mark, SIGN_POINTS * len(said), taken)
-        taken.append(box)
+        beside, box = _beside(mark, SIGN_POINTS * len(said), mark_areas)
+        mark_areas.append(box)
         side = "right" if beside[0] < 0 else "left"
         axes.annotate(said, at, xytext=beside, textcoords="offset points", ha=side, fontsize=9)
 
@@ -283,7 +283,7 @@ def _beside(
             box = _MarkArea(left, low, left + width, low + LINE_POINTS)
             found.append(((aside, 6 + level * LINE_POINTS), box))
             is_inside = box.left >= -LABEL_MARGIN and box.right <= PLOT_POINTS[0] + LABEL_MARGIN
-            if is_inside and not any(box.meets(other) for other in taken):
+            if is_inside and not any(box.meets(mark_area) for mark_area in taken):
                 return found[-1]
     return found[0]
 

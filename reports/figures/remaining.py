@@ -106,8 +106,12 @@ LABEL = "Assumed known, not judged"
 
 def summary_of(document: Document) -> str:
     """Return in one line which columns were assumed known; "" of documents that do not tell."""
-    found = document.assumed_known
-    return "" if found is None else f"{found.summary[:1].upper()}{found.summary[1:]}"
+    assumed_known = document.assumed_known
+    return (
+        ""
+        if assumed_known is None
+        else f"{assumed_known.summary[:1].upper()}{assumed_known.summary[1:]}"
+    )
 
 
 def assumed_words(entry: Entry) -> str:
@@ -117,24 +121,24 @@ def assumed_words(entry: Entry) -> str:
 
 def assumed_items(document: Document) -> Iterator[str]:
     """Yield all columns that were assumed known, what sizes of nodes prove of them, and why there may be more."""
-    found = document.assumed_known
-    if found is None:
+    assumed_known = document.assumed_known
+    if assumed_known is None:
         return
-    yield f"{LABEL}: {', '.join(found.columns) or 'nothing, as the model tests no column'}."
-    for each in found.proved:
-        yield f"Follows from the sizes of leaves: {each.text}."
-    for why in found.incomplete:
+    yield f"{LABEL}: {', '.join(assumed_known.columns) or 'nothing, as the model tests no column'}."
+    for proved_by_sizes in assumed_known.proved:
+        yield f"Follows from the sizes of leaves: {proved_by_sizes.text}."
+    for why in assumed_known.incomplete:
         yield f"Whether more follows from the sizes of leaves was not worked out: {why}."
 
 
 def assumed_lines(document: Document) -> Iterator[str]:
     """Yield the same as lines of text; of the columns that sizes prove the first ones."""
-    found = document.assumed_known
-    if found is None:
+    assumed_known = document.assumed_known
+    if assumed_known is None:
         return
     first, *others = assumed_items(document)
     yield from wrapped(first, "  ")
-    more = len(found.proved) - MOST_PROVED
+    more = len(assumed_known.proved) - MOST_PROVED
     shown = others[:MOST_PROVED] if more > 0 else others
     for each in shown:
         yield from wrapped(f"- {each}", "  ", "    ")
@@ -142,7 +146,7 @@ def assumed_lines(document: Document) -> Iterator[str]:
         yield from wrapped(
             f"- and {more:,} more columns follow; the other forms name them", "  ", "    "
         )
-        for each in others[len(found.proved) :]:
+        for each in others[len(assumed_known.proved) :]:
             yield from wrapped(f"- {each}", "  ", "    ")
 
 
@@ -224,26 +228,26 @@ def place_text(place: Place, trees: int) -> str:
 
 def remaining_risk(document: Document) -> Iterator[Block]:
     """Yield what an adversary can still learn, in plain words."""
-    accepted = any(each.accepted is not None for each in document.findings)
+    accepted = any(finding.accepted is not None for finding in document.findings)
     yield Paragraph(
         BUT_FOR_ACCEPTED if accepted and document.verdict == "PASS" else REMAINS[document.verdict]
     )
-    broken = [each for each in document.findings if each.verdict != "PASS"]
-    counting = [each for each in broken if counts(each, document.fail_on)]
-    for said, found in (
+    broken = [finding for finding in document.findings if finding.verdict != "PASS"]
+    counting = [finding for finding in broken if counts(finding, document.fail_on)]
+    for said, findings in (
         ("Not met, or not decided:", counting),
         (
             "Not met either, and not counted (warnings, notes, and what was accepted):",
-            [each for each in broken if each not in counting],
+            [finding for finding in broken if finding not in counting],
         ),
     ):
-        if found:
+        if findings:
             yield Paragraph(said)
-            yield Items(tuple(f"{each.clause}: {each.message}" for each in found))
+            yield Items(tuple(f"{finding.clause}: {finding.message}" for finding in findings))
     learned = [
-        f"{each.figure} {each.text} {each.detail}".rstrip()
-        for each in document.lessons
-        if each.is_known
+        f"{lesson.figure} {lesson.text} {lesson.detail}".rstrip()
+        for lesson in document.lessons
+        if lesson.is_known
     ]
     if document.worlds is not None and not document.worlds.reason:
         learned.append(document.worlds.summary)
@@ -254,7 +258,7 @@ def remaining_risk(document: Document) -> Iterator[Block]:
         yield ReportTable(
             "What each published element adds",
             ("The adversary knows", "People guessed right", "Surest true guess of anybody"),
-            tuple(_level(each) for each in document.plots.levels),
+            tuple(_level(level) for level in document.plots.levels),
             (40, 30, 30),
         )
 
@@ -271,9 +275,9 @@ def not_examined(document: Document) -> Iterator[Block]:
         yield ReportTable("Clauses that were not judged", ("Clause", "Why"), rows, (30, 70))
     else:
         yield Paragraph("Every clause of the policy was judged.")
-    open_ = [each for each in document.findings if each.verdict == "UNDETERMINED"]
+    open_ = [finding for finding in document.findings if finding.verdict == "UNDETERMINED"]
     if open_:
-        rows = tuple((Cell(each.clause), Cell(_why_open(each))) for each in open_)
+        rows = tuple((Cell(finding.clause), Cell(_why_open(finding))) for finding in open_)
         yield ReportTable("Clauses that could not be decided", ("Clause", "Why"), rows, (30, 70))
     else:
         yield Paragraph("Every clause that was judged could be decided.")

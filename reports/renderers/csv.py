@@ -60,11 +60,13 @@ class CsvRenderer(GateRenderer, RandomisedRenderer):
 
 def _shares(column: Column) -> Iterator[tuple[float | str, ...]]:
     """Yield a row for each interval of a column's domain, then for each one beyond it that noise reaches."""
-    found = column.distribution
-    if found is None:
+    distribution = column.distribution
+    if distribution is None:
         return
     rows: dict[tuple[float, float], list[float | str]] = {}
-    for place, series in enumerate((found.reconstructed, found.noisy, found.true)):
+    for place, series in enumerate(
+        (distribution.reconstructed, distribution.noisy, distribution.true)
+    ):
         if series is not None:
             for low, high, share in zip(
                 series.edges, series.edges[1:], series.shares, strict=False
@@ -76,22 +78,22 @@ def _shares(column: Column) -> Iterator[tuple[float | str, ...]]:
 
 
 def _cells(row: GateRow) -> tuple[str, ...]:
-    found, accepted = row.result, row.result.accepted
+    result, accepted = row.result, row.result.accepted
     cells = (
         row.entry.name,
         row.entry.file,
-        "" if found.line is None else str(found.line),
-        str(found.tree),
-        found.node,
-        found.path,
+        "" if result.line is None else str(result.line),
+        str(result.tree),
+        result.node,
+        result.path,
         row.rule_id,
-        found.severity,
-        found.verdict,
-        found.message,
+        result.severity,
+        result.verdict,
+        result.message,
         "" if accepted is None else accepted.by,
         "" if accepted is None else accepted.reason,
-        found.leaf,
-        found.id,
+        result.leaf,
+        result.id,
         row.rule.policy,
         row.rule.version,
         row.entry.outcome,

@@ -46,7 +46,7 @@ def _annotations(kind: str, rows: Sequence[GateRow]) -> Iterator[str]:
     for row in shown:
         title = f"{TITLE}: {row.rule_id}"
         place = f"file={_property(row.entry.file)},line={row.line}"
-        yield f"::{kind} {place},title={_property(title)}::{_data(_told(row))}"
+        yield f"::{kind} {place},title={_property(title)}::{_data(_row_message(row))}"
     left = len(rows) - len(shown)
     if left:
         said = f"{counted(left, f'more {kind}', f'more {kind}s')}; the log has all"
@@ -61,14 +61,14 @@ def _assumed(gate: Gate) -> Iterator[str]:
             yield printable(said).replace("##[", "## [")
 
 
-def _told(row: GateRow) -> str:
+def _row_message(row: GateRow) -> str:
     return f"{row.said} [{row.result.id}]"
 
 
 def _plain(row: GateRow) -> str:
     """Return a line of the log that no name in it can turn into a command."""
     kind = f"accepted {row.result.severity}" if row.accepted else row.result.severity
-    said = f"- {kind} {row.entry.file}:{row.line} {row.rule_id}: {_told(row)}"
+    said = f"- {kind} {row.entry.file}:{row.line} {row.rule_id}: {_row_message(row)}"
     return printable(said).replace("##[", "## [")
 
 

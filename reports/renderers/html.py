@@ -77,9 +77,9 @@ class HtmlRenderer(GateRenderer, RandomisedRenderer):
 
     def render_randomised(self, document: RandomisedDocument) -> bytes:
         pictures = {
-            each.name: histogram(each, number)
-            for number, each in enumerate(document.columns)
-            if each.distribution is not None
+            column.name: histogram(column, number)
+            for number, column in enumerate(document.columns)
+            if column.distribution is not None
         }
         page = environment().get_template("randomised.html.j2")
         is_open = not document.confidential.startswith("Confidential")

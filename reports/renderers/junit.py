@@ -62,7 +62,7 @@ def _suite(entry: Entry, gate: Gate, rows: Sequence[GateRow]) -> etree._Element:
 
 
 def _cases(entry: Entry, gate: Gate, rows: Sequence[GateRow]) -> Iterator[etree._Element]:
-    told = {each.clause for each in entry.clauses}
+    told = {clause_outcome.clause for clause_outcome in entry.clauses}
     for clause in entry.clauses:
         broken = [row for row in rows if row.result.clause == clause.clause]
         yield _case(entry, clause.clause, _outcome(clause, gate, broken))

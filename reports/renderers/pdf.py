@@ -47,7 +47,7 @@ class PdfRenderer(FilingRenderer):
                 root=str(TEMPLATES),
                 ignore_system_fonts=True,
                 font_paths=[],
-                sys_inputs={"said": json.dumps(_shown(said))},
+                sys_inputs={"said": json.dumps(_printable_part(said))},
                 pdf_standards=[STANDARD],
             )
         except typst.TypstError as error:
@@ -79,14 +79,14 @@ def _date(created: str | None) -> list[int] | None:
     ]
 
 
-def _shown(part: Any) -> Any:  # noqa: ANN401  # any part of what the template is told
+def _printable_part(part: Any) -> Any:  # noqa: ANN401  # any part of what the template is told
     """Return the same with every text as the fonts can show it, and long words that may be broken."""
     if isinstance(part, str):
         return breakable(drawable(part))
     if isinstance(part, dict):
-        return {name: _shown(inner) for name, inner in part.items()}
+        return {name: _printable_part(inner) for name, inner in part.items()}
     if isinstance(part, list | tuple):
-        return [_shown(inner) for inner in part]
+        return [_printable_part(inner) for inner in part]
     return part
 
 

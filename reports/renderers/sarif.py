@@ -56,9 +56,9 @@ class SarifRenderer(GateRenderer):
             "columnKind": "unicodeCodePoints",
             "properties": {
                 "assumedKnown": [
-                    {"model": printable(each.name), "text": printable(each.assumed_known)}
-                    for each in gate.entries
-                    if each.assumed_known
+                    {"model": printable(entry.name), "text": printable(entry.assumed_known)}
+                    for entry in gate.entries
+                    if entry.assumed_known
                 ]
             },
             "results": [_result(row, order[row.rule_id], gate) for row in rows],
@@ -70,13 +70,13 @@ class SarifRenderer(GateRenderer):
 
 def _rules(gate: Gate, rows: Sequence[GateRow]) -> dict[str, Rule]:
     """Return all rules by id, in the order of their ids: of what is not met, and of what is met everywhere."""
-    found = {row.rule_id: row.rule for row in rows}
-    clauses = {rule.clause for rule in found.values()}
+    rules = {row.rule_id: row.rule for row in rows}
+    clauses = {rule.clause for rule in rules.values()}
     for entry in gate.entries:
         for rule in entry.rules:
             if rule.clause not in clauses:
-                found.setdefault(rule.clause, rule)
-    return dict(sorted(found.items()))
+                rules.setdefault(rule.clause, rule)
+    return dict(sorted(rules.items()))
 
 
 def _rule(name: str, rule: Rule) -> dict[str, Any]:

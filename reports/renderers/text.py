@@ -51,9 +51,7 @@ class TextRenderer(GateRenderer, RandomisedRenderer):
             *assumed_lines(document),
             *_repair(document),
             *_findings(document),
-            *_list(
-                "Not judged", tuple(f"{each.name}: {each.text}" for each in document.not_judged)
-            ),
+            *_list("Not judged", tuple(f"{row.name}: {row.text}" for row in document.not_judged)),
             *_list("Knowledge assumed", document.knowledge.sentences),
             *_list("Not assumed, as the table contradicts it", tuple(_contradicted(document))),
             *_list("What an adversary could learn", _lessons(document)),
@@ -79,9 +77,7 @@ class TextRenderer(GateRenderer, RandomisedRenderer):
             *wrapped(document.title, "  "),
             *wrapped(document.meaning, "  "),
             *_findings(document),
-            *_list(
-                "Not judged", tuple(f"{each.name}: {each.text}" for each in document.not_judged)
-            ),
+            *_list("Not judged", tuple(f"{row.name}: {row.text}" for row in document.not_judged)),
             *_list("Columns", tuple(chain.from_iterable(map(column_lines, document.columns)))),
             *_list("What it is not", document.limits),
             *_list("Warnings", document.warnings),
@@ -180,8 +176,8 @@ def _listed(
         return
     yield ""
     yield heading
-    for told in told_once(findings):
-        finding = told.finding
+    for told_finding in told_once(findings):
+        finding = told_finding.finding
         weight = "" if document.counts(finding) else f" ({finding.severity})"
         yield from wrapped(
             f"{finding.verdict}{weight} {finding.clause}: {finding.message}", "  ", "    "
@@ -190,7 +186,7 @@ def _listed(
             yield from wrapped(_accepted(finding.accepted), "      ", "        ")
         if not finding.of:  # the places in other releases are in the other forms
             yield from _places(finding)
-        for line in told.others:
+        for line in told_finding.others:
             yield from wrapped(line, "      ", "        ")
 
 

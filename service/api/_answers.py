@@ -209,11 +209,11 @@ def takes_no_key(request: Request) -> None:
 
 
 async def _once(request: Request, key: str, handler: Handler, needed: Permission) -> Response:
-    who = await run_sync(the_principal, request)
-    who.check(needed)  # what is kept is told to nobody who may not ask for it now
+    principal = await run_sync(the_principal, request)
+    principal.check(needed)  # what is kept is told to nobody who may not ask for it now
     site = the_site(request)
     digest = _hash(request, await request.body())
-    found = await run_sync(claim, site, who, key, digest)
+    found = await run_sync(claim, site, principal, key, digest)
     if isinstance(found, StoredAnswer):
         return Response(found.body, found.status, found.headers)
     request.state.claimed = found

@@ -56,15 +56,15 @@ def the_principal(request: Request) -> Principal:
     Raises:
         NotSignedInError: nobody that is known.
     """
-    if _known(request) is None:
+    if _principal_or_none(request) is None:
         with the_site(request).reading() as unit:
             used = _recognise(request, unit)
         _note(request, used)
-    found: Principal = request.state.principal
-    return found
+    principal: Principal = request.state.principal
+    return principal
 
 
-def _known(request: Request) -> Principal | None:
+def _principal_or_none(request: Request) -> Principal | None:
     return getattr(request.state, "principal", None)
 
 
@@ -74,12 +74,12 @@ def _recognise(request: Request, unit: Unit) -> PendingUse | None:
     if authorization:
         if not authorization.lower().startswith(BEARER):
             raise NotSignedInError("authorization", "is no “Bearer TOKEN”")
-        found, used = by_token(unit, authorization[len(BEARER) :].strip())
+        principal, used = by_token(unit, authorization[len(BEARER) :].strip())
     elif cookie := request.cookies.get(cookie_name(unit.site.settings, COOKIE)):
-        found, used = by_session(unit, cookie)
+        principal, used = by_session(unit, cookie)
     else:
         raise NotSignedInError("authorization", "is missing; send “Authorization: Bearer TOKEN”")
-    request.state.principal = found
+    request.state.principal = principal
     return used
 
 
@@ -97,9 +97,9 @@ async def _at_site(request: Request) -> Site:
     return the_site(request)
 
 
-async def _who(request: Request) -> Principal:
-    known = _known(request)
-    return known if known is not None else await run_in_threadpool(the_principal, request)
+async def _principal(request: Request) -> Principal:
+    principal = _principal_or_none(request)
+    return principal if principal is not None else await run_in_threadpool(the_principal, request)
 
 
 def _writing(request: Request, site: AtSite) -> Iterator[Unit]:
@@ -113,7 +113,7 @@ def _reading(request: Request, site: AtSite) -> Iterator[Unit]:
     used = None
     try:
         with site.reading() as unit:
-            if _known(request) is None:
+            if _principal_or_none(request) is None:
                 used = _recognise(request, unit)
             yield unit
     finally:
@@ -121,7 +121,7 @@ def _reading(request: Request, site: AtSite) -> Iterator[Unit]:
 
 
 AtSite = Annotated[Site, Depends(_at_site)]
-Who = Annotated[Principal, Depends(_who)]
+Who = Annotated[Principal, Depends(_principal)]
 Writing = Annotated[Unit, Depends(_writing, scope="function", max_concurrency=MOST_WRITING)]
 """A transaction; it is committed before the answer is sent, so that nobody hears of what may yet be undone."""
 Reading = Annotated[Unit, Depends(_reading, scope="function", max_concurrency=MOST_READING)]

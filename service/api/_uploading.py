@@ -133,10 +133,10 @@ class _FormParts:
         fields = {name: _text(bytes(value)) for name, value in self._fields.items()}
         arrived = [(stored, kind) for stored, kind, _ in self._files.values()]
         self._is_kept = True
-        kept = keep(self._site, who, arrived) if arrived else []
+        uploads = keep(self._site, who, arrived) if arrived else []
         files = {
             field: UploadedFile(upload.digest, upload.size, upload.is_known, file_name)
-            for (field, (_, _, file_name)), upload in zip(self._files.items(), kept, strict=True)
+            for (field, (_, _, file_name)), upload in zip(self._files.items(), uploads, strict=True)
         }
         return UploadForm(fields, files)
 

@@ -31,9 +31,9 @@ FRAMED = (
 @ROUTER.post("/audits", status_code=202, **asks(Permission.SUBMIT))
 def post_audit(who: Who, unit: Writing, new: NewAudit, response: Response) -> Audit:
     """Queue an audit or a repair; a worker does it."""
-    made = audits.submit(unit, who, new)
-    response.headers["Location"] = f"/api/v1/audits/{made.id}"
-    return made
+    audit = audits.submit(unit, who, new)
+    response.headers["Location"] = f"/api/v1/audits/{audit.id}"
+    return audit
 
 
 @ROUTER.get("/audits", **reads(Permission.READ))
@@ -71,11 +71,11 @@ def get_report(
     who: Who, unit: Reading, audit_id: Id, kind: Literal["internal", "public"], form: str
 ) -> StreamingResponse:
     """Return a report; the internal one needs the permission ``internal``, and is kept only where that is allowed."""
-    found = audits.get_report(unit, who, audit_id, kind, form)
-    headers = {"Content-Disposition": f'inline; filename="{found.name}"'}
-    if found.form == "html":
+    report_file = audits.get_report(unit, who, audit_id, kind, form)
+    headers = {"Content-Disposition": f'inline; filename="{report_file.name}"'}
+    if report_file.form == "html":
         headers["Content-Security-Policy"] = FRAMED
-    return StreamingResponse(found.chunks, media_type=found.media_type, headers=headers)
+    return StreamingResponse(report_file.chunks, media_type=report_file.media_type, headers=headers)
 
 
 @ROUTER.get(
@@ -121,9 +121,9 @@ async def _events(
     quiet = 0
     while True:
         events, has_ended = news
-        for each in events:
-            after, quiet = each.seq, 0
-            yield f"id: {each.seq}\nevent: {each.kind}\ndata: {each.model_dump_json()}\n\n"
+        for event in events:
+            after, quiet = event.seq, 0
+            yield f"id: {event.seq}\nevent: {event.kind}\ndata: {event.model_dump_json()}\n\n"
         if has_ended or await request.is_disconnected():
             return
         quiet += 1

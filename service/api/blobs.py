@@ -39,7 +39,7 @@ async def put_bytes(
 ) -> Uploaded:
     """Keep the bytes of a model or a table, sealed; they expire unless a version or a table is made of them."""
     body = plain_body(request, most_of(site.settings, kind))
-    found = await put_blob(site, who, sha256, kind, body)
-    if found.is_known:
+    upload = await put_blob(site, who, sha256, kind, body)
+    if upload.is_known:
         response.status_code = 200
-    return Uploaded(digest=found.digest, size=found.size)
+    return Uploaded(digest=upload.digest, size=upload.size)

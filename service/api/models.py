@@ -49,9 +49,9 @@ def post_version(
     who: Who, unit: Writing, model_id: Id, new: NewVersion, response: Response
 ) -> Version:
     """Make an uploaded file a version; a worker reads it."""
-    made = models.add_version(unit, who, model_id, new)
-    response.headers["Location"] = f"/api/v1/models/{model_id}/versions/{made.id}"
-    return made
+    version = models.add_version(unit, who, model_id, new)
+    response.headers["Location"] = f"/api/v1/models/{model_id}/versions/{version.id}"
+    return version
 
 
 @ROUTER.get("/models/{model_id}/versions", **reads(Permission.READ))

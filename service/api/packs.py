@@ -28,9 +28,9 @@ def get_packs(who: Who, unit: Reading) -> Page[Pack]:
 @ROUTER.post("/packs", status_code=201, **asks(Permission.POLICIES))
 def post_pack(who: Who, unit: Writing, new: NewPack, response: Response) -> Pack:
     """Add a version of a pack; its own name says of which."""
-    made = policies.add_pack(unit, who, new)
-    response.headers["Location"] = f"/api/v1/packs/{quote(made.name, safe='')}@{made.n}"
-    return made
+    pack = policies.add_pack(unit, who, new)
+    response.headers["Location"] = f"/api/v1/packs/{quote(pack.name, safe='')}@{pack.n}"
+    return pack
 
 
 @ROUTER.get("/packs-difference", **reads(Permission.READ))
@@ -61,7 +61,7 @@ def get_toml(who: Who, unit: Reading, name: str) -> Response:
 
     It is whole: what it takes from packs that it extends stands in it.
     """
-    found = policies.get_pack(unit, who, name)
+    pack = policies.get_pack(unit, who, name)
     file = quote(f"{name}.toml", safe="")
     named = {"Content-Disposition": f"attachment; filename*=UTF-8''{file}"}
-    return Response(found.toml, media_type=TOML, headers=named)
+    return Response(pack.toml, media_type=TOML, headers=named)

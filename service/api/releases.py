@@ -30,9 +30,9 @@ IfMatch = Annotated[str, Header(max_length=40)]
 @ROUTER.post("/releases", status_code=201, **asks(Permission.SUBMIT))
 def post_release(who: Who, unit: Writing, new: NewRelease, response: Response) -> Release:
     """Ask that a version be released, on the strength of an audit of it."""
-    made = releases.open_release(unit, who, new)
-    response.headers["Location"] = f"/api/v1/releases/{made.id}"
-    return _tagged(made, response)
+    release = releases.open_release(unit, who, new)
+    response.headers["Location"] = f"/api/v1/releases/{release.id}"
+    return _tagged(release, response)
 
 
 @ROUTER.get("/releases", **reads(Permission.READ))

@@ -21,9 +21,9 @@ Number = Annotated[int, Path(ge=1, le=10_000)]
 @ROUTER.post("/audits/{audit_id}/repairs", status_code=202, **asks(Permission.SUBMIT))
 def post_repair(who: Who, unit: Writing, audit_id: Id, new: NewRepair, response: Response) -> Audit:
     """Queue a search for a changed model that passes; a worker does it, as it does audits."""
-    made = repairs.start_repair(unit, who, audit_id, new)
-    response.headers["Location"] = f"/api/v1/audits/{made.id}"
-    return made
+    audit = repairs.start_repair(unit, who, audit_id, new)
+    response.headers["Location"] = f"/api/v1/audits/{audit.id}"
+    return audit
 
 
 @ROUTER.get("/audits/{audit_id}/repairs", **reads(Permission.READ))
@@ -45,11 +45,11 @@ def get_proposals(who: Who, unit: Reading, audit_id: Id) -> Proposals:
 )
 def get_file(who: Who, unit: Reading, audit_id: Id, number: Number) -> StreamingResponse:
     """Return the file that a proposal makes, as it was audited."""
-    found = repairs.proposal_file(unit, who, audit_id, number)
+    repaired_file = repairs.proposal_file(unit, who, audit_id, number)
     return StreamingResponse(
-        found.chunks,
+        repaired_file.chunks,
         media_type="application/octet-stream",
-        headers={"Content-Disposition": f'attachment; filename="{_plain(found.name)}"'},
+        headers={"Content-Disposition": f'attachment; filename="{_plain(repaired_file.name)}"'},
     )
 
 

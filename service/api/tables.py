@@ -27,9 +27,9 @@ ROUTER = APIRouter(tags=["tables"], route_class=Once)
 @ROUTER.post("/tables", status_code=202, **asks(Permission.SUBMIT))
 def post_table(new: NewTable, who: Who, unit: Writing, response: Response) -> TrainingTable:
     """Take an upload, or a file of the server below an allowed folder, as a table; it is read by a job."""
-    made = add_table(unit, who, new)
-    response.headers["Location"] = f"/api/v1/tables/{made.id}"
-    return made
+    training_table = add_table(unit, who, new)
+    response.headers["Location"] = f"/api/v1/tables/{training_table.id}"
+    return training_table
 
 
 @ROUTER.get("/tables", **reads(Permission.READ))

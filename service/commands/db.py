@@ -93,10 +93,12 @@ def check_command(
     wrong = 0
     known = () if anchors is None else read_anchors(anchors)
     with _opened(data_dir, database) as site:
-        for each in check(site, known):
-            mark, problem = ("wrong", f": {each.problem}") if each.problem else ("ok   ", "")
-            click.echo(f"{mark}  {each.what}{problem}")
-            wrong += bool(each.problem)
+        for checked_item in check(site, known):
+            mark, problem = (
+                ("wrong", f": {checked_item.problem}") if checked_item.problem else ("ok   ", "")
+            )
+            click.echo(f"{mark}  {checked_item.what}{problem}")
+            wrong += bool(checked_item.problem)
     context.exit(FAIL if wrong else 0)
 
 

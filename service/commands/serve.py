@@ -30,9 +30,11 @@ def serve_command(create_admin: str | None, organisation: str, **given: object) 
         if create_admin is None:
             return
         with site.unit() as unit:
-            who, password = create_administrator(unit, create_admin, organisation)
-            made = create_token(unit, who, NewToken(name="first", permissions=tuple(Permission)))
-        click.echo(f"one-time password: {password}\ntoken: {made.secret}")
+            principal, password = create_administrator(unit, create_admin, organisation)
+            made_token = create_token(
+                unit, principal, NewToken(name="first", permissions=tuple(Permission))
+            )
+        click.echo(f"one-time password: {password}\ntoken: {made_token.secret}")
 
     serve(site, prepare)
 

@@ -46,7 +46,7 @@ def check_level(engine: Engine) -> None:
         return
     if found is None:
         problem = "has no tables of treewarden; make them: treewarden db upgrade"
-    elif found in _known():
+    elif found in _known_levels():
         problem = (
             f"is on level {found}, older than {needed}; back it up, then: treewarden db upgrade"
         )
@@ -64,7 +64,7 @@ def upgrade(engine: Engine) -> tuple[str | None, str]:
     """
     with rebuilding(engine) as connection:
         found = _level(connection)
-        if found is not None and found not in _known():
+        if found is not None and found not in _known_levels():
             problem = NEWER.format(found)
             raise SetupError("database", problem)
         config = Config()
@@ -80,5 +80,5 @@ def _level(connection: Connection) -> str | None:
     return MigrationContext.configure(connection).get_current_revision()
 
 
-def _known() -> frozenset[str]:
+def _known_levels() -> frozenset[str]:
     return frozenset(each.revision for each in ScriptDirectory(str(SCRIPTS)).walk_revisions())

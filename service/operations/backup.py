@@ -208,14 +208,17 @@ def _checked(file: BinaryIO, path: Path, broken: SetupError) -> Iterator[dict[st
     for line in file:
         if last:
             digest.update(last)
-            said = _said(last, broken)
+            said = _read_line(last, broken)
             if number == 0:
                 _check_form(said, path, broken)
             else:
                 yield said
             number += 1
         last = line
-    if number == 0 or _said(last, broken) != {"rows": number - 1, "sha256": digest.hexdigest()}:
+    if number == 0 or _read_line(last, broken) != {
+        "rows": number - 1,
+        "sha256": digest.hexdigest(),
+    }:
         raise broken
 
 
@@ -230,7 +233,7 @@ def _check_form(said: dict[str, Any], path: Path, broken: SetupError) -> None:
         raise SetupError(str(path), problem)
 
 
-def _said(line: bytes, broken: SetupError) -> dict[str, Any]:
+def _read_line(line: bytes, broken: SetupError) -> dict[str, Any]:
     try:
         found = json.loads(line)
     except ValueError as error:

@@ -83,8 +83,8 @@ def _file(unit: Unit) -> Iterator[CheckedItem]:
 
 def _logs(unit: Unit) -> Iterator[CheckedItem]:
     for row in unit.connection.execute(select(organisation).order_by(organisation.c.id)).all():
-        found = check_log(unit, row.id)
-        yield CheckedItem(f"log of {row.name!r}, {found.rows} rows", found.problem)
+        log_check = check_log(unit, row.id)
+        yield CheckedItem(f"log of {row.name!r}, {log_check.rows} rows", log_check.problem)
 
 
 def _decisions(unit: Unit) -> Iterator[CheckedItem]:
@@ -108,7 +108,7 @@ def _references(unit: Unit) -> Iterator[CheckedItem]:
     for table in METADATA.sorted_tables:
         for key in table.foreign_key_constraints:
             other = key.referred_table.alias()
-            pairs = [(each.parent, other.c[each.column.name]) for each in key.elements]
+            pairs = [(element.parent, other.c[element.column.name]) for element in key.elements]
             leads = exists().where(and_(*(ours == theirs for ours, theirs in pairs)))
             is_said = and_(*(ours.is_not(None) for ours, _ in pairs))
             lost = unit.connection.execute(

@@ -37,7 +37,7 @@ def main(folder: Path) -> int:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as server:
         signal.signal(signal.SIGTERM, lambda *_: server.terminate())
         try:
-            said = _said(server)
+            said = _printed_lines(server)
             if "http" in said:
                 if is_new:
                     password = load(said["http"], said["token"])
@@ -97,7 +97,7 @@ def _check(answer: httpx.Response) -> None:
         raise UnavailableError(answer.request.url.path, problem)
 
 
-def _said(server: subprocess.Popen[str]) -> dict[str, str]:
+def _printed_lines(server: subprocess.Popen[str]) -> dict[str, str]:
     """Return what a server prints when it starts, its address last; without it, it has ended."""
     found: dict[str, str] = {}
     for line in server.stdout or ():

@@ -75,7 +75,7 @@ def tell_errors(_logger: object, _method: str, event: EventDict) -> EventDict:
         if isinstance(error, TreewardenError):
             event["why"] = str(error)
         frames = traceback.extract_tb(trace)[-MOST_FRAMES:]
-        event["where"] = [f"{each.filename}:{each.lineno} {each.name}" for each in frames]
+        event["where"] = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames]
     return event
 
 

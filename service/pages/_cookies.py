@@ -52,7 +52,9 @@ def keep_browser(
     answer: Response, site: Site, known: tuple[KnownBrowser, ...], account_id: str
 ) -> None:
     """Have a browser keep that an account signed in with it."""
-    mine = next((each for each in known if each.account_id == account_id), None)
+    mine = next(
+        (known_browser for known_browser in known if known_browser.account_id == account_id), None
+    )
     name = BROWSER + digest_of(account_id)[:12]
     value = seal_browser(site, mine or new_browser(account_id))
     keep_cookie(answer, site.settings, name, value, SECONDS)

@@ -85,9 +85,11 @@ def described(document: Mapping[str, Any]) -> Described:
         for method in METHODS:
             if method in methods:
                 subject = methods[method]["tags"][0]
-                made = _operation(method, path, methods[method], schemas)
-                subjects.setdefault(subject, []).append(made)
-    return Described({name: tuple(found) for name, found in sorted(subjects.items())}, schemas)
+                operation = _operation(method, path, methods[method], schemas)
+                subjects.setdefault(subject, []).append(operation)
+    return Described(
+        {name: tuple(operations) for name, operations in sorted(subjects.items())}, schemas
+    )
 
 
 def _operation(
@@ -130,7 +132,11 @@ def _curl(
     method: str, path: str, values: tuple[DescribedValue, ...], media: str, example: str
 ) -> str:
     """Return the line of a shell that asks; what only the reader knows is a variable in capitals."""
-    asked = [f"{each.name}={_first(each)}" for each in values if _is_needed(each)]
+    asked = [
+        f"{described_value.name}={_first(described_value)}"
+        for described_value in values
+        if _is_needed(described_value)
+    ]
     query = f"?{'&'.join(asked)}" if asked else ""
     address = PLACEHOLDER.sub(lambda found: f"${{{found[1].upper()}:?}}", path) + query
     parts = ["curl --fail-with-body", TOKEN]

@@ -47,7 +47,7 @@ def page(
         .render(here=request.url.path, who=who, labels=labels_of(name), **context)
     )
     return HTMLResponse(
-        names.shown(text), status_code=status, headers={"Cache-Control": "no-store"}
+        names.escape_page(text), status_code=status, headers={"Cache-Control": "no-store"}
     )
 
 
@@ -144,14 +144,14 @@ class FindingGroup:
     @property
     def is_accepted(self) -> bool:
         """Whether waivers speak for all of it."""
-        return all(each.accepted for each in self.findings)
+        return all(finding.accepted for finding in self.findings)
 
 
 def grouped(findings: Iterable[Finding]) -> tuple[FindingGroup, ...]:
     """Return findings by clause: what counts before what is a warning or accepted, failures before doubts."""
     found: dict[tuple[str, str], list[Finding]] = {}
-    for each in findings:
-        found.setdefault((each.clause, each.message), []).append(each)
+    for finding in findings:
+        found.setdefault((finding.clause, finding.message), []).append(finding)
     groups = [_group(several) for several in found.values()]
     return tuple(sorted(groups, key=_rank))
 

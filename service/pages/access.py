@@ -28,7 +28,7 @@ OWN, ANYBODYS = "/account/access", "/administration/people/{account_id}/access"
 @ROUTER.get(OWN, **reads(Permission.READ))
 def get_own(request: Request, who: Who, unit: Reading) -> Response:
     """Show one's own sessions and tokens."""
-    return _shown(request, unit, who, None)
+    return _render_page(request, unit, who, None)
 
 
 @ROUTER.post(OWN, **asks(Permission.READ))
@@ -55,7 +55,7 @@ def post_own_token(who: Who, unit: Writing, token_id: Id) -> Response:
 @ROUTER.get(ANYBODYS, **reads(Permission.ADMIN))
 def get_anybodys(request: Request, who: Who, unit: Reading, account_id: Id) -> Response:
     """Show the sessions and tokens of an account."""
-    return _shown(request, unit, who, get_account(unit, who, account_id))
+    return _render_page(request, unit, who, get_account(unit, who, account_id))
 
 
 @ROUTER.post(ANYBODYS, **asks(Permission.ADMIN))
@@ -79,19 +79,22 @@ def post_token(who: Who, unit: Writing, account_id: Id, token_id: Id) -> Respons
     return see(ANYBODYS.format(account_id=account_id))
 
 
-def _shown(request: Request, unit: Unit, who: Principal, somebody: Account | None) -> Response:
+def _render_page(
+    request: Request, unit: Unit, who: Principal, somebody: Account | None
+) -> Response:
     account_id = who.account_id if somebody is None else somebody.id
-    wanted = PageRequest(limit=200)
-    tokens = list_tokens(unit, who, wanted, account_id).items
+    page_request = PageRequest(limit=200)
+    tokens = list_tokens(unit, who, page_request, account_id).items
     return page(
         request,
         "access.html.j2",
         who,
         name=None if somebody is None else somebody.name,
-        sessions=list_sessions(unit, who, wanted, account_id).items,
+        sessions=list_sessions(unit, who, page_request, account_id).items,
         tokens=[
-            each
-            for each in tokens
-            if each.revoked_at is None and (each.expires_at is None or each.expires_at > unit.now)
+            token
+            for token in tokens
+            if token.revoked_at is None
+            and (token.expires_at is None or token.expires_at > unit.now)
         ],
     )

@@ -43,7 +43,7 @@ Secret = Annotated[str, Form(max_length=500)]
 @ROUTER.get("/account", **asks(Permission.GATE))
 def get_account(request: Request, who: Who, site: AtSite, changed: bool = False) -> Response:
     """Show the form for a new password."""
-    return _shown(request, who, site, changed=changed)
+    return _render_page(request, who, site, changed=changed)
 
 
 @ROUTER.post("/account", **asks(Permission.GATE))
@@ -52,11 +52,11 @@ def post_account(
 ) -> Response:
     """Change the password, and go on with a new session."""
     try:
-        made = change_password(site, who, password, new_password, address_of(request))
+        signed_in = change_password(site, who, password, new_password, address_of(request))
     except ServiceError as error:
-        return _shown(request, who, site, error=error)
+        return _render_page(request, who, site, error=error)
     answer = see("/account?changed=true")
-    keep_session(answer, site.settings, made.secret)
+    keep_session(answer, site.settings, signed_in.secret)
     return answer
 
 
@@ -74,7 +74,7 @@ def post_notices(
         with site.unit() as unit:
             set_notices(unit, who, new)
     except (ServiceError, ValidationError) as error:
-        return _shown(request, who, site, error=error)
+        return _render_page(request, who, site, error=error)
     return see("/account#notices")
 
 
@@ -85,11 +85,11 @@ def post_test(request: Request, who: Who, site: AtSite) -> Response:
         with site.unit() as unit:
             send_test(unit, who)
     except ServiceError as error:
-        return _shown(request, who, site, error=error)
+        return _render_page(request, who, site, error=error)
     return see("/account#notices")
 
 
-def _shown(
+def _render_page(
     request: Request,
     who: Principal,
     site: Site,

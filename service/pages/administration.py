@@ -45,9 +45,9 @@ def post_person(
 ) -> Response:
     """Add somebody, and show the one-time password; it is in this answer and nowhere else."""
     try:
-        asked = NewAccount.model_validate({"name": name, "role": role})
+        new_account = NewAccount.model_validate({"name": name, "role": role})
         with site.unit() as unit:
-            made = create_account(unit, who, asked)
+            made = create_account(unit, who, new_account)
     except (ServiceError, ValidationError) as error:
         return _people(request, who, site, typed={"name": name, "role": role}, error=error)
     return _people(request, who, site, made=made)
@@ -86,11 +86,11 @@ def post_password(request: Request, who: Who, site: AtSite, account_id: Id) -> R
 def get_retention(request: Request, who: Who, site: AtSite, saved: bool = False) -> Response:
     """Show what is kept, how long, and what reviewers tick off."""
     with site.reading() as unit:
-        found = get_organisation(unit, who)
+        organisation = get_organisation(unit, who)
     typed = {
-        "keeps_profiles": found.keeps_profiles,
-        "report_days": str(found.report_days),
-        "checklist": "\n".join(found.checklist),
+        "keeps_profiles": organisation.keeps_profiles,
+        "report_days": str(organisation.report_days),
+        "checklist": "\n".join(organisation.checklist),
     }
     return page(request, "retention.html.j2", who, typed=typed, refused="", saved=saved)
 
@@ -108,9 +108,9 @@ def post_retention(
     lines = [line.strip() for line in checklist.splitlines() if line.strip()]
     typed = {"keeps_profiles": keeps_profiles, "report_days": report_days, "checklist": checklist}
     try:
-        asked = Retention.model_validate({**typed, "checklist": lines})
+        retention = Retention.model_validate({**typed, "checklist": lines})
         with site.unit() as unit:
-            set_retention(unit, who, asked)
+            set_retention(unit, who, retention)
     except (ServiceError, ValidationError) as error:
         return page(
             request,
@@ -147,7 +147,7 @@ def _people(
         who,
         status=status_of(error) if error else 200,
         accounts=found.items,
-        roles=[(each.value, each.value.replace("_", " ")) for each in Role],
+        roles=[(role.value, role.value.replace("_", " ")) for role in Role],
         made=made,
         typed=typed or {},
         refused=refusal(error, PERSON) if error else "",

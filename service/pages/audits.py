@@ -97,29 +97,33 @@ def show_audit(
     Raises:
         NotFoundError: the organisation has no such audit.
     """
-    found = get_audit(unit, who, audit_id)
+    audit = get_audit(unit, who, audit_id)
     findings = list_findings(unit, who, audit_id, PageRequest(limit=MOST)).items
-    kinds = [each.kind for each in found.reports if each.form == "html"]
+    kinds = [report_of.kind for report_of in audit.reports if report_of.form == "html"]
     if report == "public" and kinds and "public" not in kinds:
         report = "internal"
-    pages = [each for each in found.reports if each.kind == report and each.form == "html"]
+    pages = [
+        report_of
+        for report_of in audit.reports
+        if report_of.kind == report and report_of.form == "html"
+    ]
     return page(
         request,
         "audit.html.j2",
         who,
         status=status_of(error) if error else 200,
         refused=refusal(error, COMPARISON) if error else "",
-        audit=found,
+        audit=audit,
         groups=grouped(findings),
         shown=len(findings),
         events=progress(unit, who, audit_id, 0),
-        may_cancel=found.created_by == who.name or who.may(Permission.ADMIN),
-        is_waiting=found.state in LIVE,
+        may_cancel=audit.created_by == who.name or who.may(Permission.ADMIN),
+        is_waiting=audit.state in LIVE,
         report=pages[0] if pages and _may_see(who.permissions, report) else None,
         kinds=[kind for kind in kinds if _may_see(who.permissions, kind)],
-        repairs=list_repairs(unit, who, audit_id) if _can_fail(found) else None,
-        proposals=list_proposals(unit, who, audit_id) if _has_tried(found) else None,
-        others=_others(unit, who, found) if found.state == "done" else [],
+        repairs=list_repairs(unit, who, audit_id) if _can_fail(audit) else None,
+        proposals=list_proposals(unit, who, audit_id) if _has_tried(audit) else None,
+        others=_others(unit, who, audit) if audit.state == "done" else [],
         has_roots=bool(roots_of(unit, who.organisation_id)),
     )
 
@@ -137,20 +141,20 @@ def get_progress(
 
     Once it has begun or ended the page is loaded anew, as more of it changes.
     """
-    found = get_audit(unit, who, audit_id)
-    if found.state != state:
+    audit = get_audit(unit, who, audit_id)
+    if audit.state != state:
         return Response(headers={"HX-Refresh": "true"})
     events: tuple[Progress, ...] = tuple(progress(unit, who, audit_id, 0))
     if events and events[-1].seq == seen:
         return Response(status_code=204)
-    return page(request, "_progress.html.j2", who, audit=found, events=events)
+    return page(request, "_progress.html.j2", who, audit=audit, events=events)
 
 
 @ROUTER.post("/audits/{audit_id}/cancel", **asks(Permission.SUBMIT))
 def post_cancel(who: Who, unit: Writing, audit_id: Id) -> Response:
     """Cancel an audit that has not ended."""
-    found: Audit = cancel(unit, who, audit_id)
-    return see(f"/audits/{found.id}")
+    audit: Audit = cancel(unit, who, audit_id)
+    return see(f"/audits/{audit.id}")
 
 
 def _can_fail(audit: Audit) -> bool:
@@ -164,10 +168,10 @@ def _has_tried(audit: Audit) -> bool:
 def _others(unit: Unit, who: Principal, audit: Audit) -> list[tuple[str, str]]:
     """Return the audits to compare with, those of the same model first, each with what it is called."""
     done = list_audits(unit, who, PageRequest(limit=MOST_OTHERS), state="done").items
-    own = list_audits(
+    audits = list_audits(
         unit, who, PageRequest(limit=MOST_OTHERS), "done", model_id=audit.model_id
     ).items
-    every = {each.id: each for each in (*own, *done) if each.id != audit.id}
+    every = {each.id: each for each in (*audits, *done) if each.id != audit.id}
     return [
         (
             each.id,

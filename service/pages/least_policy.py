@@ -25,7 +25,9 @@ NONE = ("", "none: reviewers judge for themselves")
 @ROUTER.get("/administration/least-policy", **reads(Permission.ADMIN))
 def get_least_policy(request: Request, who: Who, unit: Reading, saved: bool = False) -> Response:
     """Show the least policy, and what can be chosen."""
-    return _shown(request, who, unit, get_organisation(unit, who).least_pack or "", saved=saved)
+    return _render_page(
+        request, who, unit, get_organisation(unit, who).least_pack or "", saved=saved
+    )
 
 
 @ROUTER.post("/administration/least-policy", **asks(Permission.ADMIN))
@@ -41,11 +43,11 @@ def post_least_policy(
             set_least_pack(unit, who, LeastPack(pack=pack or None))
     except (ServiceError, ValidationError) as error:
         with site.reading() as unit:
-            return _shown(request, who, unit, pack, error=error)
+            return _render_page(request, who, unit, pack, error=error)
     return see("/administration/least-policy?saved=true")
 
 
-def _shown(
+def _render_page(
     request: Request,
     who: Principal,
     unit: Unit,
@@ -55,7 +57,7 @@ def _shown(
     error: ServiceError | ValidationError | None = None,
 ) -> Response:
     names = [
-        each.name if each.is_shipped else f"{each.name}@{each.n}" for each in list_packs(unit, who)
+        pack.name if pack.is_shipped else f"{pack.name}@{pack.n}" for pack in list_packs(unit, who)
     ]
     if chosen and chosen not in names and not error:
         names.append(chosen)  # an older version that was chosen stays until another one is

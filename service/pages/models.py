@@ -57,7 +57,7 @@ def get_one(
     model = get_model(unit, who, model_id)
     versions = list_versions(unit, who, model_id, PageRequest(cursor=cursor, limit=25))
     if is_asked_again(request):
-        return waited(not any(each.state == "reading" for each in versions.items))
+        return waited(not any(version.state == "reading" for version in versions.items))
     audits = list_audits(unit, who, PageRequest(limit=MOST), model_id=model_id).items
     history = model_history(unit, who, model_id)
     return page(
@@ -71,9 +71,9 @@ def get_one(
         audits=audits,
         history=history,
         chart=charted(history) if len(history) > 1 else None,
-        verdicts=newest_audits(unit, who, [each.id for each in versions.items]),
+        verdicts=newest_audits(unit, who, [version.id for version in versions.items]),
         facts=facts_of(model.latest),
-        is_waiting=any(each.state == "reading" for each in versions.items),
+        is_waiting=any(version.state == "reading" for version in versions.items),
     )
 
 
@@ -87,15 +87,15 @@ def get_comparison(
     to_version: Annotated[Id, Query(alias="to")],
 ) -> Response:
     """Show what differs between two versions; the trees are compared by a worker when it is first asked for."""
-    found = compare(unit, who, model_id, from_version, to_version)
+    comparison = compare(unit, who, model_id, from_version, to_version)
     if is_asked_again(request):
-        return waited(found.state != "reading")
+        return waited(comparison.state != "reading")
     return page(
         request,
         "comparison.html.j2",
         who,
         model=get_model(unit, who, model_id),
-        both=found,
-        is_waiting=found.state == "reading",
-        sides=(facts_of(found.from_version), facts_of(found.to_version)),
+        both=comparison,
+        is_waiting=comparison.state == "reading",
+        sides=(facts_of(comparison.from_version), facts_of(comparison.to_version)),
     )

@@ -79,10 +79,12 @@ def get_asked(
 ) -> Response:
     """Show what can be asked; while the files are being read, wait for that."""
     version = get_version(unit, who, version_id)
-    found = get_table(unit, who, table) if table else None
+    training_table = get_table(unit, who, table) if table else None
     if is_asked_again(request):
-        return waited(_is_read(version, found))
-    return _shown(request, who, unit, version, found, _first(version, found))
+        return waited(_is_read(version, training_table))
+    return _render_page(
+        request, who, unit, version, training_table, _first(version, training_table)
+    )
 
 
 @ROUTER.post("/submit/{version_id}", **asks(Permission.SUBMIT))
@@ -108,13 +110,13 @@ def post_asked(
             keeps_table=bool(asked.keeps_table),
         )
         with site.unit() as unit:
-            made = submit(unit, who, new)
+            audit = submit(unit, who, new)
     except (ServiceError, ValidationError) as error:
         with site.reading() as unit:
             version = get_version(unit, who, version_id)
-            found = get_table(unit, who, table) if table else None
-            return _shown(request, who, unit, version, found, asked, error)
-    return see(f"/audits/{made.id}")
+            training_table = get_table(unit, who, table) if table else None
+            return _render_page(request, who, unit, version, training_table, asked, error)
+    return see(f"/audits/{audit.id}")
 
 
 def _is_read(*each: Version | TrainingTable | None) -> bool:
@@ -123,7 +125,7 @@ def _is_read(*each: Version | TrainingTable | None) -> bool:
 
 def _first(version: Version, table: TrainingTable | None) -> NewAuditForm:
     """Return what is chosen to begin with: what the model's file says, as far as the table has it."""
-    names = [each.name for each in table.columns or ()] if table else []
+    names = [column_of.name for column_of in table.columns or ()] if table else []
     target = target_of(version.summary)
     sensitive = target if target in names else ""
     asked = [name for name in asked_columns(version.summary) if name in names and name != sensitive]
@@ -176,7 +178,7 @@ def _parts(text: str) -> list[str]:
     return [part for each in text.split(",") if (part := each.strip())]
 
 
-def _shown(
+def _render_page(
     request: Request,
     who: Principal,
     unit: Unit,

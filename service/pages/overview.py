@@ -27,11 +27,11 @@ def get_overview(request: Request, who: Who, unit: Reading) -> Response:
         all=found,
         audits=list_audits(unit, who, PageRequest(limit=8)).items,
         to_decide=[
-            each
-            for each in found.waiting
-            if may_decide and not each.is_mine and _is_open(each.state)
+            waiting
+            for waiting in found.waiting
+            if may_decide and not waiting.is_mine and _is_open(waiting.state)
         ],
-        mine=[each for each in found.waiting if each.is_mine],
+        mine=[waiting for waiting in found.waiting if waiting.is_mine],
     )
 
 

@@ -25,10 +25,10 @@ Named = Annotated[str, Query(max_length=220)]
 @ROUTER.get("/packs", **reads(Permission.READ))
 def get_packs(request: Request, who: Who, unit: Reading) -> Response:
     """Show all packs: the organisation's own, and those that ship."""
-    found = list_packs(unit, who)
-    own = [each for each in found if not each.is_shipped]
-    shipped = [each for each in found if each.is_shipped]
-    options = _options(found)
+    packs = list_packs(unit, who)
+    own = [pack for pack in packs if not pack.is_shipped]
+    shipped = [pack for pack in packs if pack.is_shipped]
+    options = _options(packs)
     return page(request, "packs.html.j2", who, own=own, shipped=shipped, options=options)
 
 
@@ -53,12 +53,12 @@ def post_pack(
     """Add a version of a pack, and lead on to it."""
     text = toml.replace("\r\n", "\n")
     try:
-        asked = NewPack(toml=text, note=note)
+        new_pack = NewPack(toml=text, note=note)
         with site.unit() as unit:
-            made = add_pack(unit, who, asked)
+            pack = add_pack(unit, who, new_pack)
     except (ServiceError, ValidationError) as error:
         return _new(request, who, text, note, begin, error)
-    return see(f"/packs/{quote(_named(made), safe='@')}")
+    return see(f"/packs/{quote(_named(pack), safe='@')}")
 
 
 @ROUTER.get("/packs/compare", **reads(Permission.READ))
@@ -84,17 +84,15 @@ def get_difference(
 @ROUTER.get("/packs/{name}", **reads(Permission.READ))
 def get_one(request: Request, who: Who, unit: Reading, name: str) -> Response:
     """Show a version of a pack, in sentences; the newest where the name says no version."""
-    found = get_pack(unit, who, name)
-    others = (
-        [f"{found.name}@{n}" for n in range(found.n - 1, 0, -1)] if not found.is_shipped else []
-    )
+    pack = get_pack(unit, who, name)
+    others = [f"{pack.name}@{n}" for n in range(pack.n - 1, 0, -1)] if not pack.is_shipped else []
     return page(
         request,
         "pack.html.j2",
         who,
-        pack=found,
-        told=paragraphs(found.plain),
-        named=_named(found),
+        pack=pack,
+        told=paragraphs(pack.plain),
+        named=_named(pack),
         others=others,
     )
 
@@ -102,9 +100,9 @@ def get_one(request: Request, who: Who, unit: Reading, name: str) -> Response:
 def _options(packs: Iterable[Pack], *more: str) -> list[tuple[str, str]]:
     """Return all versions of packs, as options of a choice; ``more`` are names that were asked for."""
     found = set(more)
-    for each in packs:
-        numbers = range(1, each.n + 1)
-        found |= {each.name} if each.is_shipped else {f"{each.name}@{n}" for n in numbers}
+    for pack in packs:
+        numbers = range(1, pack.n + 1)
+        found |= {pack.name} if pack.is_shipped else {f"{pack.name}@{n}" for n in numbers}
     return [(name, name) for name in sorted(found)]
 
 

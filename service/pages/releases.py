@@ -71,7 +71,7 @@ def get_releases(
 @ROUTER.get("/releases/{release_id}", **reads(Permission.READ))
 def get_one(request: Request, who: Who, unit: Reading, release_id: Id) -> Response:
     """Show a release."""
-    return _shown(request, who, unit, release_id, {})
+    return _render_page(request, who, unit, release_id, {})
 
 
 @ROUTER.post("/releases/{release_id}/ticks", **asks(Permission.REVIEW))
@@ -123,8 +123,8 @@ def post_review(
     def do(unit: Unit) -> object:
         if not decision:
             raise InvalidError("decision", "none was chosen; approve, ask for changes or reject")
-        asked = NewReview.model_validate({"decision": decision, "comment": comment})
-        return review(unit, who, release_id, asked, revision)
+        new_review = NewReview.model_validate({"decision": decision, "comment": comment})
+        return review(unit, who, release_id, new_review, revision)
 
     return _done(request, who, site, release_id, do, decision=decision, comment=comment)
 
@@ -164,11 +164,11 @@ def _done(
             do(unit)
     except (ServiceError, ValidationError) as error:
         with site.reading() as unit:
-            return _shown(request, who, unit, release_id, typed, error)
+            return _render_page(request, who, unit, release_id, typed, error)
     return see(f"/releases/{release_id}{place}")
 
 
-def _shown(
+def _render_page(
     request: Request,
     who: Principal,
     unit: Unit,
@@ -176,16 +176,16 @@ def _shown(
     typed: dict[str, str],
     error: ServiceError | ValidationError | None = None,
 ) -> Response:
-    found = get_release(unit, who, release_id)
-    findings = list_findings(unit, who, found.audit_id, PageRequest(limit=SHOWN))
+    release = get_release(unit, who, release_id)
+    findings = list_findings(unit, who, release.audit_id, PageRequest(limit=SHOWN))
     return page(
         request,
         "release.html.j2",
         who,
         status=status_of(error) if error else 200,
-        release=found,
+        release=release,
         gate=gate_answer(unit, who, release_id),
-        audit=get_audit(unit, who, found.audit_id),
+        audit=get_audit(unit, who, release.audit_id),
         findings=findings.items,
         has_more=findings.next is not None,
         server=unit.site.settings.base_url.rstrip("/") or str(request.base_url).rstrip("/"),

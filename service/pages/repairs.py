@@ -51,8 +51,8 @@ def post_repair(
     """Look for a repair with the table that is there."""
 
     def do(unit: Unit) -> str:
-        made = start_repair(unit, who, audit_id, NewRepair(tries_all=tries_all))
-        return f"/audits/{made.id}"
+        audit = start_repair(unit, who, audit_id, NewRepair(tries_all=tries_all))
+        return f"/audits/{audit.id}"
 
     return _done(request, who, site, audit_id, do)
 

@@ -82,7 +82,7 @@ def post_waive(
         if expires is None:
             raise InvalidError("expires", "is no day; a day is written as 2026-01-31")
         with site.unit() as unit:
-            audit, found = _found(unit, who, audit_id, finding)
+            audit, found = _find_finding(unit, who, audit_id, finding)
             version = get_version(unit, who, audit.model_version_id)
             new = NewWaiver(
                 clause=found.clause,
@@ -123,14 +123,14 @@ def post_release(
             audit_id=audit_id, title=typed.title.strip(), purpose=typed.purpose.strip()
         )
         with site.unit() as unit:
-            made = open_release(unit, who, new)
+            release = open_release(unit, who, new)
     except (ServiceError, ValidationError) as error:
         with site.reading() as unit:
             return _releasing(request, who, unit, audit_id, typed, error)
-    return see(f"/releases/{made.id}")
+    return see(f"/releases/{release.id}")
 
 
-def _found(unit: Unit, who: Principal, audit_id: str, n: int) -> tuple[Audit, Finding]:
+def _find_finding(unit: Unit, who: Principal, audit_id: str, n: int) -> tuple[Audit, Finding]:
     """Return an audit and one of its findings.
 
     Raises:
@@ -140,9 +140,9 @@ def _found(unit: Unit, who: Principal, audit_id: str, n: int) -> tuple[Audit, Fi
     cursor = ""
     while True:
         part = list_findings(unit, who, audit_id, PageRequest(limit=MOST, cursor=cursor))
-        for each in part.items:
-            if each.n == n:
-                return audit, each
+        for finding in part.items:
+            if finding.n == n:
+                return audit, finding
         if part.next is None:
             raise NotFoundError("finding", "there is no such finding; open the audit again")
         cursor = part.next
@@ -157,7 +157,7 @@ def _waiving(
     typed: Waiving,
     error: ServiceError | ValidationError | None = None,
 ) -> Response:
-    audit, finding = _found(unit, who, audit_id, n)
+    audit, finding = _find_finding(unit, who, audit_id, n)
     return page(
         request,
         "waive.html.j2",

@@ -57,7 +57,7 @@ def post_sign_in(
         browsers=browsers,
     )
     try:
-        made = sign_in(site, credentials)
+        signed_in = sign_in(site, credentials)
     except ServiceError as error:
         asks_new = isinstance(error, ConflictError) or bool(new_password)
         return form(
@@ -70,8 +70,8 @@ def post_sign_in(
             asks_new=asks_new,
         )
     answer = see(safe(next))
-    keep_session(answer, site.settings, made.secret)
-    keep_browser(answer, site, browsers, made.who.account_id)
+    keep_session(answer, site.settings, signed_in.secret)
+    keep_browser(answer, site, browsers, signed_in.who.account_id)
     return answer
 
 

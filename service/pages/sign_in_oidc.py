@@ -53,12 +53,12 @@ def get_back(request: Request, site: AtSite, code: str = "", state: str = "") ->
             raise _not_begun()
         person = finish(site.settings, _back(request, site), begun, code)
         with site.unit() as unit:
-            made = sign_in_vouched(unit, person, address_of(request))
+            signed_in = sign_in_vouched(unit, person, address_of(request))
     except ServiceError as error:
         answer = form(request, site, error=error)
     else:
         answer = see(following)
-        keep_session(answer, site.settings, made.secret)
+        keep_session(answer, site.settings, signed_in.secret)
     drop_cookie(answer, site.settings, FLOW)
     return answer
 

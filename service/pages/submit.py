@@ -78,24 +78,34 @@ def get_submit(
     version: Annotated[Id | None, Query()] = None,
 ) -> Response:
     """Show where the files go: a new model, a new version of one, or a table for a version that is there."""
-    return _shown(request, who, unit, SubmittedForm(model_id=model or "", version_id=version or ""))
+    return _render_page(
+        request, who, unit, SubmittedForm(model_id=model or "", version_id=version or "")
+    )
 
 
 @ROUTER.post("/submit", **asks(Permission.SUBMIT))
 async def post_submit(request: Request, who: Who, site: AtSite) -> Response:
     """Take the files, streamed into the vault, and lead on to what is asked."""
-    sent = SubmittedForm()
+    submitted_form = SubmittedForm()
     try:
         form = await receive_form(request, site, who, KINDS)
-        sent = _sent(form.fields)
-        for field, each in form.files.items():
+        submitted_form = _sent(form.fields)
+        for field, uploaded_file in form.files.items():
             if field == "model_file":
-                sent = replace(sent, model_digest=each.digest, model_name=each.file_name)
+                submitted_form = replace(
+                    submitted_form,
+                    model_digest=uploaded_file.digest,
+                    model_name=uploaded_file.file_name,
+                )
             else:
-                sent = replace(sent, table_digest=each.digest, table_name=each.file_name)
-        return see(await to_thread.run_sync(partial(_taken, site, who, sent)))
+                submitted_form = replace(
+                    submitted_form,
+                    table_digest=uploaded_file.digest,
+                    table_name=uploaded_file.file_name,
+                )
+        return see(await to_thread.run_sync(partial(_taken, site, who, submitted_form)))
     except (ServiceError, ValidationError) as error:
-        return await to_thread.run_sync(partial(_again, request, site, who, sent, error))
+        return await to_thread.run_sync(partial(_again, request, site, who, submitted_form, error))
 
 
 def _sent(fields: Mapping[str, str]) -> SubmittedForm:
@@ -144,10 +154,10 @@ def _again(
     error: ServiceError | ValidationError,
 ) -> Response:
     with site.reading() as unit:
-        return _shown(request, who, unit, sent, error)
+        return _render_page(request, who, unit, sent, error)
 
 
-def _shown(
+def _render_page(
     request: Request,
     who: Principal,
     unit: Unit,

@@ -38,7 +38,7 @@ def get_tables(
     cursor: Annotated[str, Query(max_length=200)] = "",
 ) -> Response:
     """Show tables, newest first."""
-    return _shown(request, who, unit, cursor)
+    return _render_page(request, who, unit, cursor)
 
 
 @ROUTER.post("/tables/{table_id}/share", **asks(Permission.SUBMIT))
@@ -79,11 +79,11 @@ def _done(request: Request, who: Principal, site: Site, do: Callable[[Unit], obj
             do(unit)
     except (ServiceError, ValidationError) as error:
         with site.reading() as unit:
-            return _shown(request, who, unit, "", error)
+            return _render_page(request, who, unit, "", error)
     return see("/tables")
 
 
-def _shown(
+def _render_page(
     request: Request,
     who: Principal,
     unit: Unit,

@@ -38,7 +38,7 @@ MEANINGS = {
 @ROUTER.get("/tokens", **asks(Permission.READ))
 def get_tokens(request: Request, who: Who, site: AtSite) -> Response:
     """Show tokens, and the form for a new one."""
-    return _shown(request, who, site)
+    return _render_page(request, who, site)
 
 
 @ROUTER.post("/tokens", **asks(Permission.READ))
@@ -53,12 +53,12 @@ def post_token(
     """Make a token, and show it; it is in this answer and nowhere else."""
     typed = {"name": name, "permissions": permissions, "days": days}
     try:
-        asked = NewToken.model_validate({**typed, "days": days or None})
+        new_token = NewToken.model_validate({**typed, "days": days or None})
         with site.unit() as unit:
-            made = create_token(unit, who, asked)
+            made_token = create_token(unit, who, new_token)
     except (ServiceError, ValidationError) as error:
-        return _shown(request, who, site, typed=typed, error=error)
-    return _shown(request, who, site, made=made)
+        return _render_page(request, who, site, typed=typed, error=error)
+    return _render_page(request, who, site, made=made_token)
 
 
 @ROUTER.post("/tokens/{token_id}/revoke", **asks(Permission.READ))
@@ -68,11 +68,11 @@ def post_revoke(request: Request, who: Who, site: AtSite, token_id: Id) -> Respo
         with site.unit() as unit:
             revoke_token(unit, who, token_id)
     except ServiceError as error:
-        return _shown(request, who, site, error=error)
+        return _render_page(request, who, site, error=error)
     return see("/tokens")
 
 
-def _shown(
+def _render_page(
     request: Request,
     who: Principal,
     site: Site,
@@ -91,7 +91,9 @@ def _shown(
         status=status_of(error) if error else 200,
         tokens=found.items,
         now=now,
-        meanings=[(each, told) for each, told in MEANINGS.items() if who.may(each)],
+        meanings=[
+            (permission, told) for permission, told in MEANINGS.items() if who.may(permission)
+        ],
         made=made,
         typed=typed or {"name": "", "permissions": ("gate",), "days": "90"},
         refused=refusal(error, TOKEN) if error else "",

@@ -77,8 +77,8 @@ def get_waivers(
     cursor: Annotated[str, Query(max_length=200)] = "",
 ) -> Response:
     """Show waivers, all or those that are like what was asked."""
-    wanted = PageRequest(cursor=cursor, limit=50)
-    found = list_waivers(unit, who, wanted, state=state, text=text, sort=sort)
+    page_request = PageRequest(cursor=cursor, limit=50)
+    found = list_waivers(unit, who, page_request, state=state, text=text, sort=sort)
     return page(
         request,
         "waivers.html.j2",
@@ -107,12 +107,12 @@ def post_waiver(
 ) -> Response:
     """Ask for a waiver, and lead on to it."""
     try:
-        wanted = asked.wanted()
+        new_waiver = asked.wanted()
         with site.unit() as unit:
-            made = request_waiver(unit, who, wanted)
+            waiver = request_waiver(unit, who, new_waiver)
     except (ServiceError, ValidationError) as error:
         return _new(request, who, asked, error)
-    return see(f"/waivers/{made.id}")
+    return see(f"/waivers/{waiver.id}")
 
 
 @ROUTER.get("/waivers/import", **asks(Permission.SUBMIT))
@@ -157,7 +157,7 @@ def get_export(who: Who, unit: Reading) -> Response:
 @ROUTER.get("/waivers/{waiver_id}", **reads(Permission.READ))
 def get_one(request: Request, who: Who, unit: Reading, waiver_id: Id) -> Response:
     """Show a waiver."""
-    return _shown(request, who, unit, waiver_id, "")
+    return _render_page(request, who, unit, waiver_id, "")
 
 
 @ROUTER.post("/waivers/{waiver_id}/{decision}", **asks(Permission.REVIEW))
@@ -187,16 +187,16 @@ def _decided(
     comment: str,
 ) -> Response:
     try:
-        told = Deciding(comment=comment)
+        deciding = Deciding(comment=comment)
         with site.unit() as unit:
-            decide(unit, who, waiver_id, told)
+            decide(unit, who, waiver_id, deciding)
     except (ServiceError, ValidationError) as error:
         with site.reading() as unit:
-            return _shown(request, who, unit, waiver_id, comment, error)
+            return _render_page(request, who, unit, waiver_id, comment, error)
     return see(f"/waivers/{waiver_id}")
 
 
-def _shown(
+def _render_page(
     request: Request,
     who: Principal,
     unit: Unit,
@@ -204,14 +204,14 @@ def _shown(
     comment: str,
     error: ServiceError | ValidationError | None = None,
 ) -> Response:
-    found = get_waiver(unit, who, waiver_id)
-    may_decide = found.state == "requested" and who.may(Permission.REVIEW)
+    waiver = get_waiver(unit, who, waiver_id)
+    may_decide = waiver.state == "requested" and who.may(Permission.REVIEW)
     return page(
         request,
         "waiver.html.j2",
         who,
         status=status_of(error) if error else 200,
-        waiver=found,
+        waiver=waiver,
         why_not=why_not_approved(unit, who, waiver_id) if may_decide else "",
         today=unit.now.date(),
         comment=comment,

@@ -56,12 +56,12 @@ def post_webhook(
 ) -> Response:
     """Add a webhook, and show its secret; it is in this answer and nowhere else."""
     try:
-        asked = NewWebhook.model_validate({"url": url, "events": events})
+        new_webhook = NewWebhook.model_validate({"url": url, "events": events})
         with site.unit() as unit:
-            made = create_webhook(unit, who, asked)
+            made_webhook = create_webhook(unit, who, new_webhook)
     except (ServiceError, ValidationError) as error:
         return _all(request, who, site, typed={"url": url, "events": events}, error=error)
-    return _all(request, who, site, made=made)
+    return _all(request, who, site, made=made_webhook)
 
 
 @ROUTER.get(AT + "/{webhook_id}", **reads(Permission.ADMIN))

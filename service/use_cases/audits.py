@@ -46,7 +46,7 @@ from treewarden.service.use_cases.show_audit import (
     all_shown,
     audits_of,
     finding_shown,
-    shown,
+    show_audit,
     shown_state,
 )
 from treewarden.service.use_cases.tables import claim_table
@@ -95,7 +95,7 @@ def check_columns(table: Row[Any], said: Mapping[str, Any]) -> None:
     """
     if table.columns is None:
         return
-    names = [each["name"] for each in table.columns]
+    names = [column["name"] for column in table.columns]
     for option in COLUMNS:
         value = said.get(option)
         for name in value if isinstance(value, list) else () if value is None else (value,):
@@ -113,8 +113,8 @@ def _check(name: str, value: Any) -> None:  # noqa: ANN401  # whatever JSON hold
     if isinstance(value, int | float) and abs(value) > MOST:
         raise InvalidError(place, f"is more than {MOST:g} or less than -{MOST:g}; give another")
     texts = value if isinstance(value, list) else [value] if isinstance(value, str) else []
-    for each in texts:
-        if not isinstance(each, str) or not each or not is_text(each):
+    for text in texts:
+        if not isinstance(text, str) or not text or not is_text(text):
             raise InvalidError(place, "holds what is no text, or an empty one; give names")
 
 
@@ -258,7 +258,7 @@ def get_audit(unit: Unit, who: Principal, audit_id: str) -> Audit:
     Raises:
         NotFoundError: the organisation has none of that id.
     """
-    return shown(unit, who, _row(unit, who, audit_id))
+    return show_audit(unit, who, _row(unit, who, audit_id))
 
 
 def list_findings(unit: Unit, who: Principal, audit_id: str, wanted: PageRequest) -> Page[Finding]:

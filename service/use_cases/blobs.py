@@ -134,9 +134,9 @@ def keep(site: Site, who: Principal, arrived: Sequence[tuple[Stored, Kind]]) -> 
     """
     try:
         with site.unit() as unit:
-            found = [_keep(unit, who, stored, kind) for stored, kind in arrived]
+            uploads = [_keep(unit, who, stored, kind) for stored, kind in arrived]
             check_stored(unit, who)
-            for (stored, kind), upload in zip(arrived, found, strict=True):  # once all are locked
+            for (stored, kind), upload in zip(arrived, uploads, strict=True):  # once all are locked
                 if not upload.is_known:
                     detail = {"digest": stored.digest, "size": stored.size, "kind": kind}
                     record(unit, who, "blob.uploaded", "blob", stored.id, detail)
@@ -144,10 +144,10 @@ def keep(site: Site, who: Principal, arrived: Sequence[tuple[Stored, Kind]]) -> 
         for stored, _ in arrived:
             site.vault.discard(stored)
         raise
-    for (stored, _), upload in zip(arrived, found, strict=True):
+    for (stored, _), upload in zip(arrived, uploads, strict=True):
         if upload.is_known:
             site.vault.discard(stored)
-    return found
+    return uploads
 
 
 def claim_blob(unit: Unit, who: Principal, digest: str, kind: Kind) -> Row[Any]:

@@ -44,8 +44,8 @@ def compare_audits(unit: Unit, who: Principal, from_id: str, to_id: str) -> Audi
         problem=NO_REPORTS if pair is None else "",
         clauses=() if pair is None else tuple(_clauses(*pair)),
         readings=() if pair is None else tuple(_readings(*pair)),
-        new=tuple(each for key, each in has.items() if key not in had),
-        gone=tuple(each for key, each in had.items() if key not in has),
+        new=tuple(difference for key, difference in has.items() if key not in had),
+        gone=tuple(difference for key, difference in had.items() if key not in has),
         same=len(had.keys() & has.keys()),
     )
 

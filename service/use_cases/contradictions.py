@@ -201,7 +201,7 @@ def _of_log(
     if any(each.hash != digest_of(each._mapping) for each in logged):
         yield "a row of the log about it was changed after it was written"
         return
-    said = [state for each in logged if (state := _said(each)) is not None]
+    said = [state for each in logged if (state := _logged_state(each)) is not None]
     if not said or said[-1] != value:
         yield f"its {name} is {value}, the log says {said[-1] if said else 'nothing of it'}"
     seal = logged[-1].detail.get("seal", row.seal)
@@ -209,7 +209,7 @@ def _of_log(
         yield f"its {name} is an older one than the log tells of last"
 
 
-def _said(entry: Row[Any]) -> str | None:
+def _logged_state(entry: Row[Any]) -> str | None:
     """Return the verdict of an audit, or the state of a release, that a row of the log tells of."""
     if entry.action in JUDGED:
         verdict = entry.detail.get("verdict")

@@ -159,14 +159,14 @@ def waivers_by_id(unit: Unit, ids: Collection[str]) -> dict[str, Row[Any]]:
 def lapsed(ids: Sequence[str], rows: Mapping[str, Row[Any]], now: datetime) -> str:
     """Return which of an audit's waivers holds no more today, in words; "" where all hold."""
     today = now.date().isoformat()
-    for each in ids:
-        row = rows.get(each)
+    for id_ in ids:
+        row = rows.get(id_)
         if row is None:
-            return f"waiver {each[:12]} is missing, or was changed past the service"
+            return f"waiver {id_[:12]} is missing, or was changed past the service"
         if row.state != "approved":
-            return f"waiver {each[:12]} was revoked"
+            return f"waiver {id_[:12]} was revoked"
         if row.expires < today:
-            return f"waiver {each[:12]} of {row.clause!r} held until {row.expires}"
+            return f"waiver {id_[:12]} of {row.clause!r} held until {row.expires}"
     return ""
 
 

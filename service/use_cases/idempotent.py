@@ -86,7 +86,7 @@ def keep(unit: Unit, claimed: KeyClaim, answer: StoredAnswer) -> None:
     """
     kept = unit.connection.execute(
         update(idempotency)
-        .where(*_held(claimed))
+        .where(*_claim_holds(claimed))
         .values(status=answer.status, headers=answer.headers, body=answer.body)
     )
     if not kept.rowcount:
@@ -96,7 +96,7 @@ def keep(unit: Unit, claimed: KeyClaim, answer: StoredAnswer) -> None:
 def give_back(site: Site, claimed: KeyClaim) -> None:
     """Free a key under which nothing was done."""
     with site.unit() as unit:
-        unit.connection.execute(delete(idempotency).where(*_held(claimed)))
+        unit.connection.execute(delete(idempotency).where(*_claim_holds(claimed)))
 
 
 def _is(who: Principal, key: str) -> tuple[ColumnElement[bool], ...]:
@@ -107,7 +107,7 @@ def _is(who: Principal, key: str) -> tuple[ColumnElement[bool], ...]:
     )
 
 
-def _held(claimed: KeyClaim) -> tuple[ColumnElement[bool], ...]:
+def _claim_holds(claimed: KeyClaim) -> tuple[ColumnElement[bool], ...]:
     return (
         *_is(claimed.who, claimed.key),
         idempotency.c.created_at == claimed.at,

@@ -108,10 +108,10 @@ def end_with_table(unit: Unit, table_id: str, account_id: str | None, why: str) 
 
 def tell_ended(unit: Unit, organisation_id: str, audit_ids: Iterable[str]) -> None:
     """Write into the log, and tell webhooks, that audits ended with an error; once all rows are locked."""
-    for each in audit_ids:
+    for audit_id in audit_ids:
         told = {"state": "error", "verdict": None}
-        record(unit, organisation_id, "audit.error", "audit", each, told)
-        emit(unit, organisation_id, Event.AUDIT_FINISHED, {"audit_id": each, **told})
+        record(unit, organisation_id, "audit.error", "audit", audit_id, told)
+        emit(unit, organisation_id, Event.AUDIT_FINISHED, {"audit_id": audit_id, **told})
 
 
 def lock_jobs_of(unit: Unit, table_id: str) -> Sequence[Row[Any]]:

@@ -86,7 +86,7 @@ def check_log(unit: Unit, who: Principal | str) -> LogCheck:
     """Recompute the chain of an organisation's log, and say where it breaks."""
     organisation_id = who if isinstance(who, str) else who.organisation_id
     previous, number = FIRST, 0
-    for row in _each(unit, organisation_id):
+    for row in _log_rows(unit, organisation_id):
         number += 1
         problem = ""
         if row.seq != number:
@@ -147,7 +147,7 @@ def _midnight(day: date) -> datetime:
     return datetime.combine(day, time(), UTC)
 
 
-def _each(unit: Unit, organisation_id: str) -> Iterator[Row[Any]]:
+def _log_rows(unit: Unit, organisation_id: str) -> Iterator[Row[Any]]:
     after = 0
     while True:
         rows = unit.connection.execute(
@@ -211,18 +211,18 @@ def anchor(site: Site, known: dict[str, int]) -> tuple[Anchor, ...]:
         UnavailableError: the anchor file cannot be written.
     """
     with site.reading() as unit:
-        found = tuple(each for each in _heads(unit) if known.get(each.organisation) != each.seq)
-    if not found:
+        anchors = tuple(each for each in _heads(unit) if known.get(each.organisation) != each.seq)
+    if not anchors:
         return ()
     with site.unit() as unit:
-        for each in found:
+        for each in anchors:
             emit(unit, each.organisation, Event.LOG_ANCHORED, each.model_dump(mode="json"))
-    for each in found:
+    for each in anchors:
         LOG.info("log anchored", **each.model_dump(mode="json"))
     if site.settings.anchor_file is not None:
-        _append(site.settings.anchor_file, found)
-    known.update({each.organisation: each.seq for each in found})
-    return found
+        _append(site.settings.anchor_file, anchors)
+    known.update({each.organisation: each.seq for each in anchors})
+    return anchors
 
 
 def anchor_problems(unit: Unit, anchors: Sequence[Anchor]) -> Iterator[str]:
@@ -249,15 +249,15 @@ def read_anchors(path: Path) -> tuple[Anchor, ...]:
         lines = path.read_bytes().splitlines()
     except OSError as error:
         raise SetupError(str(path), f"cannot be read ({error.strerror})") from error
-    found = tuple(
+    anchors = tuple(
         _read(line, f"{path}: line {number}")
         for number, line in enumerate(lines, start=1)
         if line.strip()
     )
-    if not found:
+    if not anchors:
         problem = "holds no anchor; name the file that TREEWARDEN_ANCHOR_FILE wrote"
         raise SetupError(str(path), problem)
-    return found
+    return anchors
 
 
 def _heads(unit: Unit) -> Iterator[Anchor]:

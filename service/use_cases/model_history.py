@@ -142,9 +142,9 @@ def compare(
         InvalidError: both are the same.
     """
     old, new = (get_version(unit, who, each) for each in (from_version_id, to_version_id))
-    for each in (old, new):
-        if each.model_id != model_id:
-            raise NotFoundError(f"version {each.id!r}", "is none of this model")
+    for version in (old, new):
+        if version.model_id != model_id:
+            raise NotFoundError(f"version {version.id!r}", "is none of this model")
     if old.id == new.id:
         raise InvalidError("to", "is the same version; choose two")
     of_trees = _of_trees(unit, who, model_id, old.id, new.id)
@@ -164,8 +164,12 @@ def compare(
         is_same_policy=before.pack_digest == after.pack_digest
         if before is not None and after is not None
         else None,
-        new=tuple(each for key, each in has.items() if key not in had) if is_told else (),
-        gone=tuple(each for key, each in had.items() if key not in has) if is_told else (),
+        new=tuple(difference for key, difference in has.items() if key not in had)
+        if is_told
+        else (),
+        gone=tuple(difference for key, difference in had.items() if key not in has)
+        if is_told
+        else (),
         same=len(had.keys() & has.keys()) if is_told else 0,
     )
 

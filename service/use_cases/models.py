@@ -135,10 +135,10 @@ def version_of(unit: Unit, who: Principal, model_id: str, version_id: str) -> Ve
     Raises:
         NotFoundError: the model has none of that id.
     """
-    found = get_version(unit, who, version_id)
-    if found.model_id != model_id:
+    version = get_version(unit, who, version_id)
+    if version.model_id != model_id:
         raise NotFoundError(f"version {version_id[:40]!r}", "there is none of that id")
-    return found
+    return version
 
 
 def model_file(unit: Unit, who: Principal, version_id: str) -> tuple[Version, Iterator[bytes]]:

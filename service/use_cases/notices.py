@@ -56,7 +56,7 @@ def set_notices(unit: Unit, who: Principal, new: NewNotices) -> Notices:
     Raises:
         InvalidError: the address is of a domain that no mail goes to.
     """
-    domains = tuple(each.lower() for each in unit.site.settings.mail_domains)
+    domains = tuple(mail_domain.lower() for mail_domain in unit.site.settings.mail_domains)
     if new.address and domains and new.address.rpartition("@")[2].lower() not in domains:
         raise InvalidError("address", f"is of no domain that mail goes to: {', '.join(domains)}")
     events = list(dict.fromkeys(map(str, new.events)))
@@ -81,10 +81,10 @@ def send_test(unit: Unit, who: Principal) -> Notices:
     unit.connection.execute(
         select(account.c.id).where(account.c.id == who.account_id).with_for_update()
     )
-    found = get_notices(unit, who)
-    if not found.is_set_up:
+    notices = get_notices(unit, who)
+    if not notices.is_set_up:
         raise ConflictError("e-mail", NOT_SET_UP)
-    if not found.address:
+    if not notices.address:
         raise ConflictError("address", "is missing; give one first")
     recent = select(mail.c.id).where(
         mail.c.account_id == who.account_id,
@@ -115,7 +115,7 @@ def create_webhook(unit: Unit, who: Principal, new: NewWebhook) -> MadeWebhook:
             organisation_id=who.organisation_id,
             url=new.url,
             sealed_secret=unit.site.vault.seal(secret.encode()),
-            events=[str(each) for each in new.events],
+            events=[str(event) for event in new.events],
             created_by=who.account_id,
             created_at=unit.now,
         )

@@ -149,7 +149,7 @@ def overview(unit: Unit, who: Principal) -> Overview:
         running=states.get("running", 0),
         queued=states.get("queued", 0),
         passing=sum(verdict == "PASS" for verdict, _ in newest),
-        failing=tuple(each for verdict, each in newest if verdict != "PASS"),
+        failing=tuple(failing for verdict, failing in newest if verdict != "PASS"),
         waiting=(*_releases(unit, who), *_waivers(unit, who)),
         expiring=_expiring(unit, who),
     )

@@ -35,7 +35,7 @@ def narrowed(
     """Return what selects only rows that hold each word of a text in one of some columns, in whatever case."""
     for word in text.split()[:MOST_WORDS]:
         statement = statement.where(
-            or_(*(each.icontains(word, autoescape=True) for each in columns))
+            or_(*(column.icontains(word, autoescape=True) for column in columns))
         )
     return statement
 

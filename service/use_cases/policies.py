@@ -73,7 +73,7 @@ def list_packs(unit: Unit, who: Principal) -> tuple[Pack, ...]:
     rows = unit.connection.execute(
         _versions(who.organisation_id).where(is_newest).order_by(pack.c.name)
     )
-    return (*(_own(row) for row in rows), *(_listed(name) for name in _shipped_names()))
+    return (*(_own_pack(row) for row in rows), *(_listed(name) for name in _shipped_names()))
 
 
 def get_pack(unit: Unit, who: Principal, name: str) -> Pack:
@@ -84,7 +84,7 @@ def get_pack(unit: Unit, who: Principal, name: str) -> Pack:
     """
     if name in _shipped_names():
         return _shipped(name)
-    return _own(_version(unit, who.organisation_id, name), is_whole=True)
+    return _own_pack(_version(unit, who.organisation_id, name), is_whole=True)
 
 
 def add_pack(unit: Unit, who: Principal, new: NewPack) -> Pack:
@@ -146,13 +146,15 @@ def diff_packs(unit: Unit, who: Principal, old: str, new: str) -> PackDifference
         NotFoundError: there is no such pack.
     """
     one, two = (_policy(unit, who.organisation_id, name) for name in (old, new))
-    found = compared(one, two)
+    clause_differences = compared(one, two)
     looser = (Strictness.LOOSER, Strictness.DIFFERENT)
     return PackDifference(
         from_pack=old,
         to_pack=new,
-        is_at_least_as_strict=not any(each.strictness in looser for each in found),
-        lines=tuple(map(difference_text, found)),
+        is_at_least_as_strict=not any(
+            clause_difference.strictness in looser for clause_difference in clause_differences
+        ),
+        lines=tuple(map(difference_text, clause_differences)),
     )
 
 
@@ -176,10 +178,12 @@ def compare_with_least(
 
 @lru_cache(maxsize=MOST_UNDERSTOOD)
 def _compared(old: str, new: str) -> PackComparison:
-    found = compared(_understood(old, "least"), _understood(new, "policy"))
-    lines = tuple(map(difference_text, found))
+    clause_differences = compared(_understood(old, "least"), _understood(new, "policy"))
+    lines = tuple(map(difference_text, clause_differences))
     for strictness, standing in STANDINGS:
-        if any(each.strictness is strictness for each in found):
+        if any(
+            clause_difference.strictness is strictness for clause_difference in clause_differences
+        ):
             return PackComparison(standing, lines)
     return PackComparison("at least", lines)
 
@@ -291,7 +295,7 @@ def _version(unit: Unit, organisation_id: str, name: str) -> Row[Any]:
     return found
 
 
-def _own(row: Row[Any], *, is_whole: bool = False) -> Pack:
+def _own_pack(row: Row[Any], *, is_whole: bool = False) -> Pack:
     policy = _understood(row.toml, row.name)
     return Pack(
         id=row.id,

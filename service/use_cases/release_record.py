@@ -14,7 +14,7 @@ from treewarden.service.schemas.policies import Waiver
 from treewarden.service.schemas.releases import Release
 from treewarden.service.site import Unit
 from treewarden.service.use_cases.show_release import AGREES
-from treewarden.service.use_cases.waivers import shown, waivers_from
+from treewarden.service.use_cases.waivers import show_waiver, waivers_from
 
 DECIDED = {"approve": "approved", "reject": "rejected", "changes": "asked for changes"}
 ABOUT = (
@@ -49,7 +49,7 @@ def _facts(unit: Unit, who: Principal, release: Release) -> ReportTable:
         )
     ).one()
     author = f", written by {release.policy_author}" if release.policy_author else ", as it ships"
-    seals = next((each for each in release.checklist if each.id == AGREES), None)
+    seals = next((check for check in release.checklist if check.id == AGREES), None)
     agrees = "not looked at" if seals is None else seals.why or "agrees with its seals"
     rows = (
         ("Release", Cell(release.title, note=release.id)),
@@ -88,11 +88,11 @@ def _logged(unit: Unit, who: Principal, release: Release) -> Iterator[tuple[str,
 def _decisions(release: Release) -> ReportTable:
     rows = tuple(
         (
-            Cell(each.reviewer),
-            Cell(DECIDED[each.decision], note=each.comment),
-            Cell(_moment(each.at)),
+            Cell(review.reviewer),
+            Cell(DECIDED[review.decision], note=review.comment),
+            Cell(_moment(review.at)),
         )
-        for each in release.reviews
+        for review in release.reviews
     )
     return ReportTable("Decisions", ("Who", "Decision", "When"), rows, (30, 45, 25))
 
@@ -105,7 +105,7 @@ def _waivers(unit: Unit, who: Principal, release: Release) -> list[Waiver]:
     if not ids:
         return []
     found = waivers_from(who.organisation_id).where(waiver.c.id.in_(ids)).order_by(waiver.c.id)
-    return [shown(unit, row) for row in unit.connection.execute(found)]
+    return [show_waiver(unit, row) for row in unit.connection.execute(found)]
 
 
 def _accepted(waivers: list[Waiver]) -> ReportTable:

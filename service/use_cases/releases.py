@@ -49,7 +49,7 @@ from treewarden.service.use_cases.show_release import (
     all_shown,
     checks,
     releases_of,
-    shown,
+    show_release,
 )
 
 SEARCHED = (
@@ -143,7 +143,7 @@ def get_release(unit: Unit, who: Principal, release_id: str) -> Release:
     Raises:
         NotFoundError: the organisation has none of that id.
     """
-    return shown(unit, who, _row(unit, who, release_id))
+    return show_release(unit, who, _row(unit, who, release_id))
 
 
 def tick(
@@ -213,7 +213,7 @@ def review(
     row = _undecided(unit, who, release_id, revision)
     _refuse_own(unit, row, who)
     if new.decision == "approve":
-        open_lines = [each.text for each in checks(unit, row) if not each.is_met]
+        open_lines = [check.text for check in checks(unit, row) if not check.is_met]
         if open_lines:
             problem = f"not met: {'; '.join(open_lines)}"
             raise ConflictError("checklist", f"{problem}; an approval needs all lines")

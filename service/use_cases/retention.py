@@ -180,9 +180,9 @@ def sweep(site: Site, *, looks_through: bool = True) -> Swept:
     parts = 0
     with contextlib.suppress(OSError):  # a folder that cannot be read: the next sweep tries again
         parts = remove_left_parts(site.vault.folder)
-    found = Swept(tables, len(uploads), len(reports), _files(site) if looks_through else 0, parts)
+    swept = Swept(tables, len(uploads), len(reports), _files(site) if looks_through else 0, parts)
     _forget(site)
-    return found
+    return swept
 
 
 def _tables(site: Site) -> tuple[int, list[Erased]]:
@@ -283,7 +283,7 @@ def _unkeyed(site: Site, files: Sequence[StoredFile], now: float) -> int:
     keyed: dict[str, bool] = {}
     with site.reading() as unit:
         for start in range(0, len(files), AT_ONCE):
-            ids = [each.blob_id for each in files[start : start + AT_ONCE]]
+            ids = [stored_file.blob_id for stored_file in files[start : start + AT_ONCE]]
             rows = unit.connection.execute(
                 select(blob.c.id, blob.c.sealed_key.is_not(None).label("is_live")).where(
                     blob.c.id.in_(ids)
@@ -291,11 +291,11 @@ def _unkeyed(site: Site, files: Sequence[StoredFile], now: float) -> int:
             )
             keyed |= {row.id: bool(row.is_live) for row in rows}
     count = 0
-    for each in files:
-        is_live = keyed.get(each.blob_id)
-        is_old = each.written_at < now - UNWRITTEN_SECONDS
+    for file in files:
+        is_live = keyed.get(file.blob_id)
+        is_old = file.written_at < now - UNWRITTEN_SECONDS
         if is_live is False or (is_live is None and is_old):
-            site.vault.store.remove(each.blob_id, each.digest)
+            site.vault.store.remove(file.blob_id, file.digest)
             count += 1
     return count
 

@@ -78,7 +78,7 @@ def shown_state() -> ColumnElement[str]:
     return case((is_running, "running"), else_=audit.c.state)
 
 
-def shown(unit: Unit, who: Principal, row: Row[Any]) -> Audit:
+def show_audit(unit: Unit, who: Principal, row: Row[Any]) -> Audit:
     """Return an audit as it is shown to somebody."""
     return all_shown(unit, who, [row])[0]
 
@@ -86,10 +86,10 @@ def shown(unit: Unit, who: Principal, row: Row[Any]) -> Audit:
 def all_shown(unit: Unit, who: Principal, rows: Sequence[Row[Any]]) -> tuple[Audit, ...]:
     """Return audits as they are shown to somebody; their reports are looked up once."""
     reports = _reports(unit, who, [row.id for row in rows if row.state == "done"])
-    return tuple(_shown(who, row, tuple(reports[row.id])) for row in rows)
+    return tuple(_audit_body(who, row, tuple(reports[row.id])) for row in rows)
 
 
-def _shown(who: Principal, row: Row[Any], reports: tuple[ReportOf, ...]) -> Audit:
+def _audit_body(who: Principal, row: Row[Any], reports: tuple[ReportOf, ...]) -> Audit:
     return Audit(
         id=row.id,
         kind=row.kind,

@@ -134,7 +134,7 @@ def _ticked(row: Row[Any]) -> Iterator[Check]:
         )
 
 
-def shown(unit: Unit, who: Principal, row: Row[Any]) -> Release:
+def show_release(unit: Unit, who: Principal, row: Row[Any]) -> Release:
     """Return a release as it is shown to somebody, with who may decide, and whether what is written of it agrees."""
     parties = parties_of(unit, [row.id])[row.id]
     problem = contradiction_of(unit, row.organisation_id, row.id, row.audit_id)
@@ -155,9 +155,9 @@ def all_shown(unit: Unit, who: Principal, rows: Sequence[Row[Any]]) -> tuple[Rel
     ids = [row.id for row in rows]
     said, decided = _comments(unit, ids), _reviews(unit, ids)
     parties = parties_of(unit, ids)
-    waivers = waivers_by_id(unit, {each for row in rows for each in row.waivers})
+    waivers = waivers_by_id(unit, {waiver for row in rows for waiver in row.waivers})
     return tuple(
-        _shown(
+        _release_body(
             who,
             row,
             lapsed(row.waivers, waivers, unit.now),
@@ -170,7 +170,7 @@ def all_shown(unit: Unit, who: Principal, rows: Sequence[Row[Any]]) -> tuple[Rel
     )
 
 
-def _shown(
+def _release_body(
     who: Principal,
     row: Row[Any],
     gone: str,
@@ -207,7 +207,7 @@ def _shown(
         least_policy=row.least_pack or "",
         policy_standing=policy.standing,
         policy_differences=policy.lines,
-        parties=tuple(Party(name=each.name, part=each.part) for each in parties),
+        parties=tuple(Party(name=party.name, part=party.part) for party in parties),
         checklist=_checks(row, gone, policy),
         reviews=decided,
         comments=said,
@@ -225,10 +225,10 @@ def _reviews(unit: Unit, release_ids: Sequence[str]) -> defaultdict[str, list[Re
     )
     found: defaultdict[str, list[Review]] = defaultdict(list)
     for row in rows:
-        made = Review(
+        review = Review(
             id=row.id, reviewer=row.by, decision=row.decision, comment=row.comment, at=row.at
         )
-        found[row.release_id].append(made)
+        found[row.release_id].append(review)
     return found
 
 

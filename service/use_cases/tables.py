@@ -60,7 +60,7 @@ def roots_of(unit: Unit, organisation_id: str) -> tuple[str, ...]:
     own = {organisation_id, names.get(organisation_id)}
     if len(names) == 1:
         own.add("")
-    return tuple(each.folder for each in found if each.organisation in own)
+    return tuple(table_root.folder for table_root in found if table_root.organisation in own)
 
 
 def check_table_roots(unit: Unit) -> None:
@@ -71,7 +71,7 @@ def check_table_roots(unit: Unit) -> None:
     """
     found = table_roots(unit.site.settings)
     rows = unit.connection.execute(_organisations()).all()
-    unnamed = next((each for each in found if not each.organisation), None)
+    unnamed = next((table_root for table_root in found if not table_root.organisation), None)
     if unnamed is not None and len(rows) > 1:
         which = " or ".join(f"{_written(row.name, row.id)}={unnamed.folder}" for row in rows[:2])
         problem = (
@@ -80,7 +80,10 @@ def check_table_roots(unit: Unit) -> None:
         raise SetupError(WHERE, problem)
     ids = {row.name: row.id for row in rows}
     _check_apart(
-        [TableRoot(ids.get(each.organisation, each.organisation), each.folder) for each in found]
+        [
+            TableRoot(ids.get(table_root.organisation, table_root.organisation), table_root.folder)
+            for table_root in found
+        ]
     )
     known = {"", *ids, *ids.values()}
     for each in found:
@@ -89,13 +92,13 @@ def check_table_roots(unit: Unit) -> None:
 
 
 def _check_apart(found: Sequence[TableRoot]) -> None:
-    for one, two in combinations(found, 2):
-        if one.organisation == two.organisation:
+    for table_root, two in combinations(found, 2):
+        if table_root.organisation == two.organisation:
             continue
-        first, second = Path(one.folder).resolve(), Path(two.folder).resolve()
+        first, second = Path(table_root.folder).resolve(), Path(two.folder).resolve()
         if first.is_relative_to(second) or second.is_relative_to(first):
             problem = (
-                f"{one.folder!r} and {two.folder!r} are of two organisations, and one lies in the other; "
+                f"{table_root.folder!r} and {two.folder!r} are of two organisations, and one lies in the other; "
                 "give each a folder of its own"
             )
             raise SetupError(WHERE, problem)
@@ -176,7 +179,7 @@ def get_table(unit: Unit, who: Principal, table_id: str) -> TrainingTable:
 
 def list_tables(unit: Unit, who: Principal, wanted: PageRequest) -> Page[TrainingTable]:
     """Return the tables that somebody may see, newest first."""
-    statement = _told(who).order_by(data_table.c.id.desc()).limit(wanted.limit + 1)
+    statement = _visible_tables(who).order_by(data_table.c.id.desc()).limit(wanted.limit + 1)
     if wanted.cursor:
         statement = statement.where(data_table.c.id < wanted.cursor)
     rows = unit.connection.execute(statement).all()
@@ -292,13 +295,13 @@ def _check_owner(
 
 
 def _row(unit: Unit, who: Principal, table_id: str) -> Row[Any]:
-    found = unit.connection.execute(_told(who).where(data_table.c.id == table_id)).first()
+    found = unit.connection.execute(_visible_tables(who).where(data_table.c.id == table_id)).first()
     if found is None:
         raise _unknown(table_id)
     return found
 
 
-def _told(who: Principal) -> Select[Any]:
+def _visible_tables(who: Principal) -> Select[Any]:
     """Return what selects the tables that somebody may see, and says of each whether they may audit with it."""
     shared = exists().where(
         table_share.c.data_table_id == data_table.c.id, table_share.c.account_id == who.account_id
@@ -336,7 +339,7 @@ def _table(who: Principal, row: Row[Any], shares: tuple[Share, ...]) -> Training
         state=row.state,
         problem=row.problem,
         records=row.records,
-        columns=None if columns is None else tuple(ColumnOf(**each) for each in columns),
+        columns=None if columns is None else tuple(ColumnOf(**column) for column in columns),
         uploaded_by=row.uploader,
         is_owner=is_owner,
         may_audit=bool(row.may_audit) and row.state != "erased",

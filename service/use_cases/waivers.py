@@ -60,7 +60,7 @@ def _every() -> Select[Any]:
     )
 
 
-def shown(unit: Unit, row: Row[Any]) -> Waiver:
+def show_waiver(unit: Unit, row: Row[Any]) -> Waiver:
     """Return a waiver as it is shown."""
     expires = date.fromisoformat(row.expires)
     return Waiver(
@@ -185,7 +185,7 @@ def list_waivers(
     if state:
         statement = statement.where(waiver.c.state == state)
     rows, following = paged(unit, statement, waiver.c.id, wanted, ORDERS[sort])
-    return Page(items=tuple(shown(unit, row) for row in rows), next=following)
+    return Page(items=tuple(show_waiver(unit, row) for row in rows), next=following)
 
 
 def get_waiver(unit: Unit, who: Principal, waiver_id: str) -> Waiver:
@@ -194,7 +194,7 @@ def get_waiver(unit: Unit, who: Principal, waiver_id: str) -> Waiver:
     Raises:
         NotFoundError: the organisation has none of that id.
     """
-    return shown(unit, _row(unit, who, waiver_id))
+    return show_waiver(unit, _row(unit, who, waiver_id))
 
 
 def approve_waiver(unit: Unit, who: Principal, waiver_id: str, body: Deciding) -> Waiver:
@@ -282,10 +282,10 @@ def import_waivers(unit: Unit, who: Principal, data: bytes) -> Imported:
     """
     requested, known = [], 0
     try:
-        found = read_waivers(data, "waivers")
+        waiver_file = read_waivers(data, "waivers")
     except WaiverError as error:
         raise as_invalid(error) from error
-    for each in found.each:
+    for each in waiver_file.each:
         said = each.model_dump(exclude={"granted", "number"})
         try:
             new = NewWaiver.model_validate(said)

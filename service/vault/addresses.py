@@ -64,8 +64,8 @@ def target(url: str, own_hosts: Sequence[str], resolve: Resolve = resolved) -> C
     if not addresses:
         raise InvalidError(_WHERE, f"the host {host[:80]!r} is not found; check its name")
     if not is_own:
-        for each in addresses:
-            if not _is_public(each):
+        for address in addresses:
+            if not _is_public(address):
                 problem = "leads to this machine or an inner network; the administrator can allow it (webhook_hosts)"
                 raise InvalidError(_WHERE, problem)
     return CallTarget(scheme, host, addresses[0], port, path)

@@ -62,7 +62,7 @@ class ObjectStore(Store):
 
     def holds(self, blob_id: str, digest: str) -> bool:
         try:
-            _asked(lambda: self._bucket.head(_name(blob_id, 0)))
+            _ask_store(lambda: self._bucket.head(_name(blob_id, 0)))
         except FileNotFoundError:
             return False
         return True
@@ -71,7 +71,7 @@ class ObjectStore(Store):
         names = [each["path"] for page in _listed(self._bucket, blob_id) for each in page]
         if names:
             with contextlib.suppress(FileNotFoundError):  # gone meanwhile
-                _asked(lambda: self._bucket.delete(names))
+                _ask_store(lambda: self._bucket.delete(names))
 
     def files(self) -> Iterator[tuple[StoredFile, ...]]:
         for page in _listed(self._bucket, None):
@@ -148,7 +148,7 @@ class _ObjectWriter(SealedWriter):
         name = _name(self._blob_id, self._number)
         self._number += 1
         try:
-            _asked(lambda: self._bucket.put(name, part, use_multipart=False))
+            _ask_store(lambda: self._bucket.put(name, part, use_multipart=False))
         except FileNotFoundError as error:
             raise UnavailableError("vault", "the bucket is missing; see the settings") from error
         self._at = self._clock()
@@ -177,7 +177,7 @@ class _ObjectParts(io.RawIOBase):
     def _next(self) -> bytes:
         name = _name(self._blob_id, self._number)
         self._number += 1
-        found: bytes = _asked(lambda: bytes(self._bucket.get(name).bytes()))
+        found: bytes = _ask_store(lambda: bytes(self._bucket.get(name).bytes()))
         return found
 
 
@@ -223,11 +223,11 @@ def _name(blob_id: str, number: int) -> str:
 def _listed(bucket: S3Store, prefix: str | None) -> Iterator[list[dict[str, Any]]]:
     """Yield what is in a bucket, or in a folder of it, in the order of names."""
     pages: Any = bucket.list(prefix, chunk_size=PAGE)
-    while (page := _asked(lambda: next(pages, None))) is not None:
+    while (page := _ask_store(lambda: next(pages, None))) is not None:
         yield page
 
 
-def _asked(ask: Callable[[], Done]) -> Done:
+def _ask_store(ask: Callable[[], Done]) -> Done:
     """Ask the store for something; whatever it is that fails, the service goes on without it for now.
 
     Raises:

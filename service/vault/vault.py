@@ -204,8 +204,8 @@ def _bucket(settings: Settings) -> Store:
     except ModuleNotFoundError as error:
         problem = "needs obstore, which is not installed; pip install 'treewarden[object-store]'"
         raise SetupError("TREEWARDEN_BUCKET", problem) from error
-    found: Store = module.open_object_store(settings)
-    return found
+    store: Store = module.open_object_store(settings)
+    return store
 
 
 def _make_key(path: Path) -> None:

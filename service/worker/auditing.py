@@ -107,7 +107,7 @@ def audited(
         name=order.model_name,
         today=date.fromisoformat(order.today),
     )
-    given = Accepting(
+    accepting = Accepting(
         request,
         read_waivers(order.waivers.encode(), WAIVERS) if order.waivers else None,
         None,
@@ -115,8 +115,8 @@ def audited(
     )
     subject = read_subject(request, step)
     say_read()
-    given.check(subject.pack)
-    told = Provenance(
+    accepting.check(subject.pack)
+    provenance = Provenance(
         version=treewarden.__version__,
         model=File(name=order.model.name, sha256=hashlib.sha256(data).hexdigest()),
         table=file,
@@ -125,11 +125,11 @@ def audited(
         asked=asked_of(request, subject.knowledge),
     )
     if order.kind == "repair":
-        found = search_repairs(order, subject, told, step)
-        return _answer(order, found.document, found)
+        repairing = search_repairs(order, subject, provenance, step)
+        return _answer(order, repairing.document, repairing)
     audit = subject.audit(subject.file, step)
-    decision = _accepted(given, audit, advised(audit, judge(audit, subject.pack)))
-    return _answer(order, audit_document(audit, decision, told, order.purpose), None)
+    decision = _accepted(accepting, audit, advised(audit, judge(audit, subject.pack)))
+    return _answer(order, audit_document(audit, decision, provenance, order.purpose), None)
 
 
 def _accepted(given: Accepting, audit: Audit, decision: Decision) -> Decision:
@@ -149,7 +149,7 @@ def _answer(
         headline="; ".join(each for each in (entry.headline, entry.assumed_known) if each),
         entry=json.loads(entry.model_dump_json(by_alias=True)),
         provenance=_provenance(document.provenance),
-        kept=tuple(kept for kept, _ in made),
+        kept=tuple(kept_file for kept_file, _ in made),
         proposals=() if repairing is None else repairing.proposals,
         repair_summary=None if repairing is None else repairing.summary,
     )
@@ -224,7 +224,8 @@ def compared(order: JobOrder) -> JobAnswer:
     old = open_model(content(order.model), order.model.name)
     new = open_model(content(order.other), order.other.name)
     said = [
-        {"format": each.model.format, **describe(each.model, each.leaks)} for each in (old, new)
+        {"format": opened_file.model.format, **describe(opened_file.model, opened_file.leaks)}
+        for opened_file in (old, new)
     ]
     lines = [*_facts(*said), *_leaves(old.model, new.model)]
     more = len(lines) - MOST_LINES

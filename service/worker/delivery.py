@@ -199,13 +199,15 @@ def _channels(site: Site, resolve: Resolve) -> list[DeliveryChannel]:
         .join(webhook, webhook.c.id == delivery.c.webhook_id)
         .where(webhook.c.disabled_at.is_(None))
     )
-    found = [DeliveryChannel(delivery, hooks, lambda site, row: _call(site, row, resolve))]
+    delivery_channels = [
+        DeliveryChannel(delivery, hooks, lambda site, row: _call(site, row, resolve))
+    ]
     if site.settings.mail_host:
         mails = select(mail, account.c.mail_address, account.c.disabled_at).join(
             account, account.c.id == mail.c.account_id
         )
-        found.append(DeliveryChannel(mail, mails, _mail))
-    return found
+        delivery_channels.append(DeliveryChannel(mail, mails, _mail))
+    return delivery_channels
 
 
 def _taken(site: Site, channel: DeliveryChannel) -> Row[Any] | None:

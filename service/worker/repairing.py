@@ -43,10 +43,10 @@ class Repairing:
     @property
     def summary(self) -> dict[str, object]:
         """What the search says of itself: what came of it, what could not be tried, how to train the model anew."""
-        told = self.document.repair
-        assert told is not None
-        advice = [each for each in told.advice if not SAYS_OPTION.search(each)]
-        return {"message": told.message, "refusals": list(told.refusals), "advice": advice}
+        repair = self.document.repair
+        assert repair is not None
+        advice = [each for each in repair.advice if not SAYS_OPTION.search(each)]
+        return {"message": repair.message, "refusals": list(repair.refusals), "advice": advice}
 
 
 def search_repairs(
@@ -73,7 +73,9 @@ def search_repairs(
     ).with_levels(subject, step)
     document = repair_document(found.repair, told, order_.purpose)
     attempts = sorted(found.repair.attempts, key=order)[:MOST_PROPOSALS]
-    passing = [each for each in attempts if each.verdict is Verdict.PASS][:MOST_FILES]
+    passing = [
+        repair_attempt for repair_attempt in attempts if repair_attempt.verdict is Verdict.PASS
+    ][:MOST_FILES]
     file_name = _repaired_name(name, wanted)
     assert document.repair is not None
     return Repairing(

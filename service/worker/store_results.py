@@ -55,8 +55,8 @@ def store(site: Site, answer: JobAnswer, files: Sequence[bytes]) -> tuple[File, 
         UnavailableError: the vault cannot be written.
     """
     return tuple(
-        (told, site.vault.put([data], MOST_REPORT))
-        for told, data in zip(answer.kept, files, strict=True)
+        (kept_file, site.vault.put([data], MOST_REPORT))
+        for kept_file, data in zip(answer.kept, files, strict=True)
     )
 
 
@@ -205,7 +205,9 @@ def say_of_audit(unit: Unit, of: JobClaim, answer: JobAnswer, kept: Sequence[Fil
     ).one()
     if answer.entry is not None:
         _keep_findings(unit, of, Entry.model_validate(answer.entry))
-    repaired = {told.form: stored.id for told, stored in kept if told.kind == "repaired"}
+    repaired = {
+        kept_file.form: stored.id for kept_file, stored in kept if kept_file.kind == "repaired"
+    }
     for told, stored in kept:
         _keep_blob(unit, of, told, stored)
         if told.kind != "repaired":
@@ -243,18 +245,18 @@ def _keep_findings(unit: Unit, of: JobClaim, entry: Entry) -> None:
             "organisation_id": of.organisation_id,
             "audit_id": of.subject_id,
             "n": number,
-            "result_id": each.id,
-            "clause": each.clause,
-            "verdict": each.verdict,
-            "severity": each.severity,
-            "message": each.message,
-            "leaf": each.leaf,
-            "path": each.path,
+            "result_id": result.id,
+            "clause": result.clause,
+            "verdict": result.verdict,
+            "severity": result.severity,
+            "message": result.message,
+            "leaf": result.leaf,
+            "path": result.path,
             "accepted": None
-            if each.accepted is None
-            else each.accepted.model_dump(mode="json", by_alias=True),
+            if result.accepted is None
+            else result.accepted.model_dump(mode="json", by_alias=True),
         }
-        for number, each in enumerate(entry.results, start=1)
+        for number, result in enumerate(entry.results, start=1)
     ]
     if rows:
         unit.connection.execute(insert(finding), rows)
@@ -314,8 +316,8 @@ def _pass_on_contributors(unit: Unit, version_id: str, blob_ids: Iterable[str]) 
         select(contributor.c.account_id).where(contributor.c.blob_id == given.blob_id)
     ).scalars()
     brought_by = [*before, given.uploaded_by]
-    for each in blob_ids:
-        add_contributors(unit, each, brought_by)
+    for blob_id in blob_ids:
+        add_contributors(unit, blob_id, brought_by)
 
 
 SAYS: Mapping[str, Say] = {

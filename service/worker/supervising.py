@@ -145,9 +145,9 @@ class _LeaseKeeper:
         Raises:
             _EndedError: it is not.
         """
-        found = self.ended()
-        if found is not None:
-            raise _EndedError(found)
+        process_end = self.ended()
+        if process_end is not None:
+            raise _EndedError(process_end)
 
 
 def forking() -> ForkServerContext:
@@ -274,9 +274,9 @@ def _watched(
         except FrameError as error:
             return ProcessEnd(why=f"its process answered what is not understood ({error})")
         is_read = is_read or (frame is not None and frame.said.get("stage") == READ)
-        found = None if frame is None else _heard(site, of, frame)
-        if found is not None:
-            return found
+        process_end = None if frame is None else _heard(site, of, frame)
+        if process_end is not None:
+            return process_end
 
 
 def _heard(site: Site, of: JobClaim, frame: Frame) -> ProcessEnd | None:

@@ -54,19 +54,19 @@ def work(site: Site, slots: int, stop: threading.Event, name: str = "") -> None:
 def _slot(site: Site, name: str, context: ForkServerContext, stop: threading.Event) -> None:
     warm_up(context)
     while not stop.is_set():
-        found = None
+        job_claim = None
         try:
             with site.unit() as unit:
-                found = claim(unit, name, site.settings.lease_seconds)
-            if found is not None:
-                supervise(site, found, context, stop)
+                job_claim = claim(unit, name, site.settings.lease_seconds)
+            if job_claim is not None:
+                supervise(site, job_claim, context, stop)
         except UnavailableError as error:
             LOG.warning("waiting for the database", why=str(error))
         except (
             Exception
         ):  # one job's trouble must not end the slot: the lease runs out, and others see to it
-            LOG.exception("a mistake in treewarden itself", job=found.id if found else None)
-        if found is None:
+            LOG.exception("a mistake in treewarden itself", job=job_claim.id if job_claim else None)
+        if job_claim is None:
             stop.wait(site.settings.poll_seconds)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.kit import places
 from tests.kit.small_audits import pack_of
-from treewarden.policies.pack import asked, calls, load_pack, read_pack
+from treewarden.policies.pack import calls, load_pack, measure_call, read_pack
 from treewarden.policies.shipped import packs_of_tables, shipped_packs
 from treewarden.ppdm_models.errors import PolicyError
 
@@ -33,7 +33,7 @@ def test_a_bad_pack_is_refused_in_words(fault):
 
 def test_parameters_not_given_have_their_defaults():
     clause = read_pack(GOOD, "mine.toml").clauses[0]
-    assert asked(clause).parameters == (("basis", "real"), ("l", 3.0))
+    assert measure_call(clause).parameters == (("basis", "real"), ("l", 3.0))
     assert clause.severity == "error"
 
 

@@ -45,20 +45,22 @@ def reasons(document: Document) -> list[str]:
     What is accepted is no reason.
     """
     broken = [
-        each
-        for each in document.findings
-        if each.verdict != "PASS" and document.counts(each) and each.accepted is None
+        finding
+        for finding in document.findings
+        if finding.verdict != "PASS" and document.counts(finding) and finding.accepted is None
     ]
     ordered = sorted(broken, key=lambda each: each.verdict != "FAIL")
     more = len(ordered) - MOST_REASONS
-    said = [each.message for each in ordered[:MOST_REASONS]]
+    said = [finding.message for finding in ordered[:MOST_REASONS]]
     return [*said, f"and {more} more"] if more > 0 else said
 
 
 def cases(findings: Iterable[Finding]) -> list[str]:
     """Return the worst places of the clauses that break, each once: who, what is read of them, by which clause."""
     found: dict[str, str] = {}
-    broken = [each for each in findings if each.verdict == "FAIL" and each.accepted is None]
+    broken = [
+        finding for finding in findings if finding.verdict == "FAIL" and finding.accepted is None
+    ]
     for rank in range(MOST_CASES):
         for each in broken:
             if rank < len(each.where):
@@ -74,7 +76,7 @@ def assumed_facts(document: Document) -> list[tuple[str, str]]:
     return [("Not judged", said)] if said else []
 
 
-def _shown(value: object) -> object:
+def _cell_value(value: object) -> object:
     return printable(value) if type(value) is str else value
 
 
@@ -83,7 +85,7 @@ _ENVIRONMENT = Environment(
     undefined=StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,
-    finalize=_shown,
+    finalize=_cell_value,
 )
 _TEMPLATE = _ENVIRONMENT.from_string("""\
 <div style="border:1px solid rgba(128,128,128,.5);border-left:6px solid {{ colour }};border-radius:4px;\

@@ -23,23 +23,23 @@ def findings_frame(findings: Iterable[Finding]) -> pd.DataFrame:
     return frame_of(
         (
             {
-                "clause": each.clause,
-                "verdict": each.verdict,
-                "severity": each.severity,
-                "measure": each.measure,
-                "low": _ends(each.value)[0],
-                "high": _ends(each.value)[1],
-                "value": each.value.text,
-                "rule": each.rule,
-                "limit": _float(each.limit),
-                "unit": each.unit,
-                "places": len(each.where),
-                "message": each.message,
-                "why": each.why,
-                "source": each.source,
-                "accepted": "" if each.accepted is None else each.accepted.reason,
+                "clause": finding.clause,
+                "verdict": finding.verdict,
+                "severity": finding.severity,
+                "measure": finding.measure,
+                "low": _ends(finding.value)[0],
+                "high": _ends(finding.value)[1],
+                "value": finding.value.text,
+                "rule": finding.rule,
+                "limit": _float(finding.limit),
+                "unit": finding.unit,
+                "places": len(finding.where),
+                "message": finding.message,
+                "why": finding.why,
+                "source": finding.source,
+                "accepted": "" if finding.accepted is None else finding.accepted.reason,
             }
-            for each in findings
+            for finding in findings
         ),
         _FINDING,
     )
@@ -51,16 +51,16 @@ def readings_frame(readings: Mapping[str, Reading]) -> pd.DataFrame:
         (
             {
                 "reading": name,
-                "measure": each.measure,
-                "low": _ends(each)[0],
-                "high": _ends(each)[1],
-                "value": each.text,
-                "unit": each.unit,
-                "danger": each.danger,
-                "plain": each.plain,
-                "reason": each.reason,
+                "measure": reading.measure,
+                "low": _ends(reading)[0],
+                "high": _ends(reading)[1],
+                "value": reading.text,
+                "unit": reading.unit,
+                "danger": reading.danger,
+                "plain": reading.plain,
+                "reason": reading.reason,
             }
-            for name, each in readings.items()
+            for name, reading in readings.items()
         ),
         _READING,
     )
@@ -74,22 +74,22 @@ def attempts_frame(attempts: Iterable[Attempt], regrown: Iterable[Regrown] = ())
     """
     rows = [
         {
-            "name": each.name,
-            "verdict": each.verdict,
-            "title": each.title,
-            "leaves": each.leaves,
-            "leaves_lost": each.leaves_lost,
-            "accuracy_before": _ends(each.accuracy_before)[0],
-            "accuracy_after": _ends(each.accuracy_after)[0],
-            "predictions_changed": _float(each.predictions_changed),
-            "numbers_withheld": _float(each.numbers_withheld),
-            "is_recommended": each.is_recommended,
-            "is_applied": each.is_applied,
-            "is_unbeaten": each.is_unbeaten,
-            "failing": "; ".join(each.failing),
-            "problem": each.problem,
+            "name": attempt.name,
+            "verdict": attempt.verdict,
+            "title": attempt.title,
+            "leaves": attempt.leaves,
+            "leaves_lost": attempt.leaves_lost,
+            "accuracy_before": _ends(attempt.accuracy_before)[0],
+            "accuracy_after": _ends(attempt.accuracy_after)[0],
+            "predictions_changed": _float(attempt.predictions_changed),
+            "numbers_withheld": _float(attempt.numbers_withheld),
+            "is_recommended": attempt.is_recommended,
+            "is_applied": attempt.is_applied,
+            "is_unbeaten": attempt.is_unbeaten,
+            "failing": "; ".join(attempt.failing),
+            "problem": attempt.problem,
         }
-        for each in attempts
+        for attempt in attempts
     ]
     rows += [
         {

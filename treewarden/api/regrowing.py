@@ -77,15 +77,15 @@ def regrow(
     end = time.monotonic() + seconds
     with step("growing the model anew under other settings"):
         grown = sorted(_fitted(estimator, training, request, end), key=lambda each: -each.accuracy)
-        read = [_looked_at(each, request, training) for each in grown]
-    tried = {place: each for place, (each, subject) in enumerate(read) if subject is None}
+        read = [_looked_at(regrown, request, training) for regrown in grown]
+    tried = {place: regrown for place, (regrown, subject) in enumerate(read) if subject is None}
     waiting = [place for place in range(len(read)) if place not in tried]
 
     def passes(place: int) -> bool:
-        each, subject = read[place]
+        regrown, subject = read[place]
         if place not in tried and subject is not None and time.monotonic() <= end:
-            with step(f"auditing the model grown with {each.name}"):
-                tried[place] = _audited(each, subject)
+            with step(f"auditing the model grown with {regrown.name}"):
+                tried[place] = _audited(regrown, subject)
         return place in tried and tried[place].verdict is Verdict.PASS
 
     reach = next((n for n in _further(len(waiting)) if passes(waiting[n])), None)
@@ -204,12 +204,12 @@ def _looked_at(
 def _audited(each: Regrown, subject: AuditInputs) -> Regrown:
     """Return the same with its audit; whole records are left out where it fails without them, as it would with them."""
     brief = replace(subject, options=replace(subject.options, worlds=False))
-    for asked in (brief, subject):
+    for audit_inputs in (brief, subject):
         try:
-            audit = asked.audit(asked.file)
+            audit = audit_inputs.audit(audit_inputs.file)
         except TreewardenError as error:
             return replace(each, problem=str(error))
-        done = JudgedAudit(asked, audit, judge(audit, asked.pack))
+        done = JudgedAudit(audit_inputs, audit, judge(audit, audit_inputs.pack))
         if done.decision.verdict is Verdict.FAIL:
             break
     return replace(each, audited=done)
@@ -217,9 +217,11 @@ def _audited(each: Regrown, subject: AuditInputs) -> Regrown:
 
 def _broken(subject: AuditInputs) -> str:
     """Return the first clause that breaks already on what needs no estimate, in words."""
-    seen = judge(subject.glance(subject.file), subject.pack)
-    broken = (each for each in seen.failing if each.verdict is Verdict.FAIL)
-    return next((f"clause {each.clause!r} breaks without any estimate" for each in broken), "")
+    decision = judge(subject.glance(subject.file), subject.pack)
+    broken = (finding for finding in decision.failing if finding.verdict is Verdict.FAIL)
+    return next(
+        (f"clause {finding.clause!r} breaks without any estimate" for finding in broken), ""
+    )
 
 
 # A fitted scikit-learn tree with some of its nodes made leaves: the same estimator, pruned.
@@ -240,7 +242,7 @@ def pruned_copy(estimator: Any, tree: Tree) -> Any | None:  # noqa: ANN401  # of
     if grown is None or not all(name.isdecimal() for name in names):
         return None
     leaves = {int(name) for name in names}
-    kept = _kept(grown, leaves)
+    kept = _kept_nodes(grown, leaves)
     ends = {node for node in kept if node in leaves or grown.children_left[node] == NONE}
     if ends != leaves or len(kept) != len(tree.nodes):
         return None
@@ -249,7 +251,7 @@ def pruned_copy(estimator: Any, tree: Tree) -> Any | None:  # noqa: ANN401  # of
     return found
 
 
-def _kept(grown: Any, leaves: set[int]) -> list[int]:  # noqa: ANN401  # see above
+def _kept_nodes(grown: Any, leaves: set[int]) -> list[int]:  # noqa: ANN401  # see above
     """Return the nodes that stay, each before its children, the left one first."""
     kept, stack = [], [0]
     while stack:
@@ -332,7 +334,7 @@ def offer(
     if options.weights is not None or options.sampling_weights is not None or seconds <= 0:
         return Offer()
     tried = regrow(estimator, training, asked, step, seconds)
-    best = next((each for each in tried if each.verdict is Verdict.PASS), None)
+    best = next((regrown for regrown in tried if regrown.verdict is Verdict.PASS), None)
     if best is None:
         return Offer(tried=tried)
     file = None
@@ -369,8 +371,8 @@ def _is_same(file: OpenedFile, published: bytes | None) -> bool:
     """Return whether an estimator says what a file says, which was audited."""
     if published is None:
         return False
-    other = open_model(published, model_name(file))
-    return file.model == other.model and set(file.leaks) <= set(other.leaks)
+    opened_file = open_model(published, model_name(file))
+    return file.model == opened_file.model and set(file.leaks) <= set(opened_file.leaks)
 
 
 def _published(file: OpenedFile, request: Request, step: Step) -> bytes | None:

@@ -92,8 +92,8 @@ class Repair:
     @cached_property
     def original(self) -> Result:
         """The audit of the model as it was given."""
-        found = self._repaired.repair
-        return self._result(found.audit, found.decision)
+        repair_search = self._repaired.repair
+        return self._result(repair_search.audit, repair_search.decision)
 
     @cached_property
     def result(self) -> Result:
@@ -173,7 +173,7 @@ class Repair:
 
     def _repr_html_(self) -> str:
         brief = self._brief
-        told = brief.repair.attempts if brief.repair else ()
+        attempts = brief.repair.attempts if brief.repair else ()
         return Card(
             verdict=str(self.result.verdict),
             title=f"{brief.title}, policy “{brief.policy.title}”",
@@ -182,8 +182,13 @@ class Repair:
             reasons=[] if self.result.passed else reasons(brief),
             columns=("change", "verdict", "leaves", "accuracy"),
             rows=[
-                (each.name, str(each.verdict), each.leaves_text, each.accuracy_after.text)
-                for each in told[:MOST_ROWS]
+                (
+                    attempt.name,
+                    str(attempt.verdict),
+                    attempt.leaves_text,
+                    attempt.accuracy_after.text,
+                )
+                for attempt in attempts[:MOST_ROWS]
             ],
             report=renderer("html").render(self._document).decode("utf-8"),
         ).html()
@@ -265,15 +270,15 @@ def repair(
         raise ArgumentError("bands", f"{widths!r}: whole numbers of 2 or more are needed")
     more = {"worlds_budget": worlds_budget, "jobs": jobs, "solver": solver, **options}
     request = request_of(model, data, sensitive, qi, policy, knowledge, more, fail_on)
-    held = None if holdout is None else holdout_table(holdout, request, model)
-    hierarchies = load_taxonomies(tuple(Path(path) for path in _each(taxonomies)))
+    table = None if holdout is None else holdout_table(holdout, request, model)
+    hierarchies = load_taxonomies(tuple(Path(path) for path in _all_paths(taxonomies)))
     asked = replace(request, options=replace(request.options, levels=False))
     subject = read_subject(asked, step)
     target = to or _target(request.model)
     given = Given(
         hierarchies,
         None,
-        None if held is None else holdout_of(subject.tree, held, request.options.sensitive or ""),
+        None if table is None else holdout_of(subject.tree, table, request.options.sensitive or ""),
         widths,
     )
     name = model_name(request.model)
@@ -303,7 +308,7 @@ def repair(
     )
 
 
-def _each(paths: Iterable[AnyPath]) -> Iterable[AnyPath]:
+def _all_paths(paths: Iterable[AnyPath]) -> Iterable[AnyPath]:
     return (paths,) if isinstance(paths, str | os.PathLike) else paths
 
 
@@ -323,11 +328,11 @@ def _target(model: ModelInput) -> str | None:
 
 
 def _named(attempts: Sequence[RepairAttempt], name: str) -> RepairAttempt:
-    known = {attempt.name: attempt for attempt in attempts}
-    if name not in known:
-        have = ", ".join(known) or "none, as nothing could be tried"
+    repair_attempts = {attempt.name: attempt for attempt in attempts}
+    if name not in repair_attempts:
+        have = ", ".join(repair_attempts) or "none, as nothing could be tried"
         raise ArgumentError("apply", f"no change is called {name!r}; have {have}")
-    if known[name].verdict is not Answer.PASS:
-        verdict = known[name].verdict.name
+    if repair_attempts[name].verdict is not Answer.PASS:
+        verdict = repair_attempts[name].verdict.name
         raise ArgumentError("apply", f"{name} does not pass ({verdict}); attempts shows what does")
-    return known[name]
+    return repair_attempts[name]

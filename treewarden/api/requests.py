@@ -118,7 +118,7 @@ def earlier_of(
         )
     if request.data is None:
         raise ArgumentError("earlier", "what several models prove together needs the table")
-    found = []
+    earliers = []
     tables: list[tuple[object, TableInput]] = [(own_data, request.data)]
     for each in given:
         model, data = each if isinstance(each, tuple) and len(each) == 2 else (each, None)
@@ -127,8 +127,8 @@ def earlier_of(
         if table is None:
             table = _table(data, sensitive, model)[0]
             tables.append((data, table))
-        found.append(Earlier(model_input(model, table, request.options), table))
-    return tuple(found)
+        earliers.append(Earlier(model_input(model, table, request.options), table))
+    return tuple(earliers)
 
 
 def _is_same(one: object, other: object) -> bool:
@@ -260,7 +260,7 @@ def _paths(files: object) -> tuple[Path, ...]:
     if not isinstance(given, Iterable) or isinstance(given, Mapping):
         given = [None]
     paths = list(given)
-    if not all(isinstance(each, str | os.PathLike) for each in paths):
+    if not all(isinstance(path, str | os.PathLike) for path in paths):
         problem = "a path, or several, are needed; what such a file says can be in knowledge too"
         raise ArgumentError("adversary", problem)
     return tuple(map(Path, paths))

@@ -151,7 +151,7 @@ class Result:
             reasons=reasons(brief),
             cases=cases(brief.findings),
             facts=[
-                *(("Note", each) for each in brief.model.notes if brief.model.format == IN_MEMORY),
+                *(("Note", note) for note in brief.model.notes if brief.model.format == IN_MEMORY),
                 *(("Warning", each) for each in brief.warnings[:1]),
                 *assumed_facts(brief),
             ],
@@ -168,5 +168,5 @@ class Result:
         """The report in full."""
         if not self._options.levels:
             return self._brief
-        told, brief = with_levels(self._audit, self._options), self._brief
-        return audit_document(told, self._decision, self._provenance, assumed=brief.assumed_known)
+        audit, brief = with_levels(self._audit, self._options), self._brief
+        return audit_document(audit, self._decision, self._provenance, assumed=brief.assumed_known)

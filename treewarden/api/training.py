@@ -30,7 +30,7 @@ class Training:
         """Return whether an estimator predicts for every record what a model does."""
         try:
             said = estimator.predict(self.inputs)
-            columns = {each.name: self.table.column(each) for each in model.features}
+            columns = {feature.name: self.table.column(feature) for feature in model.features}
             scores = predict(model, columns)
         except (TreewardenError, ValueError, TypeError, KeyError):  # as whichever library says it
             return False
@@ -68,9 +68,11 @@ def training_of(estimator: Any, data: object, table: Table, target: str) -> Trai
     names = None if known is None else [str(name) for name in known]
     try:
         values = _target(final_of(estimator)[0], table, target)
-        inputs = _own(data, names, target)
+        inputs = _users_inputs(data, names, target)
         if inputs is None:
-            inputs = _of_table(table, names or [each for each in table.columns if each != target])
+            inputs = _of_table(
+                table, names or [column for column in table.columns if column != target]
+            )
     except (TreewardenError, KeyError, ValueError):
         return None
     return Training(inputs, values, table)
@@ -90,7 +92,7 @@ def _target(estimator: Any, table: Table, target: str) -> Any:  # noqa: ANN401  
     return np.asarray(classes)[codes[column.codes]]
 
 
-def _own(data: Any, names: list[str] | None, target: str) -> Any:  # noqa: ANN401  # whatever was handed in
+def _users_inputs(data: Any, names: list[str] | None, target: str) -> Any:  # noqa: ANN401  # whatever was handed in
     """Return the inputs as the user holds them; None where they are no frame and no array."""
     if isinstance(data, tuple):
         return _chosen(data[0], names) if column_names(data[0]) and names else data[0]

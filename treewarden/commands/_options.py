@@ -185,14 +185,14 @@ def request_of(context: click.Context) -> Request:
 
 
 def _check_numbers(ends: tuple[str, ...]) -> None:
-    for each in ends:
+    for end in ends:
         try:
-            is_number = math.isfinite(float(each))
+            is_number = math.isfinite(float(end))
         except ValueError:
             is_number = False
         if not is_number:
             raise click.UsageError(
-                f"--bins: {each!r} is no number; give the ends that part the secret's numbers"
+                f"--bins: {end!r} is no number; give the ends that part the secret's numbers"
             )
 
 

@@ -106,7 +106,7 @@ class Reporting:
     def show_gate(self, gate: Gate) -> None:
         """Print the gate, or, where it went into files, what came of it and their paths."""
         if self.on_stdout is None:
-            told = ((each.name, assumed_words(each)) for each in gate.entries)
+            told = ((entry.name, assumed_words(entry)) for entry in gate.entries)
             assumed = [f"{name}: {said}" for name, said in told if said]
             self._say(f"{gate.outcome}: {in_words(gate)}", *assumed)
             return
@@ -184,26 +184,28 @@ def reporting(
         OutputError: a file or the folder cannot be written, two reports have one path, or a form needs what is not
             installed.
     """
-    wanted = tuple(dict.fromkeys(formats))
-    if folder is not None and all(each.file is not None for each in wanted):
-        wanted = (*wanted, OutputRequest(IN_FOLDER))
+    output_requests = tuple(dict.fromkeys(formats))
+    if folder is not None and all(
+        output_request.file is not None for output_request in output_requests
+    ):
+        output_requests = (*output_requests, OutputRequest(IN_FOLDER))
     on_stdout = [
-        each.form
-        for each in wanted or (OutputRequest(ON_STDOUT),)
-        if each.file == STDOUT or (each.file is None and folder is None)
+        output_request.form
+        for output_request in output_requests or (OutputRequest(ON_STDOUT),)
+        if output_request.file == STDOUT or (output_request.file is None and folder is None)
     ]
     if len(on_stdout) > 1:
         raise click.UsageError(
             f"several reports on stdout ({', '.join(on_stdout)}); give each a file (--format KIND=FILE), or a folder"
         )
-    for form in {*(each.form for each in wanted), *on_stdout}:
+    for form in {*(output_request.form for output_request in output_requests), *on_stdout}:
         renderer(form).check()
     if on_stdout and not renderer(on_stdout[0]).is_text:
         raise click.UsageError(f"{on_stdout[0]} is no text; give it a file, or a folder to go into")
     if is_gate:
-        for each in (*wanted, *map(OutputRequest, on_stdout)):
+        for each in (*output_requests, *map(OutputRequest, on_stdout)):
             _gate_renderer(each.form)
-    targets = tuple(_targets(name, wanted, folder))
+    targets = tuple(_targets(name, output_requests, folder))
     if folder is not None:
         check_folder(folder)
     for path, _ in targets:
@@ -216,10 +218,10 @@ def _each_wanted(
     context: click.Context, option: click.Parameter, values: tuple[str, ...]
 ) -> tuple[OutputRequest, ...]:
     """Return what ``--format`` asks for: ``KIND``, or ``KIND=FILE``."""
-    return tuple(_wanted(value, context, option) for value in values)
+    return tuple(_output_request(value, context, option) for value in values)
 
 
-def _wanted(value: str, context: click.Context, option: click.Parameter) -> OutputRequest:
+def _output_request(value: str, context: click.Context, option: click.Parameter) -> OutputRequest:
     form, has_file, file = value.partition("=")
     problem = ""
     if form not in names():
@@ -234,11 +236,11 @@ def _wanted(value: str, context: click.Context, option: click.Parameter) -> Outp
 def _targets(
     name: str, wanted: Iterable[OutputRequest], folder: Path | None
 ) -> Iterable[tuple[Path, str]]:
-    for each in wanted:
-        if each.file is not None and each.file != STDOUT:
-            yield Path(each.file), each.form
-        elif each.file is None and folder is not None:
-            yield folder / f"{name}.{renderer(each.form).suffix}", each.form
+    for output_request in wanted:
+        if output_request.file is not None and output_request.file != STDOUT:
+            yield Path(output_request.file), output_request.form
+        elif output_request.file is None and folder is not None:
+            yield folder / f"{name}.{renderer(output_request.form).suffix}", output_request.form
 
 
 def _has_reports(form: Renderer) -> bool:
@@ -316,23 +318,27 @@ def forms_of(wanted: Sequence[OutputRequest]) -> Forms:
         click.UsageError: several are to go to stdout, or a form is not one of a whole gate, or not one of each model.
         OutputError: a file or folder cannot be written, or two reports have one path.
     """
-    of_each = [each for each in wanted if _is_folder(each.file)]
-    rest = [each for each in wanted if not _is_folder(each.file)]
-    for each in rest:
+    of_each = [output_request for output_request in wanted if _is_folder(output_request.file)]
+    output_requests = [
+        output_request for output_request in wanted if not _is_folder(output_request.file)
+    ]
+    for each in output_requests:
         if not isinstance(renderer(each.form), GateRenderer):
             raise click.UsageError(
                 f"--format {each.form} shows one model; name a folder for a file each (--format {each.form}=FOLDER/)"
             )
-    if not any(each.file in (None, STDOUT) for each in rest):
-        rest.append(OutputRequest(ON_STDOUT, STDOUT))
+    if not any(output_request.file in (None, STDOUT) for output_request in output_requests):
+        output_requests.append(OutputRequest(ON_STDOUT, STDOUT))
     for each in of_each:
         form = renderer(each.form)
         if isinstance(form, GateRenderer) and not form.has_reports:
             raise click.UsageError(
                 f"--format {each.form} shows all models in one file; name a file, not the folder {each.file}"
             )
-    folders = tuple((Path(str(each.file)), each.form) for each in of_each)
-    of_all = reporting("gate", rest, None, is_gate=True)
+    folders = tuple(
+        (Path(str(output_request.file)), output_request.form) for output_request in of_each
+    )
+    of_all = reporting("gate", output_requests, None, is_gate=True)
     for folder, _ in folders:
         check_folder(folder)
     return Forms(of_all, folders)

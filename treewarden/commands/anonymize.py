@@ -93,15 +93,15 @@ def anonymize_command(  # one parameter per option
             GeneraliseRequest(table, sensitive, names_of(qi), taxonomies, requirement)
         )
     with progress.step("searching the levels"):
-        found = generalise(subject.lattice, requirement)
-    if found is None:
-        highest = tuple(own.height for own in subject.lattice.ladders)
+        generalised_table = generalise(subject.lattice, requirement)
+    if generalised_table is None:
+        highest = tuple(ladder.height for ladder in subject.lattice.ladders)
         said = _groups(subject, subject.lattice.figures(highest))
         click.echo(f"nothing is written: the highest levels do not do either ({said})")
         context.exit(FAIL)
     with progress.step(f"writing {output.name}"):
-        write_pieces(output, table_pieces(subject, found))
-    _say(subject, found, output)
+        write_pieces(output, table_pieces(subject, generalised_table))
+    _say(subject, generalised_table, output)
     context.exit(PASS)
 
 

@@ -107,16 +107,16 @@ def attest_command(
     )  # what is signed is what was read, whatever the file is by then
     done = audit_file(request, progress.step)
     with progress.step("signing"):
-        told = clock.provenance(
+        provenance = clock.provenance(
             request, done.subject.pack, done.subject.knowledge, done.subject.table
         )
-        told = told.model_copy(update={"salt": salt()})
-        document = audit_document(done.audit, done.decision, told)
+        provenance = provenance.model_copy(update={"salt": salt()})
+        document = audit_document(done.audit, done.decision, provenance)
         written = None if report is None else renderer("json").render(document)
         signed = attestation(
             done.subject,
             done.decision,
-            told.model,
+            provenance.model,
             secret,
             report=written,
             issued=clock.created,

@@ -123,8 +123,8 @@ def audit_command(
             document = document.model_copy(update={"warnings": (*said, *document.warnings)})
             files = report.files(document, known_as(request.model))
             if new_baseline is not None:
-                found = {name_of(request): baseline_of(done.audit, done.decision)}
-                files[new_baseline] = write_baseline(found)
+                model_baselines = {name_of(request): baseline_of(done.audit, done.decision)}
+                files[new_baseline] = write_baseline(model_baselines)
             write_files(files, large)
     report.show(document, known_as(request.model))
     context.exit(EXITS[done.decision.verdict])

@@ -8,7 +8,7 @@ import click
 
 from treewarden.commands._common_options import FILE, FORCE, QUIET, names_of, output_option
 from treewarden.jobs.randomised.growing import (
-    GrownTree,
+    GrownNoisyTree,
     GrowRequest,
     RandomisedTable,
     TestResult,
@@ -86,15 +86,15 @@ def grow_command(  # one parameter per option
     check_new(output, force)
     if test is not None:
         check_is_another(test, table)
-    wanted = GrowRequest(table, manifest, target, Method(method), names, Kernel(kernel))
+    grow_request = GrowRequest(table, manifest, target, Method(method), names, Kernel(kernel))
     progress = ProgressPrinter(quiet)
-    found, subject = grown(wanted, progress.step)
+    grown_tree, subject = grown(grow_request, progress.step)
     result = None
     if test is not None:
         with progress.step(f"testing on {test.name}"):
-            result = tested(found.tree, subject.records.attributes, test)
-    write_files({output: converted(found.tree, form)})
-    for line in _lines(found, subject):
+            result = tested(grown_tree.tree, subject.records.attributes, test)
+    write_files({output: converted(grown_tree.tree, form)})
+    for line in _lines(grown_tree, subject):
         click.echo(printable(line))
     if test is not None and result is not None:
         click.echo(printable(_test_line(test.name, result)))
@@ -123,10 +123,10 @@ def _form_of(output: Path) -> str:
     return form
 
 
-def _lines(found: GrownTree, subject: RandomisedTable) -> list[str]:
-    tree, wanted = found.tree, subject.wanted
+def _lines(found: GrownNoisyTree, subject: RandomisedTable) -> list[str]:
+    tree, method = found.tree, subject.wanted.method
     leaves = len(tree.leaves)
-    told = f"{leaves} {'leaf' if leaves == 1 else 'leaves'}, grown by {wanted.method} from {found.records:,} records"
+    told = f"{leaves} {'leaf' if leaves == 1 else 'leaves'}, grown by {method} from {found.records:,} records"
     lines = [f"{told} on {len(tree.features)} columns"]
     if found.left_out:
         lines.append(f"left out: {found.left_out:,} records that lack a value")

@@ -41,7 +41,7 @@ def miner_command(
     meeting = read_session(session)
     names = miner_files(meeting)
     check_into(output, names, force)
-    check_no_input([output / each for each in names], (session,))
+    check_no_input([output / name for name in names], (session,))
     progress = ProgressPrinter(quiet)
     with progress.step("waiting for the parties, and growing"):
         found = led(meeting, certificates)

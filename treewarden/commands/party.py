@@ -81,19 +81,19 @@ def party_command(  # one parameter per option
     own = Own(data, name, ids, asked, NumberHandling(numbers))
     part = part_of(meeting, own, progress.step)
     with progress.step("waiting for the others, and growing"):
-        kept = taken_part(meeting, own, part, certificates)
+        party_record = taken_part(meeting, own, part, certificates)
     if output is not None:
-        write_into(output, files_of_party(meeting, part, kept))
-    tested = len(set(kept.notes.values()))
+        write_into(output, files_of_party(meeting, part, party_record))
+    tested = len(set(party_record.notes.values()))
     click.echo(
         printable(
-            f"{name}: decides at {counted(len(kept.notes), 'node', 'nodes')} of the tree, "
+            f"{name}: decides at {counted(len(party_record.notes), 'node', 'nodes')} of the tree, "
             f"by {counted(tested, 'attribute', 'attributes')}"
         )
     )
-    if kept.asked is not None:
+    if party_record.asked is not None:
         click.echo(
-            f"{counted(len(kept.asked), 'record', 'records')} classified: the miner has the classes"
+            f"{counted(len(party_record.asked), 'record', 'records')} classified: the miner has the classes"
         )
     if output is not None:
         click.echo(f"written: {output}")

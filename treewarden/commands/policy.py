@@ -73,9 +73,9 @@ def test_command(context: click.Context, pack: str, cases: Path | None, quiet: b
     """
     read = load_pack(pack)
     path = cases_beside(pack) if cases is None else cases
-    found = run_cases(read, read_cases(path, read), path.parent, ProgressPrinter(quiet).step)
-    _tell(found)
-    context.exit(0 if found.is_as_expected else FAIL)
+    case_results = run_cases(read, read_cases(path, read), path.parent, ProgressPrinter(quiet).step)
+    _tell(case_results)
+    context.exit(0 if case_results.is_as_expected else FAIL)
 
 
 def _tell(found: CaseResults) -> None:
@@ -112,13 +112,15 @@ def explain_command(pack: str) -> None:
 @click.pass_context
 def diff_command(context: click.Context, old: str, new: str, tighten_only: bool) -> None:
     """Say clause by clause which of two policies is stricter."""
-    one, two = load_pack(old), load_pack(new)
-    found = compared(one, two)
-    for each in found:
-        click.echo("\n".join(wrapped(difference_text(each), "", "  ")))
-    if not found:
+    pack, two = load_pack(old), load_pack(new)
+    clause_differences = compared(pack, two)
+    for clause_difference in clause_differences:
+        click.echo("\n".join(wrapped(difference_text(clause_difference), "", "  ")))
+    if not clause_differences:
         click.echo("The policies ask for the same.")
-    is_loose = any(each.strictness in (Strictness.LOOSER, Strictness.DIFFERENT) for each in found)
+    is_loose = any(
+        each.strictness in (Strictness.LOOSER, Strictness.DIFFERENT) for each in clause_differences
+    )
     context.exit(FAIL if tighten_only and is_loose else 0)
 
 

@@ -119,7 +119,7 @@ def randomize_command(  # one parameter per option
     if math.isnan(level) or math.isnan(confidence):
         raise click.UsageError("nan is no level and no confidence; give a number")
     pack = load_pack(policy)
-    wanted = RandomizeRequest(
+    randomize_request = RandomizeRequest(
         table,
         noise,
         level,
@@ -141,7 +141,7 @@ def randomize_command(  # one parameter per option
 
     progress = ProgressPrinter(quiet)
     with beside(output) as written:
-        found = randomise(wanted, pack, output, written, progress.step)
+        found = randomise(randomize_request, pack, output, written, progress.step)
         files, large = {}, {}
         if report is not None:
             form = report.suffix.lower()

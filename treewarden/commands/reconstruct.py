@@ -76,15 +76,15 @@ def reconstruct_command(  # one parameter per option
     """
     if math.isnan(stop):
         raise click.BadParameter("nan is no share; give a number", param_hint="--stop")
-    wanted = ReconstructRequest(
+    reconstruct_request = ReconstructRequest(
         table, manifest, true, names_of(columns, "--columns"), Kernel(kernel), stop
     )
     if output is not None:
         check_file(output)
-        check_no_input([output], wanted.files)
+        check_no_input([output], reconstruct_request.files)
         check_new(output, force)
     progress = ProgressPrinter(quiet)
-    document = reconstructed(wanted, progress.step)
+    document = reconstructed(reconstruct_request, progress.step)
     for warning in document.warnings:
         progress.say(f"warning: {warning}")
     said = randomised_renderer(form).render_randomised(document)

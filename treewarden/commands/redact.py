@@ -37,15 +37,15 @@ def redact_command(
     check_file(output)
     check_no_input((output,), (model,))
     check_new(output, force)
-    wanted = frozenset(map(LeakKind, kinds or LeakKind))
-    redacted = redact_file(model, wanted)
+    leak_kinds = frozenset(map(LeakKind, kinds or LeakKind))
+    redacted = redact_file(model, leak_kinds)
     write_files({output: redacted.data})
     _list("removed", redacted.removed)
     _list("not removed", redacted.left)
     how = "" if redacted.removed else ", as it came: nothing to remove"
     click.echo(f"written: {output}{how}")
-    left = [leak for leak in redacted.left if leak.kind in wanted and not leak.is_possible]
-    context.exit(FAIL if left else PASS)
+    leaks = [leak for leak in redacted.left if leak.kind in leak_kinds and not leak.is_possible]
+    context.exit(FAIL if leaks else PASS)
 
 
 def _list(heading: str, leaks: tuple[Leak, ...]) -> None:

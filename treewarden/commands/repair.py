@@ -165,7 +165,7 @@ def repair_command(
         )
         raise RemedyError(subject.tree.source, problem)
     given = replace(
-        _given(subject.tree, request, taxonomies, holdout, with_table=beside is not None),
+        _repair_inputs(subject.tree, request, taxonomies, holdout, with_table=beside is not None),
         bases=tuple(sorted(set(bases))),
     )
     name = model_name(request.model) if output is None else output.name
@@ -198,11 +198,11 @@ def repair_command(
         repaired = _applied(repaired, wanted, subject)
     repaired = repaired.with_levels(subject, progress.step, deadline)
     with progress.step("reporting"):
-        found = repaired.repair
+        repair_search = repaired.repair
         provenance = clock.provenance(request, subject.pack, table=subject.table)
         if output is not None and repaired.file is not None and not only_list:
             provenance = _writing(provenance, output, repaired.file)
-        document = repair_document(found, provenance, purpose)
+        document = repair_document(repair_search, provenance, purpose)
         files = report.files(document, known_as(request.model))
         if not only_list:
             files |= dict(_results(subject, request, repaired, output, beside))
@@ -213,10 +213,12 @@ def repair_command(
         report.show(document, known_as(request.model))
     for path in targets:
         done = path in files
-        progress.say(f"written: {path}" if done else f"{path} is not written: {found.message}")
+        progress.say(
+            f"written: {path}" if done else f"{path} is not written: {repair_search.message}"
+        )
     if code is not None:
         context.exit(code)
-    context.exit(PASS if repaired.file else EXITS[found.decision.verdict])
+    context.exit(PASS if repaired.file else EXITS[repair_search.decision.verdict])
 
 
 def _deadline(request: Request) -> Deadline:
@@ -243,7 +245,7 @@ def _check_new(targets: tuple[Path, ...], force: bool) -> None:
         raise OutputError(str(targets[0]), "is the model and the table at once; name two files")
 
 
-def _given(
+def _repair_inputs(
     model: Model,
     request: Request,
     taxonomies: tuple[Path, ...],
@@ -269,17 +271,17 @@ def _given(
 
 def _refusal(repaired: Repaired, name: str) -> int | None:
     """Return the exit code where the change of that name cannot be applied, having said why; None where it can."""
-    found = repaired.repair
-    if not found.is_needed:
-        click.echo(f"{name} is not applied: {found.message}", err=True)
+    repair_search = repaired.repair
+    if not repair_search.is_needed:
+        click.echo(f"{name} is not applied: {repair_search.message}", err=True)
         return None
-    known = {attempt.name: attempt for attempt in found.attempts}
-    if name not in known:
-        have = ", ".join(known) or "none, as nothing could be tried"
-        early = "" if found.ended is SearchEnd.DONE else " so far; the time was up"
+    repair_attempts = {attempt.name: attempt for attempt in repair_search.attempts}
+    if name not in repair_attempts:
+        have = ", ".join(repair_attempts) or "none, as nothing could be tried"
+        early = "" if repair_search.ended is SearchEnd.DONE else " so far; the time was up"
         click.echo(f"--apply: no change is called {name!r}; have {have}{early}", err=True)
         return USAGE
-    tried = known[name]
+    tried = repair_attempts[name]
     if tried.verdict is Verdict.PASS:
         return None
     why = f"does not pass ({tried.verdict.name})"

@@ -142,7 +142,7 @@ def sanitize_command(  # one parameter per option
     if multiway and sets:
         raise click.UsageError("--multiway and --sets are two ways to split; choose one")
     targets = tuple(dict.fromkeys(targets))
-    wanted = SanitizeRequest(
+    sanitize_request = SanitizeRequest(
         table,
         targets,
         sensitive or targets[0],
@@ -167,12 +167,12 @@ def sanitize_command(  # one parameter per option
 
     progress = ProgressPrinter(quiet)
     with progress.step(f"counting the records of {table.name}"):
-        held = held_of(table)
-        check_held(held, TOO_LARGE)
-    if held.bytes >= WORTH_SAYING:
-        progress.say(held.words)
+        whole_table = held_of(table)
+        check_held(whole_table, TOO_LARGE)
+    if whole_table.bytes >= WORTH_SAYING:
+        progress.say(whole_table.words)
     with progress.step(f"reading {table.name}"):
-        subject = read_subject(wanted)
+        subject = read_subject(sanitize_request)
     with progress.step("sanitising"):
         found = sanitised(subject, lambda step: click.echo(_line(step)))
     click.echo(f"stopped: {found.stopped}")
@@ -198,15 +198,17 @@ def _files(
     """Return whether the trees grow again, and every file."""
     writer = writers()[tree_format]
     data = table_bytes(subject, best)
-    found = grown_from(data, subject, best)
+    broken_conditions = grown_from(data, subject, best)
     trees = [writer.write(tree) for tree in best.trees]
     files = dict(zip(paths[:-1], [data, *trees], strict=True))
     named = {path.name: written for path, written in files.items()}
-    files[paths[-1]] = manifest(subject, best, named, found)
-    if found and not subject.wanted.as_published:
-        problem = f"the tree does not grow again from the table as written ({found[0].words})"
+    files[paths[-1]] = manifest(subject, best, named, broken_conditions)
+    if broken_conditions and not subject.wanted.as_published:
+        problem = (
+            f"the tree does not grow again from the table as written ({broken_conditions[0].words})"
+        )
         raise OutputError(str(paths[0]), f"{problem}; choose the canonical learner or fewer leaves")
-    return not (found or best.step.problems), files
+    return not (broken_conditions or best.step.problems), files
 
 
 def _line(step: SizeStep) -> str:

@@ -68,8 +68,10 @@ def verify_command(
         exits.append(_attested(attestation, key, model, policy, report))
     if report is not None and (attestation is None or data is not None):
         progress = ProgressPrinter(quiet)
-        found = list(repeated(read_report(report), model, data, policy, sensitive, progress.step))
-        exits.append(_shown(found))
+        compared_items = list(
+            repeated(read_report(report), model, data, policy, sensitive, progress.step)
+        )
+        exits.append(_print_comparison(compared_items))
     context.exit(1 if 1 in exits else max(exits))
 
 
@@ -89,25 +91,29 @@ def _attested(
     except AttestationError as error:
         click.echo(f"does not hold: {printable(str(error))}")
         return 1
-    said = held.predicate
-    ends = f", until {said.expires}" if said.expires else ""
+    predicate = held.predicate
+    ends = f", until {predicate.expires}" if predicate.expires else ""
     click.echo(f"holds: {attestation} is signed by {held.key}")
     lines = [
         f"model     {model.name}",
-        f"verdict   {said.verdict} (fails on {said.fail_on})",
-        f"policy    {said.policy.name} {said.policy.version}, {said.policy.sha256}",
-        f"issued    {said.issued}{ends}, by treewarden {said.version}",
+        f"verdict   {predicate.verdict} (fails on {predicate.fail_on})",
+        f"policy    {predicate.policy.name} {predicate.policy.version}, {predicate.policy.sha256}",
+        f"issued    {predicate.issued}{ends}, by treewarden {predicate.version}",
     ]
-    assumed = said.knowledge.model_dump(exclude_defaults=True, exclude={"adversaries"}).items()
+    assumed = predicate.knowledge.model_dump(exclude_defaults=True, exclude={"adversaries"}).items()
     known = (f"{name} = {value}" for name, value in assumed if value not in (None, False, 0))
     lines.append(f"assumed   {', '.join(known)}")
-    for each in said.knowledge.adversaries:
-        knows = ", ".join([*each.knows, *(["what the model predicts"] if each.target else [])])
-        lines.append(f"asked     about “{each.name}”, who knows {knows}")
+    for adversary in predicate.knowledge.adversaries:
+        knows = ", ".join(
+            [*adversary.knows, *(["what the model predicts"] if adversary.target else [])]
+        )
+        lines.append(f"asked     about “{adversary.name}”, who knows {knows}")
     if report is not None:
         lines.append(f"report    {report.name}, exactly this file")
-    about = ((each, f" (of {each.of})" if each.of else "") for each in said.clauses)
-    lines += [f"{each.verdict:9} {each.clause}{of}" for each, of in about]
+    about = ((clause, f" (of {clause.of})" if clause.of else "") for clause in predicate.clauses)
+    lines += [
+        f"{attested_clause.verdict:9} {attested_clause.clause}{of}" for attested_clause, of in about
+    ]
     for line in lines:
         click.echo(f"  {printable(line)}")
     return 0
@@ -115,24 +121,27 @@ def _attested(
 
 def _check_report(held: Attested, report: Path) -> None:
     read_report(report)
-    said, here = held.predicate.report, hashlib.sha256(report.read_bytes()).hexdigest()
-    if said is None or said.sha256 != here:
-        what = "names no report" if said is None else "speaks of another report"
+    sha256, here = held.predicate.report, hashlib.sha256(report.read_bytes()).hexdigest()
+    if sha256 is None or sha256.sha256 != here:
+        what = "names no report" if sha256 is None else "speaks of another report"
         raise OtherModelError(held.where, f"{what} than {report.name}")
 
 
-def _shown(found: list[ComparedItem]) -> int:
+def _print_comparison(found: list[ComparedItem]) -> int:
     """Print what differs and what could not be told; return the exit code."""
-    for each in found:
-        if each.outcome is not ComparisonOutcome.AGREES:
-            more = f": {each.detail}" if each.detail else ""
-            click.echo(f"{each.outcome.value}: {printable(each.name)}{printable(more)}")
+    for compared_item in found:
+        if compared_item.outcome is not ComparisonOutcome.AGREES:
+            more = f": {compared_item.detail}" if compared_item.detail else ""
+            click.echo(
+                f"{compared_item.outcome.value}: {printable(compared_item.name)}{printable(more)}"
+            )
     agrees = [each for each in found if each.outcome is ComparisonOutcome.AGREES]
     click.echo(f"{len(agrees)} of {len(found)} things agree: digests, verdicts and readings")
-    for each in agrees:
-        if not each.name.startswith("reading "):
+    for compared_item in agrees:
+        if not compared_item.name.startswith("reading "):
             click.echo(
-                f"  {printable(each.name)}" + (f": {printable(each.detail)}" if each.detail else "")
+                f"  {printable(compared_item.name)}"
+                + (f": {printable(compared_item.detail)}" if compared_item.detail else "")
             )
     return EXITS[overall(found)]
 

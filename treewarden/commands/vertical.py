@@ -129,10 +129,10 @@ def vertical_command(  # one parameter per option
     pack = load_pack(policy)
     check_into(output, FULL_FILES, force)
     check_no_input([output / name for name in FULL_FILES], (table, parties, Path(policy)))
-    wanted = PlayRequest(
+    play_request = PlayRequest(
         table, who, parties.name, target, Mode(mode), min_records, NumberHandling(numbers)
     )
-    outcome = played(wanted, progress.step)
+    outcome = played(play_request, progress.step)
     audits = () if no_audit else audits_of(outcome, pack, progress.step)
     files = files_of(outcome, audits, table.stem)
     write_into(output, files)
@@ -143,12 +143,14 @@ def vertical_command(  # one parameter per option
         f"depth {skeleton.depth}, of {counted(session.records, 'record', 'records')} "
         f"and {len(session.parties)} parties"
     )
-    size = sum(each.size for each in traffic)
+    size = sum(log_entry.size for log_entry in traffic)
     click.echo(f"{len(traffic):,} messages, {size:,} bytes, mode {session.mode.value}")
     click.echo("keys were compared by an ideal box: this protects nobody")
-    for name, each in audits:
-        verdict = each.decision.verdict
-        click.echo(f"{name}: {verdict.name}: by the policy {printable(each.decision.pack.name)}")
+    for name, judged_audit in audits:
+        verdict = judged_audit.decision.verdict
+        click.echo(
+            f"{name}: {verdict.name}: by the policy {printable(judged_audit.decision.pack.name)}"
+        )
     if not audits:
         click.echo("not audited: do not publish the tree")
     click.echo(f"written: {output}")

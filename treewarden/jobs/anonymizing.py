@@ -94,15 +94,15 @@ def read_subject(wanted: GeneraliseRequest) -> TableToGeneralise:
             raise TaxonomyError(f"{taxonomy.source}: {name!r}", f"no quasi-identifier; have {have}")
     rows = distinct_rows(table, (wanted.sensitive, *names))
     sensitive = _sensitive(table, rows, wanted)
-    shown = tuple(
+    ladders = tuple(
         ladder(
             name, _attribute(table, rows.columns[name], taxonomies.get(name)), taxonomies.get(name)
         ).placed(rows.columns[name].codes)
         for name in names
     )
     left_out = tuple(name for name in table.names if name not in (*names, wanted.sensitive))
-    lattice = _lattice(shown, sensitive, rows.counts, wanted.requirement)
-    return TableToGeneralise(wanted, taxonomies, lattice, shown, sensitive, rows.counts, left_out)
+    lattice = _lattice(ladders, sensitive, rows.counts, wanted.requirement)
+    return TableToGeneralise(wanted, taxonomies, lattice, ladders, sensitive, rows.counts, left_out)
 
 
 def _lattice(
@@ -124,7 +124,10 @@ def table_pieces(subject: TableToGeneralise, found: GeneralisedTable) -> Iterato
     levels = zip(subject.shown, found.levels, strict=True)
     columns = {own.name: own.column(level) for own, level in levels}
     columns[subject.wanted.sensitive] = subject.sensitive
-    cells = {name: TextColumn(own.codes, own.categories) for name, own in columns.items()}
+    cells = {
+        name: TextColumn(categorical_column.codes, categorical_column.categories)
+        for name, categorical_column in columns.items()
+    }
     yield from sorted_lines(cells, subject.counts)
 
 
@@ -195,12 +198,12 @@ def _sensitive(table: Batches, rows: Distinct, wanted: GeneraliseRequest) -> Cat
         place = _place(table, values, column.missing)
         problem = f"column {wanted.sensitive!r} has no value there; leave such records out"
         raise TableError(place, problem)
-    asked = wanted.requirement
-    if asked.k > rows.records:
-        problem = f"no group can hold {asked.k:,} of {rows.records:,} records; lower --k"
+    requirement = wanted.requirement
+    if requirement.k > rows.records:
+        problem = f"no group can hold {requirement.k:,} of {rows.records:,} records; lower --k"
         raise TableError(table.source, problem)
-    if asked.l is not None:
-        _check_diversity(table, values, len(column.categories), asked)
+    if requirement.l is not None:
+        _check_diversity(table, values, len(column.categories), requirement)
     return CategoricalColumn(codes=column.codes[values.codes], categories=column.categories)
 
 

@@ -114,7 +114,7 @@ class Request:
         policy = (Path(self.policy),) if isinstance(self.policy, str) else ()
         given = (self.model, self.data, self.knowledge, *policy, self.waivers, self.baseline)
         given += self.adversaries
-        given += tuple(each for one in self.earlier for each in (one.model, one.data))
+        given += tuple(each for earlier in self.earlier for each in (earlier.model, earlier.data))
         return tuple(parted(each)[0] for each in given if isinstance(each, Path))
 
 
@@ -187,8 +187,8 @@ class AuditInputs:
             if isinstance(found, TreewardenError):
                 warnings.append(f"no audit could be made under {words}: {found}")
             else:
-                exposures += [replace(each, under=words) for each in found.exposures]
-                new = [each for each in found.warnings if each not in audit.warnings]
+                exposures += [replace(exposure, under=words) for exposure in found.exposures]
+                new = [warning for warning in found.warnings if warning not in audit.warnings]
                 warnings += [f"under {words}: {each}" for each in new]
         return replace(audit, exposures=tuple(exposures), warnings=tuple(warnings))
 
@@ -205,11 +205,11 @@ class AuditInputs:
         """Return what the adversary of some clauses can infer; why not, where the table contradicts what they know."""
         knowledge = under.of(self._knowledge(file))
         is_asked = any(map(of_worlds, asked.clauses))
-        taken = audit.full.readings
+        measurements = audit.full.readings
         if (
             knowledge == self._knowledge(file)
             and not is_asked
-            and all(c in taken for c in calls(asked))
+            and all(c in measurements for c in calls(asked))
         ):
             return Audit(audit.exposures)
         brief = replace(options, worlds=options.worlds and is_asked, levels=False)
@@ -280,14 +280,14 @@ class AuditInputs:
         if self.population.is_absent:
             return self._alone(file)
         pack, people = applying(self.pack, file.model, self.secret), self._people(file)
-        seen = glance(file.model, people, self.knowledge, calls(pack), file.leaks)
-        return _for_all(replace(seen, secret=self.secret), pack)
+        audit = glance(file.model, people, self.knowledge, calls(pack), file.leaks)
+        return _for_all(replace(audit, secret=self.secret), pack)
 
     def _alone(self, file: OpenedFile) -> Audit:
         """Take the readings that a file bears without any table."""
         pack, sensitive = applying(self.pack, file.model), self.options.sensitive
-        seen = glance_at_file(file.model, self.knowledge, calls(pack), file.leaks, sensitive)
-        return _for_all(seen, pack)
+        audit = glance_at_file(file.model, self.knowledge, calls(pack), file.leaks, sensitive)
+        return _for_all(audit, pack)
 
     def _people(self, file: OpenedFile) -> Population:
         """Return the same people, where they stop in the trees of a file."""
@@ -339,16 +339,20 @@ def read_subject(request: Request, step: Step = silent) -> AuditInputs:
         source = source_of(request.data, tree, knowledge, is_one=not request.earlier)
         if source is None:
             table = read(request.data)
-            population, asked = people(table)
+            population, adversary_request = people(table)
         else:
             wanted = columns_needed(source.names, tree, options, knowledge)
-            table, (population, asked) = counted(source, wanted, people)
+            table, (population, adversary_request) = counted(source, wanted, people)
     check_facts(knowledge, tree.classes, population, _said_in(request))
     told = File(name=table.source, sha256=table.digest) if table.digest else None
     earlier, shared = _releases(request, names, tree, table, population, step)
     if earlier:
-        check_training(knowledge, _said_in(request), [*(each.model for each in earlier), tree])
-    return AuditInputs(file, population, knowledge, pack, options, earlier, shared, asked, told)
+        check_training(
+            knowledge, _said_in(request), [*(release_case.model for release_case in earlier), tree]
+        )
+    return AuditInputs(
+        file, population, knowledge, pack, options, earlier, shared, adversary_request, told
+    )
 
 
 def _check_outputs(model: Model) -> None:
@@ -385,13 +389,13 @@ def _releases(
         return (), None
     cases, tables = [], []
     known: dict[object, Table] = {_place_of(request.data): table}
-    for each, name in zip(request.earlier, names, strict=False):
-        with step(f"reading {name} and {table_name(each.data)}"):
-            file = called(opened(each.model), name)
-            place = _place_of(each.data)
-            own = known[place] if place in known else read(each.data)
+    for earlier, name in zip(request.earlier, names, strict=False):
+        with step(f"reading {name} and {table_name(earlier.data)}"):
+            file = called(opened(earlier.model), name)
+            place = _place_of(earlier.data)
+            own = known[place] if place in known else read(earlier.data)
             known[place] = own
-            population = people_of(each.model, file.model, own, request.options)
+            population = people_of(earlier.model, file.model, own, request.options)
         _check_outputs(file.model)
         cases.append(ReleaseCase(file.model, population, file.leaks))
         tables.append(own)
@@ -435,7 +439,9 @@ def knowledge_of(request: Request) -> Knowledge:
     Raises:
         KnowledgeError: a file that says it cannot be read, or is not understood; or two say what is not both so.
     """
-    files = [(_read(each, read_adversaries), each.name) for each in request.adversaries]
+    files = [
+        (_read(adversary, read_adversaries), adversary.name) for adversary in request.adversaries
+    ]
     return with_adversaries_of(_of_everybody(request), files)
 
 

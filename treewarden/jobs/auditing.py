@@ -17,7 +17,7 @@ from treewarden.audit.progress import Step, silent
 from treewarden.audit.result import Audit
 from treewarden.jobs.audit_inputs import AuditInputs, Request, read_subject
 from treewarden.jobs.exceptions import read_accepted
-from treewarden.jobs.inputs import told, told_table
+from treewarden.jobs.inputs import file_of_source, told_table
 from treewarden.policies.exceptions.apply_waivers import WaiverUses
 from treewarden.policies.judging.decision import Decision
 from treewarden.policies.judging.judge import advised, judge
@@ -47,12 +47,12 @@ def audit_file(request: Request, step: Step = silent) -> JudgedAudit:
     Raises:
         TreewardenError: a file cannot be read, the files do not fit each other, or no audit is possible.
     """
-    given = read_accepted(request)
+    accepting = read_accepted(request)
     subject = read_subject(request, step)
-    given.check(subject.pack)
+    accepting.check(subject.pack)
     audit = subject.audit(subject.file, step)
     with step("judging"):
-        waived = given.accept(audit, advised(audit, judge(audit, subject.pack)))
+        waived = accepting.accept(audit, advised(audit, judge(audit, subject.pack)))
     return JudgedAudit(subject, audit, waived.decision, waived.uses)
 
 
@@ -81,11 +81,11 @@ class CommandClock:
             table = told_table(request.data)
         return Provenance(
             version=treewarden.__version__,
-            model=told(request.model),
+            model=file_of_source(request.model),
             table=table,
             earlier=tuple(
-                EarlierFiles(model=told(each.model), table=told_table(each.data))
-                for each in request.earlier
+                EarlierFiles(model=file_of_source(earlier.model), table=told_table(earlier.data))
+                for earlier in request.earlier
             ),
             pack=File(name=pack.name.replace("/", "_"), sha256=pack.digest),
             created=self.created.isoformat(timespec="seconds"),
@@ -125,7 +125,7 @@ def repair_command(request: Request, subject: AuditInputs) -> str:
     target = repair_target(subject.tree)
     files = (request.model, request.data, request.knowledge)
     if target is None or not all(
-        each is None or isinstance(each, Path | TableAddress) for each in files
+        file is None or isinstance(file, Path | TableAddress) for file in files
     ):
         return ""
     if not isinstance(request.policy, str) or request.data is None:

@@ -63,8 +63,11 @@ def sizes_of(subject: AuditInputs) -> Sizes:
     model, people = subject.tree, subject.population
     trees = list(trees_of(model))
     signatures, rows, candidates, touched = _counted(model, people, subject)
-    asked, classes = subject.asked, 0 if model.task is TreeTask.REGRESSION else len(model.classes)
-    is_of_column = asked.secret is not None
+    adversary_request, classes = (
+        subject.asked,
+        0 if model.task is TreeTask.REGRESSION else len(model.classes),
+    )
+    is_of_column = adversary_request.secret is not None
     return Sizes(
         records=people.records,
         profiles=len(people.counts),
@@ -75,11 +78,13 @@ def sizes_of(subject: AuditInputs) -> Sizes:
         knowledge_rows=rows,
         candidates=candidates,
         touched=touched,
-        adversaries=len(asked.partial) + (not is_of_column),
+        adversaries=len(adversary_request.partial) + (not is_of_column),
         releases=1 + len(subject.earlier),
         is_by_entropy=_is_by_entropy(model, subject),
         splits=sum(not node.is_leaf for tree in trees for node in tree.nodes) if candidates else 0,
-        estimates=sum(classes if each.target else 1 for each in asked.partial),
+        estimates=sum(
+            classes if adversary.target else 1 for adversary in adversary_request.partial
+        ),
         is_of_column=is_of_column,
     )
 

@@ -59,9 +59,9 @@ def columns_needed(
     wanted = [*features, *(options.qi or ()), *(name for name in asked if name)]
     wanted += [
         name
-        for each in knowledge.adversaries
-        if not isinstance(each.knows, str)
-        for name in each.knows
+        for adversary in knowledge.adversaries
+        if not isinstance(adversary.knows, str)
+        for name in adversary.knows
     ]
     wanted += [] if knowledge.secret is None else [knowledge.secret.column]
     return alike(names, wanted)

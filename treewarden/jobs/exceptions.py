@@ -8,7 +8,7 @@ from pathlib import Path
 
 from treewarden.audit.result import Audit
 from treewarden.jobs.audit_inputs import Request
-from treewarden.jobs.inputs import model_name, told
+from treewarden.jobs.inputs import file_of_source, model_name
 from treewarden.policies.exceptions.apply_waivers import Waived, WaivedModel, accepted
 from treewarden.policies.exceptions.baseline import (
     Baseline,
@@ -54,7 +54,7 @@ class Accepting:
         waived = Waived(decision)
         if self.waivers is not None:
             model = WaivedModel(
-                told(self.request.model).sha256,
+                file_of_source(self.request.model).sha256,
                 self.name,
                 LeafNames(audit.full.evidence).with_people,
                 is_one_of_many=bool(self.request.name),

@@ -91,7 +91,7 @@ def read(table: TableInput | None) -> Table:
     return read_table(table) if isinstance(table, Path) else table
 
 
-def told(source: ModelInput | TableInput) -> File:
+def file_of_source(source: ModelInput | TableInput) -> File:
     """Return what a report tells of a file by name, and the digest of its bytes.
 
     In memory the digest is of what is the same in any process: the model as it would be written, the table's names and
@@ -118,7 +118,7 @@ def told_table(table: TableInput) -> File:
     """
     if isinstance(table, Path):
         return File(name=table.name, sha256=digest_at(table))
-    return told(table)
+    return file_of_source(table)
 
 
 def saved(file: OpenedFile) -> bytes:

@@ -111,14 +111,16 @@ def _predicts(said: Said) -> str:
         return f"{count(said['outputs'])} outputs without names, a number each"
     if not classes:
         return f"{target}, a number" if said["task"] == "regression" else f"{target}, unnamed"
-    return f"{target}, one of {len(classes)} classes: {_some(classes)}"
+    return f"{target}, one of {len(classes)} classes: {_first_names(classes)}"
 
 
 def _tests(features: Sequence[Said]) -> str:
     tested = [str(feature["name"]) for feature in features if feature["tested"]]
     if not tested:
         return f"none of {counted(len(features), 'feature', 'features')}"
-    return f"{len(tested)} of {counted(len(features), 'feature', 'features')}: {_some(tested)}"
+    return (
+        f"{len(tested)} of {counted(len(features), 'feature', 'features')}: {_first_names(tested)}"
+    )
 
 
 def _publishes(said: Said, leaves: int) -> str:
@@ -189,7 +191,7 @@ def _leaf(entry: Said) -> tuple[str, str, str, str]:
     return printable(name), printable(value), f"{records} {quality}", printable(entry["region"])
 
 
-def _some(names: Sequence[object]) -> str:
+def _first_names(names: Sequence[object]) -> str:
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
     return ", ".join(str(name) for name in names[:MOST_NAMES]) + more
 

@@ -54,8 +54,8 @@ def people_and_adversaries(
         TableError: the table is not the model's.
     """
     people = people_of(given, model, table, options)
-    declared, wanted = list(knowledge.adversaries), knowledge.secret
-    if not declared and wanted is None:
+    declared, secret_column = list(knowledge.adversaries), knowledge.secret
+    if not declared and secret_column is None:
         if options.target_known:
             raise KnowledgeError(where, "--target-known needs another --secret than the target")
         return people, AdversaryRequest()
@@ -68,24 +68,28 @@ def people_and_adversaries(
             f'knows = "{word}" is the word, knows = ["{word}"] the column'
         )
         raise KnowledgeError("knows", problem)
-    secret = target if wanted is None else found_column(wanted.column, columns, f"{where}: secret")
+    secret = (
+        target
+        if secret_column is None
+        else found_column(secret_column.column, columns, f"{where}: secret")
+    )
     is_feature = secret != target
-    bins = wanted.bins if wanted is not None and wanted.bins else None
+    bins = secret_column.bins if secret_column is not None and secret_column.bins else None
     if bins is not None and not is_feature:
         raise KnowledgeError(f"{where}: secret", _no_bins(model, secret))
     check_names(declared, where)
-    for each in declared:
+    for declared_adversary in declared:
         # Who knows every column is the one whom every audit asks about, where the secret is the target.
-        if each.name in (KNOWS_ALL, ELSE.name) and (is_feature or each.knows != ALL):
-            problem = (
-                f"{each.name!r} is what every audit calls somebody of its own; call yours otherwise"
-            )
+        if declared_adversary.name in (KNOWS_ALL, ELSE.name) and (
+            is_feature or declared_adversary.knows != ALL
+        ):
+            problem = f"{declared_adversary.name!r} is what every audit calls somebody of its own; call yours otherwise"
             raise KnowledgeError(where, f"adversary {problem}")
     if is_feature:
         declared = [ELSE, *declared]
     everyone = tuple(adversary_of(each, columns, secret, target, where) for each in declared)
     rebuilt = _Rebuilt(given, model, table, options)
-    told = [name for each in everyone for name in each.knows or ()]
+    told = [name for adversary in everyone for name in adversary.knows or ()]
     if not is_feature:
         people = rebuilt.with_columns(people, _adding(rebuilt, people, told, None))
         return people, AdversaryRequest(everyone)
@@ -105,7 +109,7 @@ def _no_bins(model: Model, target: str) -> str:
 
 def _other_values(model: Model, name: str) -> tuple[str, ...]:
     """Return the categories that the model names of a column, whoever has them."""
-    return next((each.values for each in model.features if each.name == name), ())
+    return next((feature.values for feature in model.features if feature.name == name), ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +157,7 @@ def _columns(table: Table, model: Model, people: Population, target: str) -> tup
 
     A column spelled like one of these stands for it only where the table has none of that very name.
     """
-    left_out = (each.name for each in model.features if has_column(table, each.name))
+    left_out = (feature.name for feature in model.features if has_column(table, feature.name))
     own = tuple(dict.fromkeys(name for name in (*people.qi, *left_out, target) if name))
     elsewhere = [name for name in own if name not in table.columns]
     others = (
@@ -177,7 +181,7 @@ def with_options(knowledge: Knowledge, options: AuditOptions) -> Knowledge:
             f"{len(everyone)} are declared, and {MOST} are asked about at most; leave some out"
         )
         raise KnowledgeError("adversaries", problem)
-    secret = _wanted(options, knowledge)
+    secret = _secret_column(options, knowledge)
     return knowledge.model_copy(update={"adversaries": everyone, "secret": secret})
 
 
@@ -210,21 +214,25 @@ def _called(columns: Sequence[str]) -> str:
     return f"who knows {len(columns)} columns" if len(columns) > 1 else "who knows one column"
 
 
-def _wanted(options: AuditOptions, knowledge: Knowledge) -> SecretColumn | None:
-    told = knowledge.secret
+def _secret_column(options: AuditOptions, knowledge: Knowledge) -> SecretColumn | None:
+    secret_column = knowledge.secret
     if options.secret is None:
         if options.bins:
             raise KnowledgeError("bins", "they part the numbers of the secret; name that column")
-        return told
+        return secret_column
     if not options.secret:
         raise KnowledgeError("secret", "a column without a name; name a column of the table")
-    if told is not None and told.column != options.secret:
-        problem = (
-            f"it is {options.secret!r} by option and {told.column!r} by file; keep one of them"
-        )
+    if secret_column is not None and secret_column.column != options.secret:
+        problem = f"it is {options.secret!r} by option and {secret_column.column!r} by file; keep one of them"
         raise KnowledgeError("secret", problem)
     try:
-        bins = tuple(map(float, options.bins)) if options.bins else told.bins if told else ()
+        bins = (
+            tuple(map(float, options.bins))
+            if options.bins
+            else secret_column.bins
+            if secret_column
+            else ()
+        )
         return SecretColumn(column=options.secret, bins=bins)
     except ValueError as error:
         problem = "an end is no number; give the ends that part the secret's numbers"

@@ -67,10 +67,10 @@ def audit_rows(audit: Audit) -> list[PosteriorRows] | Undetermined:
     if not audit.adversaries:
         rows = _rows(audit.full.evidence, frozenset(audit.full.evidence.population.qi))
         return rows if isinstance(rows, Undetermined) else [rows]
-    asked = audit.adversaries if audit.secret else (audit.full, *audit.adversaries)
-    taken = frozenset(name for each in asked for name in each.evidence.population.qi)
+    exposures = audit.adversaries if audit.secret else (audit.full, *audit.adversaries)
+    taken = frozenset(name for exposure in exposures for name in exposure.evidence.population.qi)
     found, why = [], []
-    for each in asked:
+    for each in exposures:
         rows = _rows(each.evidence, taken, each.adversary)
         if isinstance(rows, Undetermined):
             why.append(f"{each.adversary}: {rows.reason}")
@@ -81,9 +81,7 @@ def audit_rows(audit: Audit) -> list[PosteriorRows] | Undetermined:
 
 def schema_of(rows: list[PosteriorRows]) -> pa.Schema:
     """Return the columns of all rows together."""
-    return pa.concat_tables(
-        [each.named(0, 0) for each in rows], promote_options="permissive"
-    ).schema
+    return pa.concat_tables([row.named(0, 0) for row in rows], promote_options="permissive").schema
 
 
 def grouped(
@@ -92,7 +90,7 @@ def grouped(
     """Yield all rows with the same columns, as many at a time as come to ``most``."""
     nothing = pa.table([pa.nulls(0, each.type) for each in schema], schema)
     waiting = [nothing]
-    for piece in (piece for each in rows for piece in each.pieces(most)):
+    for piece in (piece for row in rows for piece in row.pieces(most)):
         if sum(map(len, waiting)) + len(piece) > most:
             yield pa.concat_tables(waiting, promote_options="permissive")
             waiting = [nothing]

@@ -94,7 +94,7 @@ def auditing(
         proposals: Iterator[Proposal], most: int
     ) -> Generator[tuple[int, Found], None, None]:
         count = processes(most)
-        asked = Common(replace(subject, file=_apart(subject.file)))
+        common = Common(replace(subject, file=_apart(subject.file)))
 
         def jobs() -> Iterator[Reaudit | Refused]:
             for proposal in proposals:
@@ -105,7 +105,7 @@ def auditing(
                     continue
                 options = within(deadline, subject.options, most)
                 options = replace(options, jobs=1) if count else options
-                yield Reaudit(file, name, asked, options, large)
+                yield Reaudit(file, name, common, options, large)
 
         if not count:
             for number, job in enumerate(jobs()):
@@ -114,8 +114,8 @@ def auditing(
                 took(time.monotonic() - begun)
                 yield number, answer
             return
-        kept = KEPT.get()
-        there = jobs() if kept is None else (Within(kept.folder, job) for job in jobs())
+        checkpoint = KEPT.get()
+        there = jobs() if checkpoint is None else (Within(checkpoint.folder, job) for job in jobs())
         for number, found in each_done(there, count, lambda: deadline.left):
             yield number, LOST if found is None else found
 
@@ -214,8 +214,8 @@ class Repaired:
         if attempt.verdict is not Verdict.PASS:
             raise ValueError(f"{attempt.name} does not pass")
         file = published(subject, attempt.proposal, self.target)
-        found = replace(self.repair, applied=attempt)
-        return replace(self, repair=_graded(found, subject.options), file=file)
+        repair_search = replace(self.repair, applied=attempt)
+        return replace(self, repair=_graded(repair_search, subject.options), file=file)
 
     def with_levels(
         self, subject: AuditInputs, step: Step = silent, deadline: Deadline = NO_LIMIT
@@ -223,11 +223,11 @@ class Repaired:
         """Return the same, with what each kind of information adds in the audit that a report is about, in time."""
         if not subject.options.levels or deadline.is_over:
             return self
-        told = with_levels(self.audit, within(deadline, subject.options), step)
+        audit = with_levels(self.audit, within(deadline, subject.options), step)
         best = self.repair.applied
         if best is None or best.audit is None:
-            return replace(self, repair=replace(self.repair, audit=told))
-        return replace(self, repair=self.repair.exchanging(best, replace(best, audit=told)))
+            return replace(self, repair=replace(self.repair, audit=audit))
+        return replace(self, repair=self.repair.exchanging(best, replace(best, audit=audit)))
 
 
 def repair_file(
@@ -277,7 +277,7 @@ def repair_file(
         nonlocal longest
         longest = max(longest, seconds)
 
-    found = repair(
+    repair_search = repair(
         own,
         subject.population,
         lambda model: original,
@@ -291,12 +291,12 @@ def repair_file(
         wanted=wanted,
         tell=tell,
     )
-    best = found.recommended
-    is_written = best is not None and found.ended is not SearchEnd.INTERRUPTED
+    best = repair_search.recommended
+    is_written = best is not None and repair_search.ended is not SearchEnd.INTERRUPTED
     if best is None or not is_written:
-        return Repaired(found, None, target)
+        return Repaired(repair_search, None, target)
     file = published(subject, best.proposal, target)
-    return Repaired(_graded(found, within(deadline, subject.options)), file, target)
+    return Repaired(_graded(repair_search, within(deadline, subject.options)), file, target)
 
 
 def _graded(found: RepairSearch, options: AuditOptions) -> RepairSearch:

@@ -110,21 +110,21 @@ def sanitised(subject: TableToSanitise, progress: Callable[[SizeStep], None]) ->
     Raises:
         LearnerError: the learner grows no tree from this table, or not the same one every time from the start.
     """
-    wanted = subject.wanted
+    sanitize_request = subject.wanted
     demands: list[GroupRequirement] = []
-    if wanted.k is not None:
-        demands.append(AtLeastK(wanted.k))
-    if wanted.l is not None:
-        demands.append(Diverse(wanted.l))
-    if wanted.pack is not None:
-        demands.append(Clauses(wanted.pack))
+    if sanitize_request.k is not None:
+        demands.append(AtLeastK(sanitize_request.k))
+    if sanitize_request.l is not None:
+        demands.append(Diverse(sanitize_request.l))
+    if sanitize_request.pack is not None:
+        demands.append(Clauses(sanitize_request.pack))
     found = sanitise(
         subject.columns,
         subject.jobs,
         subject.sensitive,
         demands,
-        max_splits=wanted.max_splits,
-        as_published=wanted.as_published,
+        max_splits=sanitize_request.max_splits,
+        as_published=sanitize_request.as_published,
         progress=progress,
     )
     if len(found.steps) == 1 and not (found.steps[0].lack or found.steps[0].problems):
@@ -137,12 +137,12 @@ def table_bytes(subject: TableToSanitise, best: SanitisedTable) -> bytes:
 
     The records stand in the order of their values, as their old order would tell who is who.
     """
-    wanted, own = subject.wanted, best.columns
-    shown = {name: _cells(column) for name, column in own.items()}
-    shown |= {job.response.name: _response_cells(job.response) for job in subject.jobs}
-    shown.setdefault(wanted.sensitive, _cells(subject.sensitive))
+    sanitize_request, columns = subject.wanted, best.columns
+    text_columns = {name: _cells(column) for name, column in columns.items()}
+    text_columns |= {job.response.name: _response_cells(job.response) for job in subject.jobs}
+    text_columns.setdefault(sanitize_request.sensitive, _cells(subject.sensitive))
     group_of = best.groups.group_of
-    return b"".join(sorted_lines(shown, np.ones(len(group_of), np.int64), [group_of]))
+    return b"".join(sorted_lines(text_columns, np.ones(len(group_of), np.int64), [group_of]))
 
 
 def grown_from(
@@ -156,13 +156,13 @@ def grown_from(
         else table.categories(name, column.categories)
         for name, column in best.columns.items()
     }
-    found: list[BrokenCondition] = []
+    broken_conditions: list[BrokenCondition] = []
     for job, tree in zip(subject.jobs, best.trees, strict=True):
         response = _again(table, job.response)
         learner = settled(job, subject)
         again = learner.growth(columns, response, best.step.splits).tree(best.step.splits)
-        found += differences(tree, again, learner.slack)
-    return found
+        broken_conditions += differences(tree, again, learner.slack)
+    return broken_conditions
 
 
 def settled(job: Job, subject: TableToSanitise) -> TreeLearner:
@@ -370,13 +370,13 @@ def _learner_of_manifest(job: Job, subject: TableToSanitise, splits: int) -> dic
 
 
 def _demanded(subject: TableToSanitise) -> dict[str, Any]:
-    wanted = subject.wanted
-    said: dict[str, Any] = {"k": wanted.k, "l": wanted.l, "policy": None}
-    if wanted.pack is not None:
-        clauses = Clauses(wanted.pack)
+    sanitize_request = subject.wanted
+    said: dict[str, Any] = {"k": sanitize_request.k, "l": sanitize_request.l, "policy": None}
+    if sanitize_request.pack is not None:
+        clauses = Clauses(sanitize_request.pack)
         said["policy"] = {
-            "name": wanted.pack.name,
-            "sha256": wanted.pack.digest,
+            "name": sanitize_request.pack.name,
+            "sha256": sanitize_request.pack.digest,
             "judged": [clause.id for clause in clauses.judged],
             "not_judged": list(clauses.not_judged),
         }
@@ -414,10 +414,10 @@ def table_beside(tree: Tree, data: Path, pack: Pack, proposal: TableProposal) ->
         max_depth=tree.depth,
     )
     job = Job(learner, of_classes(tree.target, target.codes, target.categories))
-    wanted = SanitizeRequest(
+    sanitize_request = SanitizeRequest(
         data, (tree.target,), tree.target, tuple(best.columns), None, None, pack
     )
-    subject = TableToSanitise(wanted, best.columns, (job,), target)
+    subject = TableToSanitise(sanitize_request, best.columns, (job,), target)
     written = table_bytes(subject, best)
     if grown_from(written, subject, best):
         raise RemedyError(data.name, "the tree does not grow again from the table as written")

@@ -36,13 +36,13 @@ def sorted_lines(
 
     ``counts`` are how many records each row stands for, ``before`` numbers of the rows that come before the columns.
     """
-    group, first = groups([*before, *(own.ranks for own in columns.values())])
+    group, first = groups([*before, *(column.ranks for column in columns.values())])
     often = sums(group, counts)
     lines: list[str] = []
     writer = csv.writer(_LineSplitter(lines), lineterminator="\n")
     writer.writerow(columns)
     yield lines.pop().encode("utf-8")
-    texts = [np.array(own.texts, dtype=object) for own in columns.values()]
+    texts = [np.array(column.texts, dtype=object) for column in columns.values()]
     for start in range(0, len(first), AT_ONCE):
         rows = first[start : start + AT_ONCE]
         shown = [own[col.codes[rows]] for own, col in zip(texts, columns.values(), strict=True)]

@@ -70,15 +70,15 @@ def domains_from(said: Iterable[str]) -> Mapping[str, Domain]:
     Raises:
         SynthesisError: one of them is not understood, or stands twice.
     """
-    found: dict[str, Domain] = {}
+    domains: dict[str, Domain] = {}
     for item in said:
         name, equals, text = item.partition("=")
-        if not (name and equals and text) or name in found:
+        if not (name and equals and text) or name in domains:
             raise SynthesisError(
                 item, "not a domain; say NAME=LOW:HIGH or NAME=VALUE,VALUE once for each"
             )
-        found[name] = _range(item, text) or tuple(dict.fromkeys(text.split(",")))
-    return found
+        domains[name] = _range(item, text) or tuple(dict.fromkeys(text.split(",")))
+    return domains
 
 
 def shares_from(said: Iterable[str]) -> Mapping[str, float]:

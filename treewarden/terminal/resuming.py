@@ -22,12 +22,12 @@ def resuming(
     Raises:
         OutputError: the folder cannot be made, or others can write into it.
     """
-    with keeping(folder) as kept:
+    with keeping(folder) as checkpoint:
         context.meta[RESUMED] = "" if folder is None else str(folder)
         yield
-    if kept is None:
+    if checkpoint is None:
         return
-    if kept.taken:
-        progress.say(f"{kept.taken} solved before, and taken from {folder} after a check")
-    for note in kept.notes:
+    if checkpoint.taken:
+        progress.say(f"{checkpoint.taken} solved before, and taken from {folder} after a check")
+    for note in checkpoint.notes:
         progress.say(f"note: {note}")

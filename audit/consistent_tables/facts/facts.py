@@ -200,7 +200,7 @@ def without_splits(system: System, strict: bool = False) -> Facts | Undetermined
         len(case.tree.classes),
         places,
         {},
-        {node: tuple(found) for node, found in lines.items()},
+        {node: tuple(integer_rows) for node, integer_rows in lines.items()},
         tuple(notes),
     )
 
@@ -220,19 +220,19 @@ def with_splits(facts: Facts, system: System, clock: Clock = FOREVER) -> Facts:
     """
     case, position = facts.case, _positions(facts.order)
     splits: dict[int, list[AttributeSplits]] = {}
-    known: dict[tuple[int, int, bool], ChosenSplit] = {}
+    chosen_splits: dict[tuple[int, int, bool], ChosenSplit] = {}
     places = sorted(facts.places.values(), key=_start)
-    for one in system.families:
+    for split_family in system.families:
         clock.check()
         # All families of a node share the array that says how it was parted.
-        key = one.node, id(one.chosen), one.weights is None
-        if key not in known:
-            here = facts.span(one.node)
+        key = split_family.node, id(split_family.chosen), split_family.weights is None
+        if key not in chosen_splits:
+            here = facts.span(split_family.node)
             first, last = (bisect_left(places, end, key=_start) for end in (here.start, here.stop))
-            known[key] = chosen_of(one, position, places[first:last])
-        for family, is_strict in parted(case, one, facts.strict):
-            split = split_of(family, known[key], facts.counts, is_strict)
-            splits.setdefault(one.node, []).append(split)
+            chosen_splits[key] = chosen_of(split_family, position, places[first:last])
+        for family, is_strict in parted(case, split_family, facts.strict):
+            split = split_of(family, chosen_splits[key], facts.counts, is_strict)
+            splits.setdefault(split_family.node, []).append(split)
     return replace(facts, splits={node: tuple(found) for node, found in splits.items()})
 
 
@@ -253,25 +253,25 @@ def with_class_counts(facts: Facts, table: IntArray) -> Facts:
 
 def _places(system: System, counts: IntArray) -> tuple[dict[int, StoppingPlace], list[str]]:
     case, m = system.case, len(system.case.tree.classes)
-    found, notes = {}, []
+    stopping_places, notes = {}, []
     for node in np.unique(case.population.leaf).tolist():
         start, end = int(case.members.start[node]), int(case.members.own_end[node])
         records = int(counts[start:end].sum())
         low, high = [0] * m, [records] * m
         label, margin, before = None, 0, frozenset[int]()
-        for known in system.ends.get(node, ()):
-            ends, note = _whole_ends(known)
-            low[known.klass] = max(low[known.klass], ends[0])
-            high[known.klass] = min(high[known.klass], ends[1])
+        for leaf_mass in system.ends.get(node, ()):
+            ends, note = _whole_ends(leaf_mass)
+            low[leaf_mass.klass] = max(low[leaf_mass.klass], ends[0])
+            high[leaf_mass.klass] = min(high[leaf_mass.klass], ends[1])
             notes += [note] if note else []
         lead = system.leads.get(node)
         if lead is not None:
             label, margin = lead.label, math.ceil(lead.margin - COUNT_TOLERANCE_RECORDS)
             before = frozenset(lead.before)
-        found[node] = tightened(
+        stopping_places[node] = tightened(
             StoppingPlace(node, start, end, records, low, high, label, margin, before)
         )
-    return found, notes
+    return stopping_places, notes
 
 
 def _whole_ends(row: LeafMass) -> tuple[tuple[int, int], str]:
@@ -376,9 +376,9 @@ def _threshold_text(family: SplitFamily, code: int, is_single: bool) -> str:
 def _shortened(splits: Sequence[str]) -> Iterator[str]:
     """Yield splits in words, without the node where it is that of the one before."""
     before = ""
-    for each in splits:
-        node, _, test = each.partition(f" {SPLIT} ")
-        yield test if node == before else each
+    for split in splits:
+        node, _, test = split.partition(f" {SPLIT} ")
+        yield test if node == before else split
         before = node
 
 
@@ -394,8 +394,8 @@ def joined(facts: Facts, node: int, says: Sequence[str]) -> str:
 
     Every other table breaks one of the rows, so splits are joined by "or".
     """
-    splits = [each for each in says if SPLIT in each]
-    others = [each for each in says if SPLIT not in each]
+    splits = [say for say in says if SPLIT in say]
+    others = [say for say in says if SPLIT not in say]
     said = ", or ".join(_shortened(splits[:MOST_SPLITS]))
     if len(splits) > MOST_SPLITS:
         more = len(splits) - MOST_SPLITS

@@ -54,7 +54,7 @@ def ask(
         OutOfTimeError: the budget is used up.
     """
     target = questions[0][2]
-    model = _CpModel(scope, [split_at(scope.facts, each) for each in scope.met], questions)
+    model = _CpModel(scope, [split_at(scope.facts, ref) for ref in scope.met], questions)
     for _ in range(MOST_ROUNDS):
         if clock.is_over:
             return None
@@ -128,13 +128,13 @@ class _CpModel:
         is_free = (self.low < self.high).any(axis=1)
         for s in np.flatnonzero(is_free).tolist():
             self.model.add(sum(self.cells[s]) == counts[s])
-        known = scope.rows
-        for number in range(len(known.low)):
+        integer_rows = scope.rows
+        for number in range(len(integer_rows.low)):
             scope.clock.check()
-            weight = float(np.abs(known.weights[number]).max(initial=0))
+            weight = float(np.abs(integer_rows.weights[number]).max(initial=0))
             # With more classes cuts only come near the split rows, which follow themselves.
-            is_cut = self.m > 2 and SPLIT in known.says[number]
-            if weight * float(known.counts.sum()) < LARGEST_SUM and not is_cut:
+            is_cut = self.m > 2 and SPLIT in integer_rows.says[number]
+            if weight * float(integer_rows.counts.sum()) < LARGEST_SUM and not is_cut:
                 self._linear(number)
         for split, candidate in rows:
             scope.clock.check()

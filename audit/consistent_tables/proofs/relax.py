@@ -164,16 +164,16 @@ class Scope:
     def extend(self, point: FloatArray) -> bool:
         """Add rows that a point breaks; return whether there were any."""
         start = self.facts.span(self.node).start
-        found: list[CellRow] = []
+        cell_rows: list[CellRow] = []
         for step in self.facts.tree.below(self.node):
             for number, split in enumerate(self.facts.splits.get(step.index, ())):
                 self.clock.check()
                 part = point[split.start - start : split.end - start]
                 for row in cuts(self.facts, self.bounds, split, part, CUTS_PER_SPLIT):
-                    found.append(row)
+                    cell_rows.append(row)
                     if row.candidate >= 0:
                         self.lines[step.index, number, row.candidate] = None
-        return self.rows.add(found)
+        return self.rows.add(cell_rows)
 
 
 # Which rows a proof truly rests on: those without which it fails, found by leaving out one after the other.
@@ -192,10 +192,10 @@ def needed(scope: Scope, proof: Proof, says: Sequence[str], clock: Clock) -> tup
     kept = list(says)
     if len(kept) < 2 or len(kept) > MOST_TRIED or not _proves(scope, proof, kept, clock):
         return tuple(says)
-    for said in reversed(says):
+    for say in reversed(says):
         if clock.is_over:
             break
-        fewer = [other for other in kept if other != said]
+        fewer = [other for other in kept if other != say]
         if _proves(scope, proof, fewer, clock):
             kept = fewer
     return tuple(kept)

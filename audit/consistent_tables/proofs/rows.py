@@ -92,13 +92,13 @@ def _interval_cuts(
     assert split.high is not None
     count = split.lefts(split.bins.sums(point[None, :, 0]))[0]
     over = np.maximum(split.low - count, count - split.high)
-    found: list[CellRow] = []
+    cell_rows: list[CellRow] = []
     if not (over > 1e-6).any():
-        return found
+        return cell_rows
     for a in np.argsort(-over)[:most].tolist():
         if over[a] > 1e-6:
-            found.append(interval_row(facts, split, a))
-    return found
+            cell_rows.append(interval_row(facts, split, a))
+    return cell_rows
 
 
 def interval_row(facts: Facts, split: AttributeSplits, candidate: int) -> CellRow:

@@ -174,8 +174,8 @@ class _Checker:
         return np.flatnonzero(good)
 
     def _splits(self) -> Iterator[AttributeSplits]:
-        for found in self.facts.splits.values():
-            yield from found
+        for split in self.facts.splits.values():
+            yield from split
 
     def _places_hold(self, changes: TableChanges) -> BoolArray:
         """Return whether the leaf's own numbers allow each change: there ``other`` becomes ``to``."""

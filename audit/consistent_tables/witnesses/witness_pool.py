@@ -201,8 +201,8 @@ def without_false_places(facts: Facts, truth: IntArray) -> Facts:
         )
         notes.append(f"the classes of {facts.tree.where(facts.tree.nodes[node])} are not as told")
     lines = {
-        node: tuple(line for line in found if line.holds(truth))
-        for node, found in facts.lines.items()
+        node: tuple(line for line in integer_rows if line.holds(truth))
+        for node, integer_rows in facts.lines.items()
     }
     return replace(facts, lines=lines, places=places, notes=tuple(notes))
 
@@ -218,7 +218,7 @@ def without_false_splits(facts: Facts, truth: IntArray, clock: Clock = FOREVER) 
         kept: list[AttributeSplits] = []
         for split in found:
             clock.check()
-            held, said = _held(facts, split, truth[facts.span(node)])
+            held, said = _rows_left(facts, split, truth[facts.span(node)])
             kept += held
             notes += said
         if kept:
@@ -226,7 +226,7 @@ def without_false_splits(facts: Facts, truth: IntArray, clock: Clock = FOREVER) 
     return replace(facts, splits=splits, notes=tuple(notes))
 
 
-def _held(
+def _rows_left(
     facts: Facts, split: AttributeSplits, here: IntArray
 ) -> tuple[list[AttributeSplits], list[str]]:
     """Return what the true table (S, m) of a node leaves of a split's rows, and what it takes away, in words.
@@ -240,7 +240,7 @@ def _held(
     if split.strict:
         others = np.setdiff1d(np.arange(split.size), broken)
         tied = replace(split.without(others.tolist()), strict=False, low=None, high=None)
-        more, said = _held(facts, tied, here)
+        more, said = _rows_left(facts, tied, here)
         return held + more, said
     first = would_have_split(facts, split, broken[0])
     return held, [f"{len(broken)} rows left out, as the true table breaks them: {first}"]

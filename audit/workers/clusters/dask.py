@@ -20,7 +20,7 @@ from treewarden.audit.workers.clusters.seats import (
     begin,
     carried,
     check_same,
-    kept,
+    keep_shared,
     leave,
     stop,
     versions,
@@ -176,7 +176,7 @@ class Dask:
             for key, data in parcel.common.items():
                 if key not in self.common:
                     name = f"treewarden-common-{key}"
-                    self.common[key] = self.client.submit(kept, data, key=name, pure=False)
+                    self.common[key] = self.client.submit(keep_shared, data, key=name, pure=False)
             return [self.common[key] for key in parcel.common]
 
     def asked(self, question: Callable[..., Result], *what: object, **how: object) -> Result:

@@ -51,11 +51,11 @@ def check_same(theirs: Iterable[Mapping[str, str]]) -> None:
         ClusterError: they differ; both versions are told.
     """
     ours = versions()
-    for each in theirs:
+    for their in theirs:
         differ = [
-            f"{name} {each.get(name, ABSENT)} there, {version} here"
+            f"{name} {their.get(name, ABSENT)} there, {version} here"
             for name, version in ours.items()
-            if each.get(name, ABSENT) != version
+            if their.get(name, ABSENT) != version
         ]
         if differ:
             raise ClusterError(
@@ -75,7 +75,7 @@ _BUSY: dict[str, Worker] = {}
 _STOPPED: set[str] = set()
 
 
-def kept(data: bytes) -> bytes:
+def keep_shared(data: bytes) -> bytes:
     """Return data that jobs share: it stays where it is, and goes from worker to worker as it is needed."""
     return data
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from treewarden.ppdm_models.formats.common.json import JsonPart
-from treewarden.ppdm_models.tree.growth import EnsembleGrowth, Fact, GrownTree, known
+from treewarden.ppdm_models.tree.growth import EnsembleGrowth, Fact, GrownTree, stated_fact
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 from treewarden.ppdm_models.tree.tree import Node
 
@@ -128,8 +128,8 @@ def _refused(
 
 def _of_loss(params: JsonPart | None, loss: str) -> str:
     """Return why a loss is not the plain one of its name, "" where it is."""
-    said = None if params is None or not params.is_object else params.get("loss_function")
-    told = None if said is None or not said.is_object else said.get("params")
+    json_part = None if params is None or not params.is_object else params.get("loss_function")
+    told = None if json_part is None or not json_part.is_object else json_part.get("params")
     names = [] if told is None or not told.is_object else [name for name, _ in told.entries()]
     names = [name for name in names if not name.startswith("__")]
     return PARAMETERS.format(loss=loss, names=", ".join(names)[:60]) if names else ""
@@ -140,11 +140,11 @@ def _facts(settings: Mapping[str, object]) -> dict[str, Fact]:
     for name in NUMBERS:
         value = settings.get(name)
         if isinstance(value, int | float) and abs(value) < MOST:
-            facts[name] = known(float(np.float32(value)))
+            facts[name] = stated_fact(float(np.float32(value)))
     for name, meanings in CHOICES.items():
         value = settings.get(name)
         if isinstance(value, str) and value in meanings:
-            facts[name] = known(meanings[value])
+            facts[name] = stated_fact(meanings[value])
     return facts
 
 

@@ -110,10 +110,10 @@ def _notes(source: str, derived: list[str], computed: tuple[str, ...]) -> tuple[
 
 
 def _by_index(info: JsonPart, kind: str) -> dict[int, JsonPart]:
-    found = {part["feature_index"].whole(): part for part in info.get(kind) or ()}
-    if len(found) < len(info.get(kind) or ()):
+    json_parts = {part["feature_index"].whole(): part for part in info.get(kind) or ()}
+    if len(json_parts) < len(info.get(kind) or ()):
         raise info.refused(f"two {kind} have the same feature_index")
-    return found
+    return json_parts
 
 
 def _name(part: JsonPart) -> str:
@@ -125,8 +125,8 @@ def _name(part: JsonPart) -> str:
 
 
 def _missing_is_yes(part: JsonPart) -> bool:
-    said = part.get("nan_value_treatment")
-    treatment = "AsIs" if said is None else said.text()
+    json_part = part.get("nan_value_treatment")
+    treatment = "AsIs" if json_part is None else json_part.text()
     if treatment not in TREATMENTS:
         raise part.refused(
             f"unknown nan_value_treatment {treatment!r}; have {', '.join(TREATMENTS)}"
@@ -179,8 +179,8 @@ def _category(
         name, category = f"hash of {name}", str(value)
     if category is None:
         raise split.refused("a category that the features do not list")
-    equal, other = belongs(name, [category])
-    return Branch(no, other, takes_missing=True), Branch(yes, equal)
+    equal, predicate = belongs(name, [category])
+    return Branch(no, predicate, takes_missing=True), Branch(yes, equal)
 
 
 def _statistic(

@@ -156,8 +156,10 @@ def _has_class_weights(document: JsonPart) -> bool:
     options = None if params is None else params.get("data_processing_options")
     if options is None:
         return False
-    automatic, given = options.get("auto_class_weights"), options.get("class_weights")
-    return (automatic is not None and automatic.value != "None") or bool(given and given.value)
+    automatic, json_part = options.get("auto_class_weights"), options.get("class_weights")
+    return (automatic is not None and automatic.value != "None") or bool(
+        json_part and json_part.value
+    )
 
 
 def _scale_and_bias(
@@ -173,23 +175,23 @@ def _scale_and_bias(
     if len(widths) > 1:
         raise document.refused("its leaves have different numbers of values")
     width = widths.pop()
-    given = document.get("scale_and_bias")
-    if given is None:
+    json_part = document.get("scale_and_bias")
+    if json_part is None:
         return 1.0, (0.0,) * width
-    bias = given.at(1).numbers()
+    bias = json_part.at(1).numbers()
     if len(bias) not in (1, width):
-        raise given.refused(f"{len(bias)} biases for {width} outputs")
-    return given.at(0).number(), bias if len(bias) == width else bias * width
+        raise json_part.refused(f"{len(bias)} biases for {width} outputs")
+    return json_part.at(0).number(), bias if len(bias) == width else bias * width
 
 
 def _stopped(document: JsonPart, trees: int) -> Iterator[str]:
     """Yield which trees did best on records kept aside, where the file says it and more trees stayed."""
-    found: JsonPart | None = document
+    json_part: JsonPart | None = document
     for key in ("model_info", "training"):
-        found = None if found is None else found.get(key)
-    if found is not None and not found.is_object:
-        found = read_part(found.text().encode("utf-8", "surrogatepass"), document.source)
-    metrics = None if found is None else found.get("metrics")
+        json_part = None if json_part is None else json_part.get(key)
+    if json_part is not None and not json_part.is_object:
+        json_part = read_part(json_part.text().encode("utf-8", "surrogatepass"), document.source)
+    metrics = None if json_part is None else json_part.get("metrics")
     best = None if metrics is None else metrics.get("best_iteration")
     value = None if best is None else best.value
     if isinstance(value, int) and 0 <= value < trees - 1:

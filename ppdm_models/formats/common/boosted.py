@@ -159,9 +159,11 @@ class BoostedColumns:
                 ends[start:end],
                 shape.second[start:end],
                 closed[start:end],
-                own,
+                predicates,
             )
-            for own, (start, end) in zip(others, pairwise(shape.starts.tolist()), strict=True)
+            for predicates, (start, end) in zip(
+                others, pairwise(shape.starts.tolist()), strict=True
+            )
         ]
 
     def _others(self, asked: Wholes) -> list[dict[int, Predicate]]:
@@ -355,8 +357,8 @@ def paired(before: Model, after: Model, *, drops: bool = False) -> list[tuple[Tr
         raise OutputError(before.source, "its trees can only be changed as an ensemble")
     pairs = list(zip(before.trees, after.trees, strict=False))
     fewer = len(after.members) if drops else len(before.members)
-    kept = [one.name for one in before.members[: len(after.members)]]
-    is_other = drops and kept != [one.name for one in after.members]
+    kept = [member.name for member in before.members[: len(after.members)]]
+    is_other = drops and kept != [member.name for member in after.members]
     if is_other or len(pairs) < max(fewer, len(after.members)):
         raise OutputError(before.source, "a tree was added or taken away, which is not written")
     for old, new in pairs:

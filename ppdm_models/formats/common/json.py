@@ -107,21 +107,21 @@ def as_object(value: object, source: str, steps: Steps) -> dict[str, object]:
         TreeFormatError: it is something else.
     """
     if not isinstance(value, dict):
-        raise refused(source, steps, f"{_shown(value)}, where an object should be")
+        raise refused(source, steps, f"{_brief_value(value)}, where an object should be")
     return value
 
 
 def as_list(value: object, source: str, steps: Steps) -> list[object]:
     """Return the value as a list."""
     if not isinstance(value, list):
-        raise refused(source, steps, f"{_shown(value)}, where a list should be")
+        raise refused(source, steps, f"{_brief_value(value)}, where a list should be")
     return value
 
 
 def as_text(value: object, source: str, steps: Steps) -> str:
     """Return the value as text."""
     if not isinstance(value, str):
-        raise refused(source, steps, f"{_shown(value)}, where text should be")
+        raise refused(source, steps, f"{_brief_value(value)}, where text should be")
     return value
 
 
@@ -131,7 +131,7 @@ def as_number(value: object, source: str, steps: Steps) -> float:
         number = float(value) if abs(value) < 1e300 or isinstance(value, float) else math.inf
         if math.isfinite(number):
             return number
-    raise refused(source, steps, f"{_shown(value)}, where a finite number should be")
+    raise refused(source, steps, f"{_brief_value(value)}, where a finite number should be")
 
 
 def as_whole(value: object, source: str, steps: Steps, *, low: int = 0, high: int = 2**53) -> int:
@@ -139,7 +139,7 @@ def as_whole(value: object, source: str, steps: Steps, *, low: int = 0, high: in
     if isinstance(value, int) and not isinstance(value, bool) and low <= value <= high:
         return value
     raise refused(
-        source, steps, f"{_shown(value)}, where a whole number from {low} to {high} should be"
+        source, steps, f"{_brief_value(value)}, where a whole number from {low} to {high} should be"
     )
 
 
@@ -202,7 +202,7 @@ def _no_constant(token: str) -> float:
     raise ValueError(f"{token} is no number in JSON")
 
 
-def _shown(value: object) -> str:
+def _brief_value(value: object) -> str:
     """Return the value in a few words; never a number of thousands of digits in full."""
     if isinstance(value, dict | list):
         return "an object" if isinstance(value, dict) else "a list"
@@ -243,10 +243,10 @@ class JsonPart:
         return None if value is None else JsonPart(value, self.source, (*self.steps, key))
 
     def __getitem__(self, key: str) -> JsonPart:
-        found = self.get(key)
-        if found is None:
+        json_part = self.get(key)
+        if json_part is None:
             raise self.refused(f"no {key!r}; it must be there")
-        return found
+        return json_part
 
     def __iter__(self) -> Iterator[JsonPart]:
         for index, value in enumerate(as_list(self.value, self.source, self.steps)):

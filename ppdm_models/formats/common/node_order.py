@@ -243,9 +243,9 @@ def simplest(ensemble: Ensemble) -> Model:
 
     A tree whose growth is told stays in its ensemble: its leaf values are steps of a boosting, no means of its leaves.
     """
-    (first, *others) = ensemble.members
+    (first, *members) = ensemble.members
     tree = first.model
-    bare = not others and first.weight == 1 and first.output is None and not any(ensemble.base)
+    bare = not members and first.weight == 1 and first.output is None and not any(ensemble.base)
     if not isinstance(tree, Tree) or not bare or ensemble.link is not Link.IDENTITY:
         return ensemble
     if tree.classes != ensemble.classes or ensemble.growth is not None:

@@ -142,8 +142,8 @@ def with_rest(
     while start >= 0:
         rest = text[start + len(separator) :]
         if is_rest(rest):
-            for said in readings(text[:start], operators):
-                yield replace(said, rest=rest)
+            for printed_branch in readings(text[:start], operators):
+                yield replace(printed_branch, rest=rest)
         start = text.find(separator, start + 1)
 
 
@@ -153,13 +153,18 @@ def agreed(branches: Sequence[Sequence[PrintedBranch]], where: str) -> list[Prin
     Raises:
         TreeFormatError: there is none, or more than one.
     """
-    names = {said.feature for said in branches[0]}
+    names = {printed_branch.feature for printed_branch in branches[0]}
     for branch in branches[1:]:
-        names &= {said.feature for said in branch}
+        names &= {printed_branch.feature for printed_branch in branch}
     ways = []
     for name in sorted(names):
         for kind in (_numeric, _binary, _listed):
-            way = kind([[said for said in branch if said.feature == name] for branch in branches])
+            way = kind(
+                [
+                    [printed_branch for printed_branch in branch if printed_branch.feature == name]
+                    for branch in branches
+                ]
+            )
             if way is None:
                 continue
             if any(len(branch) > 1 for branch in way):
@@ -184,10 +189,10 @@ def tests(
         threshold = as_float(first.value)
         assert threshold is not None  # or it would not have been read as a number
         return list(compared(first.feature, first.operator, threshold))
-    if any(said.operator == "!=" for said in split):
+    if any(printed_branch.operator == "!=" for printed_branch in split):
         inside, outside = belongs(first.feature, (first.value,))
-        return [outside if said.operator == "!=" else inside for said in split]
-    sets = [values(said.value) for said in split]
+        return [outside if printed_branch.operator == "!=" else inside for printed_branch in split]
+    sets = [values(printed_branch.value) for printed_branch in split]
     listed = [value for each in sets for value in each]
     if len(set(listed)) < len(listed) or not all(sets):
         raise TreeFormatError(where, f"a value of {first.feature[:60]!r} stands in two branches")
@@ -198,8 +203,11 @@ def _numeric(branches: Sequence[Sequence[PrintedBranch]]) -> list[list[PrintedBr
     """Two branches, ``<= 3`` and ``> 3``."""
     if len(branches) != 2:
         return None
-    left, right = ([said for said in branch if said.operator in NUMERIC] for branch in branches)
-    left = [said for said in left if as_float(said.value) is not None]
+    left, right = (
+        [printed_branch for printed_branch in branch if printed_branch.operator in NUMERIC]
+        for branch in branches
+    )
+    left = [printed_branch for printed_branch in left if as_float(printed_branch.value) is not None]
     pairs = [
         (one, other)
         for one in left[:50]
@@ -232,7 +240,10 @@ def _sides(
 
 def _listed(branches: Sequence[Sequence[PrintedBranch]]) -> list[list[PrintedBranch]] | None:
     """Any branches, each with a value or a set of its own."""
-    found = [[said for said in branch if said.operator in SETS] for branch in branches]
+    found = [
+        [printed_branch for printed_branch in branch if printed_branch.operator in SETS]
+        for branch in branches
+    ]
     return found if all(found) else None
 
 

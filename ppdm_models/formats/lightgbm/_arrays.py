@@ -117,26 +117,28 @@ def shape_and_splits(
     Raises:
         TreeFormatError: the nodes of one are no tree.
     """
-    starts = np.concatenate(([0], np.cumsum([len(one.lefts) for one in each])))
+    starts = np.concatenate(
+        ([0], np.cumsum([len(lightgbm_nodes.lefts) for lightgbm_nodes in each]))
+    )
     shape = shape_of(
-        np.concatenate([one.lefts for one in each]),
-        np.concatenate([one.rights for one in each]),
+        np.concatenate([lightgbm_nodes.lefts for lightgbm_nodes in each]),
+        np.concatenate([lightgbm_nodes.rights for lightgbm_nodes in each]),
         starts,
         where,
     )
-    sizes = [len(one.features) for one in each]
+    sizes = [len(lightgbm_nodes.features) for lightgbm_nodes in each]
     firsts = np.concatenate(([0], np.cumsum(sizes)))
-    types = np.concatenate([one.types for one in each])
+    types = np.concatenate([lightgbm_nodes.types for lightgbm_nodes in each])
     return shape, LightgbmSplits(
         rows=np.arange(firsts[-1]) + np.repeat(starts[:-1] - firsts[:-1], sizes),
-        features=np.concatenate([one.features for one in each]),
-        thresholds=np.concatenate([one.thresholds for one in each]),
+        features=np.concatenate([lightgbm_nodes.features for lightgbm_nodes in each]),
+        thresholds=np.concatenate([lightgbm_nodes.thresholds for lightgbm_nodes in each]),
         default_left=(types & DEFAULT_LEFT) != 0,
         missing=types >> MISSING_SHIFT,
         codes={
             first + split: codes
-            for first, one in zip(firsts.tolist(), each, strict=False)
-            for split, codes in one.codes.items()
+            for first, lightgbm_nodes in zip(firsts.tolist(), each, strict=False)
+            for split, codes in lightgbm_nodes.codes.items()
         },
     )
 
@@ -145,7 +147,9 @@ def forest_of(
     each: Sequence[LightgbmNodes], shape: TreeShape, splits: BoostedSplits, lines: Sequence[int]
 ) -> BoostedColumns:
     """Return the nodes of all trees, each on the line where the block of its tree begins."""
-    inner = np.repeat([len(one.features) for one in each], np.diff(shape.starts)).tolist()
+    inner = np.repeat(
+        [len(lightgbm_nodes.features) for lightgbm_nodes in each], np.diff(shape.starts)
+    ).tolist()
     return BoostedColumns(
         shape,
         [
@@ -153,8 +157,8 @@ def forest_of(
             for node, splits in zip(shape.numbers.tolist(), inner, strict=True)
         ],
         splits,
-        scores=np.concatenate([one.scores for one in each])[shape.rows],
-        records=np.concatenate([one.records for one in each])[shape.rows],
+        scores=np.concatenate([lightgbm_nodes.scores for lightgbm_nodes in each])[shape.rows],
+        records=np.concatenate([lightgbm_nodes.records for lightgbm_nodes in each])[shape.rows],
         lines=lines,
     )
 

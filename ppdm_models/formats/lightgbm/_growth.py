@@ -12,7 +12,7 @@ from treewarden.ppdm_models.formats.common.boosted import BoostedColumns
 from treewarden.ppdm_models.formats.lightgbm._arrays import LightgbmNodes
 from treewarden.ppdm_models.formats.lightgbm._lines import LightgbmLines, TreeLines, finite_numbers
 from treewarden.ppdm_models.formats.lightgbm._model import LightgbmHeader
-from treewarden.ppdm_models.tree.growth import EnsembleGrowth, Fact, GrownTree, known
+from treewarden.ppdm_models.tree.growth import EnsembleGrowth, Fact, GrownTree, stated_fact
 from treewarden.ppdm_models.tree.nodes import Numbers
 
 Settings = Callable[[str], str | None]
@@ -85,7 +85,9 @@ def growth_of(
         )
     name, *options = (header.objective or "").split() or [""]
     names = (*NUMBERS, *SAMPLING) if _is_bagged(setting) else NUMBERS
-    facts = {key: known(value) for key in names if (value := _number(setting(key))) is not None}
+    facts = {
+        key: stated_fact(value) for key in names if (value := _number(setting(key))) is not None
+    }
     return EnsembleGrowth(
         "lightgbm",
         name,
@@ -134,7 +136,7 @@ def gains_in(
 def are_gains(document: LightgbmLines, each: Sequence[LightgbmNodes]) -> bool:
     """Return whether the importances of features are anything else than how often the trees split on them."""
     names = (document.said("feature_names") or "").split()
-    asked = np.concatenate([one.features for one in each]).astype(np.int64)
+    asked = np.concatenate([lightgbm_nodes.features for lightgbm_nodes in each]).astype(np.int64)
     often = {name: int((asked == index).sum()) for index, name in enumerate(names)}
     for line in (document.lines[at].rstrip("\r") for at in document.importances):
         name, _, count = line.rpartition("=")
@@ -155,8 +157,10 @@ def _published(column: Numbers) -> Numbers | None:
 def _of_objective(options: Sequence[str]) -> dict[str, Fact]:
     """Return what the objective says beside its name: what scores are multiplied by, that roots are predicted."""
     pairs = [option.partition(":") for option in options]
-    told = {key: known(value) for key, _, text in pairs if (value := _number(text)) is not None}
-    return told | {key: known(1.0) for key, colon, _ in pairs if key == "sqrt" and not colon}
+    facts = {
+        key: stated_fact(value) for key, _, text in pairs if (value := _number(text)) is not None
+    }
+    return facts | {key: stated_fact(1.0) for key, colon, _ in pairs if key == "sqrt" and not colon}
 
 
 def _number(text: str | None) -> float | None:

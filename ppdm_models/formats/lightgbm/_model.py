@@ -91,19 +91,19 @@ def ensemble_of(
         )
     if _objective(header)[0] in RENEWED:
         forest = replace(forest, scores=np.where(forest.shape.inner, np.nan, forest.scores))
-    made = forest.trees(
+    trees = forest.trees(
         features,
         [Quality.EXACT if counted else Quality.ABSENT for counted in forest.counted()],
         source,
         lambda tree: f"{source}: tree {tree}",
     )
     name, _, factor = _objective(header)
-    weight = factor / (len(made) // header.outputs if header.average else 1)
+    weight = factor / (len(trees) // header.outputs if header.average else 1)
     is_classifier = name in CLASSIFIERS
     return Ensemble(
         members=tuple(
             Member(tree, weight=weight, output=index % header.outputs, name=str(index))
-            for index, tree in enumerate(made)
+            for index, tree in enumerate(trees)
         ),
         combination=Combination.SUM if weight == 1.0 else Combination.WEIGHTED_SUM,
         features=features,
@@ -111,12 +111,12 @@ def ensemble_of(
         classes=tuple(map(str, range(max(2, header.outputs)))) if is_classifier else (),
         task=TreeTask.CLASSIFICATION if is_classifier else TreeTask.REGRESSION,
         link=Link.UNKNOWN if any(linear) else _objective(header)[1],
-        resampled=True if differing_roots(made) else header.resampled,
+        resampled=True if differing_roots(trees) else header.resampled,
         shrinkage=header.shrinkage
         if (name, any(linear), weight) == ("regression", False, 1.0)
         else None,
         source=source,
-        notes=tuple(_notes(header, made, sum(linear), is_classifier)),
+        notes=tuple(_notes(header, trees, sum(linear), is_classifier)),
     )
 
 
@@ -253,29 +253,31 @@ class TestMaker:
 
     def splits(self, size: int) -> BoostedSplits:
         """Return what the nodes ask, for as many rows as the file has."""
-        asked = self.asked
-        ends = asked.thresholds
-        without_missing = asked.missing == MISSING.index("None")
-        to_first = np.where(without_missing, ends >= 0.0, asked.default_left)  # it is taken as 0
+        lightgbm_splits = self.asked
+        ends = lightgbm_splits.thresholds
+        without_missing = lightgbm_splits.missing == MISSING.index("None")
+        to_first = np.where(
+            without_missing, ends >= 0.0, lightgbm_splits.default_left
+        )  # it is taken as 0
         closed = (ends < -ZERO) | (ends >= 0.0)
-        of_zero = asked.missing == MISSING.index("Zero")
+        of_zero = lightgbm_splits.missing == MISSING.index("Zero")
         others = {}
-        for place in np.flatnonzero(asked.listed | of_zero | np.isinf(ends)).tolist():
+        for place in np.flatnonzero(lightgbm_splits.listed | of_zero | np.isinf(ends)).tolist():
             left, right, to_first[place] = self._branches(place, bool(to_first[place]))
-            others[int(asked.rows[place])] = left, right
+            others[int(lightgbm_splits.rows[place])] = left, right
         ends = np.where(closed, np.where(ends >= 0.0, np.maximum(ends, ZERO), ends), -ZERO)
-        found = BoostedSplits(
+        boosted_splits = BoostedSplits(
             np.zeros(size, dtype=np.int64),
             np.zeros(size),
             np.zeros(size, dtype=np.bool_),
             np.zeros(size, dtype=np.bool_),
             others,
         )
-        found.features[asked.rows] = asked.features
-        found.ends[asked.rows] = ends
-        found.closed[asked.rows] = closed
-        found.first_if_missing[asked.rows] = to_first
-        return found
+        boosted_splits.features[lightgbm_splits.rows] = lightgbm_splits.features
+        boosted_splits.ends[lightgbm_splits.rows] = ends
+        boosted_splits.closed[lightgbm_splits.rows] = closed
+        boosted_splits.first_if_missing[lightgbm_splits.rows] = to_first
+        return boosted_splits
 
     def _branches(self, place: int, to_first: bool) -> Branches:
         """Return the tests of a split that is no plain comparison, and whether a missing value goes left."""
@@ -306,8 +308,8 @@ def zero_is_missing(name: str, threshold: float, default_left: bool) -> Branches
             end = max(threshold, ZERO)
             return _up_to(name, end), _above(name, end), True
         between = NumericTest(name, threshold, -ZERO)
-        left = AnyOf((_up_to(name, threshold), near))
-        return left, AnyOf((between, _above(name, ZERO))), True
+        any_of = AnyOf((_up_to(name, threshold), near))
+        return any_of, AnyOf((between, _above(name, ZERO))), True
     if threshold < -ZERO:
         return _up_to(name, threshold), _above(name, threshold), False
     below = NumericTest(name, high=-ZERO)

@@ -45,14 +45,14 @@ def flat_of(root: object, source: str, steps: Steps) -> Flat:
     Raises:
         TreeFormatError: a node is neither a leaf nor a split, or they nest too deep.
     """
-    found: Flat = []
+    flat: Flat = []
     pending = [(as_object(root, source, steps), LEAF, False, 0)]
     while pending:
         node, parent, is_right, depth = pending.pop()
-        here = len(found)
+        here = len(flat)
         if depth > limits.DEPTH or here >= limits.NODES:
             raise refused(source, steps, f"nodes nest more than {limits.DEPTH} deep")
-        found.append((node, parent, is_right))
+        flat.append((node, parent, is_right))
         if "leaf_value" not in node:
             left, right = node.get("left_child"), node.get("right_child")
             if not isinstance(left, dict) or not isinstance(right, dict):
@@ -62,7 +62,7 @@ def flat_of(root: object, source: str, steps: Steps) -> Flat:
                 left = right = as_object(odd, source, [*steps, _name(node), side])
             pending.append((right, here, True, depth + 1))
             pending.append((left, here, False, depth + 1))
-    return found
+    return flat
 
 
 def shape_of(flats: Sequence[Flat]) -> TreeShape:

@@ -95,18 +95,18 @@ def _document(data: bytes, source: str) -> dict[str, object]:
 
 
 def _read(document: dict[str, object], header: LightgbmHeader) -> Ensemble:
-    found = NestedReader(_flats(document, header.source), header.source, ["tree_info"])
-    tests = TestMaker(header, found.asked())
-    forest = found.forest(tests.splits(len(found.nodes)))
-    ensemble = ensemble_of(header, forest, tests.features, found.linear())
+    nested_reader = NestedReader(_flats(document, header.source), header.source, ["tree_info"])
+    tests = TestMaker(header, nested_reader.asked())
+    forest = nested_reader.forest(tests.splits(len(nested_reader.nodes)))
+    ensemble = ensemble_of(header, forest, tests.features, nested_reader.linear())
     growth = growth_of(
         header,
         forest,
-        found.weights(),
+        nested_reader.weights(),
         _rates(document, header.source),
-        found.linear(),
+        nested_reader.linear(),
         _settings(document).get,
-        found.gains(),
+        nested_reader.gains(),
     )
     return replace(ensemble, growth=growth)
 

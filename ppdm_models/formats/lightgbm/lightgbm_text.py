@@ -137,11 +137,11 @@ class _OpenedText(Rewritable, Strippable):
 def _read(document: LightgbmLines) -> Ensemble:
     header = _header(document)
     each = [arrays_of(document, block) for block in document.trees]
-    shape, asked = shape_and_splits(each, lambda tree: f"{document.source}: tree {tree}")
-    tests = TestMaker(header, asked)
-    splits = tests.splits(int(sum(len(one.lefts) for one in each)))
+    shape, lightgbm_splits = shape_and_splits(each, lambda tree: f"{document.source}: tree {tree}")
+    tests = TestMaker(header, lightgbm_splits)
+    splits = tests.splits(int(sum(len(lightgbm_nodes.lefts) for lightgbm_nodes in each)))
     forest = forest_of(each, shape, splits, [block.start + 1 for block in document.trees])
-    linear = [one.is_linear for one in each]
+    linear = [lightgbm_nodes.is_linear for lightgbm_nodes in each]
     ensemble = ensemble_of(header, forest, tests.features, linear)
     growth = growth_of(
         header,
@@ -250,11 +250,13 @@ def _seeds(document: LightgbmLines) -> list[str]:
 
 
 def _leaks(document: LightgbmLines) -> Iterator[Leak]:
-    for line, kind, what, records, removable in sorted(_said(document)):
+    for line, kind, what, records, removable in sorted(_telling_lines(document)):
         yield Leak(kind, f"line {line + 1}", what, records, removable)
 
 
-def _said(document: LightgbmLines) -> Iterator[tuple[int, LeakKind, str, int | None, bool]]:
+def _telling_lines(
+    document: LightgbmLines,
+) -> Iterator[tuple[int, LeakKind, str, int | None, bool]]:
     for name in (document.said("feature_names") or "").split():
         kind = telling(name)
         if kind is not None:

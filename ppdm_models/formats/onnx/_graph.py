@@ -91,7 +91,9 @@ def _inner(model: Any, source: str) -> Iterator[tuple[str, Any]]:  # noqa: ANN40
     """Yield the operators that stand in branches, loops and functions, each with a word for where."""
     stack: list[tuple[str, Any, int]] = [("", node, 0) for node in model.graph.node]
     stack += [
-        (f"a function ({str(each.name)[:60]})", n, 1) for each in model.functions for n in each.node
+        (f"a function ({str(function.name)[:60]})", n, 1)
+        for function in model.functions
+        for n in function.node
     ]
     seen = 0
     while stack:

@@ -74,9 +74,9 @@ def tree_of(document: TreeDocument, source: str) -> Tree:
 
 
 def _learner(entry: LearnerEntry) -> Learner:
-    said = Learner(**entry.model_dump(exclude={"lists_columns"}))
-    listed = said.usually_lists_columns if entry.lists_columns is None else entry.lists_columns
-    return replace(said, lists_columns=listed)
+    learner = Learner(**entry.model_dump(exclude={"lists_columns"}))
+    listed = learner.usually_lists_columns if entry.lists_columns is None else entry.lists_columns
+    return replace(learner, lists_columns=listed)
 
 
 def _nodes(document: TreeDocument, features: dict[str, Feature], source: str) -> tuple[Node, ...]:
@@ -184,12 +184,14 @@ def _node(
 
 
 def _impurity(entry: NodeEntry, where: str) -> Impurity | None:
-    said = entry.impurity
-    if said is None:
+    impurity_entry = entry.impurity
+    if impurity_entry is None:
         return None
-    if said.low > said.high:
-        raise TreeFormatError(where, f"its impurity is empty: {said.low} to {said.high}")
-    return Impurity(Criterion(said.criterion), said.low, said.high)
+    if impurity_entry.low > impurity_entry.high:
+        raise TreeFormatError(
+            where, f"its impurity is empty: {impurity_entry.low} to {impurity_entry.high}"
+        )
+    return Impurity(Criterion(impurity_entry.criterion), impurity_entry.low, impurity_entry.high)
 
 
 def _bands(

@@ -50,12 +50,12 @@ def _read(data: bytes, source: str) -> Tree:
         placed = zip(tree.nodes, lines, strict=True)
         tree = replace(tree, nodes=tuple(replace(node, line=line) for node, line in placed))
     tree = checked(tree)
-    found = [problem for problem in problems(tree) if not _is_allowed(problem, tree)]
-    wrong = next((problem for problem in found if problem.kind != "skipped"), None)
+    partition_problems = [problem for problem in problems(tree) if not _is_allowed(problem, tree)]
+    wrong = next((problem for problem in partition_problems if problem.kind != "skipped"), None)
     if wrong is not None:
         raise TreeFormatError(tree.where(tree.nodes[wrong.node]), wrong.words(tree))
-    if found:
-        note = f"{found[0].describe(tree)} ({len(found)} such nodes)"
+    if partition_problems:
+        note = f"{partition_problems[0].describe(tree)} ({len(partition_problems)} such nodes)"
         tree = replace(tree, notes=(*tree.notes, note))
     return tree
 

@@ -167,7 +167,9 @@ def _combine_categories(feature: str, parts: Sequence[Cases], compute: Compute) 
         result = compute(_reachable(others))
         if isinstance(result, ByCategory):
             _limit(len(names) + len(result.listed))
-            listed |= {name: each for name, each in result.listed.items() if name not in names}
+            listed |= {
+                name: outcome for name, outcome in result.listed.items() if name not in names
+            }
             rest = result.rest
         else:
             rest = _plain(result)

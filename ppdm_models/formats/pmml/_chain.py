@@ -123,20 +123,22 @@ def _joined(
 
 def _tables(regression: Element) -> list[LastRegression] | None:
     """Return the outputs of a regression; None where one is more than a factor times one earlier result."""
-    found = []
+    last_regressions = []
     for table in regression.all("RegressionTable"):
         terms = list(table.all("NumericPredictor"))
-        others = table.first("CategoricalPredictor", "PredictorTerm")
+        element = table.first("CategoricalPredictor", "PredictorTerm")
         intercept = number(table.get("intercept") or "0")
-        if others is not None or len(terms) > 1 or intercept is None:
+        if element is not None or len(terms) > 1 or intercept is None:
             return None
         factor = number(terms[0].get("coefficient")) if terms else 1.0
         exponent = number(terms[0].get("exponent") or "1") if terms else 1.0
         if factor is None or exponent != 1.0:
             return None
         name = (terms[0].get("name") or "") if terms else None
-        found.append(LastRegression(table.get("targetCategory") or "", intercept, name, factor))
-    return found
+        last_regressions.append(
+            LastRegression(table.get("targetCategory") or "", intercept, name, factor)
+        )
+    return last_regressions
 
 
 def _totals(chain: Ensemble, parts: Sequence[Element]) -> dict[str, Ensemble] | None:

@@ -174,13 +174,13 @@ class _Columns:
         owners = self.layout.owners[places]
         _require(len(places) == len(self.elements), len(np.unique(owners)) == len(places))
         places = places[np.argsort(owners)]
-        found = _TestColumns(self.tape, self.fields)
+        test_columns = _TestColumns(self.tape, self.fields)
         kinds = self.layout.kinds[places].tolist()
         for node, (kind, place) in enumerate(zip(kinds, places.tolist(), strict=True)):
-            if kind == SIMPLE and found.takes(node, self.tape.attributes[place], place):
+            if kind == SIMPLE and test_columns.takes(node, self.tape.attributes[place], place):
                 continue
-            found.others[node] = found.read(int(self.layout.events[place]), place)
-        return found.cuts(len(places))
+            test_columns.others[node] = test_columns.read(int(self.layout.events[place]), place)
+        return test_columns.cuts(len(places))
 
 
 class _TestColumns:

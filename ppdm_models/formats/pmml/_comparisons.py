@@ -155,12 +155,12 @@ def sides(end: float, below: Outcome, at: Outcome, above: Outcome) -> tuple[Segm
         return Segment(-INF, end, at), Segment(math.nextafter(end, INF), INF, above)
     if at == above and end > -INF:
         return Segment(-INF, math.nextafter(end, -INF), below), Segment(end, INF, at)
-    found = [Segment(end, end, at)]
+    segments = [Segment(end, end, at)]
     if end > -INF:
-        found.insert(0, Segment(-INF, math.nextafter(end, -INF), below))
+        segments.insert(0, Segment(-INF, math.nextafter(end, -INF), below))
     if end < INF:
-        found.append(Segment(math.nextafter(end, INF), INF, above))
-    return tuple(found)
+        segments.append(Segment(math.nextafter(end, INF), INF, above))
+    return tuple(segments)
 
 
 def truth(holds: bool) -> Constant:
@@ -170,21 +170,21 @@ def truth(holds: bool) -> Constant:
 
 def compare(name: str, arguments: Sequence[Outcome]) -> Outcome | Split:
     """Return what a comparison by order gives."""
-    one, two = arguments
-    if isinstance(one, SameCategory):
+    outcome, two = arguments
+    if isinstance(outcome, SameCategory):
         return InvalidOutcome()
-    if isinstance(one, Constant | Moving) and not (
-        one.is_continuous or one.kind is DataType.BOOLEAN
+    if isinstance(outcome, Constant | Moving) and not (
+        outcome.is_continuous or outcome.kind is DataType.BOOLEAN
     ):
         return InvalidOutcome()
-    if isinstance(one, Constant) and isinstance(two, Constant):
-        return compare_constants(name, one, two)
-    if isinstance(one, Moving) and isinstance(two, Constant):
-        return compare_moving(name, one, two)
-    if isinstance(one, Constant) and isinstance(two, Moving):
-        if one.kind is DataType.FLOAT and two.kind is not DataType.FLOAT:
+    if isinstance(outcome, Constant) and isinstance(two, Constant):
+        return compare_constants(name, outcome, two)
+    if isinstance(outcome, Moving) and isinstance(two, Constant):
+        return compare_moving(name, outcome, two)
+    if isinstance(outcome, Constant) and isinstance(two, Moving):
+        if outcome.kind is DataType.FLOAT and two.kind is not DataType.FLOAT:
             raise NotFollowedError("a number of 32 bits is compared with a field of more")
-        end = one.number
+        end = outcome.number
         below, at, above = SIDES[name]
         return ByNumber(two, sides(end, truth(above), truth(at), truth(below)))
     raise NotFollowedError("it compares the field with itself")
@@ -222,16 +222,16 @@ def _number_as(constant: Constant, kind: DataType) -> float:
 
 def equal(name: str, arguments: Sequence[Outcome]) -> Outcome | Split:
     """Return what a comparison for equality gives: the second value as one of the first's type."""
-    one, two = arguments
-    if isinstance(one, Constant) and isinstance(two, Constant):
-        return truth(_are_equal(one, two) == (name == "equal"))
-    if isinstance(one, Constant) and isinstance(two, Moving | SameCategory):
-        if one.kind is not two.kind:
+    outcome, two = arguments
+    if isinstance(outcome, Constant) and isinstance(two, Constant):
+        return truth(_are_equal(outcome, two) == (name == "equal"))
+    if isinstance(outcome, Constant) and isinstance(two, Moving | SameCategory):
+        if outcome.kind is not two.kind:
             raise NotFollowedError("values of different types are compared")
-        one, two = two, one
-    if not isinstance(two, Constant) or not isinstance(one, Moving | SameCategory):
+        outcome, two = two, outcome
+    if not isinstance(two, Constant) or not isinstance(outcome, Moving | SameCategory):
         raise NotFollowedError("it compares the field with itself")
-    return _among(one, [two], name == "equal")
+    return _among(outcome, [two], name == "equal")
 
 
 def _are_equal(one: Constant, two: Constant) -> bool:
@@ -240,11 +240,11 @@ def _are_equal(one: Constant, two: Constant) -> bool:
 
 def is_in(name: str, arguments: Sequence[Outcome]) -> Outcome | Split:
     """Return whether a value is in a set of others."""
-    one, *others = arguments
+    one, *outcomes = arguments
     is_wanted = name == "isIn"
     if isinstance(one, NoValue):
-        return truth(any(isinstance(other, NoValue) for other in others) == is_wanted)
-    there = [other for other in others if not isinstance(other, NoValue)]
+        return truth(any(isinstance(other, NoValue) for other in outcomes) == is_wanted)
+    there = [other for other in outcomes if not isinstance(other, NoValue)]
     values = [other for other in there if isinstance(other, Constant)]
     if len(values) < len(there) or isinstance(one, InvalidOutcome):
         raise NotFollowedError("a set that holds the field is not followed")

@@ -46,12 +46,12 @@ class Markup:
         self.parser.StartNamespaceDeclHandler = self.namespace
 
     def note(self, what: str, at: int, line: int, edit: Edit | None) -> None:
-        one = self.found.setdefault(what, Unread(at, line))
-        one.often += 1
+        unread = self.found.setdefault(what, Unread(at, line))
+        unread.often += 1
         if edit is None:
-            one.edits = None
-        elif one.edits is not None:
-            one.edits.append(edit)
+            unread.edits = None
+        elif unread.edits is not None:
+            unread.edits.append(edit)
 
     def open_text(self) -> None:
         """Note where text begins that is no part of the model."""

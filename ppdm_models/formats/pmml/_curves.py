@@ -162,7 +162,7 @@ def segments_of(
     ``at_nan`` is what no number at all comes to, ``beyond`` (of the kind integer) a result of more than 32 bits.
     """
     rounded = function if kind is not DataType.FLOAT else lambda value: single(function(value))
-    found: list[Segment] = []
+    segments: list[Segment] = []
     for low, high, behaviour in pieces:
         if not isinstance(behaviour, bool):
             result = (
@@ -170,12 +170,12 @@ def segments_of(
                 if math.isnan(behaviour)
                 else _constant(behaviour, kind, beyond)
             )
-            found.append(Segment(low, high, result))
+            segments.append(Segment(low, high, result))
         elif kind is DataType.INTEGER:
-            found += _whole_segments(low, high, MonotoneStep(rounded, behaviour, kind), beyond)
+            segments += _whole_segments(low, high, MonotoneStep(rounded, behaviour, kind), beyond)
         else:
-            found.append(Segment(low, high, MonotoneStep(rounded, behaviour, kind)))
-    return tuple(found)
+            segments.append(Segment(low, high, MonotoneStep(rounded, behaviour, kind)))
+    return tuple(segments)
 
 
 def _constant(value: float, kind: DataType, beyond: Outcome | None) -> Outcome:
@@ -201,16 +201,16 @@ def _whole_segments(
 
     last_before = last_number(is_before, low, high)
     last_inside = last_number(is_not_behind, low, high)
-    found = []
+    segments = []
     if last_before is not None:
-        found.append(Segment(low, last_before, outside))
+        segments.append(Segment(low, last_before, outside))
         low = math.nextafter(last_before, INF)
     if last_inside is not None and (last_before is None or last_inside > last_before):
-        found.append(Segment(low, last_inside, step))
+        segments.append(Segment(low, last_inside, step))
         low = math.nextafter(last_inside, INF)
-    if low <= high and (not found or found[-1].high < high):
-        found.append(Segment(low, high, outside))
-    return found
+    if low <= high and (not segments or segments[-1].high < high):
+        segments.append(Segment(low, high, outside))
+    return segments
 
 
 def last_number(holds: Callable[[float], bool], low: float, high: float) -> float | None:

@@ -58,11 +58,11 @@ class Dictionary:
         if element is None:
             return {}
         if element not in self._scopes:
-            found = elements_by_name(element.all("DerivedField"), fail)
-            for name in found:
+            elements = elements_by_name(element.all("DerivedField"), fail)
+            for name in elements:
                 if name in self.fields:
-                    raise fail(found[name], f"the field {name!r} is declared twice")
-            self._scopes[element] = found
+                    raise fail(elements[name], f"the field {name!r} is declared twice")
+            self._scopes[element] = elements
         return self._scopes[element]
 
 
@@ -207,7 +207,7 @@ def read_target(model: Element, fail: Failure) -> PmmlTarget | None:
     cast = target.get("castInteger")
     if cast is not None and cast not in CASTS:
         raise fail(target, f"unknown castInteger {cast!r}; have {', '.join(CASTS)}")
-    found = PmmlTarget(
+    pmml_target = PmmlTarget(
         _number(target, "rescaleConstant", 0.0, fail),
         _number(target, "rescaleFactor", 1.0, fail),
         _number(target, "min", -math.inf, fail),
@@ -215,10 +215,10 @@ def read_target(model: Element, fail: Failure) -> PmmlTarget | None:
         cast,
         (),
     )
-    if found.is_linear and found.constant == 0.0 and found.factor == 1.0:
+    if pmml_target.is_linear and pmml_target.constant == 0.0 and pmml_target.factor == 1.0:
         return None
     said = f"{fail.source}:{target.line}: the scores are the file's numbers after its Targets (rescaled or rounded)"
-    return replace(found, notes=(said,))
+    return replace(pmml_target, notes=(said,))
 
 
 def rescaled(node: Node, target: PmmlTarget) -> Node:

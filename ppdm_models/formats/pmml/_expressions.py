@@ -192,7 +192,7 @@ class Derivation:
                 is_equal = equal("equal", (outcome, value))
             except InvalidValueError:
                 return InvalidOutcome()
-            return _each(is_equal, lambda truth: results[truth_of(truth)])
+            return _change_outcomes(is_equal, lambda truth: results[truth_of(truth)])
 
         return self._of_one(expression, of_outcome, DataType.DOUBLE)
 
@@ -220,7 +220,7 @@ class Derivation:
             early = settings.early(arguments)
             if early is not None:
                 return early
-            return _each(apply_function(function, arguments), settings.settle)
+            return _change_outcomes(apply_function(function, arguments), settings.settle)
 
         return self._combine([self._evaluate(part) for part in parts], of_outcomes)
 
@@ -328,7 +328,9 @@ def _settings(expression: Element) -> ApplySettings:
     )
 
 
-def _each(result: Outcome | Split, change: Callable[[Outcome], Outcome]) -> Outcome | Split:
+def _change_outcomes(
+    result: Outcome | Split, change: Callable[[Outcome], Outcome]
+) -> Outcome | Split:
     """Return a result with each outcome in it changed."""
     if isinstance(result, ByNumber):
         segments = tuple(

@@ -204,12 +204,12 @@ class Fields:
 
         Return what is to be read more carefully; the tests are to be read again where that is more than before.
         """
-        kept = keep_more(
+        careful_reading = keep_more(
             self._kept, self._uses.values(), self._rounded(), is_lazy=bool(self._compounds)
         )
-        if kept != self._kept:
-            return kept
-        for feature, treatment in refusals_by_feature(kept, self._uses.values()).items():
+        if careful_reading != self._kept:
+            return careful_reading
+        for feature, treatment in refusals_by_feature(careful_reading, self._uses.values()).items():
             known = self.features[feature]
             self.features[feature] = replace(known, treatments=(*known.treatments, treatment))
         self.notes += [
@@ -217,7 +217,7 @@ class Fields:
             for use in self._uses.values()
             if use.note
         ]
-        return kept
+        return careful_reading
 
     def is_single(self, name: str) -> bool:
         """Whether a field holds numbers of 32 bits."""
@@ -329,7 +329,8 @@ class Fields:
         if name in self._declared:
             return self._of_raw(name) if name in self._schema or not self.models else None
         result = next(
-            (one for one in earlier_results(self._around) if one.get("name") == name), None
+            (element for element in earlier_results(self._around) if element.get("name") == name),
+            None,
         )
         if result is None:
             return None
@@ -402,18 +403,18 @@ class Fields:
 
     def _leaves(self, derived: Element) -> Iterator[str]:
         """Yield the raw fields that a derived field is computed from."""
-        pending, seen = [derived], set[Element]()
+        pending, elements = [derived], set[Element]()
         while pending:
             for part in pending.pop().within():
                 name = part.get("field")
-                if name is None or part in seen or len(seen) > limits.FEATURES:
+                if name is None or part in elements or len(elements) > limits.FEATURES:
                     continue
-                seen.add(part)
+                elements.add(part)
                 inner = next((s[name] for s in reversed(self._scopes) if name in s), None)
                 if inner is None:
                     yield name
-                elif inner not in seen:
-                    seen.add(inner)
+                elif inner not in elements:
+                    elements.add(inner)
                     pending.append(inner)
 
     def _compared_by_order(self) -> set[str]:
@@ -462,10 +463,10 @@ def read_tests(
     Raises:
         TreeFormatError: they are not understood.
     """
-    kept = NOTHING_KEPT
+    careful_reading = NOTHING_KEPT
     while True:
-        fields = Fields(dictionary, around, tests, fail, kept)
+        fields = Fields(dictionary, around, tests, fail, careful_reading)
         result = read(fields)
-        kept, before = fields.settle(), kept
-        if kept == before:
+        careful_reading, before = fields.settle(), careful_reading
+        if careful_reading == before:
             return fields, result

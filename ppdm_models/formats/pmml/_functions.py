@@ -78,10 +78,12 @@ def _arithmetic(name: str, arguments: Arguments) -> Outcome | Split:
     if kind is None:
         return InvalidOutcome()
     is_whole = kind is DataType.INTEGER
-    one, two = arguments
-    if isinstance(one, Constant) and isinstance(two, Constant):
-        return _number(arithmetic_value(name, one.number, two.number, is_whole), kind, Undefined())
-    moving, constant, is_first = _one_moving(one, two)
+    outcome, two = arguments
+    if isinstance(outcome, Constant) and isinstance(two, Constant):
+        return _number(
+            arithmetic_value(name, outcome.number, two.number, is_whole), kind, Undefined()
+        )
+    moving, constant, is_first = _one_moving(outcome, two)
     pieces = arithmetic_pieces(name, constant, is_first, is_whole)
 
     function = operator_function(name, constant, is_first)
@@ -211,12 +213,12 @@ def _power(name: str, arguments: Arguments) -> Outcome | Split:
     if kind is None:
         return InvalidOutcome()
     is_whole = kind is DataType.INTEGER
-    one, two = arguments
-    if isinstance(one, Constant) and isinstance(two, Constant):
+    outcome, two = arguments
+    if isinstance(outcome, Constant) and isinstance(two, Constant):
         if is_whole and two.number < 0:
             return InvalidOutcome()
-        return _number(power(one.number, two.number), kind, InvalidOutcome())
-    moving, constant, is_base = _one_moving(one, two)
+        return _number(power(outcome.number, two.number), kind, InvalidOutcome())
+    moving, constant, is_base = _one_moving(outcome, two)
     pieces = power_pieces(constant, is_base)
     if is_whole and is_base and constant < 0:
         return InvalidOutcome()
@@ -240,10 +242,10 @@ def _threshold(name: str, arguments: Arguments) -> Outcome | Split:
     kind = _common_kind(arguments)
     if kind is None:
         return InvalidOutcome()
-    one, two = arguments
-    if isinstance(one, Constant) and isinstance(two, Constant):
-        return number_constant(float(one.number > two.number), kind)
-    moving, end, is_first = _one_moving(one, two)
+    outcome, two = arguments
+    if isinstance(outcome, Constant) and isinstance(two, Constant):
+        return number_constant(float(outcome.number > two.number), kind)
+    moving, end, is_first = _one_moving(outcome, two)
     low = end if is_first else math.nextafter(end, -INF)
     return ByNumber(
         moving,

@@ -44,12 +44,12 @@ USERS = ("user", "author", "creator", "username")
 
 def find(document: XmlDocument) -> list[FoundLeak]:
     """Return what a file gives away, in the file's order."""
-    found = [(item.start, leak) for item, leak in _each(document)]
+    found = [(item.start, leak) for item, leak in _find_leaks(document)]
     found += unread(document)
     return [leak for _, leak in sorted(found, key=lambda pair: pair[0])]
 
 
-def _each(document: XmlDocument) -> Iterator[tuple[ElementSpan, FoundLeak]]:
+def _find_leaks(document: XmlDocument) -> Iterator[tuple[ElementSpan, FoundLeak]]:
     for comment in document.comments:
         yield comment, _comment(document, comment)
     finders = {
@@ -69,8 +69,8 @@ def _each(document: XmlDocument) -> Iterator[tuple[ElementSpan, FoundLeak]]:
     surrogates: list[ElementSpan] = []
     for span in document.root.within():
         if span.name in finders:
-            for found in finders[span.name](document, span):
-                yield span, found
+            for found_leak in finders[span.name](document, span):
+                yield span, found_leak
         if span.attributes.get("booleanOperator") == "surrogate":
             surrogates.append(span)
     for table, is_aside in _loose_tables(document.root):

@@ -36,19 +36,19 @@ from treewarden.ppdm_models.tree.tree import Feature, Node, Tree, TreeTask
 
 def merged_features(own: Iterable[Feature], members: Sequence[Member]) -> tuple[Feature, ...]:
     """Return the features of a model and its members, each once; a number, and 32-bit, where one says so."""
-    found: dict[str, Feature] = {}
+    features: dict[str, Feature] = {}
     for group in (own, *(_features(member) for member in members)):
         for feature in group:
-            known = found.get(feature.name)
+            known = features.get(feature.name)
             if known is None or known == feature:
-                found[feature.name] = feature
+                features[feature.name] = feature
             elif feature.numeric or known.numeric:
                 single = feature.single or known.single
-                found[feature.name] = Feature(feature.name, numeric=True, single=single)
+                features[feature.name] = Feature(feature.name, numeric=True, single=single)
             else:
                 values = tuple(dict.fromkeys((*known.values, *feature.values)))
-                found[feature.name] = replace(known, values=values)
-    return tuple(found.values())
+                features[feature.name] = replace(known, values=values)
+    return tuple(features.values())
 
 
 def aligned(ensemble: Ensemble) -> Ensemble:
@@ -334,12 +334,12 @@ def _weight(holder: Element, fail: Failure) -> float:
 
 
 def _test(holder: Element, fields: Fields, fail: Failure) -> Predicate:
-    found = [child for child in holder.children if child.name in PREDICATES]
-    if len(found) != 1:
+    elements = [child for child in holder.children if child.name in PREDICATES]
+    if len(elements) != 1:
         raise fail(
-            holder, f"the Segment has {len(found) or 'no'} predicate{'s' * (len(found) > 1)}"
+            holder, f"the Segment has {len(elements) or 'no'} predicate{'s' * (len(elements) > 1)}"
         )
-    return read_predicate(found[0], fields, fail)
+    return read_predicate(elements[0], fields, fail)
 
 
 def _task(models: Sequence[Element], members: Sequence[Member], fail: Failure) -> TreeTask:

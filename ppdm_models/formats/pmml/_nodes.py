@@ -45,9 +45,9 @@ def read_nodes(
         TreeFormatError: the nodes are not a tree that is understood; names the line and the node.
     """
     if isinstance(root, Recorded) and root.tape is not None:
-        found = plain_nodes(root.tape, fields, task, is_own)
-        if found is not None:
-            return found, fields.classes if task is TreeTask.CLASSIFICATION else ()
+        node_table = plain_nodes(root.tape, fields, task, is_own)
+        if node_table is not None:
+            return node_table, fields.classes if task is TreeTask.CLASSIFICATION else ()
     outline = _outline(root, source, fields)
     _name(outline, source)
     labels = _classes(outline, fields) if task is TreeTask.CLASSIFICATION else ()
@@ -65,11 +65,11 @@ def read_nodes(
 
 def _outline(root: Element, source: str, fields: Fields) -> list[Outline]:
     """Return the Node elements in document order, each with the position of its parent."""
-    found: list[Outline] = []
+    outlines: list[Outline] = []
     pending: list[tuple[Element, int | None, int]] = [(root, None, 0)]
     while pending:
         element, parent, depth = pending.pop()
-        here = len(found)
+        here = len(outlines)
         if here >= limits.NODES:
             raise TreeFormatError(source, f"more than {limits.NODES:,} nodes in one tree")
         if depth > limits.DEPTH:
@@ -77,9 +77,9 @@ def _outline(root: Element, source: str, fields: Fields) -> list[Outline]:
                 f"{source}:{element.line}", f"nodes nest more than {limits.DEPTH} deep"
             )
         item = Outline(element, parent, [], [], [], [], [])
-        found.append(item)
+        outlines.append(item)
         if parent is not None:
-            found[parent].below.append(here)
+            outlines[parent].below.append(here)
         inner: list[tuple[Element, int | None, int]] = []
         for child in element.children:
             name = child.name
@@ -90,15 +90,15 @@ def _outline(root: Element, source: str, fields: Fields) -> list[Outline]:
             elif name in PREDICATES:
                 item.predicates.append(child)
             elif name == "Extension":
-                kept = item.bands if child.get("name") == BAND else item.extensions
-                kept.append(child)
+                elements = item.bands if child.get("name") == BAND else item.extensions
+                elements.append(child)
             elif is_model(name):
                 fields.notes.append(
                     f"{source}:{child.line}: a node holds a {name}, which is not evaluated"
                 )
         inner.reverse()
         pending += inner
-    return found
+    return outlines
 
 
 def _named(extensions: Sequence[Element], name: str) -> Iterator[Element]:
@@ -106,32 +106,32 @@ def _named(extensions: Sequence[Element], name: str) -> Iterator[Element]:
 
 
 def _name(outline: list[Outline], source: str) -> None:
-    taken: dict[str, Element] = {}
+    elements: dict[str, Element] = {}
     without = []
     for index, item in enumerate(outline):
         name = item.element.attributes.get("id")
         if name is None:
             without.append((index, item))
             continue
-        if name in taken:
+        if name in elements:
             raise TreeFormatError(
                 f"{source}:{item.element.line}: node {name!r}",
-                f"the id is taken by line {taken[name].line}",
+                f"the id is taken by line {elements[name].line}",
             )
-        taken[name] = item.element
+        elements[name] = item.element
         item.name = name
     for index, item in without:
         item.name = f"n{index}"
-        while item.name in taken:
+        while item.name in elements:
             item.name += "_"
-        taken[item.name] = item.element
+        elements[item.name] = item.element
 
 
 def _classes(outline: list[Outline], fields: Fields) -> tuple[str, ...]:
-    known = Vocabulary(fields.classes)
+    vocabulary = Vocabulary(fields.classes)
     said = dict.fromkeys(label for item in outline for label in _labels(item))
     found = dict.fromkeys(fields.labels.get(label, label) for label in said)
-    strange = [label for label in found if label.strip() and known.find(label) is None]
+    strange = [label for label in found if label.strip() and vocabulary.find(label) is None]
     if fields.classes and strange:
         fields.notes.append(
             f"{fields.fail.source}:{outline[0].element.line}: the nodes name classes that the target does not "

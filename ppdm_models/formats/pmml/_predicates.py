@@ -59,7 +59,7 @@ def read_predicate(element: Element, fields: Fields, fail: Failure) -> Predicate
     """
     if element.name not in COMPOUND:
         return _simple(element, fields, fail)
-    said: dict[Element, Predicate] = {}
+    predicates: dict[Element, Predicate] = {}
     height: dict[Element, int] = {}
     parts = list(element.within(*PREDICATES))
     if any(part.get("booleanOperator") in ("xor", "surrogate") for part in parts):
@@ -70,11 +70,11 @@ def read_predicate(element: Element, fields: Fields, fail: Failure) -> Predicate
             height[part] = 1 + max((height[child] for child in inner), default=0)
             if height[part] > limits.TEST_DEPTH:
                 raise fail(part, f"predicates nest more than {limits.TEST_DEPTH} deep")
-            said[part] = _compound(part, [said[child] for child in inner], fail)
+            predicates[part] = _compound(part, [predicates[child] for child in inner], fail)
         else:
             height[part] = 0
-            said[part] = _simple(part, fields, fail)
-    return said[element]
+            predicates[part] = _simple(part, fields, fail)
+    return predicates[element]
 
 
 def _compound(element: Element, parts: Sequence[Predicate], fail: Failure) -> Predicate:
@@ -225,8 +225,10 @@ def _ordered_truths(feature: Feature, source: RawField, operator: str, text: str
 def _category(
     feature: Feature, texts: Sequence[str], negated: bool, fields: Fields
 ) -> CategoryTest:
-    known = fields.values[feature.name]
-    return CategoryTest(feature.name, tuple(known.find(text) or text for text in texts), negated)
+    vocabulary = fields.values[feature.name]
+    return CategoryTest(
+        feature.name, tuple(vocabulary.find(text) or text for text in texts), negated
+    )
 
 
 def _no_number(element: Element, name: str, text: str, fail: Failure) -> Exception:

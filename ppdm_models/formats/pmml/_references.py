@@ -151,18 +151,20 @@ class References:
         with it: programs list the columns that they left out.
         """
         used = self._used()
-        for (_, name), made in self.defined.items():
-            is_left_out = is_name(name) and not made.has_words and made.values <= MOST_SIGNS
-            if id(made) not in used and not (made.is_raw and is_left_out):
-                yield made
+        for (_, name), definition in self.defined.items():
+            is_left_out = (
+                is_name(name) and not definition.has_words and definition.values <= MOST_SIGNS
+            )
+            if id(definition) not in used and not (definition.is_raw and is_left_out):
+                yield definition
 
     def _used(self) -> set[int]:
         """Return the definitions that some model asks for, by their identity."""
         pending, used = list(self.asked), set[int]()
-        for made in self.defined.values():
-            if made.is_known_otherwise:
-                used.add(id(made))
-                pending += made.asks
+        for definition in self.defined.values():
+            if definition.is_known_otherwise:
+                used.add(id(definition))
+                pending += definition.asks
         while pending:
             scope, name = pending.pop()
             made_of = next(
@@ -183,26 +185,26 @@ class References:
         names, reached = self.names(), self._used()
         known = names | self.labels
         defined = {name for _, name in self.defined}
-        raw = {name for (_, name), made in self.defined.items() if made.is_raw}
-        used = {name for (_, name), made in self.defined.items() if id(made) in reached}
-        told = {one.text for one in self.statements if one.kind == RESULT}
+        raw = {name for (_, name), definition in self.defined.items() if definition.is_raw}
+        used = {name for (_, name), definition in self.defined.items() if id(definition) in reached}
+        told = {statement.text for statement in self.statements if statement.kind == RESULT}
         results = {text for text in told if is_result_name(text, known)}
-        for one in self.statements:
-            text = one.text
-            if one.kind == RESULT:
+        for named_reference in self.statements:
+            text = named_reference.text
+            if named_reference.kind == RESULT:
                 is_known = text in results
-            elif one.kind == FIELD:
+            elif named_reference.kind == FIELD:
                 is_known = text in used or is_name(text) or text in results
-            elif one.kind == COMPUTED:
+            elif named_reference.kind == COMPUTED:
                 is_known = is_computed_name(text, raw | self.labels)
-            elif one.kind == CLASS:
+            elif named_reference.kind == CLASS:
                 is_known = text in self.predicted or is_class_name(text)
-            elif one.kind == FUNCTION:
+            elif named_reference.kind == FUNCTION:
                 is_known = f"\0{text}" in defined
             else:
                 is_known = text in known or text in results or is_marker(text)
             if not is_known:
-                yield one
+                yield named_reference
 
 
 # Where elements of PMML are evaluated: what each may hold, and of what it may hold one at most.

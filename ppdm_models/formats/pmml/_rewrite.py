@@ -112,9 +112,9 @@ class _Rewriting:
 
     def _meaning(self) -> Iterator[Edit]:
         own = "treewarden:quality"
-        known = [item for item in self.model.children if item.attributes.get("name") == own]
-        if known:
-            yield from self._set(known[0], "value", str(self.after.quality))
+        element_spans = [item for item in self.model.children if item.attributes.get("name") == own]
+        if element_spans:
+            yield from self._set(element_spans[0], "value", str(self.after.quality))
             return
         at = self.model.children[0].start
         quality = f'<{self.prefix}Extension name="{own}" value="{self.after.quality}"/>'

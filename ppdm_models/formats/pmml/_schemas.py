@@ -174,8 +174,8 @@ def keep_more(
         refusals.setdefault(use.feature, set()).add(use.refusal)
     mixed = {
         feature
-        for feature, found in refusals.items()
-        if len(found) > 1 or (is_lazy and found != {None})
+        for feature, treatments in refusals.items()
+        if len(treatments) > 1 or (is_lazy and treatments != {None})
     }
     return CarefulReading(kept.exact | exact, kept.mixed | mixed)
 

@@ -178,10 +178,10 @@ def set_test(
         if value is None:
             return None
         values.append(value)
-    known = tuple(dict.fromkeys(values))
+    constants = tuple(dict.fromkeys(values))
 
     def look(outcome: Outcome) -> Outcome | Split:
-        return _among(outcome, known, truth(is_wanted), truth(not is_wanted))
+        return _among(outcome, constants, truth(is_wanted), truth(not is_wanted))
 
     return predicate_of(_tested(source.cases, look), keeps_unknown)
 
@@ -262,15 +262,15 @@ def _number_parts(cases: Cases, wanted: Outcome) -> Part:
     """Return the intervals where cases come to an outcome."""
     assert isinstance(cases, NumberCases)
     spans = _settled(cases.spans)
-    found = [span for span in spans if span.outcome == wanted]
-    if len(found) == len(spans):
+    number_spans = [span for span in spans if span.outcome == wanted]
+    if len(number_spans) == len(spans):
         return None
-    return tuple(_interval_test(cases.feature, span) for span in found)
+    return tuple(_interval_test(cases.feature, span) for span in number_spans)
 
 
 def _settled(spans: Sequence[NumberSpan]) -> list[NumberSpan]:
     """Return spans without those where the record is refused: these are joined to the one behind, or else before."""
-    found: list[NumberSpan] = []
+    number_spans: list[NumberSpan] = []
     first: int | None = None
     for span in spans:
         if isinstance(span.outcome, InvalidOutcome):
@@ -278,13 +278,15 @@ def _settled(spans: Sequence[NumberSpan]) -> list[NumberSpan]:
             continue
         start = span.first if first is None else first
         first = None
-        if found and found[-1].outcome == span.outcome:
-            found[-1] = NumberSpan(found[-1].first, span.last, span.outcome)
+        if number_spans and number_spans[-1].outcome == span.outcome:
+            number_spans[-1] = NumberSpan(number_spans[-1].first, span.last, span.outcome)
         else:
-            found.append(NumberSpan(start, span.last, span.outcome))
-    if first is not None and found:
-        found[-1] = NumberSpan(found[-1].first, spans[-1].last, found[-1].outcome)
-    return found
+            number_spans.append(NumberSpan(start, span.last, span.outcome))
+    if first is not None and number_spans:
+        number_spans[-1] = NumberSpan(
+            number_spans[-1].first, spans[-1].last, number_spans[-1].outcome
+        )
+    return number_spans
 
 
 def _interval_test(feature: str, span: NumberSpan) -> NumericTest:

@@ -251,25 +251,25 @@ def read_treatments(
     Raises:
         TreeFormatError: a treatment is unknown, or needs a number that is none.
     """
-    found: list[Treatment] = []
+    treatments: list[Treatment] = []
     for depth, field in enumerate(fields):
         if depth and field.get("invalidValueTreatment") is None:
             treatment = _treatment(declared, field, feature, "asIs", fail)
         else:
             treatment = _treatment(declared, field, feature, "returnInvalid", fail)
         if not treatment.does_nothing:
-            found.append(treatment)
-    return tuple(dict.fromkeys(found))
+            treatments.append(treatment)
+    return tuple(dict.fromkeys(treatments))
 
 
 def _treatment(
     declared: Element, field: Element, feature: Feature, default: str, fail: Failure
 ) -> Treatment:
     by_property: dict[str, list[str | float]] = {"valid": [], "invalid": [], "missing": []}
-    known = Vocabulary(feature.values)
+    vocabulary = Vocabulary(feature.values)
     for item in declared.all("Value"):
         said, kind = item.get("value") or "", item.get("property") or "valid"
-        value = _treatment_value(said, feature, known)
+        value = _treatment_value(said, feature, vocabulary)
         if value is not None and kind in by_property:
             by_property[kind].append(value)
     replacement = field.get("invalidValueReplacement")
@@ -280,7 +280,9 @@ def _treatment(
         invalid=tuple(by_property["invalid"]),
         missing=tuple(by_property["missing"]),
         when_invalid=_choice(field, "invalidValueTreatment", default, INVALID, fail),
-        replacement=None if replacement is None else _treatment_value(replacement, feature, known),
+        replacement=None
+        if replacement is None
+        else _treatment_value(replacement, feature, vocabulary),
         outliers=outliers,
         low=_end(field, "lowValue", -math.inf, feature, fail),
         high=_end(field, "highValue", math.inf, feature, fail),

@@ -86,7 +86,7 @@ def read_learner(root: Element, model: Element, records: Callable[[], float | No
     """
     own = extensions(model)
     if own.keys() & OWN:
-        said = Learner(
+        learner = Learner(
             criterion=Criterion(own["criterion"]) if "criterion" in own else None,
             min_leaf_records=_at_least_one(own.get("min-leaf-records", "1")),
             all_features=_yes_or_no(own.get("all-features", "true")),
@@ -97,8 +97,8 @@ def read_learner(root: Element, model: Element, records: Callable[[], float | No
             unmodelled=tuple(own.get("unmodelled", "").split()),
         )
         if "lists-columns" in own:
-            return replace(said, lists_columns=_yes_or_no(own["lists-columns"]))
-        return replace(said, lists_columns=said.usually_lists_columns)
+            return replace(learner, lists_columns=_yes_or_no(own["lists-columns"]))
+        return replace(learner, lists_columns=learner.usually_lists_columns)
     task = root.first("MiningBuildTask")
     pieces = [] if task is None else [_text(item) for item in task.all("Extension")]
     found = next(
@@ -329,11 +329,11 @@ def _judged(tree: Tree, model: Element, fail: Failure) -> Tree:
 
 
 def _noted(tree: Tree) -> Tree:
-    found = list(problems(tree))
-    if not found:
+    partition_problems = list(problems(tree))
+    if not partition_problems:
         return tree
     notes = [
-        _note(tree, [problem for problem in found if problem.kind == kind], rule)
+        _note(tree, [problem for problem in partition_problems if problem.kind == kind], rule)
         for kind, rule in RULES.items()
         if kind != "gap" or tree.no_true_child is NoTrueChild.NULL_PREDICTION
     ]

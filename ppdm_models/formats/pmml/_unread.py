@@ -259,14 +259,14 @@ class _UnreadFinder(Contents):
         name = attributes.get("name", "")
         key = f"\0{name}" if local == "DefineFunction" else name
         scope = self.scope[-1] if self.scope else 0
-        made = Definition(what, ElementSite(at, line), is_raw=local == "DataField")
-        self.definition = self.references.define(scope, key, made)
+        definition = Definition(what, ElementSite(at, line), is_raw=local == "DataField")
+        self.definition = self.references.define(scope, key, definition)
         self.field = name
         if local == "DerivedField":
-            said = NamedReference(
+            named_reference = NamedReference(
                 COMPUTED, "the name of a derived field", name, ElementSite(at, line)
             )
-            self.references.statements.append(said)
+            self.references.statements.append(named_reference)
 
     def ask(self, local: str, attributes: dict[str, str]) -> None:
         """Note the fields and functions that an element asks for."""
@@ -330,8 +330,8 @@ class _UnreadFinder(Contents):
         """Note a statement; what stands in a result goes with all of the result."""
         is_whole = site is self.result or kind == FIELD
         text, what = attributes.get(name, ""), f"{name!r} of {local}"
-        made = NamedReference(kind, what, text, site, "" if is_whole else name)
-        self.references.statements.append(made)
+        named_reference = NamedReference(kind, what, text, site, "" if is_whole else name)
+        self.references.statements.append(named_reference)
 
     def note_value(self, attributes: dict[str, str], at: int, line: int) -> None:
         """Note a value that a field declares, or that it is none that the field can have."""
@@ -344,8 +344,8 @@ class _UnreadFinder(Contents):
         elif is_valid:
             self.references.labels.add(value)
             site = ElementSite(at, line, self.end_of_tag(at))
-            made = NamedReference(CLASS, "a class that no node predicts", value, site)
-            self.declared.append((self.field, made))
+            named_reference = NamedReference(CLASS, "a class that no node predicts", value, site)
+            self.declared.append((self.field, named_reference))
         if not is_plain and self.definition is not None:
             self.definition.has_words = True
         if self.definition is not None:
@@ -384,13 +384,13 @@ class _UnreadFinder(Contents):
 
     def note_unused(self) -> None:
         """Note fields, functions and values that the model does not have or never asks for."""
-        for made in self.references.unused_definitions():
-            site = made.site
-            what = f"{made.what} that no model asks for"
+        for definition in self.references.unused_definitions():
+            site = definition.site
+            what = f"{definition.what} that no model asks for"
             self.note(what, site.start, site.line, Edit(site.start, site.end))
         targets = set(self.targets.values())
-        classes = [made for name, made in self.declared if name in targets]
-        known = {made.text for made in classes}
+        classes = [named_reference for name, named_reference in self.declared if name in targets]
+        known = {class_name.text for class_name in classes}
         classes += [
             NamedReference(CLASS, "a class that no node predicts", label, ElementSite(0, line))
             for label, line in self.unpredicted.items()

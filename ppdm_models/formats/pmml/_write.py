@@ -229,9 +229,9 @@ def add_bands(parent: etree._Element, classes: Sequence[str], node: Node) -> Non
 
 def add_impurity(parent: etree._Element, node: Node) -> None:
     """Add the impurity of a node, an Extension of our own, where it has one."""
-    said = node.impurity
-    if said is not None:
-        value = f"{said.criterion} {number_text(said.low)} {number_text(said.high)}"
+    impurity = node.impurity
+    if impurity is not None:
+        value = f"{impurity.criterion} {number_text(impurity.low)} {number_text(impurity.high)}"
         _add(parent, "Extension", name=IMPURITY, value=value)
 
 

@@ -71,7 +71,7 @@ class _OpenedPmml(Rewritable, Strippable):
 
     @cached_property
     def leaks(self) -> tuple[Leak, ...]:
-        return tuple(found.leak for found in find(self._outline()))
+        return tuple(found_leak.leak for found_leak in find(self._outline()))
 
     def without(self, kinds: frozenset[LeakKind]) -> bytes:
         data = self.data
@@ -86,22 +86,26 @@ class _OpenedPmml(Rewritable, Strippable):
 
     def _without(self, data: bytes, kinds: frozenset[LeakKind]) -> bytes:
         document = XmlDocument(data, self.source, whole=False)
-        wanted = [found for found in find(document) if found.leak.kind in kinds]
-        changed = document.edited([edit for found in wanted for edit in found.edits])
+        found_leaks = [found_leak for found_leak in find(document) if found_leak.leak.kind in kinds]
+        changed = document.edited([edit for found_leak in found_leaks for edit in found_leak.edits])
         original = _model_alone(self.model)
         if _is_model(changed, self.source, original):
             return changed
         # What nobody could judge may turn out to be a part of the model: then it stays, and is still named.
         edits = [
             edit
-            for found in wanted
-            if found.leak.kind is not LeakKind.UNKNOWN
-            for edit in found.edits
+            for found_leak in found_leaks
+            if found_leak.leak.kind is not LeakKind.UNKNOWN
+            for edit in found_leak.edits
         ]
         changed = document.edited(edits)
         if not _is_model(changed, self.source, original):
             raise OutputError(self.source, "what is to be removed is a part of the model")
-        unknown = [found for found in wanted if found.leak.kind is LeakKind.UNKNOWN and found.edits]
+        unknown = [
+            found_leak
+            for found_leak in found_leaks
+            if found_leak.leak.kind is LeakKind.UNKNOWN and found_leak.edits
+        ]
         for found in unknown[:MOST_TRIED]:
             tried = document.edited([*edits, *found.edits])
             if _is_model(tried, self.source, original):

@@ -51,10 +51,10 @@ def nodes_of(root: JsonPart, fields: BigmlFields) -> tuple[Node, ...]:
 
     def draft_of(node: JsonPart) -> Draft:
         children = list(node.get("children") or ())
-        said = node.get("id")
+        json_part = node.get("id")
         output = node["output"]
         return Draft(
-            name=node.pointer if said is None else said.label(),
+            name=node.pointer if json_part is None else json_part.label(),
             branches=_branches(children, fields),
             score=_label(output, fields) if fields.classes else output.number(),
             records=node["count"].amount(),

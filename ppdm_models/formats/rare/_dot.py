@@ -196,8 +196,8 @@ def _weka_draft(name: str, ways: list[tuple[str, str]], graph: DotGraph, source:
     split = [replace(way, feature=feature) for way in agreed(said, where)]
     if len(split) < 2 or not feature:
         raise TreeFormatError(where, "a split with one branch, or without a name")
-    found = tests(split, where, lambda value: (value,))
-    branches = tuple(Branch(child, test) for (child, _), test in zip(ways, found, strict=True))
+    predicates = tests(split, where, lambda value: (value,))
+    branches = tuple(Branch(child, test) for (child, _), test in zip(ways, predicates, strict=True))
     return Draft(name, branches, line=graph.lines[name])
 
 

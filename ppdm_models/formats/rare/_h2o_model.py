@@ -102,8 +102,8 @@ def _link(params: JsonPart, forest: bool, classes: tuple[str, ...]) -> Link:
         return Link.UNKNOWN
     if len(classes) > 2:
         return Link.SOFTMAX
-    said = params.get("link_function")
-    return Link.UNKNOWN if said is None else LINKS.get(said.text(), Link.UNKNOWN)
+    json_part = params.get("link_function")
+    return Link.UNKNOWN if json_part is None else LINKS.get(json_part.text(), Link.UNKNOWN)
 
 
 def _two_sided(node: Node) -> Node:

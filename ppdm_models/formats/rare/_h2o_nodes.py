@@ -118,8 +118,8 @@ def _ways(
     if sides is not None:
         if set(sides[0]) & set(sides[1]) or not (sides[0] or sides[1]):
             raise node.refused("its sides share a category, or have none")
-        listed, rest = belongs(feature, sides[1] if to_left else sides[0])
-        left, right = (rest, listed) if to_left else (listed, rest)
+        listed, predicate = belongs(feature, sides[1] if to_left else sides[0])
+        left, right = (predicate, listed) if to_left else (listed, predicate)
     elif split is not None:
         left, right = compared(feature, "<", split.single())
     else:  # every value goes left, only missing ones go right
@@ -206,8 +206,8 @@ def nodes_of(
     Raises:
         TreeFormatError: a byte is wrong, missing, or left over.
     """
-    known = None if beside is None else _beside(beside, order, where)
-    records = {} if known is None else _records(known)
+    inner_nodes = None if beside is None else _beside(beside, order, where)
+    records = {} if inner_nodes is None else _records(inner_nodes)
     reader = Bytes(data, order, where)
     asked: set[int] = set()
 
@@ -220,16 +220,18 @@ def nodes_of(
             score = reader.number()
             _finished(reader, end)
             return Draft(name=name, score=score, records=held)
-        if known is not None and number not in known:
+        if inner_nodes is not None and number not in inner_nodes:
             raise reader.refused(f"nothing is said of node {number} beside the tree")
         asked.add(number)
         return Draft(
-            name=name, branches=_packed_branches(reader, end, number, known, columns), records=held
+            name=name,
+            branches=_packed_branches(reader, end, number, inner_nodes, columns),
+            records=held,
         )
 
-    root = (0, len(data), -1 if known is None else 0, False)
+    root = (0, len(data), -1 if inner_nodes is None else 0, False)
     nodes = grown(root, draft_of, where)
-    if known is not None and asked != known.keys() and len(nodes) > 1:
+    if inner_nodes is not None and asked != inner_nodes.keys() and len(nodes) > 1:
         raise TreeFormatError(where, "what lies beside the tree is of other nodes")
     return nodes
 
@@ -288,8 +290,8 @@ def _sides(
     feature: str, left: list[str], right: list[str], to_left: bool
 ) -> tuple[Predicate, Predicate]:
     """Return both tests; a category that is on no side goes where a missing value goes."""
-    listed, rest = belongs(feature, right if to_left else left)
-    return (rest, listed) if to_left else (listed, rest)
+    listed, predicate = belongs(feature, right if to_left else left)
+    return (predicate, listed) if to_left else (listed, predicate)
 
 
 def _set(reader: Bytes, kind: int) -> tuple[int, list[bool]]:
@@ -322,7 +324,7 @@ def _children(reader: Bytes, end: int, flags: int, beside: InnerNode | None) -> 
 def _beside(data: bytes, order: str, where: str) -> dict[int, InnerNode]:
     if len(data) % AUXILIARY_BYTES:
         raise TreeFormatError(where, f"{len(data)} bytes beside it are not {AUXILIARY_BYTES} each")
-    found: dict[int, InnerNode] = {}
+    inner_nodes: dict[int, InnerNode] = {}
     for at in range(0, len(data), AUXILIARY_BYTES):
         number, _, left_records, right_records, *_, left, right = struct.unpack_from(
             f"{order}iiffffffii", data, at
@@ -330,18 +332,18 @@ def _beside(data: bytes, order: str, where: str) -> dict[int, InnerNode]:
         amounts = (left_records, right_records)
         if not all(math.isfinite(amount) and amount >= 0 for amount in amounts):
             raise TreeFormatError(where, f"records of node {number} are {amounts}")
-        if number in found or min(number, left, right) < 0:
+        if number in inner_nodes or min(number, left, right) < 0:
             raise TreeFormatError(where, f"node {number} stands twice beside it, or is none")
-        found[number] = InnerNode(left, right, left_records, right_records)
-    return found
+        inner_nodes[number] = InnerNode(left, right, left_records, right_records)
+    return inner_nodes
 
 
 def _records(known: dict[int, InnerNode]) -> dict[int, float]:
     """Return the records of each node by number: of the root, those of its children."""
     records = {}
-    for one in known.values():
-        records[one.left] = one.left_records
-        records[one.right] = one.right_records
+    for inner_node in known.values():
+        records[inner_node.left] = inner_node.left_records
+        records[inner_node.right] = inner_node.right_records
     if 0 in known:
         records[0] = known[0].left_records + known[0].right_records
     return records

@@ -21,8 +21,8 @@ def levels_of(root: JsonPart) -> Levels:
     Raises:
         TreeFormatError: a level stands twice, or is no text.
     """
-    found = root.get("levels")
-    listed = {} if found is None else dict(found.entries())
+    json_part = root.get("levels")
+    listed = {} if json_part is None else dict(json_part.entries())
     return {
         name: unique(
             (level.text() for level in part), f"levels of {name[:60]!r}", root.source, 10_000

@@ -137,16 +137,23 @@ def frame_rows(root: JsonPart) -> list[FrameRow]:
         number = part["node"].whole(low=1, high=2**60)
         is_leaf = part["var"].text() == "<leaf>"
         others = (part["ncompete"].whole(high=1000), part["nsurrogate"].whole(high=1000))
-        own = [] if is_leaf else listed[start : start + 1 + sum(others)]
+        json_parts = [] if is_leaf else listed[start : start + 1 + sum(others)]
         if not is_leaf and (
-            len(own) != 1 + sum(others) or own[0]["var"].text() != part["var"].text()
+            len(json_parts) != 1 + sum(others) or json_parts[0]["var"].text() != part["var"].text()
         ):
             raise part.refused("its splits are not in the split table")
-        start += len(own)
+        start += len(json_parts)
         middle = 1 + others[0]
-        primary = own[0] if own else None
+        primary = json_parts[0] if json_parts else None
         found.append(
-            FrameRow(part, number, is_leaf, primary, tuple(own[1:middle]), tuple(own[middle:]))
+            FrameRow(
+                part,
+                number,
+                is_leaf,
+                primary,
+                tuple(json_parts[1:middle]),
+                tuple(json_parts[middle:]),
+            )
         )
     if start != len(listed):
         raise root.refused(f"{len(listed)} splits, but the frame uses {start}")
@@ -161,7 +168,7 @@ def other_splits(
     Their improvements are by gini, and rounded to so many decimals.
     """
     found = []
-    for part in (each for each in row.competitors if each["var"].value):
+    for part in (competitor for competitor in row.competitors if competitor["var"].value):
         ways, improve = _ways(part, csplit, levels), part["improve"].number()
         if ways.records == row.part["n"].amount() and not ways.has_absent:
             slack = 0.5 * 10.0**-decimals + FLOAT_SLACK * max(1.0, improve)
@@ -310,7 +317,7 @@ def blocks_of(lines: Sequence[str], source: str) -> dict[int, SummaryBlock]:
     Raises:
         TreeFormatError: a node stands twice, or a line is not understood.
     """
-    found: dict[int, SummaryBlock] = {}
+    summary_blocks: dict[int, SummaryBlock] = {}
     block: SummaryBlock | None = None
     table: list[SummaryBranches] | None = None
     for number, line in enumerate(lines, 1):
@@ -319,9 +326,9 @@ def blocks_of(lines: Sequence[str], source: str) -> dict[int, SummaryBlock]:
         head = HEAD.fullmatch(line)
         if head is not None:
             block, table = SummaryBlock(int(head[1]), float(head[2]), where, number), None
-            if block.number in found or len(found) >= limits.NODES:
+            if block.number in summary_blocks or len(summary_blocks) >= limits.NODES:
                 raise TreeFormatError(where, f"node {block.number} stands twice, or too many do")
-            found[block.number] = block
+            summary_blocks[block.number] = block
         elif block is None or not line:
             continue
         elif line in TABLES:
@@ -330,7 +337,7 @@ def blocks_of(lines: Sequence[str], source: str) -> dict[int, SummaryBlock]:
             table.append(_summary_branches(line, where))
         else:
             _fact(block, line, where)
-    return found
+    return summary_blocks
 
 
 def _fact(block: SummaryBlock, line: str, where: str) -> None:

@@ -105,15 +105,15 @@ def _row(number: int, text: str, line: int, is_class: bool, source: str) -> Rpar
 
 
 def _ways(text: str, is_class: bool) -> list[FieldSplit]:
-    found = []
+    field_splits = []
     for match in islice(FIELDS.finditer(text), MOST_WAYS + 1):
         loss = as_float(match[2])
         is_value = is_class or as_float(match[3]) is not None
         if loss is not None and is_value:
-            found.append(
+            field_splits.append(
                 FieldSplit(text[: match.start()].strip(), int(match[1]), loss, match[3].strip())
             )
-    return found
+    return field_splits
 
 
 # Sets of categories as R prints them: separated by commas, though a category may hold commas itself.

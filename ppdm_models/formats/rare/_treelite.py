@@ -76,9 +76,9 @@ def read_header(document: JsonPart, trees: int) -> TreeliteHeader:
 
 def _postprocessor(settings: JsonPart) -> str:
     for key in ("postprocessor", "pred_transform"):
-        said = settings.get(key)
-        if said is not None:
-            return said.text()
+        json_part = settings.get(key)
+        if json_part is not None:
+            return json_part.text()
     raise settings.refused("no postprocessor; without it the scores mean nothing")
 
 
@@ -120,11 +120,11 @@ def _old_outputs(task: JsonPart, trees: int, width: int) -> tuple[int | None, ..
 
 def _base(settings: JsonPart, width: int) -> tuple[float, ...]:
     for key in ("base_scores", "global_bias"):
-        said = settings.get(key)
-        if said is not None:
-            base = said.numbers()
+        json_part = settings.get(key)
+        if json_part is not None:
+            base = json_part.numbers()
             if len(base) not in (1, width):
-                raise said.refused(f"{len(base)} numbers for {width} outputs")
+                raise json_part.refused(f"{len(base)} numbers for {width} outputs")
             return base if len(base) == width else base * width
     return (0.0,) * width
 
@@ -159,16 +159,16 @@ def nodes_of(part: JsonPart, width: int, header: TreeliteHeader) -> tuple[Node, 
 def bootstrapped(part: JsonPart) -> bool:
     """Whether the file's own numbers say that records were drawn several times or had weights."""
     for node in part["nodes"]:
-        counted, weighed = node.get("data_count"), node.get("sum_hess")
-        if counted is not None and weighed is not None and counted.amount() != weighed.amount():
+        json_part, weighed = node.get("data_count"), node.get("sum_hess")
+        if json_part is not None and weighed is not None and json_part.amount() != weighed.amount():
             return True
     return False
 
 
 def _draft(node: JsonPart, width: int, header: TreeliteHeader) -> Draft:
     name = str(node["node_id"].whole())
-    counted = node.get("data_count")
-    records = None if counted is None else counted.amount()
+    json_part = node.get("data_count")
+    records = None if json_part is None else json_part.amount()
     value = node.get("leaf_value") or node.get("leaf_vector")
     if value is None:
         return Draft(name=name, branches=_branches(node, header.single), records=records)
@@ -190,7 +190,7 @@ def _branches(node: JsonPart, single: bool) -> tuple[Branch, Branch]:
 
 def _tests(node: JsonPart, feature: str, single: bool) -> tuple[Predicate, Predicate]:
     """Return the test of the left side, and of the right one."""
-    listed = next((found for key in LISTS if (found := node.get(key)) is not None), None)
+    listed = next((json_part for key in LISTS if (json_part := node.get(key)) is not None), None)
     if listed is None:
         operator, threshold = node["comparison_op"].text(), node["threshold"]
         if operator not in OPERATORS:
@@ -198,6 +198,6 @@ def _tests(node: JsonPart, feature: str, single: bool) -> tuple[Predicate, Predi
         return compared(feature, operator, threshold.single() if single else threshold.number())
     inside, outside = belongs(feature, (str(item.whole(high=LARGEST_CATEGORY)) for item in listed))
     on_right = next(
-        (found for key in LISTS_ARE_RIGHT if (found := node.get(key)) is not None), None
+        (json_part for key in LISTS_ARE_RIGHT if (json_part := node.get(key)) is not None), None
     )
     return (outside, inside) if on_right is not None and on_right.flag() else (inside, outside)

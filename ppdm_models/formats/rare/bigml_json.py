@@ -65,26 +65,26 @@ def _fields(model: JsonPart) -> BigmlFields:
     target = _target(model)
     if target not in parts:
         raise model.refused(f"the objective field {target[:80]!r} is none of its fields")
-    known = {key: _field(part) for key, part in parts.items()}
-    names = [field.name for field in known.values()]
+    fields = {key: _field(part) for key, part in parts.items()}
+    names = [field.name for field in fields.values()]
     unique(names, "fields", model.source, limits.FEATURES)
-    classes = known[target].labels if not known[target].numeric else ()
+    classes = fields[target].labels if not fields[target].numeric else ()
     unique(classes, "classes", model.source, limits.CLASSES)
-    if not known[target].numeric and not classes:
+    if not fields[target].numeric and not classes:
         raise parts[target].refused("no categories, so the classes are not known")
     ordered = sorted(
-        (key for key in known if key != target), key=lambda key: (known[key].place, key)
+        (key for key in fields if key != target), key=lambda key: (fields[key].place, key)
     )
     features = tuple(
-        Feature(known[key].name, numeric=known[key].numeric, values=known[key].labels)
+        Feature(fields[key].name, numeric=fields[key].numeric, values=fields[key].labels)
         for key in ordered
     )
-    return BigmlFields(known, known[target], classes, features)
+    return BigmlFields(fields, fields[target], classes, features)
 
 
 def _target(model: JsonPart) -> str:
-    said = model.get("objective_field")
-    return model["objective_fields"].at(0).text() if said is None else said.text()
+    json_part = model.get("objective_field")
+    return model["objective_fields"].at(0).text() if json_part is None else json_part.text()
 
 
 def _field(part: JsonPart) -> Field:

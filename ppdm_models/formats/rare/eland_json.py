@@ -159,8 +159,8 @@ def _nodes(part: JsonPart, names: Sequence[str]) -> tuple[Node, ...]:
 
 def _draft(node: JsonPart, names: Sequence[str]) -> Draft:
     name = str(node["node_index"].whole())
-    counted = node.get("number_samples")
-    records = None if counted is None else counted.amount()
+    json_part = node.get("number_samples")
+    records = None if json_part is None else json_part.amount()
     left = node.get("left_child")
     if left is None:
         values = node["leaf_value"].numbers()

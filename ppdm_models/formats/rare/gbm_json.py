@@ -95,8 +95,8 @@ def _model(root: JsonPart) -> Ensemble:
     forest = bounded(
         (_nodes(list(tree), variables, splits, root.source) for tree in parts), root.source
     )
-    values = {each.name: each.levels for each in variables if each.levels}
-    names = [each.name for each in variables]
+    values = {variable.name: variable.levels for variable in variables if variable.levels}
+    names = [variable.name for variable in variables]
     features = features_named(
         names, (node for nodes in forest for node in nodes), root.source, values=values
     )

@@ -166,41 +166,45 @@ def _tests(name: str, printed: str, where: str) -> tuple[Predicate, Predicate]:
 
 
 def _classes(boxes: Mapping[str, NodeLabel], source: str) -> tuple[tuple[str, ...], list[str]]:
-    shown = [box for box in boxes.values() if not box.is_hidden]
-    widths = {len(box.values) for box in shown}
+    node_labels = [box for box in boxes.values() if not box.is_hidden]
+    widths = {len(box.values) for box in node_labels}
     if len(widths) != 1:
         raise TreeFormatError(source, "its nodes have different numbers of classes")
     width = widths.pop()
     if not width:
-        labels = dict.fromkeys(box.label for box in shown if box.label is not None)
+        labels = dict.fromkeys(box.label for box in node_labels if box.label is not None)
         return unique(labels, "classes", source, limits.CLASSES), []
-    if all(box.label is None for box in shown):
+    if all(box.label is None for box in node_labels):
         note = "the labels of the classes are not in the drawing; they are numbered"
         return tuple(map(str, range(width))), [note]
-    seen = [(box.values, box.label) for box in shown if box.label is not None]
+    seen = [(box.values, box.label) for box in node_labels if box.label is not None]
     names = named_classes(width, seen)
-    if names is None or len(seen) < len(shown) or any(label not in names for _, label in seen):
+    if (
+        names is None
+        or len(seen) < len(node_labels)
+        or any(label not in names for _, label in seen)
+    ):
         raise TreeFormatError(source, "the values of its nodes do not fit their classes")
     return names, []
 
 
 def _quality(boxes: Mapping[str, NodeLabel], is_class: bool) -> Quality:
     """Return what the numbers mean: samples count records, values may be weighted, both may be shares."""
-    shown = [box for box in boxes.values() if not box.is_hidden]
-    if all(box.samples is None for box in shown) and not (
-        is_class and any(b.values for b in shown)
+    node_labels = [box for box in boxes.values() if not box.is_hidden]
+    if all(box.samples is None for box in node_labels) and not (
+        is_class and any(b.values for b in node_labels)
     ):
         return Quality.ABSENT
-    if any(box.is_share for box in shown):
+    if any(box.is_share for box in node_labels):
         return Quality.NORMALISED
-    for box in shown:
+    for box in node_labels:
         if box.samples is not None and not is_whole(box.samples):
             return Quality.WEIGHTED
         if is_class and box.values and box.samples is not None:
             whole = all(map(is_whole, box.values))
             if not whole or abs(sum(box.values) - box.samples) > 0.5:
                 return Quality.NORMALISED if _is_fraction(boxes) else Quality.WEIGHTED
-    return Quality.WEIGHTED if any(box.samples is None for box in shown) else Quality.EXACT
+    return Quality.WEIGHTED if any(box.samples is None for box in node_labels) else Quality.EXACT
 
 
 def _is_fraction(boxes: Mapping[str, NodeLabel]) -> bool:

@@ -57,8 +57,8 @@ def _one_tree(document: JsonPart) -> Tree:
     nodes = nodes_of_arrays(document)
     names = list(dict.fromkeys(part.text() for part in document["features"] if part.value))
     unique(names, "features", document.source, limits.FEATURES)
-    said = document.get("tree_class")
-    of = "" if said is None else f", for class {said.text()!r}"
+    json_part = document.get("tree_class")
+    of = "" if json_part is None else f", for class {json_part.text()!r}"
     number = document["tree_number"].whole()
     note = f"{document.source}: tree number {number} of a model{of}; what the others add is not in the file"
     return replace(

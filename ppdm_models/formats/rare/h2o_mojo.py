@@ -103,14 +103,14 @@ def _ensemble(
         replace(member, model=replace(member.model, target=target, format="h2o_mojo"))  # type: ignore[arg-type]  # made above, of trees
         for member in ensemble.members
     )
-    said = _settings(files, source)
+    json_parts = _settings(files, source)
     return replace(
         ensemble,
         members=members,
         target=target,
         format="h2o_mojo",
-        resampled=_resampled(ini, said),
-        shrinkage=_shrinkage(ini, said),
+        resampled=_resampled(ini, json_parts),
+        shrinkage=_shrinkage(ini, json_parts),
         notes=(*ensemble.notes, *_notes(ini)),
     )
 

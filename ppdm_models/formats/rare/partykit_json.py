@@ -167,13 +167,13 @@ def _kid(part: JsonPart, size: int) -> int | None:
 def _by_level(
     name: str, known: Sequence[str], sides: Sequence[int | None], split: JsonPart, size: int
 ) -> list[Predicate]:
-    found: list[Predicate] = []
+    predicates: list[Predicate] = []
     for kid in range(size):
         own = [level for level, side in zip(known, sides, strict=True) if side == kid]
         if not own:
             raise split.refused(f"no level of {name[:60]!r} goes to child {kid + 1}")
-        found.append(belongs(name, own)[0])
-    return found
+        predicates.append(belongs(name, own)[0])
+    return predicates
 
 
 def _intervals(name: str, ends: Sequence[float], *, closed_above: bool) -> list[Predicate]:

@@ -149,15 +149,16 @@ def _ways(
         if len(below) < 2 or parent in printed:
             raise TreeFormatError(where, "a split with one branch, or below a leaf")
         said = [
-            _said(rows[place].text, bool(children[place]) or place in printed) for place in below
+            _branch_readings(rows[place].text, bool(children[place]) or place in printed)
+            for place in below
         ]
         _refuse_order(said, where)
         split = agreed(said, where)
-        for place, one in zip(below, split, strict=True):
-            if one.rest is not None:
-                leaves[place] = _leaf(one.rest, f"{source}:{rows[place].line}")
-        found: list[Predicate] = tests(split, where, _values)
-        ways[parent] = [Branch(place, test) for place, test in zip(below, found, strict=True)]
+        for place, printed_branch in zip(below, split, strict=True):
+            if printed_branch.rest is not None:
+                leaves[place] = _leaf(printed_branch.rest, f"{source}:{rows[place].line}")
+        predicates: list[Predicate] = tests(split, where, _values)
+        ways[parent] = [Branch(place, test) for place, test in zip(below, predicates, strict=True)]
     return ways
 
 
@@ -165,19 +166,21 @@ def _refuse_order(branches: Sequence[Sequence[PrintedBranch]], where: str) -> No
     """Refuse a split that compares levels of an ordered factor, whose order is not printed."""
     sides = [
         {
-            (said.feature, said.value)
-            for said in branch
-            if said.operator in NUMERIC and as_float(said.value) is None
+            (printed_branch.feature, printed_branch.value)
+            for printed_branch in branch
+            if printed_branch.operator in NUMERIC and as_float(printed_branch.value) is None
         }
         for branch in branches
     ]
     both = sorted(set.intersection(*sides), key=lambda each: len(each[0]))
-    if both and not any(said.operator in SETS for branch in branches for said in branch):
+    if both and not any(
+        printed_branch.operator in SETS for branch in branches for printed_branch in branch
+    ):
         problem = f"{both[0][0][:60]!r} is an ordered factor, and print() does not tell the order of its levels"
         raise TreeFormatError(where, f"{problem}; {AS_JSON}")
 
 
-def _said(text: str, is_inner: bool) -> list[PrintedBranch]:
+def _branch_readings(text: str, is_inner: bool) -> list[PrintedBranch]:
     if is_inner:
         return list(readings(text, OPERATORS))
     return list(

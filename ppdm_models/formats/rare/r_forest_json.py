@@ -61,12 +61,12 @@ def _read(data: bytes, source: str) -> Ensemble:
         factors = dict.fromkeys(_variables(rows), False) | {
             name: name not in names for name in levels
         }
-    grown_trees = [_nodes(own, is_ranger, factors, levels, root.source) for own in rows]
+    grown_trees = [_nodes(row, is_ranger, factors, levels, root.source) for row in rows]
     return _ensemble(grown_trees, rows, is_ranger, levels, root)
 
 
 def _variables(rows: Sequence[Sequence[JsonPart]]) -> list[str]:
-    said = (row.get("splitvarName") for own in rows for row in own)
+    said = (row.get("splitvarName") for json_parts in rows for row in json_parts)
     return list(dict.fromkeys(name.text() for name in said if name is not None))
 
 
@@ -76,7 +76,7 @@ def _factors(rows: Sequence[Sequence[JsonPart]]) -> dict[str, bool]:
     ranger writes all values as text once one variable is an unordered factor: "2" alone may be a level or a number.
     """
     found: dict[str, bool] = {}
-    for row in (row for own in rows for row in own):
+    for row in (row for json_parts in rows for row in json_parts):
         name, value = row.get("splitvarName"), row.get("splitval")
         if name is None or value is None or not isinstance(value.value, str):
             continue
@@ -166,17 +166,24 @@ def _ensemble(
 ) -> Ensemble:
     offset = 0 if is_ranger else 1
     leaves = [
-        [own[int(node.name) - offset] if node.is_leaf else None for node in nodes]
-        for nodes, own in zip(trees, rows, strict=True)
+        [json_parts[int(node.name) - offset] if node.is_leaf else None for node in nodes]
+        for nodes, json_parts in zip(trees, rows, strict=True)
     ]
     # jsonlite leaves out what is NA, so inner nodes need not have them
     said_of = (
-        (name for own in rows for row in own for name, _ in row.entries()) if is_ranger else ()
+        (name for json_parts in rows for row in json_parts for name, _ in row.entries())
+        if is_ranger
+        else ()
     )
     columns = list(dict.fromkeys(name for name in said_of if name.startswith(SHARE)))
     shares = [name.removeprefix(SHARE) for name in columns]
     said = (
-        [leaf["prediction"].value for own in leaves for leaf in own if leaf is not None]
+        [
+            leaf["prediction"].value
+            for json_parts in leaves
+            for leaf in json_parts
+            if leaf is not None
+        ]
         if not columns
         else []
     )
@@ -215,8 +222,8 @@ def _rounding(leaves: Sequence[Sequence[JsonPart | None]], columns: Sequence[str
     """Return by how much the shares of a leaf may miss 1: jsonlite prints four decimals unless told otherwise."""
     printed = (
         decimals_of(repr(leaf[name].number()))
-        for own in leaves
-        for leaf in own
+        for json_parts in leaves
+        for leaf in json_parts
         if leaf is not None
         for name in columns
     )

@@ -63,7 +63,7 @@ def _wrapped(data: bytes) -> bytes:
 
 
 def _mean(ensemble: Ensemble, size: int) -> Ensemble:
-    members = tuple(replace(one, weight=one.weight / size) for one in ensemble.members)
+    members = tuple(replace(member, weight=member.weight / size) for member in ensemble.members)
     return replace(ensemble, members=members, combination=Combination.WEIGHTED_SUM, resampled=True)
 
 

@@ -78,7 +78,9 @@ def _read(data: bytes, source: str) -> Tree:
         raise TreeFormatError(source, "a node hangs on no other")
     are_named = not notes  # whose counts they are
     notes_losses = bool(notes)
-    nodes = tuple(_told(node, blocks[int(node.name)], classes, are_named) for node in nodes)
+    nodes = tuple(
+        _node_of_block(node, blocks[int(node.name)], classes, are_named) for node in nodes
+    )
     splits = [way for block in blocks.values() for way in (*block.primary, *block.surrogate)]
     names = list(dict.fromkeys(way.feature for way in splits))
     if any(way.levels for way in splits):
@@ -91,8 +93,8 @@ def _read(data: bytes, source: str) -> Tree:
     tree = Tree(
         nodes=nodes,
         features=tuple(
-            replace(each, naming="" if each.numeric else NAMING)
-            for each in features_named(names, nodes, source, values=_values(splits))
+            replace(feature, naming="" if feature.numeric else NAMING)
+            for feature in features_named(names, nodes, source, values=_values(splits))
         ),
         target="",
         classes=classes,
@@ -198,7 +200,9 @@ def _branches(block: SummaryBlock, stays: bool) -> tuple[Branch, Branch]:
     )
 
 
-def _told(node: Node, block: SummaryBlock, classes: tuple[str, ...], are_named: bool) -> Node:
+def _node_of_block(
+    node: Node, block: SummaryBlock, classes: tuple[str, ...], are_named: bool
+) -> Node:
     if not classes:
         return replace(node, score=block.value)
     if not are_named or block.label not in classes:

@@ -114,19 +114,19 @@ def _settled(
         if any(child not in rows for child in pair):
             raise TreeFormatError(where, f"node {number} is no leaf, but a child is not printed")
         split = agreed([_readings(rows[child], labels) for child in pair], where)
-        found = tests(split, where, lambda text: printed_set(text, ","))
-        for child, said, test in zip(pair, split, found, strict=True):
+        predicates = tests(split, where, lambda text: printed_set(text, ","))
+        for child, printed_branch, test in zip(pair, split, predicates, strict=True):
             tests_of[child] = test
-            settled[child] = Settled(rows[child], rows[child].ways[int(said.rest or 0)])
+            settled[child] = Settled(rows[child], rows[child].ways[int(printed_branch.rest or 0)])
     return tests_of, settled
 
 
 def _readings(row: RpartRow, labels: set[str]) -> list[PrintedBranch]:
     likely = [place for place, way in enumerate(row.ways) if way.value in labels]
     return [
-        replace(said, rest=str(place))
+        replace(printed_branch, rest=str(place))
         for place in likely or range(len(row.ways))
-        for said in readings(row.ways[place].test, OPERATORS)
+        for printed_branch in readings(row.ways[place].test, OPERATORS)
     ]
 
 

@@ -69,15 +69,15 @@ def _tree(root: JsonPart, features: tuple[Feature, ...]) -> Tree:
     names = {feature.name for feature in features}
 
     def draft_of(node: JsonPart) -> Draft:
-        said = node.get("feature")
-        if said is None:
+        json_part = node.get("feature")
+        if json_part is None:
             return Draft(name=node.pointer, score=_single(node["value"]))
-        if said.text() not in names:
-            raise said.refused("not among the features")
+        if json_part.text() not in names:
+            raise json_part.refused("not among the features")
         missing = node.get("missing")
         if missing is not None and missing.value not in SIDES:
             raise missing.refused(f"neither {' nor '.join(SIDES)}")
-        low, high = compared(said.text(), "<=", _threshold(node["threshold"]))
+        low, high = compared(json_part.text(), "<=", _threshold(node["threshold"]))
         side = None if missing is None else missing.text()
         return Draft(
             name=node.pointer,

@@ -177,11 +177,14 @@ def _draft(place: int, used: list[Goal], methods: dict[str, MethodSplit], source
     goal = used[place]
     if isinstance(goal, int):
         return Draft(f"n{place}", score=str(goal))
-    asked = methods.get(goal)
-    if asked is None:
+    method_split = methods.get(goal)
+    if method_split is None:
         raise TreeFormatError(source, f"no method {goal}, which is called")
     branches = []
-    for test, leads in ((MissingTest(asked.feature), asked.missing), *asked.cases):
+    for test, leads in (
+        (MissingTest(method_split.feature), method_split.missing),
+        *method_split.cases,
+    ):
         branches.append(Branch(len(used), test))
         used.append(leads)
         if len(used) > limits.NODES:

@@ -132,12 +132,12 @@ class _WekaReader:
         split = agreed([self._said(place) for place in below], where)
         if len(split) < 2:
             raise TreeFormatError(where, "a split with one branch")
-        for place, said in zip(below, split, strict=True):
-            if said.rest is not None:
-                leaves[place] = self._leaf(said.rest, place)
-        found = tests(split, where, lambda value: (value,))
+        for place, printed_branch in zip(below, split, strict=True):
+            if printed_branch.rest is not None:
+                leaves[place] = self._leaf(printed_branch.rest, place)
+        predicates = tests(split, where, lambda value: (value,))
         self._learn_values(split)
-        return [Branch(place, test) for place, test in zip(below, found, strict=True)]
+        return [Branch(place, test) for place, test in zip(below, predicates, strict=True)]
 
     def _said(self, place: int) -> list[PrintedBranch]:
         text = self.rows[place].text
@@ -164,9 +164,9 @@ class _WekaReader:
 
     def _learn_values(self, split: Sequence[PrintedBranch]) -> None:
         """A split with one branch per value lists all values of the attribute."""
-        if all(said.operator == "=" for said in split):
+        if all(printed_branch.operator == "=" for printed_branch in split):
             known = self.values.setdefault(split[0].feature, {})
-            known.update(dict.fromkeys(said.value for said in split))
+            known.update(dict.fromkeys(printed_branch.value for printed_branch in split))
 
     def _classes(self, leaves: Mapping[int, WekaLeaf]) -> tuple[str, ...]:
         labels = dict.fromkeys(leaf.label for leaf in leaves.values())

@@ -56,8 +56,8 @@ class SklearnJson(Format):
         return by_package or as_state
 
     def open(self, data: bytes, source: str) -> Opened:
-        saved = _saved(data, source)
-        return Opened(_placed(_tree(saved, source), data), _leaks(saved))
+        saved_tree = _saved(data, source)
+        return Opened(_placed(_tree(saved_tree, source), data), _leaks(saved_tree))
 
 
 def _tree(saved: SavedTree, source: str) -> Tree:

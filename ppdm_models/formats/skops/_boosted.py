@@ -12,9 +12,9 @@ from treewarden.ppdm_models.formats.sklearn._arrays import TreeArrays, threshold
 from treewarden.ppdm_models.formats.skops._estimator import Fitted
 from treewarden.ppdm_models.formats.skops._parts import Array, SkopsPart
 from treewarden.ppdm_models.formats.skops._pipeline_columns import followed, places_in
-from treewarden.ppdm_models.formats.skops._table_tests import Derived, MatrixOrigin, told
+from treewarden.ppdm_models.formats.skops._table_tests import Derived, MatrixOrigin, tree_of_table
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member
-from treewarden.ppdm_models.tree.growth import EnsembleGrowth, Fact, GrownTree, known
+from treewarden.ppdm_models.tree.growth import EnsembleGrowth, Fact, GrownTree, stated_fact
 from treewarden.ppdm_models.tree.predicate import Always, CategoryTest, MissingTest, Predicate
 from treewarden.ppdm_models.tree.tree import (
     Feature,
@@ -112,7 +112,7 @@ def _tree(tree: Tree, arrays: TreeArrays, output: int) -> GrownTree:
 def _facts(fitted: Fitted, names: Sequence[str]) -> dict[str, Fact]:
     said = {name: fitted.plain(name) for name in names}
     return {
-        name: known(value)
+        name: stated_fact(value)
         for name, value in said.items()
         if isinstance(value, int | float) and np.isfinite(value)
     }
@@ -176,14 +176,16 @@ def _trees(
     if "_predictors" not in fitted.known:
         raise fitted.part.refused(f"this {fitted.part.kind} is not fitted; call fit first")
     rounds = [part.items() for part in fitted.known["_predictors"].items()]
-    parts = [part for each in rounds for part in each]
-    if not 0 < len(parts) <= limits.TREES or any(len(each) != outputs for each in rounds):
+    parts = [part for skops_parts in rounds for part in skops_parts]
+    if not 0 < len(parts) <= limits.TREES or any(
+        len(skops_parts) != outputs for skops_parts in rounds
+    ):
         raise fitted.part.refused(f"{len(parts):,} trees for {outputs} outputs")
     trees: list[tuple[Tree, TreeArrays]] = []
     total = 0
     for part in parts:
         tree, arrays = _tree_of_bins(part, fitted, table, least)
-        trees.append((tree if table is None else told(tree, table), arrays))
+        trees.append((tree if table is None else tree_of_table(tree, table), arrays))
         total += len(tree.nodes)
         if total > limits.FILE_NODES:
             raise part.refused(f"more than {limits.FILE_NODES:,} nodes in all trees")
@@ -214,10 +216,10 @@ def _table(fitted: Fitted) -> MatrixOrigin | None:
         if fitted.columns is None
         else fitted.columns
     )
-    known = preparing.attributes()
-    places = known["_transformer_to_input_indices"].attributes()
+    skops_parts = preparing.attributes()
+    places = skops_parts["_transformer_to_input_indices"].attributes()
     seen: list[Derived] = []
-    for entry in known["transformers_"].items():
+    for entry in skops_parts["transformers_"].items():
         name, step, *_ = entry.items()
         indices = places_in(places[str(name.plain())], len(columns))
         taken = [columns[index] for index in indices]
@@ -233,10 +235,10 @@ def _table(fitted: Fitted) -> MatrixOrigin | None:
 def _tree_of_bins(
     part: SkopsPart, fitted: Fitted, table: MatrixOrigin | None, least: int
 ) -> tuple[Tree, TreeArrays]:
-    known = part.attributes()
-    if "nodes" not in known or known["nodes"].loader != "NdArrayNode":
+    skops_parts = part.attributes()
+    if "nodes" not in skops_parts or skops_parts["nodes"].loader != "NdArrayNode":
         raise part.refused("holds no nodes")
-    table_of_nodes = known["nodes"].array()
+    table_of_nodes = skops_parts["nodes"].array()
     absent = [name for name in FIELDS if name not in (table_of_nodes.dtype.names or ())]
     if absent or table_of_nodes.ndim != 1:
         raise part.refused(f"its nodes have no {(absent or ['order'])[0]}")
@@ -244,12 +246,16 @@ def _tree_of_bins(
         name: table_of_nodes[name]  # type: ignore[call-overload]  # it has named fields
         for name in FIELDS
     }
-    if any(each.dtype.kind not in "biuf" for each in column.values()):
+    if any(array.dtype.kind not in "biuf" for array in column.values()):
         raise part.refused("a node holds something that is no number")
     arrays = _arrays(column)
     arrays.check(part.source, fitted.width)
     names = fitted.names if table is None else tuple(map(str, range(fitted.width)))
-    sets = known["raw_left_cat_bitsets"].array() if "raw_left_cat_bitsets" in known else None
+    sets = (
+        skops_parts["raw_left_cat_bitsets"].array()
+        if "raw_left_cat_bitsets" in skops_parts
+        else None
+    )
     coded = () if table is None else tuple(each.codes is not None for each in table.columns)
     nodes = []
     tests: dict[int, Predicate] = {}

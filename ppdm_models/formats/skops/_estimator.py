@@ -75,10 +75,10 @@ def fitted_of(root: SkopsPart, names: Sequence[str] = (), *, strict: bool = Fals
         part = named[-1][1]
     if part.kind not in KINDS:
         raise part.refused(f"{part.kind[:60]} is not read here; {READ}{_alone(part.kind)}")
-    known = part.attributes()
-    features = _feature_count(part, known)
+    skops_parts = part.attributes()
+    features = _feature_count(part, skops_parts)
     working = [(name, step) for name, step in steps if not is_identity(step)]
-    columns, said, width, places = None, tuple[str, ...](), features, [known]
+    columns, said, width, places = None, tuple[str, ...](), features, [skops_parts]
     if working:
         first = working[0][1].attributes()
         columns, said = _columns(part, working, first, features, strict=strict)
@@ -86,10 +86,12 @@ def fitted_of(root: SkopsPart, names: Sequence[str] = (), *, strict: bool = Fals
             width, places = _feature_count(working[0][1], first), [first]
         elif _keeps_names(working):
             places.append(first)
-    found = _names(part, places, width) or _given(part, names, width)
+    found = _names(part, places, width) or _given_names(part, names, width)
     is_classifier = part.kind.endswith("Classifier")
-    classes, noted = _classes(part, known) if is_classifier else ((), ())
-    return Fitted(part, known, found, classes, columns, (*said, *noted, *_private(part, known)))
+    classes, noted = _classes(part, skops_parts) if is_classifier else ((), ())
+    return Fitted(
+        part, skops_parts, found, classes, columns, (*said, *noted, *_private(part, skops_parts))
+    )
 
 
 def claims_privacy(part: SkopsPart) -> bool:
@@ -170,7 +172,7 @@ def _names(
     return ()
 
 
-def _given(part: SkopsPart, names: Sequence[str], features: int) -> tuple[str, ...]:
+def _given_names(part: SkopsPart, names: Sequence[str], features: int) -> tuple[str, ...]:
     """Return the names that were given, or the places of the features."""
     if not names:
         return tuple(f"x{place}" for place in range(features))

@@ -27,7 +27,7 @@ from treewarden.ppdm_models.formats.skops._estimator import (
 )
 from treewarden.ppdm_models.formats.skops._parts import Array, SkopsPart
 from treewarden.ppdm_models.formats.skops._pipeline_columns import is_identity
-from treewarden.ppdm_models.formats.skops._table_tests import told
+from treewarden.ppdm_models.formats.skops._table_tests import tree_of_table
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
 from treewarden.ppdm_models.tree.nodes import NodeTable
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
@@ -55,12 +55,12 @@ def model_of(fitted: Fitted) -> Model:
 
 def arrays_in(part: SkopsPart, features: int) -> TreeArrays:
     """Return the checked arrays of one fitted tree."""
-    known = part.attributes()
-    if "tree_" not in known:
+    skops_parts = part.attributes()
+    if "tree_" not in skops_parts:
         raise part.refused(f"this {part.kind} is not fitted")
-    state = known["tree_"].attributes()
+    state = skops_parts["tree_"].attributes()
     if "nodes" not in state or "values" not in state:
-        raise known["tree_"].refused("no nodes and values")
+        raise skops_parts["tree_"].refused("no nodes and values")
     nodes, values = state["nodes"].array(), state["values"].array()
     if nodes.dtype.names is None or nodes.ndim != 1:
         raise state["nodes"].refused("its nodes have no named fields")
@@ -68,7 +68,7 @@ def arrays_in(part: SkopsPart, features: int) -> TreeArrays:
         name: nodes[name]  # type: ignore[call-overload]  # it has named fields
         for name in nodes.dtype.names
     }
-    return arrays_of(columns, values, str(known["tree_"].refused("").where), features)
+    return arrays_of(columns, values, str(skops_parts["tree_"].refused("").where), features)
 
 
 def parts_of(fitted: Fitted) -> Sequence[SkopsPart]:
@@ -84,21 +84,23 @@ def parts_of(fitted: Fitted) -> Sequence[SkopsPart]:
 
 
 def _tree(fitted: Fitted, part: SkopsPart, classes: tuple[str, ...], boosted: bool = False) -> Tree:
-    return _told(fitted, part, arrays_in(part, fitted.width), classes, boosted)
+    return _tree_of_columns(fitted, part, arrays_in(part, fitted.width), classes, boosted)
 
 
-def _told(
+def _tree_of_columns(
     fitted: Fitted, part: SkopsPart, arrays: TreeArrays, classes: tuple[str, ...], boosted: bool
 ) -> Tree:
     width = arrays.value.shape[1]
     if width != (len(classes) or 1):
         raise part.refused(f"{width} numbers per node for {len(classes)} classes")
-    known = part.attributes()
-    settings = {name: item.plain() for name, item in known.items() if item.loader == "JsonNode"}
-    if "max_features_" in known:
-        settings["max_features_"] = known["max_features_"].plain()
+    skops_parts = part.attributes()
+    settings = {
+        name: item.plain() for name, item in skops_parts.items() if item.loader == "JsonNode"
+    }
+    if "max_features_" in skops_parts:
+        settings["max_features_"] = skops_parts["max_features_"].plain()
     # What is not plain, an array or a dictionary of numbers, is set.
-    settings |= {name: "set" for name in UNMODELLED if name in known and name not in settings}
+    settings |= {name: "set" for name in UNMODELLED if name in skops_parts and name not in settings}
     table = fitted.table()
     names = fitted.names if table is None else tuple(map(str, range(fitted.width)))
     tree = tree_from_arrays(
@@ -114,7 +116,7 @@ def _told(
         assert isinstance(tree.nodes, NodeTable)
         bare = replace(tree.nodes, default_children=None)
         tree = replace(tree, nodes=bare, missing=Missing.NULL_PREDICTION)
-    return tree if table is None else told(tree, table)
+    return tree if table is None else tree_of_table(tree, table)
 
 
 def _trees(
@@ -125,7 +127,7 @@ def _trees(
     total = 0
     for part in parts_of(fitted):
         arrays = arrays_in(part, fitted.width)
-        trees.append((_told(fitted, part, arrays, classes, boosted), arrays))
+        trees.append((_tree_of_columns(fitted, part, arrays, classes, boosted), arrays))
         total += len(trees[-1][0].nodes)
         if total > limits.FILE_NODES:
             raise part.refused(f"more than {limits.FILE_NODES:,} nodes in all trees")
@@ -149,8 +151,8 @@ def _forest(fitted: Fitted) -> Ensemble:
 
 def _seeds(fitted: Fitted) -> tuple[int, ...]:
     """Return what the bootstrap of each tree was drawn from; nothing where one of them does not say it."""
-    said = [part.attributes().get("random_state") for part in parts_of(fitted)]
-    seeds = [None if part is None else part.plain() for part in said]
+    skops_parts = [part.attributes().get("random_state") for part in parts_of(fitted)]
+    seeds = [None if part is None else part.plain() for part in skops_parts]
     found = [seed for seed in seeds if type(seed) is int and 0 <= seed < 2**32]
     return tuple(found) if len(found) == len(seeds) else ()
 
@@ -183,16 +185,16 @@ def _base(fitted: Fitted, outputs: int) -> tuple[float, ...]:
     init = fitted.known["init_"]
     if init.plain() == "zero":
         return (0.0,) * outputs
-    known = init.attributes() if init.kind.startswith("Dummy") else {}
+    skops_parts = init.attributes() if init.kind.startswith("Dummy") else {}
     name = "class_prior_" if fitted.classes else "constant_"
-    if name not in known or (fitted.classes and _strategy(known) != "prior"):
+    if name not in skops_parts or (fitted.classes and _strategy(skops_parts) != "prior"):
         raise init.refused(f"starts from a {init.kind[:60]}, which is no constant")
-    numbers = known[name].array()
+    numbers = skops_parts[name].array()
     if numbers.size != (len(fitted.classes) or 1) or numbers.dtype.kind not in "iuf":
-        raise known[name].refused("not one number for each output")
+        raise skops_parts[name].refused("not one number for each output")
     start = numbers.astype(np.float64).reshape(-1)
     if not np.isfinite(start).all() or (fitted.classes and ((start < 0) | (start > 1)).any()):
-        raise known[name].refused("not a share of each class")
+        raise skops_parts[name].refused("not a share of each class")
     if not fitted.classes:
         return (float(start[0]),)
     logs = np.log(np.clip(start, SMALLEST_SHARE, 1 - SMALLEST_SHARE))
@@ -284,13 +286,15 @@ def of_steps(root: SkopsPart, last: SkopsPart) -> Iterator[Leak]:
     pending = [root]
     while pending:
         part = pending.pop()
-        known = part.attributes() if part.loader == "ObjectNode" else {}
-        if part.kind == "Pipeline" and "steps" in known:
-            pending.extend(step.items()[-1] for step in reversed(known["steps"].items()))
-        if part.kind == "ColumnTransformer" and "transformers_" in known:
-            pending.extend(entry.items()[1] for entry in reversed(known["transformers_"].items()))
+        skops_parts = part.attributes() if part.loader == "ObjectNode" else {}
+        if part.kind == "Pipeline" and "steps" in skops_parts:
+            pending.extend(step.items()[-1] for step in reversed(skops_parts["steps"].items()))
+        if part.kind == "ColumnTransformer" and "transformers_" in skops_parts:
+            pending.extend(
+                entry.items()[1] for entry in reversed(skops_parts["transformers_"].items())
+            )
         for (kind, name), (leak, what) in OF_STEPS.items():
-            if part.kind == kind and name in known:
+            if part.kind == kind and name in skops_parts:
                 yield Leak(leak, part.place_of(name), what)
         is_working = part.loader == "ObjectNode" and part.place != last.place
         if is_working and part.kind not in UNDERSTOOD and not is_identity(part):

@@ -218,14 +218,14 @@ class FilePart(SkopsPart):
         if self.loader != "NdArrayNode":
             return self._listed()
         pending = self._listed()[::-1]
-        found: list[FilePart] = []
+        file_parts: list[FilePart] = []
         while pending:
             part = pending.pop()
             if part.loader == "ListNode":
                 pending.extend(reversed(part._listed()))
             else:
-                found.append(part)
-        return found
+                file_parts.append(part)
+        return file_parts
 
     def _listed(self) -> list[FilePart]:
         listed = as_list(self.raw.get("content"), self.archive.source, (*self.steps, "content"))

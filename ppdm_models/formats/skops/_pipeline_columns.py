@@ -32,9 +32,9 @@ def followed(step: SkopsPart, columns: Columns) -> Columns:
         return columns
     if step.kind not in KNOWN:
         raise step.refused(f"a {step.kind[:60]} comes before the trees; {FOLLOWED}")
-    known = step.attributes()
+    skops_parts = step.attributes()
     try:
-        return KNOWN[step.kind](step, known, columns)
+        return KNOWN[step.kind](step, skops_parts, columns)
     except ValueError as error:
         raise step.refused(f"this {step.kind}: {error}") from error
 
@@ -55,11 +55,11 @@ def steps_of(pipeline: SkopsPart) -> list[tuple[str, SkopsPart]]:
     Raises:
         TreeFormatError: it has none.
     """
-    known = pipeline.attributes()
-    if "steps" not in known:
+    skops_parts = pipeline.attributes()
+    if "steps" not in skops_parts:
         raise pipeline.refused("a pipeline without steps")
     named = []
-    for step in known["steps"].items():
+    for step in skops_parts["steps"].items():
         pair = step.items()
         if len(pair) != 2:
             raise step.refused("a step is a name and an estimator")

@@ -149,7 +149,7 @@ def _feature(name: str, column: Derived) -> Feature:
     return Feature(name, numeric=not texts, values=() if column.takes_others else texts)
 
 
-def told(tree: Tree, table: MatrixOrigin) -> Tree:
+def tree_of_table(tree: Tree, table: MatrixOrigin) -> Tree:
     """Return a tree whose features are called by their places in the matrix with its tests on the table: exact.
 
     Scaling and rounding keep the order of numbers, so a threshold becomes the largest number on its left.
@@ -259,7 +259,10 @@ def _parted(
         return threshold_tests(name, _top(lefts))
     else:
         numbers = sorted(map(float, named))
-        inside, outside = _any(_point(name, each) for each in numbers), _any(_gaps(name, numbers))
+        inside, outside = (
+            _any(_point(name, number) for number in numbers),
+            _any(_gaps(name, numbers)),
+        )
     return (outside, inside) if others_left else (inside, outside)
 
 

@@ -16,7 +16,7 @@ from treewarden.ppdm_models.formats.common.archive import entries, stray_files
 from treewarden.ppdm_models.formats.common.json import JsonPart, read_part
 from treewarden.ppdm_models.formats.common.node_order import unique
 from treewarden.ppdm_models.formats.spark._nodes import are_weighed
-from treewarden.ppdm_models.tree.growth import EnsembleGrowth, Fact, GrownTree, known
+from treewarden.ppdm_models.tree.growth import EnsembleGrowth, Fact, GrownTree, stated_fact
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 from treewarden.ppdm_models.tree.tree import Tree
 
@@ -48,15 +48,15 @@ class PipelineStage:
         """Return a parameter, the default where it was not set."""
         for key in ("paramMap", "defaultParamMap"):
             group = self.metadata.get(key)
-            found = None if group is None else group.get(name)
-            if found is not None:
-                return found
+            json_part = None if group is None else group.get(name)
+            if json_part is not None:
+                return json_part
         return None
 
     def text(self, name: str) -> str:
         """Return a parameter that is text; empty where it is not there."""
-        found = self.setting(name)
-        return "" if found is None else found.text()
+        json_part = self.setting(name)
+        return "" if json_part is None else json_part.text()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +73,13 @@ class SavedModel:
         Raises:
             TreeFormatError: there is none, or there are several.
         """
-        found = [stage for stage in self.stages if stage.kind in KINDS]
-        if len(found) != 1:
+        pipeline_stages = [stage for stage in self.stages if stage.kind in KINDS]
+        if len(pipeline_stages) != 1:
             raise TreeFormatError(
                 self.source,
-                f"{len(found)} tree models among its stages; give one with a single one",
+                f"{len(pipeline_stages)} tree models among its stages; give one with a single one",
             )
-        return found[0]
+        return pipeline_stages[0]
 
     def rows(self, stage: PipelineStage, table: str) -> list[JsonPart]:
         """Return the rows of a table (``data``, ``treesMetadata``) of a stage, all parts together.
@@ -99,15 +99,15 @@ class SavedModel:
             raise TreeFormatError(
                 f"{self.source}: {start}", "no Parquet file; give the whole folder"
             )
-        found: list[JsonPart] = []
+        json_parts: list[JsonPart] = []
         for name in names:
             rows = _rows(self.files[name], f"{self.source}: {name}")
-            found.extend(
+            json_parts.extend(
                 JsonPart(row, self.source, (name, index)) for index, row in enumerate(rows)
             )
-            if len(found) > ROWS:
+            if len(json_parts) > ROWS:
                 raise TreeFormatError(f"{self.source}: {start}", f"more than {ROWS:,} rows")
-        return found
+        return json_parts
 
 
 def read_saved(data: bytes, source: str) -> SavedModel:
@@ -180,8 +180,8 @@ def _features(
     saved: SavedModel, stage: PipelineStage, size: int, notes: list[str]
 ) -> tuple[str, ...]:
     """Follow the vector of features back to the columns it was made of."""
-    said = stage.metadata.get("numFeatures")
-    size = max(size, 0 if said is None else said.whole(high=limits.FEATURES))
+    json_part = stage.metadata.get("numFeatures")
+    size = max(size, 0 if json_part is None else json_part.whole(high=limits.FEATURES))
     column, changed = stage.text("featuresCol") or "features", ""
     for _ in saved.stages:
         maker = _maker(saved, column)
@@ -271,18 +271,18 @@ def growth_of(
         refused = SAMPLED
     elif stage.text("validationIndicatorCol"):
         refused = STOPPED
-    elif stage.text("weightCol") or any(are_weighed(each, ()) for each in rows):
+    elif stage.text("weightCol") or any(are_weighed(row, ()) for row in rows):
         refused = WEIGHED
     step = stage.setting("stepSize")
-    facts: dict[str, Fact] = {} if step is None else {"stepSize": known(step.number())}
+    facts: dict[str, Fact] = {} if step is None else {"stepSize": stated_fact(step.number())}
     return EnsembleGrowth(
         "spark",
         stage.text("lossType")[:60],
         1,
         tuple((index,) for index in range(len(trees))),
         tuple(
-            _tree(tree, given, factor * weight)
-            for tree, given, weight in zip(trees, rows, weights, strict=True)
+            _tree(tree, json_parts, factor * weight)
+            for tree, json_parts, weight in zip(trees, rows, weights, strict=True)
         ),
         (0.0,),
         facts=facts,
@@ -339,14 +339,14 @@ def leaks_of(saved: SavedModel) -> tuple[Leak, ...]:
     Raises:
         TreeFormatError: a stage is malformed.
     """
-    found = [leak for stage in saved.stages for leak in _of_stage(saved, stage)]
+    leaks = [leak for stage in saved.stages for leak in _of_stage(saved, stage)]
     folders = {stage.folder for stage in saved.stages}
 
     def is_part(name: str) -> bool:
         part = PART.fullmatch(name)
         return part is not None and part[1] in folders
 
-    return (*found, *_targets(saved, saved.trees()), *stray_files(saved.files, is_part))
+    return (*leaks, *_targets(saved, saved.trees()), *stray_files(saved.files, is_part))
 
 
 def _of_stage(saved: SavedModel, stage: PipelineStage) -> Iterator[Leak]:

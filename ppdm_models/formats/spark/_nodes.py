@@ -97,8 +97,8 @@ def _spread(stats: Sequence[float]) -> tuple[float, float] | None:
 
 def _raw_count(row: JsonPart) -> float | None:
     """Return how many records there were, where the version of Spark says so."""
-    counted = row.get("rawCount")
-    return None if counted is None or counted.value == UNUSED else counted.amount()
+    json_part = row.get("rawCount")
+    return None if json_part is None or json_part.value == UNUSED else json_part.amount()
 
 
 def _branches(row: JsonPart, names: Sequence[str]) -> tuple[Branch, ...]:
@@ -116,8 +116,8 @@ def _branches(row: JsonPart, names: Sequence[str]) -> tuple[Branch, ...]:
     if categories == UNUSED:
         if len(listed) != 1:
             raise listed.refused(f"{len(listed)} thresholds, where one is expected")
-        no_more, more = compared(name, "<=", listed.at(0).number())
-        return Branch(left, no_more), Branch(right, more, takes_missing=True)
+        no_more, predicate = compared(name, "<=", listed.at(0).number())
+        return Branch(left, no_more), Branch(right, predicate, takes_missing=True)
     to_left, is_left, is_right = _categories(listed, categories, name)
     return Branch(left, is_left, to_left), Branch(right, is_right, not to_left)
 
@@ -254,7 +254,7 @@ def printed_nodes(lines: Sequence[PrintedLine], source: str) -> tuple[Node, ...]
 
 def _drafts(lines: Sequence[PrintedLine], source: str) -> list[Draft]:
     drafts: list[Draft] = []
-    asked: dict[int, PrintedTest] = {}
+    printed_tests: dict[int, PrintedTest] = {}
     at = 0
     # what is still to come: the other side of a question (its node), or a node at an indent
     pending: list[tuple[int, int | None]] = [(lines[0].indent, None)]
@@ -266,12 +266,12 @@ def _drafts(lines: Sequence[PrintedLine], source: str) -> list[Draft]:
         if line.indent != indent:
             raise TreeFormatError(line.where, f"moved in by {line.indent}, not by {indent}")
         if question is None:
-            _node(line, len(drafts), drafts, asked, pending)
+            _node(line, len(drafts), drafts, printed_tests, pending)
         else:
-            left = asked[question]
-            _other(line, left)
+            printed_test = printed_tests[question]
+            _check_other_side(line, printed_test)
             drafts[question] = _question(
-                drafts[question].name, left, question + 1, len(drafts), line
+                drafts[question].name, printed_test, question + 1, len(drafts), line
             )
             pending.append((indent + 1, None))
         at += 1
@@ -293,14 +293,14 @@ def _node(
     if predicted is not None:
         drafts.append(Draft(name=f"n{here}", score=_number(predicted["value"], line)))
         return
-    found = _asked(line, "If")
-    asked[here] = found
+    printed_test = _read_test(line, "If")
+    asked[here] = printed_test
     drafts.append(Draft(name=f"n{here}"))
     pending.append((line.indent, here))
     pending.append((line.indent + 1, None))
 
 
-def _asked(line: PrintedLine, side: str) -> PrintedTest:
+def _read_test(line: PrintedLine, side: str) -> PrintedTest:
     found = ASKED.fullmatch(line.words)
     if found is None or found["side"] != side:
         raise TreeFormatError(line.where, f"{line.words[:80]!r}, where {side!r} is expected")
@@ -308,9 +308,9 @@ def _asked(line: PrintedLine, side: str) -> PrintedTest:
     return PrintedTest(f"f{int(found['feature'])}", sign, found["end"] or found["codes"] or "")
 
 
-def _other(line: PrintedLine, left: PrintedTest) -> None:
+def _check_other_side(line: PrintedLine, left: PrintedTest) -> None:
     """Check that the other side asks the opposite."""
-    right = _asked(line, "Else")
+    right = _read_test(line, "Else")
     if right != PrintedTest(left.feature, OPPOSITE.get(left.sign, ""), left.value):
         raise TreeFormatError(line.where, f"{line.words[:80]!r} is not the other side of its If")
 

@@ -41,9 +41,9 @@ class SparkMl(Format):
         return is_archive(data) and b"metadata/part-" in data and b".parquet" in data
 
     def open(self, data: bytes, source: str) -> Opened:
-        saved = read_saved(data, source)
-        leaks = leaks_of(saved)
-        return Opened(_read(saved), leaks)
+        saved_model = read_saved(data, source)
+        leaks = leaks_of(saved_model)
+        return Opened(_read(saved_model), leaks)
 
 
 def _read(saved: SavedModel) -> Model:

@@ -94,15 +94,15 @@ def _lines(data: bytes, source: str) -> list[PrintedLine]:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise TreeFormatError(source, "not UTF-8; print it again") from error
-    found = []
+    printed_lines = []
     for number, line in enumerate(text.split("\n"), 1):
         line = line.rstrip()
         if line:
             words = line.lstrip(" ")
-            found.append(PrintedLine(len(line) - len(words), words, f"{source}:{number}"))
-    if not found:
+            printed_lines.append(PrintedLine(len(line) - len(words), words, f"{source}:{number}"))
+    if not printed_lines:
         raise TreeFormatError(source, "no tree in it: the file is empty")
-    return found
+    return printed_lines
 
 
 def _head(line: PrintedLine, source: str) -> Printed:
@@ -112,7 +112,8 @@ def _head(line: PrintedLine, source: str) -> Printed:
     rest = found["rest"]
     counts = [pattern.search(rest) for pattern in (CLASSES, FEATURES, TREES)]
     classes, features, trees = (
-        0 if one is None else int(next(group for group in one.groups() if group)) for one in counts
+        0 if count is None else int(next(group for group in count.groups() if group))
+        for count in counts
     )
     if max(classes, 1) > limits.CLASSES or features > limits.FEATURES:
         raise TreeFormatError(line.where, f"{classes:,} classes of {features:,} features")

@@ -65,7 +65,7 @@ class JoinedColumns:
     @property
     def is_vector(self) -> Flags:
         """Whether each node is in a tree whose leaves hold many numbers."""
-        wide = [one.vectors is not None for one in self.each]
+        wide = [xgboost_nodes.vectors is not None for xgboost_nodes in self.each]
         return np.repeat(wide, np.diff(self.shape.starts))
 
 
@@ -126,33 +126,33 @@ def joined(each: Sequence[XgboostNodes], source: str, steps: Steps) -> JoinedCol
     Raises:
         TreeFormatError: the nodes of one are no tree, or a number of it is not finite.
     """
-    starts = np.concatenate(([0], np.cumsum([len(one.left) for one in each])))
+    starts = np.concatenate(([0], np.cumsum([len(xgboost_nodes.left) for xgboost_nodes in each])))
     shape = shape_of(
-        np.concatenate([one.left for one in each]),
-        np.concatenate([one.right for one in each]),
+        np.concatenate([xgboost_nodes.left for xgboost_nodes in each]),
+        np.concatenate([xgboost_nodes.right for xgboost_nodes in each]),
         starts,
         lambda tree: f"{source}: {pointer([*steps, tree])}",
     )
     categories = {
         start + node: codes
-        for start, one in zip(starts.tolist(), each, strict=False)
-        for node, codes in one.categories.items()
+        for start, xgboost_nodes in zip(starts.tolist(), each, strict=False)
+        for node, codes in xgboost_nodes.categories.items()
     }
-    found = JoinedColumns(
+    joined_columns = JoinedColumns(
         shape,
-        np.concatenate([one.features for one in each]),
-        _in_32_bits(np.concatenate([one.conditions for one in each])),
-        np.concatenate([one.default_left for one in each]) != 0,
+        np.concatenate([xgboost_nodes.features for xgboost_nodes in each]),
+        _in_32_bits(np.concatenate([xgboost_nodes.conditions for xgboost_nodes in each])),
+        np.concatenate([xgboost_nodes.default_left for xgboost_nodes in each]) != 0,
         categories,
         each,
     )
-    is_read = ~found.listed  # the number beside a set of categories is junk
-    is_read &= shape.inner | ~found.is_vector  # and so is that of a leaf with many
-    odd = np.flatnonzero(is_read & ~np.isfinite(found.thresholds[shape.rows]))
+    is_read = ~joined_columns.listed  # the number beside a set of categories is junk
+    is_read &= shape.inner | ~joined_columns.is_vector  # and so is that of a leaf with many
+    odd = np.flatnonzero(is_read & ~np.isfinite(joined_columns.thresholds[shape.rows]))
     if len(odd):
         at = [*steps, shape.tree(odd[0]), "split_conditions"]
         raise refused(source, at, "holds a number that is not finite")
-    return found
+    return joined_columns
 
 
 def _in_32_bits(numbers: Numbers) -> Numbers:
@@ -191,8 +191,8 @@ def forest_of(
     )
     records = np.concatenate(
         [
-            np.full(len(one.left), np.nan) if sums is None else sums
-            for one, sums in zip(each, counts, strict=True)
+            np.full(len(xgboost_nodes.left), np.nan) if sums is None else sums
+            for xgboost_nodes, sums in zip(each, counts, strict=True)
         ]
     )
     is_leaf_score = ~shape.inner & ~found.is_vector
@@ -203,8 +203,12 @@ def forest_of(
         scores=np.where(is_leaf_score, found.thresholds[shape.rows], np.nan),
         records=np.where(records == 0, np.nan, records)[shape.rows],
         outputs=[
-            None if one.vectors is None else one.vectors[shape.numbers[start:end]]
-            for one, (start, end) in zip(each, pairwise(shape.starts.tolist()), strict=True)
+            None
+            if xgboost_nodes.vectors is None
+            else xgboost_nodes.vectors[shape.numbers[start:end]]
+            for xgboost_nodes, (start, end) in zip(
+                each, pairwise(shape.starts.tolist()), strict=True
+            )
         ],
     )
 

@@ -13,7 +13,7 @@ import numpy as np
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.formats.xgboost._arrays import JoinedColumns
 from treewarden.ppdm_models.tree.ensemble import Link, Shrinkage, shrinkage_of
-from treewarden.ppdm_models.tree.growth import EnsembleGrowth, Fact, GrownTree, known
+from treewarden.ppdm_models.tree.growth import EnsembleGrowth, Fact, GrownTree, stated_fact
 from treewarden.ppdm_models.tree.nodes import Numbers
 from treewarden.ppdm_models.tree.tree import Quality, TreeTask
 
@@ -43,13 +43,13 @@ GROWTH = {
 
 def growth_facts(document: object, learner: Mapping[str, object]) -> dict[str, Fact]:
     """Return the settings that the file says of those that decide the numbers of leaves; most files say none."""
-    found: dict[str, Fact] = {}
+    facts: dict[str, Fact] = {}
     for settings in _settings(document, learner, GENERIC):
         for name, keys in GROWTH.items():
             value = _number(settings, *keys)
             if value is not None:
-                found.setdefault(name, known(value))
-    return found
+                facts.setdefault(name, stated_fact(value))
+    return facts
 
 
 def shrinkage_in(document: object, learner: Mapping[str, object]) -> Shrinkage | None:
@@ -231,7 +231,7 @@ def growth_of(
     refused = ""
     if is_dart:
         refused = DART
-    elif any(one.vectors is not None for one in found.each):
+    elif any(xgboost_nodes.vectors is not None for xgboost_nodes in found.each):
         refused = VECTORS
     elif per_round != objective.outputs or len(outputs) % max(per_round, 1):
         refused = PARALLEL
@@ -258,7 +258,7 @@ def _of_start(learner: Mapping[str, object]) -> dict[str, Fact]:
     """Return whether the start was computed from the labels, as files say from version 2 on."""
     parameters = learner.get("learner_model_param")
     said = parameters.get("boost_from_average") if isinstance(parameters, dict) else None
-    return {"boost_from_average": known(float(said))} if said in ("0", "1") else {}
+    return {"boost_from_average": stated_fact(float(said))} if said in ("0", "1") else {}
 
 
 def _is_scored(learner: Mapping[str, object]) -> bool:
@@ -271,9 +271,10 @@ def _trees(found: JoinedColumns, outputs: Sequence[int]) -> tuple[GrownTree, ...
     shape = found.shape
     values = np.where(shape.inner, np.nan, found.thresholds[shape.rows])
     hessians, weights, gains = (
-        _joined([getattr(one, name) for one in found.each], [len(one.left) for one in found.each])[
-            shape.rows
-        ]
+        _joined(
+            [getattr(xgboost_nodes, name) for xgboost_nodes in found.each],
+            [len(xgboost_nodes.left) for xgboost_nodes in found.each],
+        )[shape.rows]
         for name in ("hessians", "weights", "gains")
     )
     return tuple(
@@ -308,6 +309,6 @@ def _of_objective(learner: Mapping[str, object]) -> dict[str, Fact]:
     parameters = said.get("reg_loss_param") if isinstance(said, dict) else None
     weight = parameters.get("scale_pos_weight") if isinstance(parameters, dict) else None
     try:
-        return {"scale_pos_weight": known(float(str(weight)))} if weight is not None else {}
+        return {"scale_pos_weight": stated_fact(float(str(weight)))} if weight is not None else {}
     except ValueError:
         return {}

@@ -143,19 +143,20 @@ def ensemble_of(document: object, source: str) -> Ensemble:
         raise refused(source, [*booster.steps, "tree_info"], "does not give each tree its output")
     if booster.weights is not None and len(booster.weights) != len(raw):
         raise refused(source, [*booster.steps[:-2], "weight_drop"], "does not weigh each tree")
-    found = joined(
+    joined_columns = joined(
         [arrays_of(tree, source, [*at, index]) for index, tree in enumerate(raw)], source, at
     )
-    features = _features(learner, booster, found, source, steps)
+    features = _features(learner, booster, joined_columns, source, steps)
     first = _first_round(booster, objective, source)
     people = [
-        _people(one, objective, info[index], index < first) for index, one in enumerate(found.each)
+        _people(xgboost_nodes, objective, info[index], index < first)
+        for index, xgboost_nodes in enumerate(joined_columns.each)
     ]
-    forest = forest_of(found, features, [counts for counts, _ in people], source, at)
+    forest = forest_of(joined_columns, features, [counts for counts, _ in people], source, at)
     trees = forest.trees(
         features, [quality for _, quality in people], source, lambda tree: f"{source}: tree {tree}"
     )
-    ensemble = _ensemble(trees, found.each, info, booster, objective, features, source)
+    ensemble = _ensemble(trees, joined_columns.each, info, booster, objective, features, source)
     ensemble = replace(
         ensemble,
         notes=(
@@ -164,7 +165,13 @@ def ensemble_of(document: object, source: str) -> Ensemble:
             *_stopped(learner, _rounds(booster, first), source),
         ),
         growth=growth_of(
-            found, objective, info, first, document, learner, is_dart=booster.weights is not None
+            joined_columns,
+            objective,
+            info,
+            first,
+            document,
+            learner,
+            is_dart=booster.weights is not None,
         ),
     )
     is_plain = booster.weights is None and first == 1 and objective.name in SQUARED
@@ -238,14 +245,14 @@ def _objective(
         raise refused(source, [*at, "base_score"], f"{text[:40]!r} is not one number per output")
     version = document.get("version") if isinstance(document, dict) else None
     major = version[0] if isinstance(version, list) and version else 0
-    found = Objective(name, outputs, scores, major if isinstance(major, int) else 0, targets)
+    objective = Objective(name, outputs, scores, major if isinstance(major, int) else 0, targets)
     try:
-        found.base  # noqa: B018  # computed here once to see that it can be
+        objective.base  # noqa: B018  # computed here once to see that it can be
     except (ValueError, OverflowError) as error:
         raise refused(
             source, [*at, "base_score"], f"{text[:40]!r} cannot be that of {name}"
         ) from error
-    return found
+    return objective
 
 
 def _scores(text: str) -> tuple[float, ...] | None:

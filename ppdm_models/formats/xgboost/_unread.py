@@ -129,7 +129,7 @@ def _is_version(version: list[object]) -> bool:
 
 def _are_ends(ends: list[object], trees: int) -> bool:
     """Return whether these are the first trees of rounds, and the end of the last."""
-    wholes = [each for each in ends if type(each) is int]
+    wholes = [end for end in ends if type(end) is int]
     rising = all(low < high for low, high in pairwise(wholes))
     return not ends or (
         len(wholes) == len(ends) and rising and (wholes[0], wholes[-1]) == (0, trees)

@@ -113,12 +113,12 @@ def grouped(codes: Sequence[IntArray], size: int) -> IntArray:
     """Return each record's group, numbered from 0."""
     group = np.zeros(size, dtype=np.int64)
     reach = 1
-    for own in codes:
-        width = int(own.max()) + 1
+    for code in codes:
+        width = int(code.max()) + 1
         if reach * width > FEW_CELLS * size:
             group = _renumbered(group, reach)
             reach = int(group.max()) + 1
-        group = group * width + own
+        group = group * width + code
         reach *= width
     return _renumbered(group, reach)
 
@@ -194,9 +194,9 @@ def ladder(name: str, column: Column, taxonomy: Taxonomy | None = None) -> Ladde
         else _names(column, taxonomy)
     )
     codes, labels = [], []
-    for said in levels:
-        known = {label: code for code, label in enumerate(dict.fromkeys(said))}
-        codes.append(np.array([known[label] for label in said], dtype=np.int64)[places])
+    for level in levels:
+        known = {label: code for code, label in enumerate(dict.fromkeys(level))}
+        codes.append(np.array([known[label] for label in level], dtype=np.int64)[places])
         labels.append(tuple(known))
     return Ladder(name, tuple(codes), tuple(labels))
 

@@ -62,22 +62,22 @@ class Moments:
     @property
     def means(self) -> Numbers:
         """The means; 0 of no record."""
-        found: Numbers = self._sums.sum(axis=0) / max(self.records, 1)
-        return found
+        numbers: Numbers = self._sums.sum(axis=0) / max(self.records, 1)
+        return numbers
 
     @property
     def within(self) -> Numbers:
         """The covariances within classes, over all of them: what varies still where the class is known."""
         means = self._sums / np.maximum(self._counts, 1)[:, None]
-        found: Numbers = (self._products - means.T @ self._sums) / max(self.records, 1)
-        return found
+        numbers: Numbers = (self._products - means.T @ self._sums) / max(self.records, 1)
+        return numbers
 
     @property
     def covariance(self) -> Numbers:
         """The covariances of true and noisy values."""
         means = self.means
-        found: Numbers = self._products / max(self.records, 1) - np.outer(means, means)
-        return found
+        numbers: Numbers = self._products / max(self.records, 1) - np.outer(means, means)
+        return numbers
 
 
 WIDTH_95 = 2 * 1.959963984540054
@@ -100,8 +100,8 @@ class Attack:
     def estimates(self, noisy: Numbers) -> Numbers:
         """Return an estimate of each true value; shapes (records, attributes)."""
         mean = noisy.mean(axis=0)
-        found: Numbers = mean + (noisy - mean) @ self.gain.T
-        return found
+        numbers: Numbers = mean + (noisy - mean) @ self.gain.T
+        return numbers
 
     def errors(self, of: Moments) -> Numbers:
         """Return the root mean square distance of its estimates to the true values, in the moments' units."""
@@ -155,15 +155,15 @@ def spectral(covariance: Numbers, deviations: Numbers, records: int) -> Attack:
 def true_covariance(covariance: Numbers, deviations: Numbers) -> Numbers:
     """Return the covariance of the true values, as far as noisy ones show it; never one that cannot be."""
     values, vectors = np.linalg.eigh(covariance - np.diag(deviations**2))
-    found: Numbers = (vectors * np.maximum(values, 0)) @ vectors.T
-    return found
+    numbers: Numbers = (vectors * np.maximum(values, 0)) @ vectors.T
+    return numbers
 
 
 def correlations(covariance: Numbers) -> Numbers:
     """Return how attributes go together, 0 where one hardly varies; shape (attributes, attributes)."""
     spread = np.sqrt(np.maximum(np.diag(covariance), 0))
     scale = np.outer(spread, spread)
-    found: Numbers = np.divide(
+    numbers: Numbers = np.divide(
         covariance, scale, out=np.zeros_like(covariance), where=scale > 1e-12
     )
-    return np.clip(found, -1, 1)
+    return np.clip(numbers, -1, 1)

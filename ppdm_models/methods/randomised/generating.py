@@ -164,23 +164,27 @@ def people(
             wanted[is_a] = missing - len(found)
     order = random.permutation(records)
     columns = {
-        each.name: np.concatenate([part[each.name] for part in (*kept[True], *kept[False])])[order]
+        generated_attribute.name: np.concatenate(
+            [part[generated_attribute.name] for part in (*kept[True], *kept[False])]
+        )[order]
         if records
         else np.empty(0)
-        for each in ATTRIBUTES
+        for generated_attribute in ATTRIBUTES
     }
     return People(columns, order < records // 2)
 
 
 def _drawn(records: int, random: np.random.Generator) -> dict[str, Numbers]:
     found: dict[str, Numbers] = {}
-    for each in ATTRIBUTES:
-        if each.is_whole:
-            found[each.name] = random.integers(int(each.low), int(each.high) + 1, records).astype(
-                np.float64
-            )
+    for generated_attribute in ATTRIBUTES:
+        if generated_attribute.is_whole:
+            found[generated_attribute.name] = random.integers(
+                int(generated_attribute.low), int(generated_attribute.high) + 1, records
+            ).astype(np.float64)
         else:
-            found[each.name] = random.uniform(each.low, each.high, records)
+            found[generated_attribute.name] = random.uniform(
+                generated_attribute.low, generated_attribute.high, records
+            )
     commission = random.uniform(10_000, 75_000, records)
     found["commission"] = np.where(found["salary"] >= FULL_SALARY, 0.0, commission)
     found["hvalue"] = random.uniform(0.5, 1.5, records) * (10 - found["zipcode"]) * HOUSE

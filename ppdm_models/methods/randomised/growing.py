@@ -208,14 +208,14 @@ def leaf_costs(counts: Codes) -> Numbers:
     own = (counts * np.log2(total[:, None] / np.maximum(counts, 1))).sum(axis=1)
     shape = (classes - 1) / 2 * np.log2(total / 2)
     constant = (classes / 2 * math.log(math.pi) - float(gammaln(classes / 2))) / math.log(2)
-    found: Numbers = 1 + own + shape + constant
-    return found
+    numbers: Numbers = 1 + own + shape + constant
+    return numbers
 
 
 def split_costs(attributes: int, candidates: Codes) -> Numbers:
     """Return the bits that splits take to tell: which attribute, and which of its candidates."""
-    found: Numbers = 1 + math.log2(attributes) + np.log2(np.maximum(candidates, 1))
-    return found
+    numbers: Numbers = 1 + math.log2(attributes) + np.log2(np.maximum(candidates, 1))
+    return numbers
 
 
 def _least_cost(attributes: int, classes: int) -> float:
@@ -348,5 +348,5 @@ def _places(ranks: Codes, of: int) -> Codes:
         return places
     is_here = np.zeros(of, np.int32)
     is_here[ranks] = 1
-    found: Codes = is_here.cumsum()[ranks] - 1
-    return found
+    codes: Codes = is_here.cumsum()[ranks] - 1
+    return codes

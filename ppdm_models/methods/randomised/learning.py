@@ -58,7 +58,7 @@ class LearnedTree:
     def codes(self, columns: Sequence[Numbers]) -> Codes:
         """Return the codes of records with true values: those that a tree is used for."""
         pairs = zip(self.intervals, columns, strict=True)
-        return np.stack([own.numbers(values) for own, values in pairs], axis=1)
+        return np.stack([intervals.numbers(values) for intervals, values in pairs], axis=1)
 
     def predicted(self, columns: Sequence[Numbers]) -> Codes:
         """Return the class of each record."""
@@ -86,7 +86,7 @@ def learn(records: Noisy, method: Method, kind: Kernel = Kernel.MIDPOINT) -> Lea
         ValueError: a value lies where its noise cannot have put it (its column is named, and its row, from 1), or no
             record is left.
     """
-    table = np.stack([records.columns[each.name] for each in records.attributes])
+    table = np.stack([records.columns[attribute.name] for attribute in records.attributes])
     is_there = np.asarray(~np.isnan(table).any(axis=0))
     if not is_there.any():
         raise ValueError("no record has a value in every column; choose other columns")
@@ -94,10 +94,10 @@ def learn(records: Noisy, method: Method, kind: Kernel = Kernel.MIDPOINT) -> Lea
     classes = records.classes[everyone]
     sizes = np.bincount(classes)
     group = int(sizes.sum() if method is Method.GLOBAL else sizes[sizes > 0].min())
-    hidings = [records.noise[each.name] for each in records.attributes]
+    hidings = [records.noise[attribute.name] for attribute in records.attributes]
     own = tuple(map(intervals_of, records.attributes, hidings, [group] * len(hidings)))
-    for number, each in enumerate(records.attributes):
-        _check(each.name, table[number], hidings[number], own[number])
+    for number, generated_attribute in enumerate(records.attributes):
+        _check(generated_attribute.name, table[number], hidings[number], own[number])
     codings = [
         coding_of(values[everyone], hiding, intervals, kind)
         for values, hiding, intervals in zip(table, hidings, own, strict=True)
@@ -131,7 +131,7 @@ def _grown(
                 changed[here] = codings[number](group)
         return found
 
-    counts = np.array([each.count for each in own])
+    counts = np.array([intervals.count for intervals in own])
     return grow(codes, counts, classes, class_count, again if method is Method.LOCAL else None)
 
 
@@ -197,7 +197,10 @@ def published(
         nodes[number] = Node(number, here.name, here.parent, children, here.test, score)
     skeleton = Tree(
         (Node(0, "0", None, (), Always(), nodes[0].score),),
-        tuple(_feature(each, values.get(each.name, ())) for each in attributes),
+        tuple(
+            _feature(generated_attribute, values.get(generated_attribute.name, ()))
+            for generated_attribute in attributes
+        ),
         target,
         classes,
         learner=Learner(unmodelled=(NOISE,)),

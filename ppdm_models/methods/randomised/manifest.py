@@ -118,12 +118,12 @@ class Manifest(_ManifestPart):
     @property
     def names(self) -> tuple[str, ...]:
         """Every column that it says anything of."""
-        own = tuple(each.name for each in self.columns)
+        own = tuple(column.name for column in self.columns)
         return (*own, *self.clear, *self.harmless, *((self.label,) if self.label else ()))
 
     def column(self, name: str) -> Hidden | None:
         """Return how a column is hidden; None where it is not."""
-        return next((each for each in self.columns if each.name == name), None)
+        return next((hidden for hidden in self.columns if hidden.name == name), None)
 
 
 def manifest_bytes(manifest: Manifest) -> bytes:
@@ -203,19 +203,19 @@ class ColumnPlan:
     @property
     def hidden(self) -> Hidden:
         """What a manifest says of it."""
-        own, how = self.domain, self.how
+        column_domain, how = self.domain, self.how
         return Hidden.model_validate(
             {
-                "name": own.name,
+                "name": column_domain.name,
                 "noise": how.kind,
                 "level": self.level,
                 "confidence": self.confidence,
                 "parameter": _planned_parameter(how),
-                "low": own.low,
-                "high": own.high,
-                "is_whole": own.is_whole,
-                "values": own.values,
-                "domain": own.origin,
+                "low": column_domain.low,
+                "high": column_domain.high,
+                "is_whole": column_domain.is_whole,
+                "values": column_domain.values,
+                "domain": column_domain.origin,
             }
         )
 

@@ -46,14 +46,14 @@ class Uniform:
 
     def below(self, distance: Numbers) -> Numbers:
         """Return the chance of noise below distances from the true value."""
-        found: Numbers = np.clip((distance + self.alpha) / (2 * self.alpha), 0.0, 1.0)
-        return found
+        numbers: Numbers = np.clip((distance + self.alpha) / (2 * self.alpha), 0.0, 1.0)
+        return numbers
 
     def second_integral(self, distance: Numbers) -> Numbers:
         """Return the density integrated twice from minus infinity."""
         inside = np.clip(distance + self.alpha, 0, 2 * self.alpha)
-        found: Numbers = inside**2 / (4 * self.alpha) + np.maximum(distance - self.alpha, 0)
-        return found
+        numbers: Numbers = inside**2 / (4 * self.alpha) + np.maximum(distance - self.alpha, 0)
+        return numbers
 
     def draw(self, count: int, random: np.random.Generator) -> Numbers:
         """Return so many draws."""
@@ -80,13 +80,13 @@ class Gaussian:
     def density(self, distance: Numbers) -> Numbers:
         """Return the density at distances from the true value."""
         scaled = distance / self.sigma
-        found: Numbers = np.exp(-0.5 * scaled**2) / (self.sigma * math.sqrt(2 * math.pi))
-        return found
+        numbers: Numbers = np.exp(-0.5 * scaled**2) / (self.sigma * math.sqrt(2 * math.pi))
+        return numbers
 
     def below(self, distance: Numbers) -> Numbers:
         """Return the chance of noise below distances from the true value."""
-        found: Numbers = ndtr(distance / self.sigma)
-        return found
+        numbers: Numbers = ndtr(distance / self.sigma)
+        return numbers
 
     def second_integral(self, distance: Numbers) -> Numbers:
         """Return the density integrated twice from minus infinity."""

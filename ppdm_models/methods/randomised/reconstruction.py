@@ -89,8 +89,8 @@ def membership(classes: ClassNoise, own: Intervals) -> Numbers:
     low = np.maximum(edges[:-1, None], own.edges[None, :-1])
     high = np.minimum(edges[1:, None], own.edges[None, 1:])
     inside = np.maximum(high - low, 0.0)
-    found: Numbers = inside / inside.sum(axis=0)
-    return found
+    numbers: Numbers = inside / inside.sum(axis=0)
+    return numbers
 
 
 def reconstruct(
@@ -279,16 +279,16 @@ def distributions_of(
     Raises:
         TableError: it cannot be read, a cell is no number or lies further off than noise reaches, or there are too few.
     """
-    tallies = [_NoisyTally(each, records, kind) for each in columns]
+    tallies = [_NoisyTally(column, records, kind) for column in columns]
     met = 0
     for cells in _cells(table, columns):
-        for tally, own in zip(tallies, cells, strict=True):
-            tally.add(own)
+        for tally, noisy_cells in zip(tallies, cells, strict=True):
+            tally.add(noisy_cells)
         met += len(cells[0].values)
     if met != records:
         problem = f"has {met:,} records, and its manifest says {records:,}"
         raise TableError(table.source, f"{problem}; give the manifest that was written with it")
-    return tuple(each.found(table.source, stop) for each in tallies)
+    return tuple(noisy_tally.found(table.source, stop) for noisy_tally in tallies)
 
 
 def beside_true(
@@ -300,13 +300,17 @@ def beside_true(
         TableError: it cannot be read, or a cell is no number.
         DomainError: a value lies outside its domain.
     """
-    columns = tuple(each.said for each in distributions)
-    counts = [np.zeros(each.own.count, np.int64) for each in distributions]
+    columns = tuple(distribution.said for distribution in distributions)
+    counts = [np.zeros(distribution.own.count, np.int64) for distribution in distributions]
     for cells in _cells(table, columns):
-        for each, own, found in zip(distributions, cells, counts, strict=True):
-            values = own.within(domain_of(each.said))
+        for column_distribution, noisy_cells, found in zip(
+            distributions, cells, counts, strict=True
+        ):
+            values = noisy_cells.within(domain_of(column_distribution.said))
             there = values[~np.isnan(values)]
-            found += np.bincount(each.own.numbers(there), minlength=each.own.count)
+            found += np.bincount(
+                column_distribution.own.numbers(there), minlength=column_distribution.own.count
+            )
     return tuple(with_true(each, found) for each, found in zip(distributions, counts, strict=True))
 
 
@@ -321,7 +325,7 @@ def domain_of(said: Hidden) -> ColumnDomain:
 
 
 def _cells(table: Batches, columns: tuple[Hidden, ...]) -> Iterator[list[NoisyCells]]:
-    names, first = [each.name for each in columns], 1
+    names, first = [column.name for column in columns], 1
     for batch in table.read(names):
         yield [
             NoisyCells(table.source, name, first, batch.column(place))

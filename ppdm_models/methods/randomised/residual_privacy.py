@@ -59,8 +59,8 @@ class JointIntervals:
     @property
     def prior(self) -> Numbers:
         """How true values are distributed; shape (own,)."""
-        found: Numbers = self.shares.sum(axis=0) / self.shares.sum()
-        return found
+        numbers: Numbers = self.shares.sum(axis=0) / self.shares.sum()
+        return numbers
 
     def posteriors(self) -> Iterator[tuple[Numbers, Numbers]]:
         """Yield for each class the shares of all people who have it and a noisy value in each wide interval.
@@ -122,8 +122,8 @@ def _as_fine_as_needed(chances: Numbers, fine: Intervals, hiding: Hiding) -> Num
     together = int(hiding.sigma / SIGMA_PARTS / fine.width) if isinstance(hiding, Gaussian) else 1
     if together <= 1:
         return chances
-    found: Numbers = np.add.reduceat(chances, np.arange(0, len(chances), together), axis=0)
-    return found
+    numbers: Numbers = np.add.reduceat(chances, np.arange(0, len(chances), together), axis=0)
+    return numbers
 
 
 def _of_points(own: Intervals, fine: Intervals, hiding: Hiding) -> Numbers:
@@ -133,8 +133,8 @@ def _of_points(own: Intervals, fine: Intervals, hiding: Hiding) -> Numbers:
             np.float64
         )
     edges = fine.widened(hiding.reach).edges
-    found: Numbers = np.diff(hiding.below(edges[:, None] - own.middles[None, :]), axis=0)
-    return found
+    numbers: Numbers = np.diff(hiding.below(edges[:, None] - own.middles[None, :]), axis=0)
+    return numbers
 
 
 def left(of: JointIntervals) -> ResidualPrivacy:
@@ -143,9 +143,9 @@ def left(of: JointIntervals) -> ResidualPrivacy:
     shortest = _fewest if of.are_points else _shortest
     after, shares, stretches = 0.0, [], []
     for people, posteriors in of.posteriors():
-        after += float(people @ np.array([_bits(each) for each in posteriors]))
+        after += float(people @ np.array([_bits(posterior) for posterior in posteriors]))
         shares.append(people)
-        stretches.append([shortest(each) for each in posteriors])
+        stretches.append([shortest(posterior) for posterior in posteriors])
     people = np.concatenate(shares)
     widths = (np.concatenate(stretches) - less) / (of.own.count - less)
     order = np.argsort(widths)

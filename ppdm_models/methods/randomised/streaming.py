@@ -164,10 +164,10 @@ class Hider:
 
     def __post_init__(self) -> None:
         domains = [plan.domain for plan in self.plans]
-        middles = np.array([own.low + own.width / 2 for own in domains])
+        middles = np.array([domain.low + domain.width / 2 for domain in domains])
         self.labels = ClassNumbers(self.table.source, self.label)
         classes = MOST_CLASSES if self.label else 1
-        self.moments = Moments(middles, np.array([own.width for own in domains]), classes)
+        self.moments = Moments(middles, np.array([domain.width for domain in domains]), classes)
         self._tallies = {plan.domain.name: _tally(plan, classes) for plan in self.plans}
 
     @property
@@ -181,23 +181,30 @@ class Hider:
     def unlike(self) -> frozenset[str]:
         """The columns in which hardly two values are alike, once they are hidden."""
         return frozenset(
-            name for name, own in self._tallies.items() if not isinstance(own.plan.how, ClassNoise)
+            name
+            for name, column_tally in self._tallies.items()
+            if not isinstance(column_tally.plan.how, ClassNoise)
         )
 
     @property
     def counts(self) -> dict[str, tuple[Intervals, NDArray[np.int64]]]:
         """How many true values lie in each interval of each hidden column's domain; shape (classes, intervals)."""
-        return {name: (own.intervals, own.counts) for name, own in self._tallies.items()}
+        return {
+            name: (column_tally.intervals, column_tally.counts)
+            for name, column_tally in self._tallies.items()
+        }
 
     @property
     def missing(self) -> dict[str, int]:
         """How many records have no value in each hidden column."""
-        return {name: own.missing for name, own in self._tallies.items()}
+        return {name: column_tally.missing for name, column_tally in self._tallies.items()}
 
     @property
     def following(self) -> dict[str, float]:
         """The correlation of each record's true value with the next one's, of each hidden column."""
-        return {name: own.following.correlation for name, own in self._tallies.items()}
+        return {
+            name: column_tally.following.correlation for name, column_tally in self._tallies.items()
+        }
 
     def hidden(self) -> Iterator[pa.RecordBatch]:
         """Yield the records, with noise that nobody can repeat in place of the values of the hidden columns.
@@ -232,18 +239,25 @@ class Hider:
         source = self.table.source
         if not self.records:
             raise TableError(source, "the table has no records; give the table to be hidden")
-        for name, own in self._tallies.items():
-            if own.missing == self.records:
+        for name, column_tally in self._tallies.items():
+            if column_tally.missing == self.records:
                 raise DomainError(
                     source, f"column {name!r} holds no value; leave it out with --drop"
                 )
-            if own.least == own.largest:
+            if column_tally.least == column_tally.largest:
                 problem = f"column {name!r} holds one value only, so there is nothing to hide in it"
                 raise DomainError(source, f"{problem}; leave it out with --drop")
 
 
 def _tally(plan: ColumnPlan, classes: int) -> _ColumnTally:
-    own = plan.domain
-    found = intervals(own.low, own.high, COUNTED_RECORDS, is_whole=own.is_whole)
+    column_domain = plan.domain
+    found = intervals(
+        column_domain.low, column_domain.high, COUNTED_RECORDS, is_whole=column_domain.is_whole
+    )
     counts = np.zeros((classes, found.count), dtype=np.int64)
-    return _ColumnTally(plan, found, counts, Following(own.low + own.width / 2, own.width))
+    return _ColumnTally(
+        plan,
+        found,
+        counts,
+        Following(column_domain.low + column_domain.width / 2, column_domain.width),
+    )

@@ -237,14 +237,14 @@ def _chunks(wanted: IntArray, random: np.random.Generator) -> Iterator[IndexArra
     left = wanted.copy()
     while (total := int(left.sum())) > 0:
         size = min(CHUNK_ROWS, total)
-        taken = left if size == total else _some(left, size, random)
+        taken = left if size == total else _draw_share(left, size, random)
         rows = np.repeat(np.arange(len(left)), taken)
         random.shuffle(rows)
         left = left - taken
         yield rows
 
 
-def _some(left: IntArray, size: int, random: np.random.Generator) -> IntArray:
+def _draw_share(left: IntArray, size: int, random: np.random.Generator) -> IntArray:
     """Return how many records of each leaf are among the next ``size``: the same share of each, remainders by lot."""
     exact = left * (size / left.sum())
     taken = np.floor(exact).astype(np.int64)

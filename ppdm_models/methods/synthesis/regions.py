@@ -77,16 +77,16 @@ def leaf_regions(
     features = {feature.name: feature for tree in trees for feature in tree.features}
     owners = [(tree, leaf) for tree in trees for leaf in tree.leaves]
     tests = [_merged(tree, leaf) for tree, leaf in owners]
-    found: dict[str, Attribute] = {}
+    attributes: dict[str, Attribute] = {}
     for name, feature in features.items():
         column = [here.get(name) for here in tests]
         places = [tree.where(leaf) for tree, leaf in owners]
         domain = domains[name]
         if isinstance(domain, NumericRange):
-            found[name] = _intervals(feature, domain, column, places)
+            attributes[name] = _intervals(feature, domain, column, places)
         else:
-            found[name] = _choices(feature, domain, column, places)
-    return tuple(leaf for _, leaf in owners), found
+            attributes[name] = _choices(feature, domain, column, places)
+    return tuple(leaf for _, leaf in owners), attributes
 
 
 def domains_of(trees: Sequence[Tree], given: Domains) -> dict[str, Domain]:

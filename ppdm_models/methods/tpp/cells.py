@@ -65,7 +65,7 @@ def rows_of(tree: Tree, columns: Columns, size: int) -> list[IndexArray]:
     return rows
 
 
-def asked(
+def splits_of_trees(
     trees: Sequence[Tree], columns: Columns, size: int, sets: Sequence[Sequence[str]] = ()
 ) -> SplitsByAttribute:
     """Return what the trees ask of a table of ``size`` records; ``sets`` are the attributes that each parts by sets.
@@ -87,8 +87,10 @@ def asked(
             if isinstance(test, NumericTest):
                 numbers = numeric(columns[test.feature]).numbers
                 left, right = (numbers[rows[child]] for child in node.children)
-                found = NumberSplit(node.name, test.high, float(left.max()), float(right.min()))
-                cuts.setdefault(test.feature, []).append(found)
+                number_split = NumberSplit(
+                    node.name, test.high, float(left.max()), float(right.min())
+                )
+                cuts.setdefault(test.feature, []).append(number_split)
             else:
                 name, choice = _choice(tree, node)
                 if any(name in own for own in sets):
@@ -100,8 +102,8 @@ def asked(
                     choice = replace(choice, is_fine=not is_shared, sides=both)
                 choices.setdefault(name, []).append(choice)
     return SplitsByAttribute(
-        {name: tuple(found) for name, found in cuts.items()},
-        {name: tuple(found) for name, found in choices.items()},
+        {name: tuple(number_splits) for name, number_splits in cuts.items()},
+        {name: tuple(category_splits) for name, category_splits in choices.items()},
     )
 
 
@@ -227,12 +229,12 @@ def _lines(
         left_over.remove((left, right, at))
         known, other = (left, right) if left in lines else (right, left)
         line = _LinearValue(-lines[known].sign, 2 * Fraction(at) - lines[known].shift)
-        found = lines.setdefault(other, line)
-        if found == line:
+        linear_value = lines.setdefault(other, line)
+        if linear_value == line:
             continue
-        if found.sign == line.sign:
+        if linear_value.sign == line.sign:
             return None
-        settled = (line.shift - found.shift) / (found.sign - line.sign)
+        settled = (line.shift - linear_value.shift) / (linear_value.sign - line.sign)
         if fixed not in (None, settled):
             return None
         fixed = settled

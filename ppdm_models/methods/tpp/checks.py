@@ -98,10 +98,10 @@ def _keeps(column: Column, changed: Column, choice: CategorySplit) -> bool:
 
 def _apart(column: Column, changed: Column, one: Set[str], other: Set[str]) -> bool:
     """Whether no new category holds records of both sets of categories."""
-    return not _held(column, changed, one) & _held(column, changed, other)
+    return not _kept_values(column, changed, one) & _kept_values(column, changed, other)
 
 
-def _held(column: Column, changed: Column, values: Set[str]) -> set[int]:
+def _kept_values(column: Column, changed: Column, values: Set[str]) -> set[int]:
     old = categorical(column)
     inside = np.array([value in values for value in old.categories])[old.codes]
     return set(categorical(changed).codes[inside].tolist())

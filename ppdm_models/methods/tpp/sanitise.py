@@ -22,10 +22,10 @@ from treewarden.ppdm_models.methods.tpp.cells import (
     NumberSplit,
     SplitsByAttribute,
     as_printed,
-    asked,
     merged,
     one_per_cell,
     renamed,
+    splits_of_trees,
 )
 from treewarden.ppdm_models.methods.tpp.checks import BrokenCondition, differences, problems
 from treewarden.ppdm_models.tables.diversity import is_anonymous, is_diverse
@@ -324,17 +324,21 @@ class _Sanitising:
     def candidate(self, splits: int, trees: tuple[Tree, ...]) -> SanitisedTable:
         """Return the table sanitised for these trees, with what it lacks."""
         sets = [grown.learner.set_attributes or () for grown in self.grown]
-        said = asked(trees, self.columns, len(self.sensitive), sets)
+        splits_by_attribute = splits_of_trees(trees, self.columns, len(self.sensitive), sets)
         single = any(job.learner.single for job in self.jobs)
-        made = generalise(self.columns, said, as_published=self.as_published, single=single)
-        groups = grouped(made.columns, self.sensitive)
+        sanitised_attributes = generalise(
+            self.columns, splits_by_attribute, as_published=self.as_published, single=single
+        )
+        groups = grouped(sanitised_attributes.columns, self.sensitive)
         lacking = (demand.lack(groups) for demand in self.demands)
         lack = next((words for words in lacking if words), "")
-        found = list(problems(self.columns, made.columns, trees, said))
-        rebuilt = tuple(renamed(tree, made.names) for tree in trees)
+        broken_conditions = list(
+            problems(self.columns, sanitised_attributes.columns, trees, splits_by_attribute)
+        )
+        rebuilt = tuple(renamed(tree, sanitised_attributes.names) for tree in trees)
         if not lack:
-            rebuilt, different = self._rebuilt(splits, made.columns, rebuilt)
-            found += different
+            rebuilt, different = self._rebuilt(splits, sanitised_attributes.columns, rebuilt)
+            broken_conditions += different
         step = SizeStep(
             splits,
             tuple(len(tree.leaves) for tree in trees),
@@ -342,11 +346,11 @@ class _Sanitising:
             groups.k,
             len(groups.sizes),
             groups.largest_share,
-            made.anchored,
-            tuple(found),
+            sanitised_attributes.anchored,
+            tuple(broken_conditions),
             lack,
         )
-        return SanitisedTable(step, made.columns, rebuilt, groups)
+        return SanitisedTable(step, sanitised_attributes.columns, rebuilt, groups)
 
     def _rebuilt(
         self, splits: int, columns: Columns, trees: tuple[Tree, ...]

@@ -89,15 +89,15 @@ class Scikit:
 
 def places_of(attributes: Sequence[LearnedAttribute]) -> tuple[MatrixColumn, ...]:
     """Return one column per number, one per pair of categories, and else one per category that a split may name."""
-    found = []
+    matrix_columns = []
     for attribute in attributes:
         named = [value for value in attribute.categories if value != ANY]
         if attribute.distinct is not None:
-            found.append(MatrixColumn(attribute.name))
+            matrix_columns.append(MatrixColumn(attribute.name))
         else:
             shown = named[:1] if len(attribute.categories) == 2 else named
-            found += [MatrixColumn(attribute.name, value) for value in shown]
-    return tuple(found)
+            matrix_columns += [MatrixColumn(attribute.name, value) for value in shown]
+    return tuple(matrix_columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +138,8 @@ class ScikitGrowth:
         )
         rows = rows_of(tree, self.columns, len(self.matrix))
         inner = [rows[node.index] for node in tree.nodes if not node.is_leaf]
-        found = [best_split(self._as_seen, self.response, own, rule) for own in inner]
-        return sum(1 for split in found if split is not None and split.rivals)
+        learned_splits = [best_split(self._as_seen, self.response, own, rule) for own in inner]
+        return sum(1 for split in learned_splits if split is not None and split.rivals)
 
     @property
     def _as_seen(self) -> tuple[LearnedAttribute, ...]:
@@ -172,8 +172,13 @@ class ScikitGrowth:
     def _told(self, tree: Tree) -> Tree:
         nodes = tuple(replace(node, test=self._test(node.test)) for node in tree.nodes)
         features = tuple(
-            Feature(one.name, one.distinct is not None, one.categories, one.distinct is not None)
-            for one in self.attributes
+            Feature(
+                attribute.name,
+                attribute.distinct is not None,
+                attribute.categories,
+                attribute.distinct is not None,
+            )
+            for attribute in self.attributes
         )
         return replace(tree, nodes=nodes, features=features)
 

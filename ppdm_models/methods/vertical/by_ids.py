@@ -61,8 +61,8 @@ class IdsView(View):
         rows = self._rows.at(node)
         classes, count = self._known_classes()[rows], len(self._session.classes)
         return [
-            crossed(each.codes[rows], len(each.categories), classes, count)
-            for each in self._holding.attributes
+            crossed(attribute.codes[rows], len(attribute.categories), classes, count)
+            for attribute in self._holding.attributes
         ]
 
     async def part(self, node: int, first: int, slots: int, branches: Codes | None) -> None:

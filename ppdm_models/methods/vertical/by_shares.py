@@ -183,7 +183,7 @@ class SharedView(View):
         found = (found + array(body, self._ring, shape, MINER)).astype(np.int64)
         if found.sum() > self._session.records * len(self._holding.attributes):
             raise ProtocolError(own, "counts do not add up: a side has sent something wrong")
-        ends = np.cumsum([len(each.categories) for each in self._holding.attributes])
+        ends = np.cumsum([len(attribute.categories) for attribute in self._holding.attributes])
         return np.split(found, ends)[:-1] if len(ends) else []
 
     async def part(self, node: int, first: int, slots: int, branches: Codes | None) -> None:
@@ -300,10 +300,10 @@ class Dealing(Helper):
 
 def _one_hot(holding: Holding, records: int, ring: np.dtype[Any]) -> Ring:
     """Return every category as a column of zeros and ones, filled up; shape (records, width)."""
-    width = sum(len(each.categories) for each in holding.attributes)
+    width = sum(len(attribute.categories) for attribute in holding.attributes)
     found = np.zeros((records, -(-width // PADDED) * PADDED), ring)
     start = 0
-    for each in holding.attributes:
-        found[np.arange(records), start + each.codes] = 1
-        start += len(each.categories)
+    for party_attribute in holding.attributes:
+        found[np.arange(records), start + party_attribute.codes] = 1
+        start += len(party_attribute.categories)
     return found

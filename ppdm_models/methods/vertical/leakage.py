@@ -59,10 +59,10 @@ def seen_by(
     of: None where nobody can know them. A side of a real session has counted its own instead: ``blocks``, in cells.
     """
     messages, sizes = Counter[MessageKind](), Counter[MessageKind]()
-    for each in log.entries:
-        if each.receiver == who:
-            messages[each.kind] += 1
-            sizes[each.kind] += each.size
+    for entry in log.entries:
+        if entry.receiver == who:
+            messages[entry.kind] += 1
+            sizes[entry.kind] += entry.size
     received = tuple(
         KindTraffic(kind, messages[kind], sizes[kind]) for kind in MessageKind if messages[kind]
     )
@@ -70,7 +70,7 @@ def seen_by(
     if who < 0:
         return SideView(name, received, 0, 0, 0, 0.0)
     won = messages[MessageKind.WON]
-    cells = sum(len(each.categories) for each in own) * len(session.classes)
+    cells = sum(len(party_attribute.categories) for party_attribute in own) * len(session.classes)
     # each time it scores a node it sees a count for every own value and class, and with a token those of the classes
     counts = messages[MessageKind.SCORE] * cells + messages[MessageKind.TOKEN] * len(
         session.classes

@@ -102,15 +102,15 @@ class Log:
 
     def lines(self, names: tuple[str, ...]) -> Iterator[str]:
         """Yield the entries as lines of JSON; ``names`` are those of the parties."""
-        for number, each in enumerate(self.entries):
+        for number, log_entry in enumerate(self.entries):
             said = {
                 "number": number,
-                "sender": role(each.sender, names),
-                "receiver": role(each.receiver, names),
-                "kind": str(each.kind),
-                "node": each.node,
-                "bytes": each.size,
-                "sha256": each.sha256,
+                "sender": role(log_entry.sender, names),
+                "receiver": role(log_entry.receiver, names),
+                "kind": str(log_entry.kind),
+                "node": log_entry.node,
+                "bytes": log_entry.size,
+                "sha256": log_entry.sha256,
             }
             yield json.dumps(said, ensure_ascii=False)
 
@@ -194,11 +194,11 @@ class Channel(ABC):
         Raises:
             ProtocolError: it is another one than has to come now.
         """
-        found = await self.following(of)
-        if (found.kind, found.node) != (kind, node):
-            problem = f"sent {found.kind!s} about node {found.node} where {kind!s} about node {node} was due"
+        message = await self.following(of)
+        if (message.kind, message.node) != (kind, node):
+            problem = f"sent {message.kind!s} about node {message.node} where {kind!s} about node {node} was due"
             raise ProtocolError(of, problem)
-        return found.body
+        return message.body
 
 
 class LocalNetwork:

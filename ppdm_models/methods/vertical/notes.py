@@ -102,7 +102,7 @@ def read_notes(path: Path) -> Notes:
     if len(body) > MOST_BYTES:
         raise PartyError(where, f"is longer than {MOST_BYTES:,} bytes; give a party's notes")
     try:
-        said = _NotesFile.model_validate_json(body)
+        notes_file = _NotesFile.model_validate_json(body)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "the file"
@@ -110,11 +110,15 @@ def read_notes(path: Path) -> Notes:
         raise PartyError(where, f"{problem}; give what a party of the session wrote") from error
     nodes = {
         serial: PartyAttribute(
-            each.attribute, each.branches, np.zeros(0, np.int64), each.edges, each.missing
+            note_node.attribute,
+            note_node.branches,
+            np.zeros(0, np.int64),
+            note_node.edges,
+            note_node.missing,
         )
-        for serial, each in said.nodes.items()
+        for serial, note_node in notes_file.nodes.items()
     }
-    return Notes(said.session, said.party, nodes)
+    return Notes(notes_file.session, notes_file.party, nodes)
 
 
 # The tree that all sides know together, to be published: tests and labels, and no count, as nobody has any.
@@ -204,16 +208,16 @@ def joined_tree(skeleton: Tree, parties: Sequence[Notes]) -> Tree:
         PartyError: the notes are not those of the skeleton's session, or a party's are not there.
     """
     tested = _tested(parties)
-    known = {each.name: each for each in skeleton.features}
+    features = {feature.name: feature for feature in skeleton.features}
     for name, attribute in tested.items():
-        if name not in known:
+        if name not in features:
             problem = f"has notes of node {name!r}, which the skeleton does not have"
             raise PartyError(name.partition(" ")[0], f"{problem}; give notes of the same session")
-        if len(known[name].values) != len(attribute.categories):
+        if len(features[name].values) != len(attribute.categories):
             problem = f"has {len(attribute.categories)} branches at node {name!r}, and the skeleton"
-            advice = f"has {len(known[name].values)}; give notes of the same session"
+            advice = f"has {len(features[name].values)}; give notes of the same session"
             raise PartyError(name.partition(" ")[0], f"{problem} {advice}")
-    for name in known:
+    for name in features:
         if name not in tested:
             problem = (
                 f"nobody's notes say what node {name!r} tests; give the folders of all parties"
@@ -227,14 +231,14 @@ def joined_tree(skeleton: Tree, parties: Sequence[Notes]) -> Tree:
 
 def _tested(parties: Sequence[Notes]) -> dict[str, PartyAttribute]:
     """Return what is tested by the names that the skeleton has for it."""
-    names = [each.party for each in parties]
+    names = [party.party for party in parties]
     for name in names:
         if names.count(name) > 1:
             raise PartyError(name, "has notes in two folders; give each party's once")
     return {
-        f"{each.party} {serial}": attribute
-        for each in parties
-        for serial, attribute in each.nodes.items()
+        f"{party.party} {serial}": attribute
+        for party in parties
+        for serial, attribute in party.nodes.items()
     }
 
 

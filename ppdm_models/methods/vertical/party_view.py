@@ -44,8 +44,10 @@ class Holding:
 
     def of(self, names: Collection[str], *, holds_class: bool) -> Holding:
         """Return the part of it that a party has who holds only some attributes, and the class or not."""
-        own = tuple(each for each in self.attributes if each.name in names)
-        return Holding(own, self.classes if holds_class else None)
+        party_attributes = tuple(
+            attribute for attribute in self.attributes if attribute.name in names
+        )
+        return Holding(party_attributes, self.classes if holds_class else None)
 
 
 def crossed(codes: Codes, categories: int, classes: Codes, class_count: int) -> Codes:
@@ -143,7 +145,7 @@ class Skeleton:
     @property
     def inner(self) -> int:
         """How many places are no leaves."""
-        return sum(not each.is_leaf for each in self.places)
+        return sum(not place.is_leaf for place in self.places)
 
     @property
     def leaves(self) -> int:

@@ -220,11 +220,14 @@ class Party:
         rows = array(body, RECORD, (len(body) // RECORD.itemsize,), MINER).astype(np.int64)
         attribute = self.notes[serial]
         known = self._holding.attributes[attribute].categories
-        given = asked.attributes[attribute]
-        places = [known.index(each) if each in known else LEAF for each in given.categories]
-        if len(rows) and rows.max() >= len(given.codes):
+        party_attribute = asked.attributes[attribute]
+        places = [
+            known.index(category) if category in known else LEAF
+            for category in party_attribute.categories
+        ]
+        if len(rows) and rows.max() >= len(party_attribute.codes):
             raise ProtocolError(MINER, "asked about a record that is not there")
-        found = np.array([*places, LEAF], BRANCH)[given.codes[rows]]
+        found = np.array([*places, LEAF], BRANCH)[party_attribute.codes[rows]]
         await self._channel.send(MINER, MessageKind.BRANCH, serial, found.tobytes())
 
 

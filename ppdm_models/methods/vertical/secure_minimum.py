@@ -79,8 +79,8 @@ class Smallest:
         """Take shares of all keys; return shares of a one for the smallest, the first of equal ones, else of zeros."""
         pairs = len(self._pairs)
         lanes = DIGITS * pairs
-        found = yield Products(self._digits(shares), 2 * lanes)
-        less, same = sharing.cut(found, 0, lanes), sharing.cut(found, lanes, lanes)
+        planes = yield Products(self._digits(shares), 2 * lanes)
+        less, same = sharing.cut(planes, 0, lanes), sharing.cut(planes, lanes, lanes)
         while lanes > pairs:
             lanes //= 2
             over, low = sharing.cut(same, lanes, lanes), sharing.cut(less, 0, lanes)
@@ -90,16 +90,16 @@ class Smallest:
                 break
             both = sharing.joined(low, lanes, sharing.cut(same, 0, lanes))
             twice = sharing.joined(over, lanes, over)
-            found = yield Products(sharing.times(twice, both), 2 * lanes)
+            planes = yield Products(sharing.times(twice, both), 2 * lanes)
             less, same = (
-                sharing.plus(high, sharing.cut(found, 0, lanes)),
-                sharing.cut(found, lanes, lanes),
+                sharing.plus(high, sharing.cut(planes, 0, lanes)),
+                sharing.cut(planes, lanes, lanes),
             )
         return (yield from self._beating_all(less))
 
     def _digits(self, shares: Sequence[Planes]) -> Planes:
         """Return for each pair and digit whether the later key's is less, then whether they are the same."""
-        above = [self._above(each) for each in shares]
+        above = [self._above(share) for share in shares]
         less, same = [0] * self._bits, [0] * self._bits
         for number, (early, late) in enumerate(self._pairs):
             for into, other in ((less, above[early]), (same, shares[early])):
@@ -139,8 +139,8 @@ class Smallest:
             lanes = half * keys
             first, second = sharing.cut(factors, 0, lanes), sharing.cut(factors, lanes, lanes)
             rest = sharing.cut(factors, 2 * lanes, count % 2 * keys)
-            found = yield Products(sharing.times(first, second), lanes)
-            factors, count = sharing.joined(found, lanes, rest), count - half
+            planes = yield Products(sharing.times(first, second), lanes)
+            factors, count = sharing.joined(planes, lanes, rest), count - half
         return factors
 
     def _spread_out(self, digits: int) -> int:
@@ -221,9 +221,9 @@ class SecureComparison(KeyComparison):
         side = self._plan.computing.index(self._channel.own)
         keys = range(self._smallest.keys)
         shares = {} if own is None else {self._channel.own: own}
-        for each in keys:
-            if each != self._channel.own:
-                shares[each] = await self._heard(each, node, self._smallest.lanes)
+        for key in keys:
+            if key != self._channel.own:
+                shares[key] = await self._heard(key, node, self._smallest.lanes)
         steps = self._smallest.steps([shares[each] for each in keys])
         products = next(steps)
         while True:

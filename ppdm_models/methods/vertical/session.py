@@ -218,14 +218,14 @@ class _SessionFile(BaseModel):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        names = [each.name for each in self.party]
+        names = [party_section.name for party_section in self.party]
         if len(set(names)) < len(names):
             raise ValueError("two parties have the same name")
         if self.labelled not in names:
             raise ValueError("labelled has to be the name of a party")
         if len(set(self.classes)) < len(self.classes):
             raise ValueError("a class is there twice")
-        if len({each.ranks is None for each in self.party}) > 1:
+        if len({party_section.ranks is None for party_section in self.party}) > 1:
             raise ValueError("give ranks for all parties or for none")
         return self
 
@@ -273,10 +273,12 @@ def problem_of(error: ValueError | RecursionError) -> str:
 def _meeting(said: _SessionFile) -> Meeting:
     rank = itertools.count()
     ranks = tuple(
-        each.ranks if each.ranks is not None else tuple(itertools.islice(rank, each.attributes))
-        for each in said.party
+        party_section.ranks
+        if party_section.ranks is not None
+        else tuple(itertools.islice(rank, party_section.attributes))
+        for party_section in said.party
     )
-    names = tuple(each.name for each in said.party)
+    names = tuple(party_section.name for party_section in said.party)
     session = Session(
         names,
         ranks,
@@ -287,7 +289,10 @@ def _meeting(said: _SessionFile) -> Meeting:
         said.mode,
     )
     sides = {MINER: said.miner, **dict(enumerate(said.party))}
-    addresses = {number: ListeningAddress(each.host, each.port) for number, each in sides.items()}
+    addresses = {
+        number: ListeningAddress(miner_section.host, miner_section.port)
+        for number, miner_section in sides.items()
+    }
     digest = hashlib.sha256(said.model_dump_json().encode()).digest()
     return Meeting(said.name, session, said.target, addresses, said.seconds, said.asked, digest)
 
@@ -342,7 +347,7 @@ class _PartiesFile(BaseModel):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        names = [each.name for each in self.party]
+        names = [played_party.name for played_party in self.party]
         if len(set(names)) < len(names):
             raise ValueError("two parties have the same name")
         if MINER_NAME in names:
@@ -368,8 +373,12 @@ def read_parties(path: Path) -> Parties:
     """
     body = file_bytes(path)
     try:
-        said = _PartiesFile.model_validate(tomllib.loads(body.decode("utf-8-sig")))
+        parties_file = _PartiesFile.model_validate(tomllib.loads(body.decode("utf-8-sig")))
     except (ValueError, RecursionError) as error:
         raise PartyError(path.name, problem_of(error)) from error
-    names = tuple(each.name for each in said.party)
-    return Parties(names, tuple(each.columns for each in said.party), said.depth)
+    names = tuple(played_party.name for played_party in parties_file.party)
+    return Parties(
+        names,
+        tuple(played_party.columns for played_party in parties_file.party),
+        parties_file.depth,
+    )

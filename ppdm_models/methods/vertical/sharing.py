@@ -71,14 +71,14 @@ def joined(low: Sequence[int], lanes: int, high: Sequence[int]) -> Planes:
 def cut(planes: Sequence[int], start: int, lanes: int) -> Planes:
     """Return some lanes from a place on."""
     mask = (1 << lanes) - 1
-    return [each >> start & mask for each in planes]
+    return [plane >> start & mask for plane in planes]
 
 
 def bytes_of(planes: Sequence[int], lanes: int) -> bytes:
     """Return elements as bytes."""
     whole = 0
-    for each in reversed(planes):
-        whole = whole << lanes | each
+    for plane in reversed(planes):
+        whole = whole << lanes | plane
     return whole.to_bytes(size_of(len(planes), lanes), "little")
 
 
@@ -153,11 +153,11 @@ class Sharing:
     def _weights(self, sides: int) -> list[int]:
         """Return what the values at the first points are multiplied by to add up to what is at 0 (Lagrange)."""
         points, found = range(1, sides + 1), []
-        for own in points:
+        for point in points:
             weight = 1
             for other in points:
-                if other != own:
-                    ratio = inverse(other ^ own, self.bits)
+                if other != point:
+                    ratio = inverse(other ^ point, self.bits)
                     weight = product(weight, product(other, ratio, self.bits), self.bits)
             found.append(weight)
         return found

@@ -108,11 +108,11 @@ class Streams(Channel):
             raise ProtocolError(to, Reason.GONE.words, Reason.GONE) from error
 
     async def following(self, of: int) -> Message:
-        found = await self._next(of)
-        self._unread[of] -= len(found.body)
-        if found.kind is MessageKind.BYE:
+        message = await self._next(of)
+        self._unread[of] -= len(message.body)
+        if message.kind is MessageKind.BYE:
             raise ProtocolError(of, Reason.GONE.words, Reason.GONE)
-        return found
+        return message
 
     async def _next(self, of: int) -> Message:
         queue = self._queues[of]
@@ -163,7 +163,7 @@ class Streams(Channel):
         if error is None:
             kind, body = MessageKind.BYE, b""
         else:
-            who, reason = _told(error, self.own)
+            who, reason = _error_notice(error, self.own)
             kind, body = MessageKind.ABORT, packed("hB", who, reason)
         self._body = None
         for server in self._servers:
@@ -366,7 +366,7 @@ async def met(meeting: Meeting, own: int, certificates: Path) -> AsyncIterator[S
         await streams.part(ended)
 
 
-def _told(error: BaseException, own: int) -> tuple[int, Reason]:
+def _error_notice(error: BaseException, own: int) -> tuple[int, Reason]:
     """Return what other sides are told of an error: whose it is and of which sort."""
     if isinstance(error, ProtocolError):
         return error.who, error.reason

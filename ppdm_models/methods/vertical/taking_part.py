@@ -138,7 +138,7 @@ async def _tell(channel: Channel, hidden: dict[int, list[bytes]]) -> Codes:
 def _hidden(points: Sequence[bytes], hand: X25519PrivateKey, sender: int) -> list[bytes]:
     """Return points with the own secret number on them."""
     try:
-        return [hand.exchange(X25519PublicKey.from_public_bytes(each)) for each in points]
+        return [hand.exchange(X25519PublicKey.from_public_bytes(point)) for point in points]
     except ValueError as error:  # a point that whoever hides it makes nothing of
         raise ProtocolError(sender, "sent an id that is none") from error
 
@@ -290,19 +290,19 @@ async def _play(
     box = IdealBox(len(holdings), network.log)
     key = new_key()
     parties = [
-        Party(session, own, end, box.end(number), view_of(session, own, end, key))
-        for number, own in enumerate(holdings)
+        Party(session, holding, end, box.end(number), view_of(session, holding, end, key))
+        for number, holding in enumerate(holdings)
         for end in (network.end(number),)
     ]
     end = network.end(MINER)
     miner = Miner(session, end, box.end(MINER), helper_of(session, end))
     async with asyncio.TaskGroup() as group:
-        for number, each in enumerate(parties):
-            group.create_task(each.run(asked[number] if asked else None))
+        for number, party in enumerate(parties):
+            group.create_task(party.run(asked[number] if asked else None))
         skeleton = await miner.grow()
         labels = None
         if asked:
-            records = (len(each.attributes[0].codes) for each in asked if each.attributes)
+            records = (len(holding.attributes[0].codes) for holding in asked if holding.attributes)
             labels = await miner.classify(skeleton, max(records, default=0))
         await miner.end()
     return Played(skeleton, tuple(each.notes for each in parties), network.log, labels)

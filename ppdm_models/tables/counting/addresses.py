@@ -82,11 +82,11 @@ def address_of(text: str) -> TableAddress:
         scheme = text.partition("://")[0]
         raise TableError(f"{scheme}://", f"the address names no table; {HOW}")
     try:
-        found = TableAddress(url, table)
-        found.name.encode("utf-8")
+        table_address = TableAddress(url, table)
+        table_address.name.encode("utf-8")
     except (ValueError, UnicodeEncodeError) as error:
         raise TableError("data", f"not an address of a table; {HOW}") from error
-    return found
+    return table_address
 
 
 def _host(parts: SplitResult) -> str:
@@ -153,17 +153,17 @@ def parts_of(path: Path) -> tuple[TableFile, ...]:
     else:
         return (TableFile(path, name),)
     parts = tuple(
-        TableFile(each, each.relative_to(root).as_posix(), _said(each.relative_to(root)))
+        TableFile(each, each.relative_to(root).as_posix(), _folder_values(each.relative_to(root)))
         for each in found
     )
-    for each in parts:
-        if list(each.said) != list(parts[0].said):
-            problem = (
-                f"the folders of {parts[0].name!r} and {each.name!r} do not say the same columns"
-            )
+    for table_file in parts:
+        if list(table_file.said) != list(parts[0].said):
+            problem = f"the folders of {parts[0].name!r} and {table_file.name!r} do not say the same columns"
             raise TableError(name, f"{problem}; give one of both")
-        if not each.path.is_file():
-            raise TableError(name, f"{each.name!r} is no file that can be read twice; leave it out")
+        if not table_file.path.is_file():
+            raise TableError(
+                name, f"{table_file.name!r} is no file that can be read twice; leave it out"
+            )
     return parts
 
 
@@ -177,12 +177,12 @@ def digest_of(parts: Sequence[TableFile]) -> str:
         return _digest(parts[0].path)
     known: dict[tuple[int, int], str] = {}
     whole = hashlib.sha256()
-    for each in parts:
-        found = each.path.stat()
+    for table_file in parts:
+        found = table_file.path.stat()
         key = found.st_dev, found.st_ino  # one file may be listed several times
         if key not in known:
-            known[key] = _digest(each.path)
-        whole.update(f"{known[key]}  {each.name}\n".encode("utf-8", "surrogateescape"))
+            known[key] = _digest(table_file.path)
+        whole.update(f"{known[key]}  {table_file.name}\n".encode("utf-8", "surrogateescape"))
     return whole.hexdigest()
 
 
@@ -213,7 +213,7 @@ def _fixed(path: Path) -> Path:
 def _inside(folder: Path) -> Iterator[Path]:
     for root, folders, files in os.walk(folder):
         folders[:] = sorted(each for each in folders if not _is_hidden(each))
-        yield from (Path(root, each) for each in sorted(files) if not _is_hidden(each))
+        yield from (Path(root, file) for file in sorted(files) if not _is_hidden(file))
 
 
 def _is_hidden(name: str) -> bool:
@@ -221,7 +221,7 @@ def _is_hidden(name: str) -> bool:
     return name.startswith((".", "_", "~$"))
 
 
-def _said(path: Path) -> dict[str, str | None]:
+def _folder_values(path: Path) -> dict[str, str | None]:
     pairs = (each.partition("=") for each in path.parts[:-1] if "=" in each)
     return {unquote(key): None if value == NOTHING else unquote(value) for key, _, value in pairs}
 

@@ -146,7 +146,7 @@ def count_parquet(
         try:
             with engine(source, links) as opened:
                 if said:
-                    opened.connection.register("said", _said(parts, said))
+                    opened.connection.register("said", _with_folder_values(parts, said))
                 found = opened.count(query, [links])
         except duckdb.Error as error:
             raise _broken(source, parts, own, error) from error
@@ -164,7 +164,7 @@ def _links(parts: Sequence[TableFile], folder: Path) -> list[str]:
     return links
 
 
-def _said(parts: Sequence[TableFile], said: Sequence[str]) -> pa.Table:
+def _with_folder_values(parts: Sequence[TableFile], said: Sequence[str]) -> pa.Table:
     columns = {"file": pa.array(range(len(parts)), pa.int64())}
     for at, name in enumerate(said):
         columns[f"s{at}"] = pa.array([part.said[name] for part in parts], pa.string())

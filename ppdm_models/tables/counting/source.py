@@ -90,19 +90,19 @@ def count_table(source: TableSource, columns: Iterable[str] | None = None) -> Ta
         TooManyProfilesError: there are more distinct rows than memory holds.
     """
     wanted = set(source.names if columns is None else columns)
-    found = source.count(tuple(name for name in source.names if name in wanted))
-    if not len(found.counts):
+    distinct_rows = source.count(tuple(name for name in source.names if name in wanted))
+    if not len(distinct_rows.counts):
         problem = "the table has no records; give the table that the tree was trained on"
         raise TableError(source.name, problem)
     table = Table(
         source.name,
-        dict(_columns(source, found)),
-        len(found.counts),
-        counts=found.counts,
-        places=found.places,
-        digest=found.digest,
+        dict(_columns(source, distinct_rows)),
+        len(distinct_rows.counts),
+        counts=distinct_rows.counts,
+        places=distinct_rows.places,
+        digest=distinct_rows.digest,
     )
-    return labelled(table, source.labels, found.notes)
+    return labelled(table, source.labels, distinct_rows.notes)
 
 
 def in_order(rows: pa.Table) -> pa.Table:

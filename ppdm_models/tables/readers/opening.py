@@ -30,5 +30,5 @@ def reader_of(
         module = "xlsx" if start.startswith(ARCHIVE) else "xls"
     family = importlib.import_module(f"treewarden.ppdm_models.tables.readers.{module}")
     data = whole if isinstance(whole, Path) else whole.to_pybytes()
-    found: TableReader = family.open_table(data, name, sheet)
-    return found
+    table_reader: TableReader = family.open_table(data, name, sheet)
+    return table_reader

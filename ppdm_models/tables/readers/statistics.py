@@ -212,7 +212,7 @@ class Statistics(TableReader):
         size, done = max(FEWEST, CELLS // len(columns)), 0
         schema = pa.schema([self.columns.field(name) for name in columns])
         while True:
-            found, _ = _asked(
+            found, _ = _ask_library(
                 self.form,
                 self.whole,
                 self.name,
@@ -274,7 +274,7 @@ def open_table(whole: Whole, name: str, sheet: str = "") -> Statistics:
         _check_xport(whole, name)
     if not survives(form.function, whole):
         raise TableError(name, _broken(form))
-    _, said = _asked(form, whole, name, metadataonly=True)
+    _, said = _ask_library(form, whole, name, metadataonly=True)
     names: list[str] = said.column_names
     if not names or None in names:
         raise TableError(name, f"{form.kind} without columns, or one of them without a name")
@@ -307,7 +307,7 @@ def code_text(code: object) -> str:
     return str(int(code)) if isinstance(code, float) and code.is_integer() else str(code)
 
 
-def _asked(
+def _ask_library(
     form: StatisticsFormat, whole: Whole, name: str, **asked: object
 ) -> tuple[dict[str, Any], Any]:
     """Return the values of columns and what the file says of them; of the library's own messages, none has cells.

@@ -102,10 +102,10 @@ class Sheet(TableReader):
 
     def _check(self, marks: Marks) -> None:
         places = self.columns.values()
-        for each in marks.merged:
-            is_inside = each.left - 1 <= max(places) and each.right - 1 >= min(places)
-            if each.bottom >= self.header and is_inside:
-                problem = f"the cells {each} are merged, so that all but one have no value"
+        for cell_range in marks.merged:
+            is_inside = cell_range.left - 1 <= max(places) and cell_range.right - 1 >= min(places)
+            if cell_range.bottom >= self.header and is_inside:
+                problem = f"the cells {cell_range} are merged, so that all but one have no value"
                 raise self._error(f"{problem}; unmerge them and give each its value")
         if marks.unsaved:
             problem = f"the formula in cell {marks.unsaved} has no result saved with it"

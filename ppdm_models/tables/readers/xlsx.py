@@ -43,7 +43,7 @@ class Xlsx(Book):
     archive: zipfile.ZipFile
 
     def sheets(self) -> tuple[str, ...]:
-        return tuple(each.title for each in self.book.worksheets)
+        return tuple(worksheet.title for worksheet in self.book.worksheets)
 
     def rows(self, sheet: str) -> Iterator[Row]:
         found = self.book[sheet]
@@ -150,8 +150,8 @@ def _check_size(part: IO[bytes], name: str) -> None:
     for _, element in etree.iterparse(part, tag=tags, resolve_entities=False, no_network=True):
         if etree.QName(element).localname == "dimension":
             if CELLS.fullmatch(element.get("ref", "")):
-                said = _range(element.get("ref"))
-                check_size(name, said.bottom, said.right)
+                cell_range = _range(element.get("ref"))
+                check_size(name, cell_range.bottom, cell_range.right)
                 return
             continue
         number = max(number + 1, row_number(element))
@@ -174,9 +174,9 @@ def _check(archive: zipfile.ZipFile, name: str) -> None:
     if BINARY in archive.namelist():
         raise TableError(name, "a binary workbook (.xlsb); save it as .xlsx, or the table as CSV")
     files = archive.infolist()
-    if any(each.flag_bits & IS_SEALED for each in files):
+    if any(file.flag_bits & IS_SEALED for file in files):
         raise TableError(name, "protected by a password; save it without one")
-    size, room = sum(each.file_size for each in files), room_bytes()
+    size, room = sum(file.file_size for file in files), room_bytes()
     if size > room:
         problem = f"the workbook unpacks to {size:,} bytes, and there is room for {room:,}"
         raise TableError(name, f"{problem}; save the table as CSV or Parquet, or {MORE_ROOM}")

@@ -209,7 +209,7 @@ def seal_browser(site: Site, browser: KnownBrowser) -> str:
 def read_browsers(site: Site, values: Iterable[str]) -> tuple[KnownBrowser, ...]:
     """Return what cookies say, but for those that are not ours or too old."""
     found = (_read(site, value) for value in values)
-    return tuple(each for each in found if each is not None)
+    return tuple(known_browser for known_browser in found if known_browser is not None)
 
 
 def _read(site: Site, value: str) -> KnownBrowser | None:

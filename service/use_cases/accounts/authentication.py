@@ -51,8 +51,8 @@ def by_token(unit: Unit, secret: str) -> tuple[Principal, PendingUse | None]:
         raise NotSignedInError("token", problem)
     allowed = frozenset(map(Permission, found.permissions))
     is_noted = found.used_at is not None and found.used_at > unit.now - NOTED_EVERY
-    who = _principal(found, allowed, token_id=found.token_id)
-    return who, None if is_noted else PendingUse("token", found.token_id)
+    principal = _principal(found, allowed, token_id=found.token_id)
+    return principal, None if is_noted else PendingUse("token", found.token_id)
 
 
 def by_session(unit: Unit, secret: str) -> tuple[Principal, PendingUse | None]:
@@ -71,8 +71,8 @@ def by_session(unit: Unit, secret: str) -> tuple[Principal, PendingUse | None]:
     if found is None:
         raise NotSignedInError("session", "is over; sign in again")
     is_noted = found.seen_at is not None and found.seen_at > unit.now - NOTED_EVERY
-    who = _principal(found, frozenset(Permission), session_id=found.session_id)
-    return who, None if is_noted else PendingUse("session", found.session_id)
+    principal = _principal(found, frozenset(Permission), session_id=found.session_id)
+    return principal, None if is_noted else PendingUse("session", found.session_id)
 
 
 # Statements are put together once, as every request needs one of them; no more is read than a principal is made of.
@@ -152,9 +152,9 @@ def begin_session(unit: Unit, account_id: str, address: str = "") -> SignedIn:
             expires_at=unit.now + timedelta(hours=unit.site.settings.session_hours),
         )
     )
-    who, _ = by_session(unit, secret)
-    record(unit, who, "session.begun", "account", account_id)
-    return SignedIn(who, secret)
+    principal, _ = by_session(unit, secret)
+    record(unit, principal, "session.begun", "account", account_id)
+    return SignedIn(principal, secret)
 
 
 def sign_out(unit: Unit, who: Principal) -> None:
@@ -177,7 +177,7 @@ def list_sessions(
         check_account(unit, who, account_id)
         statement = statement.where(session.c.account_id == account_id)
     rows, following = paged(unit, statement, session.c.id, wanted)
-    return Page(items=tuple(_told(each, who) for each in rows), next=following)
+    return Page(items=tuple(_session_body(row, who) for row in rows), next=following)
 
 
 def end_session(unit: Unit, who: Principal, session_id: str) -> Session:
@@ -191,7 +191,7 @@ def end_session(unit: Unit, who: Principal, session_id: str) -> Session:
         raise NotFoundError("session", "there is none with this id; look at the list")
     unit.connection.execute(delete(session).where(session.c.id == session_id))
     record(unit, who, "session.ended", "account", found.account_id)
-    return _told(found, who)
+    return _session_body(found, who)
 
 
 def end_access(unit: Unit, who: Principal, account_id: str) -> EndedAccess:
@@ -252,7 +252,7 @@ def _seen_by(unit: Unit, who: Principal) -> Select[Any]:
     return statement.where(session.c.account_id == who.account_id)
 
 
-def _told(row: Row[Any], who: Principal) -> Session:
+def _session_body(row: Row[Any], who: Principal) -> Session:
     return Session(
         id=row.id,
         owner=row.owner,
@@ -275,9 +275,9 @@ def create_token(unit: Unit, who: Principal, new: NewToken) -> MadeToken:
     Raises:
         ForbiddenError: it should do more.
     """
-    more = sorted(set(new.permissions) - who.permissions)
-    if more:
-        problem = f"{', '.join(more)} is more than you may do; leave it out"
+    permissions = sorted(set(new.permissions) - who.permissions)
+    if permissions:
+        problem = f"{', '.join(permissions)} is more than you may do; leave it out"
         raise ForbiddenError("permissions", problem)
     made, secret = new_id(), new_secret()
     ends = None if new.days is None else unit.now + timedelta(days=new.days)

@@ -58,9 +58,9 @@ def create_administrator(
     ).scalar()
     home = found or create_organisation(unit, organisation_name)
     made, password = _create(unit, home, new)
-    who = Principal(home, made, new.name, Role.ADMINISTRATOR, ALLOWED[Role.ADMINISTRATOR])
-    record(unit, who, "account.created", "account", made, {"role": Role.ADMINISTRATOR})
-    return who, password
+    principal = Principal(home, made, new.name, Role.ADMINISTRATOR, ALLOWED[Role.ADMINISTRATOR])
+    record(unit, principal, "account.created", "account", made, {"role": Role.ADMINISTRATOR})
+    return principal, password
 
 
 def create_organisation(unit: Unit, name: str) -> str:
@@ -93,7 +93,7 @@ def list_accounts(unit: Unit, who: Principal, wanted: PageRequest) -> Page[Accou
     """Return accounts of the organisation."""
     statement = select(account).where(account.c.organisation_id == who.organisation_id)
     rows, following = paged(unit, statement, account.c.id, wanted)
-    return Page(items=tuple(map(_told, rows)), next=following)
+    return Page(items=tuple(map(_account_body, rows)), next=following)
 
 
 def get_account(unit: Unit, who: Principal, account_id: str) -> Account:
@@ -102,7 +102,7 @@ def get_account(unit: Unit, who: Principal, account_id: str) -> Account:
     Raises:
         NotFoundError: there is none in the organisation.
     """
-    return _told(_find(unit, who, account_id))
+    return _account_body(_find(unit, who, account_id))
 
 
 def change_account(unit: Unit, who: Principal, account_id: str, changed: Changed) -> Account:
@@ -258,7 +258,7 @@ def _some_administrator_stays(unit: Unit, who: Principal) -> None:
         raise ConflictError("organisation", problem)
 
 
-def _told(row: Row[Any]) -> Account:
+def _account_body(row: Row[Any]) -> Account:
     return Account(
         id=row.id,
         name=row.name,

@@ -148,9 +148,9 @@ def change_password(
             raise ConflictError("password", "was changed meanwhile; sign in again")
         end_sessions(unit, who.account_id)
         forget_attempts(unit, limit)
-        made = begin_session(unit, who.account_id, address)
-        record(unit, made.who, "account.password_changed", "account", who.account_id)
-        return made
+        signed_in = begin_session(unit, who.account_id, address)
+        record(unit, signed_in.who, "account.password_changed", "account", who.account_id)
+        return signed_in
 
 
 def has_password(unit: Unit, who: Principal) -> bool:
@@ -259,10 +259,10 @@ def _begun(
             raise _wrong()
         forget_attempts(unit, attempt.first)
         take_back(unit, counted)
-        made = begin_session(unit, found.id, credentials.address)
+        signed_in = begin_session(unit, found.id, credentials.address)
         if values:
-            record(unit, made.who, "account.password_changed", "account", found.id)
-        return made
+            record(unit, signed_in.who, "account.password_changed", "account", found.id)
+        return signed_in
 
 
 def _wrong() -> NotSignedInError:
@@ -314,6 +314,6 @@ def _new(unit: Unit, person: Person) -> str:
         raise ConflictError(
             "name", "belongs to another account here; ask an administrator"
         ) from error
-    who = Principal(home, made, new.name, role, ALLOWED[role])
-    record(unit, who, "account.created", "account", made, {"role": role})
+    principal = Principal(home, made, new.name, role, ALLOWED[role])
+    record(unit, principal, "account.created", "account", made, {"role": role})
     return made

@@ -9,7 +9,7 @@ from tests.kit.grown_models import FOLDER, case_of
 from treewarden.audit.inverters import ONLY_BOUNDS, SCORED, leaf_sums
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.files.load import open_model
-from treewarden.ppdm_models.tree.growth import known
+from treewarden.ppdm_models.tree.growth import stated_fact
 
 
 def sums(name, **facts):
@@ -28,11 +28,11 @@ def test_sums_of_plain_steps_are_all_that_the_file_says():
 @pytest.mark.parametrize(
     ("name", "facts"),
     [
-        ("lasso.json", {"max_delta_step": known(0.0)}),
+        ("lasso.json", {"max_delta_step": stated_fact(0.0)}),
         (
             "clipped.json",
             {
-                name: known(value)
+                name: stated_fact(value)
                 for name, value in (
                     ("eta", 0.3),
                     ("lambda", 1.0),
@@ -62,16 +62,16 @@ def test_a_score_that_the_file_tells_may_say_more_of_the_labels():
 
 def test_a_limit_of_steps_that_leaf_values_exceed_is_not_believed():
     told = {"eta": 0.3, "lambda": 1.0, "alpha": 0.0, "max_delta_step": 1e-5}
-    found = sums("plain.json", **{name: known(value) for name, value in told.items()})
+    found = sums("plain.json", **{name: stated_fact(value) for name, value in told.items()})
     assert isinstance(found, Undetermined)
     assert "larger than max_delta_step allows" in found.reason
 
 
 def test_the_start_tells_a_total_only_where_the_file_says_that_it_is_the_average():
     told = {"eta": 0.3, "lambda": 1.0, "alpha": 0.0, "max_delta_step": 0.4}
-    facts = {name: known(value) for name, value in told.items()}
+    facts = {name: stated_fact(value) for name, value in told.items()}
     found = sums("clipped.json", **facts)
     case, people = case_of(FOLDER / "clipped.json", FOLDER / "two.csv")
     whole = int(people.truth[:, 1].sum())
     assert found.totals == {1: (whole, whole)}
-    assert sums("clipped.json", **facts, boost_from_average=known(0.0)).totals == {}
+    assert sums("clipped.json", **facts, boost_from_average=stated_fact(0.0)).totals == {}

@@ -14,7 +14,7 @@ from treewarden.audit.inverters._rounds import Leafs
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.formats.lightgbm.lightgbm_text import FORMAT as TEXT
 from treewarden.ppdm_models.formats.skops.skops_file import FORMAT as SKOPS
-from treewarden.ppdm_models.tree.growth import known
+from treewarden.ppdm_models.tree.growth import stated_fact
 
 BAGGED = {"bagging_freq": 1, "bagging_seed": 3}
 
@@ -79,7 +79,7 @@ def test_bounds_of_an_xgboost_sample_hold(name):
     folder = grown_models.FOLDER
     case, people = grown_models.case_of(folder / f"{name}.json", folder / f"{table}.csv")
     assert isinstance(leaf_sums(case), Undetermined)  # it is not said that there were samples
-    facts = {**case.growth.facts, "subsample": known(0.7)}
+    facts = {**case.growth.facts, "subsample": stated_fact(0.7)}
     sums = leaf_sums(replace(case, growth=replace(case.growth, facts=facts)))
     assert isinstance(sums, LeafSums)
     assert not sums.is_complete

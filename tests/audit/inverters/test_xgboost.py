@@ -10,7 +10,7 @@ from tests.kit.grown_models import FOLDER, case_of, sums_of, truth
 from treewarden.audit.inverters import LeafSums, leaf_sums
 from treewarden.audit.reading import Undetermined
 from treewarden.jobs.inputs import opened, read
-from treewarden.ppdm_models.tree.growth import FactSource, known
+from treewarden.ppdm_models.tree.growth import FactSource, stated_fact
 
 
 def edited(tmp_path, name, change):
@@ -41,7 +41,7 @@ def test_the_sums_of_the_worked_example_are_those_computed_by_hand():
     assert values[1] == pytest.approx([0, 0.18066463], abs=1e-7)
     case, _ = case_of(FOLDER / "by_hand.json", FOLDER / "by_hand.csv")
     rates = {"eta": 0.3, "lambda": 1, "alpha": 0, "max_delta_step": 0}
-    facts = {name: known(rate) for name, rate in rates.items()}
+    facts = {name: stated_fact(rate) for name, rate in rates.items()}
     sums = leaf_sums(replace(case, growth=replace(growth, facts=facts)))
     assert sums.low.tolist() == sums.high.tolist() == [1, 2, 1, 2]
 
@@ -185,7 +185,7 @@ def test_cut_leaf_values_are_not_believed_while_other_numbers_give_the_digits_ba
 
 def knowing(case, whole):
     """Return the case of a changed file for who knows the rates of the whole one, and that all records were seen."""
-    facts = {**leaf_sums(whole).facts, "subsample": known(1.0)}
+    facts = {**leaf_sums(whole).facts, "subsample": stated_fact(1.0)}
     return replace(case, growth=replace(case.growth, facts=facts))
 
 

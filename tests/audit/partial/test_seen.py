@@ -11,7 +11,7 @@ from treewarden.audit.clock import clock
 from treewarden.audit.knowledge.knowledge import Knowledge, LeafLevel, SplitLevel
 from treewarden.audit.partial.leaf_table import Ground
 from treewarden.audit.partial.target_inference import NO_SIZES, SPLITS_NOT_USED, WEIGHED, seen_by
-from treewarden.audit.partial.work_budget import WorkBudget
+from treewarden.audit.partial.work_budget import AdversaryBudget
 from treewarden.audit.population.population import build_population
 from treewarden.ppdm_models.tree.tree import Criterion, Quality
 
@@ -50,7 +50,7 @@ def test_with_little_effort_it_is_told_who_is_certain_and_no_table_is_shown(seed
     tree, population = small(seed)
     seen = seen_by(Ground(tree, population, NO_SPLITS), ["x0"], clock(5.0))
     ground = Ground(tree, population, NO_SPLITS)
-    little = seen_by(ground, ["x0"], clock(5.0), effort=WorkBudget(flows=0))
+    little = seen_by(ground, ["x0"], clock(5.0), effort=AdversaryBudget(flows=0))
     for name in ("certain", "excluded", "open_profiles", "open_exclusions"):
         assert np.array_equal(getattr(seen.worlds, name), getattr(little.worlds, name))
     assert np.array_equal(seen.posterior.values, little.posterior.values)

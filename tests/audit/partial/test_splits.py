@@ -16,7 +16,7 @@ from treewarden.audit.partial.leaf_table import Ground
 from treewarden.audit.partial.splits import PlacedEstimate, SplitChoiceView, compared
 from treewarden.audit.partial.target_inference import seen_by
 from treewarden.audit.partial.value_rules import secret_of
-from treewarden.audit.partial.work_budget import WorkBudget
+from treewarden.audit.partial.work_budget import AdversaryBudget
 from treewarden.audit.population.population import build_population
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
@@ -164,11 +164,11 @@ def test_an_estimate_that_a_better_split_on_a_known_column_refutes_is_sought_aga
     assert "1 of 2 other splits on known columns would be better" in seen.posterior.reason
     gini = Knowledge(split=SplitLevel.GINI)
     little = seen_by(
-        Ground(tree, population, gini), ["age"], clock(5.0), effort=WorkBudget(enforcing=1e4)
+        Ground(tree, population, gini), ["age"], clock(5.0), effort=AdversaryBudget(enforcing=1e4)
     )
     assert little.posterior == seen.posterior
     enough = seen_by(
-        Ground(tree, population, gini), ["age"], clock(5.0), effort=WorkBudget(enforcing=1e8)
+        Ground(tree, population, gini), ["age"], clock(5.0), effort=AdversaryBudget(enforcing=1e8)
     )
     assert enough.posterior.values[:, 0] == pytest.approx(
         [(best + 2) / 6, (6 - best) / 10], abs=1e-4
@@ -241,5 +241,5 @@ def test_what_is_believed_of_a_secret_column_heeds_better_splits_on_known_ones()
     )
     assert without.values[:, 0] == pytest.approx([6 / 8, 6 / 8, 2 / 8, 2 / 8])
     assert (found.high - found.low < 2e-3).all()
-    little = seen(SplitLevel.GINI, effort=WorkBudget(enforcing=1e4))
+    little = seen(SplitLevel.GINI, effort=AdversaryBudget(enforcing=1e4))
     assert "other splits on known columns would be better" in little.reason

@@ -18,9 +18,9 @@ from treewarden.ppdm_models.methods.tpp.cells import (
     CategorySplit,
     NumberSplit,
     as_printed,
-    asked,
     merged,
     one_per_cell,
+    splits_of_trees,
 )
 from treewarden.ppdm_models.methods.tpp.checks import differences, problems
 from treewarden.ppdm_models.methods.tpp.sanitise import (
@@ -289,7 +289,7 @@ def test_each_condition_of_the_theorem_is_checked(changed, condition):
         BestFirst().growth({"n": columns["n"]}, classes("xxxy"), 1).tree(1),
         BestFirst().growth({"c": columns["c"]}, classes("xxyy"), 1).tree(1),
     ]
-    said = asked(trees, columns, 4)
+    said = splits_of_trees(trees, columns, 4)
     made = dict(generalise(columns, said).columns)
     assert list(problems(columns, made, trees, said)) == []
     found = problems(columns, {**made, **changed}, trees, said)

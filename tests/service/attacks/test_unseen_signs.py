@@ -12,7 +12,7 @@ from tests.kit.service.browsing import add_session
 from treewarden.service.api._requests import COOKIE
 from treewarden.service.auth.principal import Role
 from treewarden.service.ledger.log import record
-from treewarden.service.names import sent, shown
+from treewarden.service.names import escape_page, sent
 from treewarden.service.use_cases.log import exported_csv, exported_json
 
 TURNED = "loans \u202efdp.exe\u2066\u200b\x9b31m"
@@ -57,7 +57,7 @@ def test_a_form_sends_back_exactly_what_it_was_given(client):
     "text", ["plain <b>", "Zürich – „ja“\u00a0· 10\u202f%", "日本語 😀", "a\tb\r\nc"]
 )
 def test_what_is_seen_stays_as_it_is(text):
-    assert shown(text) == text
+    assert escape_page(text) == text
 
 
 def test_a_value_of_a_form_is_escaped_as_all_others_are():

@@ -13,7 +13,7 @@ from treewarden.jobs.attesting.checking import attested_entry, checked
 from treewarden.jobs.attesting.keys import AttestationError, ExpiredError, private_key
 from treewarden.jobs.audit_inputs import Request
 from treewarden.jobs.auditing import audit_file
-from treewarden.jobs.inputs import ModelBytes, told
+from treewarden.jobs.inputs import ModelBytes, file_of_source
 from treewarden.policies.judging.decision import Accepted
 from treewarden.policies.pack import load_pack
 from treewarden.policies.verdict import Verdict
@@ -31,7 +31,7 @@ def test_what_was_waived_is_attested_only_for_a_time(attesting):
     findings = tuple(replace(each, accepted=waived) for each in done.decision.findings)
     decision = replace(done.decision, verdict=Verdict.PASS, findings=findings)
     key = private_key(attesting.key.read_bytes(), "key")
-    model, given = told(files.model), {"report": None, "issued": NOW}
+    model, given = file_of_source(files.model), {"report": None, "issued": NOW}
     with pytest.raises(AttestationError, match="--expires"):
         attestation(done.subject, decision, model, key, **given)
 
@@ -50,7 +50,7 @@ def test_the_bytes_of_a_model_will_do(attesting):
     envelope = attesting.attest()
     read = ModelBytes(attesting.model.read_bytes(), "flu.pmml")
     assert checked(envelope, attesting.public, read, attesting.pack).verdict == "PASS"
-    assert isinstance(told(read), File)
+    assert isinstance(file_of_source(read), File)
 
 
 def test_an_audit_of_a_feature_is_not_attested(attesting):
@@ -61,4 +61,6 @@ def test_an_audit_of_a_feature_is_not_attested(attesting):
     assert any("“flu” was not judged" in each for each in done.audit.warnings)
     key = private_key(attesting.key.read_bytes(), "key")
     with pytest.raises(AttestationError, match="leave the secret out"):
-        attestation(done.subject, done.decision, told(files.model), key, report=None, issued=NOW)
+        attestation(
+            done.subject, done.decision, file_of_source(files.model), key, report=None, issued=NOW
+        )

@@ -32,7 +32,7 @@ class ComparedItem:
 
 def overall(found: list[ComparedItem]) -> ComparisonOutcome:
     """Return the worst of all: a difference, else what could not be told."""
-    outcomes = {each.outcome for each in found}
+    outcomes = {compared_item.outcome for compared_item in found}
     for outcome in (ComparisonOutcome.DIFFERS, ComparisonOutcome.OPEN):
         if outcome in outcomes:
             return outcome

@@ -52,7 +52,7 @@ def attestation(
     if subject.secret:
         problem = f"the audit was of {subject.secret!r}, not of what the model predicts; leave the secret out"
         raise AttestationError(model.name, problem)
-    waived = next((each.clause for each in decision.findings if each.accepted), None)
+    waived = next((finding.clause for finding in decision.findings if finding.accepted), None)
     if waived is not None and expires is None:
         problem = f"what breaks {waived!r} was accepted, and that may end; say --expires DAY"
         raise AttestationError(model.name, problem)
@@ -64,13 +64,13 @@ def attestation(
             fail_on=decision.fail_on,
             clauses=[
                 AttestedClause(
-                    clause=each.clause,
-                    verdict=WORDS[each.verdict.word],
-                    severity=each.severity,
-                    accepted=None if each.accepted is None else each.accepted.by,
-                    of=each.of,
+                    clause=finding.clause,
+                    verdict=WORDS[finding.verdict.word],
+                    severity=finding.severity,
+                    accepted=None if finding.accepted is None else finding.accepted.by,
+                    of=finding.of,
                 )
-                for each in decision.findings
+                for finding in decision.findings
             ],
             not_judged=[name for name, _ in decision.not_judged],
             policy=JudgedBy(
@@ -91,22 +91,24 @@ def salt() -> str:
 
 
 def _assumed(subject: AuditInputs) -> Assumed:
-    known, options, people = subject.knowledge, subject.options, subject.population
+    knowledge, options, people = subject.knowledge, subject.options, subject.population
     return Assumed(
-        leaf=known.leaf.value,
-        split=known.split.value,
-        marginal=known.marginal,
-        accuracy=known.accuracy,
-        row_order=known.row_order.value,
-        strict_labels=known.strict_labels,
+        leaf=knowledge.leaf.value,
+        split=knowledge.split.value,
+        marginal=knowledge.marginal,
+        accuracy=knowledge.accuracy,
+        row_order=knowledge.row_order.value,
+        strict_labels=knowledge.strict_labels,
         strict_ties=options.strict_ties,
-        min_leaf=known.min_leaf,
-        learner=None if known.learner is None else known.learner.value,
-        facts=len(known.facts),
+        min_leaf=knowledge.min_leaf,
+        learner=None if knowledge.learner is None else knowledge.learner.value,
+        facts=len(knowledge.facts),
         quasi_identifiers=None if options.qi is None else sorted(people.qi),
         weights=people.weights.value,
         adversaries=[
-            AttestedAdversary(name=each.name, knows=list(each.knows or ()), target=each.target)
-            for each in subject.asked.partial
+            AttestedAdversary(
+                name=adversary.name, knows=list(adversary.knows or ()), target=adversary.target
+            )
+            for adversary in subject.asked.partial
         ],
     )

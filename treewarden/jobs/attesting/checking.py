@@ -31,9 +31,9 @@ from treewarden.jobs.attesting.statement import (
     opened,
     read,
 )
-from treewarden.jobs.inputs import ModelInput, model_name, told
+from treewarden.jobs.inputs import ModelInput, file_of_source, model_name
 from treewarden.policies.judging.figures import figure
-from treewarden.policies.pack import Pack, asked
+from treewarden.policies.pack import Pack, measure_call
 from treewarden.policies.rules import rules
 from treewarden.policies.verdict import Severity
 from treewarden.ppdm_models.errors import TreewardenError
@@ -186,7 +186,7 @@ def _telling(problems: Sequence[AttestationError], where: str) -> str:
     if not problems:
         return f"{where}: no key is trusted; name one"
     order = (OtherPolicyError, OtherQuestionError, OtherModelError, ExpiredError)
-    best = next((each for each in problems if isinstance(each, order)), problems[0])
+    best = next((problem for problem in problems if isinstance(problem, order)), problems[0])
     return str(best)
 
 
@@ -206,7 +206,7 @@ def _check_time(found: Attested, now: datetime) -> None:
 def _check_model(found: Attested, model: ModelInput) -> None:
     (subject,) = found.statement.subject
     try:
-        here = told(model).sha256
+        here = file_of_source(model).sha256
     except OSError as error:
         raise TreewardenError(
             model_name(model), f"{error.strerror}; give the model file"
@@ -219,12 +219,10 @@ def _check_model(found: Attested, model: ModelInput) -> None:
 
 
 def _check_policy(found: Attested, pack: Pack) -> None:
-    said = found.predicate.policy
-    if said.sha256 != pack.digest:
-        problem = (
-            f"judged by {said.name!r} {said.version}, and {pack.name!r} {pack.version} is asked"
-        )
-        same = (said.name, said.version) == (pack.name, pack.version)
+    judged_by = found.predicate.policy
+    if judged_by.sha256 != pack.digest:
+        problem = f"judged by {judged_by.name!r} {judged_by.version}, and {pack.name!r} {pack.version} is asked"
+        same = (judged_by.name, judged_by.version) == (pack.name, pack.version)
         more = ": of one name and version, but they do not say the same" if same else ""
         raise OtherPolicyError(found.where, f"{problem}{more}; have the model attested by that")
 
@@ -292,7 +290,7 @@ def attested_entry(
     """
     predicate = attested.predicate
     (subject,) = attested.statement.subject
-    plain = {each.clause: _plain(pack, each.clause) for each in predicate.clauses}
+    plain = {clause.clause: _plain(pack, clause.clause) for clause in predicate.clauses}
     ends = f", until {predicate.expires}" if predicate.expires else ""
     weights = predicate.knowledge.weights
     weighed = "" if weights == "none" else f", with {weights} weights"
@@ -304,32 +302,32 @@ def attested_entry(
         policy=pack.name,
         basis="attestation",
         assumed_known=assumed,
-        rules=tuple(_rule(pack, each, plain[each.clause]) for each in predicate.clauses),
+        rules=tuple(_rule(pack, clause, plain[clause.clause]) for clause in predicate.clauses),
         clauses=tuple(
             ClauseOutcome(
-                clause=each.clause,
-                verdict=each.verdict,
-                severity=each.severity,
-                message=_message(each, plain[each.clause]),
-                accepted=_accepted(each),
+                clause=clause.clause,
+                verdict=clause.verdict,
+                severity=clause.severity,
+                message=_message(clause, plain[clause.clause]),
+                accepted=_accepted(clause),
             )
-            for each in predicate.clauses
+            for clause in predicate.clauses
         ),
         results=tuple(
             Result(
-                id=finding_id(each.clause),
-                clause=each.clause,
-                verdict=each.verdict,
-                severity=each.severity,
-                message=_message(each, plain[each.clause]),
+                id=finding_id(clause.clause),
+                clause=clause.clause,
+                verdict=clause.verdict,
+                severity=clause.severity,
+                message=_message(clause, plain[clause.clause]),
                 leaf="",
                 path="",
                 node="",
                 line=None,
-                accepted=_accepted(each),
+                accepted=_accepted(clause),
             )
-            for each in predicate.clauses
-            if each.verdict != "PASS"
+            for clause in predicate.clauses
+            if clause.verdict != "PASS"
         ),
     )
 
@@ -340,7 +338,7 @@ def _plain(pack: Pack, name: str) -> str:
     if clause is None:
         return ABOUT_THE_EVIDENCE
     measure = measures().get(clause.measure or "")
-    return name if measure is None else measure.words(dict(asked(clause).parameters))
+    return name if measure is None else measure.words(dict(measure_call(clause).parameters))
 
 
 def _rule(pack: Pack, said: AttestedClause, plain: str) -> Rule:

@@ -29,7 +29,7 @@ from treewarden.jobs.attesting.alike import (
 from treewarden.jobs.attesting.keys import MalformedError
 from treewarden.jobs.audit_inputs import Request
 from treewarden.jobs.auditing import CommandClock, audit_file
-from treewarden.jobs.inputs import told, told_table
+from treewarden.jobs.inputs import file_of_source, told_table
 from treewarden.policies.pack import load_pack
 from treewarden.policies.shipped import shipped_packs
 from treewarden.reports.building.build import audit_document
@@ -73,7 +73,7 @@ def sections(old: Document, new: Document) -> Iterator[ComparedItem]:
     follows = ComparisonOutcome.DIFFERS if is_same_number else ComparisonOutcome.OPEN
     for name in WORDED:
         yield same(_words(name), is_close(_dumped(old, name), _dumped(new, name)), follows)
-    warned = [each for each in old.warnings if not each.startswith(NOT_WRITTEN)]
+    warned = [warning for warning in old.warnings if not warning.startswith(NOT_WRITTEN)]
     yield same("warnings", warned == list(new.warnings), follows)
     yield from _tree(old, new, follows)
     yield from _levels(old, new)
@@ -95,7 +95,7 @@ def _unmarked(node: TreeNode) -> TreeNode:
 
 
 def _levels(old: Document, new: Document) -> Iterator[ComparedItem]:
-    names = [[each.name for each in document.plots.levels] for document in (old, new)]
+    names = [[level.name for level in document.plots.levels] for document in (old, new)]
     yield same("levels of knowledge", names[0] == names[1])
     if names[0] == names[1]:
         for said, found in zip(old.plots.levels, new.plots.levels, strict=True):
@@ -106,7 +106,7 @@ def _levels(old: Document, new: Document) -> Iterator[ComparedItem]:
 
 def _estimate(old: Document, new: Document) -> Iterator[ComparedItem]:
     """Yield how the estimates compare: by what is drawn of them, and by the entropy; how one was found may differ."""
-    drawn = (each.plots.model_dump(mode="json", exclude={"levels"}) for each in (old, new))
+    drawn = (document.plots.model_dump(mode="json", exclude={"levels"}) for document in (old, new))
     yield same("pictures", is_close(*drawn), ComparisonOutcome.OPEN)
     if old.solver is None or new.solver is None:
         yield same("estimate", old.solver is new.solver)
@@ -153,7 +153,9 @@ def _contradict(old: Worlds, new: Worlds) -> bool:
     """Return whether one run is certain of more people than the other proves or leaves undecided."""
     if old.reason or new.reason:
         return False
-    ends = [(float(each.records_certain), float(each.records_not_decided)) for each in (old, new)]
+    ends = [
+        (float(worlds.records_certain), float(worlds.records_not_decided)) for worlds in (old, new)
+    ]
     return max(low for low, _ in ends) > min(low + open_ for low, open_ in ends)
 
 
@@ -191,9 +193,9 @@ def compared(old: Document, new: Document) -> Iterator[ComparedItem]:
 
 
 def _findings(old: tuple[Finding, ...], new: tuple[Finding, ...]) -> Iterator[ComparedItem]:
-    left = {_called(each): each for each in new}
+    findings = {_called(finding): finding for finding in new}
     for said in old:
-        found, name = left.pop(_called(said), None), f"clause {_called(said)}"
+        found, name = findings.pop(_called(said), None), f"clause {_called(said)}"
         if found is None:
             yield missing(name, in_report=True)
         elif any(getattr(said, each) != getattr(found, each) for each in ASKED):
@@ -202,8 +204,8 @@ def _findings(old: tuple[Finding, ...], new: tuple[Finding, ...]) -> Iterator[Co
         else:
             yield ComparedItem(name, *verdicts(said.verdict, found.verdict))
             yield ComparedItem(f"{name}, its reading", *values(said.value, found.value))
-            yield from _told(name, said, found)
-    for each in left:
+            yield from _compare_words(name, said, found)
+    for each in findings:
         yield missing(f"clause {each}", in_report=False)
 
 
@@ -211,7 +213,7 @@ def _called(found: Finding) -> str:
     return f"{found.clause} of {found.of}" if found.of else found.clause
 
 
-def _told(name: str, said: Finding, found: Finding) -> Iterator[ComparedItem]:
+def _compare_words(name: str, said: Finding, found: Finding) -> Iterator[ComparedItem]:
     """Yield whether a finding is told in other words, or of other places though its numbers are the same."""
     is_same_number = (said.verdict, said.value) == (found.verdict, found.value)
     apart = ("where",) if is_same_number else TOLD_BY_NUMBERS
@@ -225,14 +227,14 @@ def _readings(
     of: str, old: Mapping[str, Reading], new: Mapping[str, Reading], absent: ComparisonOutcome
 ) -> Iterator[ComparedItem]:
     """Yield how readings compare, by measure; ``absent`` is what it is where only one of two has one."""
-    for name, said in old.items():
+    for name, reading in old.items():
         found, called = new.get(name), f"reading {name}{of}"
         if found is None:
             yield missing(called, in_report=True, outcome=absent)
             continue
-        yield ComparedItem(called, *values(said, found))
+        yield ComparedItem(called, *values(reading, found))
         read = {each: getattr(found, each) for each in ("low", "high", "text", "reason")}
-        if said.model_copy(update=read) != found:
+        if reading.model_copy(update=read) != found:
             yield same(f"{called}, its words", is_same=False)
     for name in new:
         if name not in old:
@@ -240,19 +242,21 @@ def _readings(
 
 
 def _adversaries(old: tuple[Adversary, ...], new: tuple[Adversary, ...]) -> Iterator[ComparedItem]:
-    left = {each.name: each for each in new}
+    adversaries = {adversary.name: adversary for adversary in new}
     for said in old:
-        found = left.pop(said.name, None)
+        found = adversaries.pop(said.name, None)
         if found is None:
             yield missing(f"adversary {said.name}", in_report=True)
         else:
             yield from _adversary(f"adversary {said.name}", said, found)
-    for each in left:
+    for each in adversaries:
         yield missing(f"adversary {each}", in_report=False)
 
 
 def _adversary(name: str, old: Adversary, new: Adversary) -> Iterator[ComparedItem]:
-    asked = [(each.knows, each.target_known, each.secret) for each in (old, new)]
+    asked = [
+        (adversary.knows, adversary.target_known, adversary.secret) for adversary in (old, new)
+    ]
     if asked[0] != asked[1]:
         yield same(f"{name}, what is known and what is secret", is_same=False)
     yield ComparedItem(name, *verdicts(old.verdict, new.verdict))
@@ -262,7 +266,7 @@ def _adversary(name: str, old: Adversary, new: Adversary) -> Iterator[ComparedIt
         yield same(f"{name}, of whom most can be told", is_same=False)
     if old.shown != new.shown or old.worst != new.worst:
         yield ComparedItem(f"{name}, its people", ComparisonOutcome.OPEN, "the report names others")
-    if [each.column for each in old.lacking] != [each.column for each in new.lacking]:
+    if [lack.column for lack in old.lacking] != [lack.column for lack in new.lacking]:
         yield same(f"{name}, what each column is worth", is_same=False)
         return
     for said, found in zip(old.lacking, new.lacking, strict=True):
@@ -319,7 +323,7 @@ def repeated(
     request = _request(document, model, data, policy, sensitive)
     digests = tuple(_digests(document, request))
     yield from digests
-    if any(each.outcome is ComparisonOutcome.DIFFERS for each in digests):
+    if any(digest.outcome is ComparisonOutcome.DIFFERS for digest in digests):
         return
     clock = CommandClock()
     done = audit_file(request, step)
@@ -381,13 +385,13 @@ def _options(said: Mapping[str, object], sensitive: str | None) -> dict[str, Any
 
 
 def _digests(document: Document, request: Request) -> Iterator[ComparedItem]:
-    said = document.provenance
-    yield _digest("model", said.model.sha256, told(request.model).sha256)
-    if request.data is not None and said.table is not None:
-        yield _digest("table", said.table.sha256, told_table(request.data).sha256)
+    provenance = document.provenance
+    yield _digest("model", provenance.model.sha256, file_of_source(request.model).sha256)
+    if request.data is not None and provenance.table is not None:
+        yield _digest("table", provenance.table.sha256, told_table(request.data).sha256)
     assert isinstance(request.policy, str)
     pack = load_pack(request.policy)
-    yield _digest("policy", said.pack.sha256, pack.digest)
+    yield _digest("policy", provenance.pack.sha256, pack.digest)
 
 
 def _digest(name: str, said: str, here: str) -> ComparedItem:

@@ -116,10 +116,14 @@ class Predicate(_StatementPart):
     def _holds_together(self) -> Predicate:
         if self.verdict == "PASS" and not self.clauses:
             raise ValueError("nothing was judged, so nothing passes")
-        open_ = [each for each in self.clauses if each.severity == "error" and not each.accepted]
-        if self.verdict == "PASS" and any(each.verdict != "PASS" for each in open_):
+        open_ = [
+            clause for clause in self.clauses if clause.severity == "error" and not clause.accepted
+        ]
+        if self.verdict == "PASS" and any(
+            attested_clause.verdict != "PASS" for attested_clause in open_
+        ):
             raise ValueError("a pass in which a clause is not met")
-        if self.expires is None and any(each.accepted for each in self.clauses):
+        if self.expires is None and any(clause.accepted for clause in self.clauses):
             raise ValueError("what is accepted is accepted for a time, and no end is named")
         return self
 

@@ -30,7 +30,7 @@ from treewarden.jobs.exceptions import baseline_of
 from treewarden.jobs.gate.changed import Digests, key_of
 from treewarden.jobs.gate.gate_job import GateAnswer, GateJob
 from treewarden.jobs.gate.models import GateModel
-from treewarden.jobs.inputs import ModelBytes, opened, told, told_table
+from treewarden.jobs.inputs import ModelBytes, file_of_source, opened, told_table
 from treewarden.ppdm_models.errors import TooManyProfilesError, TreewardenError
 from treewarden.ppdm_models.files.load import read_bytes
 from treewarden.ppdm_models.tree.ensemble import trees_of
@@ -171,7 +171,9 @@ def _attested(model: GateModel, request: Request) -> tuple[Entry | None, tuple[s
     question = CheckRequest(
         pack, knowledge_of(request), options.qi, model.fail_on, strict_ties=options.strict_ties
     )
-    envelopes = [(each.name, read_attestation(each)) for each in model.attestations]
+    envelopes = [
+        (attestation.name, read_attestation(attestation)) for attestation in model.attestations
+    ]
     keys = [each.read_bytes() for each in model.trust]
     found, refused = any_of(envelopes, keys, request.model, question)
     if found is None:
@@ -199,7 +201,8 @@ def _provenance(order: GateJob, done: JudgedAudit) -> Provenance:
         pack=File(name=pack.name.replace("/", "_"), sha256=pack.digest),
         created=order.created or None,
         earlier=tuple(
-            EarlierFiles(model=told(path), table=told_table(table)) for path, table in model.earlier
+            EarlierFiles(model=file_of_source(path), table=told_table(table))
+            for path, table in model.earlier
         ),
     )
 

@@ -54,17 +54,17 @@ class Cache:
         if data is None or not is_own_folder(self.folder):
             return None
         try:
-            kept = CachedEntry.model_validate_json(data)
+            cached_entry = CachedEntry.model_validate_json(data)
         except (ValidationError, ValueError, RecursionError):
             return None
-        entry = kept.entry
-        is_bound = kept.key == key and (entry.name, entry.file) == (model.name, model.file)
+        entry = cached_entry.entry
+        is_bound = cached_entry.key == key and (entry.name, entry.file) == (model.name, model.file)
         if not is_bound or entry.outcome == "NO AUDIT" or entry.is_cached:
             return None
         with contextlib.suppress(OSError):
             os.utime(path)
         known = entry.model_copy(update={"is_cached": True})
-        return GateAnswer(known, needed=kept.needed, told=kept.told)
+        return GateAnswer(known, needed=cached_entry.needed, told=cached_entry.told)
 
     def has(self, key: str) -> bool:
         """Return whether there is a result, good or not, under a key."""
@@ -81,10 +81,12 @@ class Cache:
                 write_own(ignored, b"*\n")
             for key, answer in answers.items():
                 if answer.entry.outcome != "NO AUDIT":
-                    kept = CachedEntry(
+                    cached_entry = CachedEntry(
                         key=key, entry=answer.entry, needed=answer.needed, told=answer.told
                     )
-                    write_own(self._path(key), kept.model_dump_json(by_alias=True).encode("utf-8"))
+                    write_own(
+                        self._path(key), cached_entry.model_dump_json(by_alias=True).encode("utf-8")
+                    )
         except OSError as error:
             return str(error.strerror or error)
         return ""

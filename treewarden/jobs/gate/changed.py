@@ -90,11 +90,11 @@ def key_of(model: GateModel, digests: Digests, version: str, today: date) -> str
         "table": "" if model.table is None else digests.of_table(model.table),
         "packs": [_digest_of_pack(each, digests) for each in packs(model.policy)],
         "knowledge": of(model.knowledge),
-        "adversaries": [digests.of(each) for each in model.adversaries],
+        "adversaries": [digests.of(adversary) for adversary in model.adversaries],
         "waivers": of(model.waivers),
         "days": [] if model.waivers is None else _days(model.waivers, today),
         "baseline": of(model.baseline),
-        "attestations": [digests.of(each) for each in model.attestations],
+        "attestations": [digests.of(attestation) for attestation in model.attestations],
         "trust": [digests.of(each) for each in model.trust],
         "attested_until": str(today) if model.attestations else "",
         "earlier": [[digests.of(path), digests.of_table(table)] for path, table in model.earlier],
@@ -204,7 +204,9 @@ class ChangedFiles:
             for path in self.deleted
             if path.is_relative_to(root) and not path.exists()
         )
-        return tuple(file for file in files if any(matches(said, file) for said in saids))
+        return tuple(
+            file for file in files if any(matches(gate_config, file) for gate_config in saids)
+        )
 
     def _is(self, model: GateModel) -> object:
         section = matches(self.configuration.said, model.file)
@@ -220,7 +222,7 @@ class ChangedFiles:
         real = resolved(path)
         if path.is_dir():
             inside = [resolved(each) for each in path.rglob("*") if each.is_file()]
-            gone = any(each.is_relative_to(real) for each in self.files)
+            gone = any(file.is_relative_to(real) for file in self.files)
             return gone or any(self._touches(each) for each in inside)
         # A link may change without the file that it leads to, and the other way round.
         links = {resolved(path.parent) / path.name, real}

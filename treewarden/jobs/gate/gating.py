@@ -42,12 +42,16 @@ def left_over(found: Sequence[Held]) -> Iterator[tuple[Path, tuple[Held, ...]]]:
     for model, answer in found:
         if model.waivers is not None:
             files.setdefault(model.waivers, []).append((model, answer))
-    for path, held in files.items():
-        if any(answer.entry.outcome == "NO AUDIT" for _, answer in held):
+    for path, helds in files.items():
+        if any(answer.entry.outcome == "NO AUDIT" for _, answer in helds):
             continue
-        known = {number for _, each in held for number in (*each.needed, *each.told)}
+        known = {
+            number
+            for _, gate_answer in helds
+            for number in (*gate_answer.needed, *gate_answer.told)
+        }
         if len(known) < _number(path):
-            yield path, tuple(held)
+            yield path, tuple(helds)
 
 
 def _number(path: Path) -> int:
@@ -183,14 +187,16 @@ class GateRun:
         """Return what came of each model, in their order."""
         with self.step("looking for what changed"):
             keys = [self._key(model) for model in models]
-        found = self._kept(models, keys)
-        if found:
-            self.tell(f"{len(found)} of {len(models)} models: unchanged since an earlier gate")
-        left = [number for number in range(len(models)) if number not in found]
-        found |= self._audited(models, keys, left, len(found))
+        gate_answers = self._kept(models, keys)
+        if gate_answers:
+            self.tell(
+                f"{len(gate_answers)} of {len(models)} models: unchanged since an earlier gate"
+            )
+        left = [number for number in range(len(models)) if number not in gate_answers]
+        gate_answers |= self._audited(models, keys, left, len(gate_answers))
         if self.cache is not None:
             self.cache.forget_old()
-        return [found[number] for number in range(len(models))]
+        return [gate_answers[number] for number in range(len(models))]
 
     def _kept(self, models: Sequence[GateModel], keys: Sequence[str]) -> dict[int, GateAnswer]:
         if self.cache is None or self.wish.needs_audits:
@@ -209,20 +215,20 @@ class GateRun:
         known: int,
     ) -> dict[int, GateAnswer]:
         """Return what comes of audits; each is kept at once, so that an interrupted gate need not repeat it."""
-        found: dict[int, GateAnswer] = {}
+        gate_answers: dict[int, GateAnswer] = {}
         if not numbers:
-            return found
+            return gate_answers
         orders = [self._order(models[number], keys[number]) for number in numbers]
         processes, begun = self.wish.jobs or default_jobs(), time.monotonic()
         memory = None if WORKERS.is_elsewhere else free()  # what a cluster has is its own matter
         with contextlib.closing(answers(orders, processes, memory, self.step)) as coming:
             for place, answer in coming:
-                found[numbers[place]] = answer
+                gate_answers[numbers[place]] = answer
                 self._keep(models, keys, {numbers[place]: answer})
-                done = f"{known + len(found)} of {len(models)} models"
-                rest = _rest(time.monotonic() - begun, len(found), len(numbers))
+                done = f"{known + len(gate_answers)} of {len(models)} models"
+                rest = _remaining_time(time.monotonic() - begun, len(gate_answers), len(numbers))
                 self.tell(f"{done}: {answer.entry.name}: {answer.entry.outcome}{rest}")
-        return found
+        return gate_answers
 
     def _order(self, model: GateModel, key: str) -> GateJob:
         digests = {"model": "", "table": ""}
@@ -270,7 +276,7 @@ class GateRun:
             self.notes.append(note)
 
 
-def _rest(seconds: float, done: int, of: int) -> str:
+def _remaining_time(seconds: float, done: int, of: int) -> str:
     """Return about how long the other audits take at this pace, where that is worth a word."""
     rest = seconds * (of - done) / done
     return f" (about {lasting(rest)} left)" if rest >= WORTH_SECONDS else ""
@@ -320,15 +326,19 @@ def gate(
     models = chosen(configuration, models_of(configuration, wish.new_baseline), wish.paths)
     since = wish.changed_since
     changes = None if since is None else changes_since(configuration, since)
-    wanted = [wish.applied(each) for each in models if changes is None or changes.touches(each)]
+    gate_models = [
+        wish.applied(gate_model)
+        for gate_model in models
+        if changes is None or changes.touches(gate_model)
+    ]
     run = GateRun(wish, step, tell)
-    held = list(zip(wanted, run.answers(wanted), strict=True))
+    held = list(zip(gate_models, run.answers(gate_models), strict=True))
     entries = [answer.entry for _, answer in held]
     if wish.is_of_all:
         entries += _of_waivers(configuration, wish, held)
-    names = {model.name for model in wanted}
+    names = {model.name for model in gate_models}
     # One severity has to stand for all: with the mildest, no form hides what stops a model.
-    mildest = [model.fail_on for model in wanted] or [configuration.said.fail_on]
+    mildest = [model.fail_on for model in gate_models] or [configuration.said.fail_on]
     return Gated(
         gate_of(entries, min(mildest, key=SEVERITIES.index), treewarden.__version__),
         tuple(model.name for model in models if model.name not in names),
@@ -347,13 +357,13 @@ def _of_waivers(configuration: Configuration, wish: Wish, held: Sequence[Held]) 
     """Yield what is wrong with waivers that none of the models needed; only all models together can tell."""
     for path, those in left_over(held):
         entry = importlib.import_module(UNNEEDED).entry_of_waivers(
-            path, _shown(configuration, path), those, wish.today
+            path, _display_name(configuration, path), those, wish.today
         )
         if entry is not None:
             yield entry
 
 
-def _shown(configuration: Configuration, path: Path) -> str:
+def _display_name(configuration: Configuration, path: Path) -> str:
     is_inside = path.is_relative_to(configuration.root)
     return (path.relative_to(configuration.root) if is_inside else path).as_posix()
 

@@ -81,9 +81,9 @@ def survey(root: Path) -> tuple[tuple[FoundModel, ...], tuple[FoundTable, ...], 
             continue
         if suffix in NO_MODELS:
             continue
-        found = _model(path, file)
-        if found is not None:
-            models.append(found)
+        found_model = _model(path, file)
+        if found_model is not None:
+            models.append(found_model)
         elif suffix in ONLY_MODELS:
             broken.append(file)
     return tuple(models), tuple(tables), tuple(broken)
@@ -145,8 +145,8 @@ def _model(path: Path, file: str) -> FoundModel | None:
         file,
         str(said["format"]),
         str(said["target"] or ""),
-        tuple(str(each["name"]) for each in features if each["tested"]),
-        tuple(str(each["name"]) for each in features),
+        tuple(str(feature["name"]) for feature in features if feature["tested"]),
+        tuple(str(feature["name"]) for feature in features),
     )
 
 

@@ -99,7 +99,7 @@ def models_of(
         ConfigurationError: a file is not there or where it must not be, a pattern matches nothing, or two entries are
             about the same file or have the same name.
     """
-    found: list[GateModel] = []
+    gate_models: list[GateModel] = []
     numbers: dict[Path, int] = {}
     names: dict[str, str] = {}
     for number, section in enumerate(configuration.said.models, start=1):
@@ -121,8 +121,8 @@ def models_of(
             if other != model.file:
                 problem = f"'name' {model.name!r} is that of {other} too; give each its own"
                 raise ConfigurationError(place, problem)
-            found.append(model)
-    return tuple(sorted(found, key=lambda model: (model.name, model.file)))
+            gate_models.append(model)
+    return tuple(sorted(gate_models, key=lambda model: (model.name, model.file)))
 
 
 def chosen(
@@ -170,7 +170,10 @@ def _check(section: ModelSection, place: str) -> None:
     beside = [key for key in ANSWERED if key in given]
     if section.knowledge is not None and beside:
         raise ConfigurationError(place, f"'knowledge' says it all; leave out {', '.join(beside)}")
-    own = {section.table, *(each.table or section.table for each in section.earlier)}
+    own = {
+        section.table,
+        *(earlier_section.table or section.table for earlier_section in section.earlier),
+    }
     if section.earlier and ABSENT in own:
         problem = (
             "'earlier': what several models prove together needs the table of each; give the section a table, and an "
@@ -230,9 +233,9 @@ def _model(
     place: str,
     new_baseline: Path | None,
 ) -> GateModel:
-    said = configuration.said
+    gate_config = configuration.said
     file = path.relative_to(configuration.root).as_posix()
-    policy = section.policy or said.policy
+    policy = section.policy or gate_config.policy
     is_shipped = policy in shipped_packs()
 
     def there(key: str, value: str | None) -> Path | None:
@@ -246,16 +249,20 @@ def _model(
         table=table,
         policy=policy if is_shipped else _policy(configuration, policy, place),
         knowledge=there("knowledge", section.knowledge),
-        waivers=there("waivers", section.waivers or said.waivers or _usual(configuration)),
-        baseline=_baseline(configuration, section.baseline or said.baseline, place, new_baseline),
-        fail_on=section.fail_on or said.fail_on,
+        waivers=there("waivers", section.waivers or gate_config.waivers or _usual(configuration)),
+        baseline=_baseline(
+            configuration, section.baseline or gate_config.baseline, place, new_baseline
+        ),
+        fail_on=section.fail_on or gate_config.fail_on,
         settings=GateSettings(**section.model_dump(include=set(GateSettings.model_fields))),
         earlier=tuple(
             (
-                _earlier(configuration, each.path, place, path),
-                table if each.table is None else _table(configuration, each.table, place),
+                _earlier(configuration, earlier_section.path, place, path),
+                table
+                if earlier_section.table is None
+                else _table(configuration, earlier_section.table, place),
             )
-            for each in section.earlier
+            for earlier_section in section.earlier
             if table is not None
         ),
         key=section.id,
@@ -293,14 +300,14 @@ def _table(configuration: Configuration, value: str, place: str) -> Path | Table
 
 def _on_server(value: str, place: str) -> TableAddress:
     try:
-        found = address_of(value)
+        table_address = address_of(value)
     except TableError as error:
         raise ConfigurationError(place, f"'table': {error.problem}") from error
-    if found.has_password:
-        problem = f"'table' is {str(found)!r} with a password, which has no place in a file that others read"
+    if table_address.has_password:
+        problem = f"'table' is {str(table_address)!r} with a password, which has no place in a file that others read"
         instead = "leave it to the driver (PGPASSWORD, ~/.pgpass)"
         raise ConfigurationError(place, f"{problem}; {instead}")
-    return found
+    return table_address
 
 
 def _policy(configuration: Configuration, value: str, place: str) -> Path:

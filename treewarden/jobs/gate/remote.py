@@ -93,7 +93,7 @@ def ask(
         while True:
             left = ends - time.monotonic()
             try:
-                said = _asked(address, question.token)
+                said = _ask_service(address, question.token)
             except _PassingError as error:
                 if left <= 0:
                     raise RemoteError(question.server, error.problem) from error
@@ -167,7 +167,7 @@ def _is_here(host: str) -> bool:
     return host == "localhost"
 
 
-def _asked(address: str, token: str) -> Mapping[str, Any]:
+def _ask_service(address: str, token: str) -> Mapping[str, Any]:
     request = urllib.request.Request(
         address, headers={"Authorization": f"Bearer {token}", "Accept": "application/json"}
     )

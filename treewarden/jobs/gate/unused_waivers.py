@@ -27,30 +27,36 @@ def entry_of_waivers(
     Where the models' policies differ on how grave that is, the gravest counts.
     """
     waivers = read_waivers(path.read_bytes(), path.name)
-    uses = [WaiverUses(frozenset(each.needed), frozenset(each.told)) for _, each in held]
-    told = unused(waivers, uses, today)
-    if not told:
+    uses = [
+        WaiverUses(frozenset(gate_answer.needed), frozenset(gate_answer.told))
+        for _, gate_answer in held
+    ]
+    waiver_faults = unused(waivers, uses, today)
+    if not waiver_faults:
         return None
     packs = [load_pack(str(policy)) for policy in dict.fromkeys(model.policy for model, _ in held)]
     pack = max(packs, key=lambda each: SEVERITIES.index(each.waivers.unused))
-    findings = findings_about(waivers.source, told, pack.waivers)
+    findings = findings_about(waivers.source, waiver_faults, pack.waivers)
     fail_on = min((model.fail_on for model, _ in held), key=SEVERITIES.index)
-    is_broken = any(counts(each.severity, fail_on) for each in findings)
-    number = counted(len(told), "waiver is", "waivers are")
+    is_broken = any(counts(finding.severity, fail_on) for finding in findings)
+    number = counted(len(waiver_faults), "waiver is", "waivers are")
     return Entry(
         name=file,
         file=file,
         outcome="FAIL" if is_broken else "PASS",
         headline=f"{number} not needed by any model, or not in order",
         policy=pack.name,
-        rules=tuple(_rule(each, pack) for each in findings),
+        rules=tuple(_rule(finding, pack) for finding in findings),
         clauses=tuple(
             ClauseOutcome(
-                clause=each.clause, verdict="FAIL", severity=each.severity, message=each.message
+                clause=finding.clause,
+                verdict="FAIL",
+                severity=finding.severity,
+                message=finding.message,
             )
-            for each in findings
+            for finding in findings
         ),
-        results=tuple(_result(each) for each in findings),
+        results=tuple(_result(finding) for finding in findings),
     )
 
 

@@ -178,7 +178,7 @@ def _tried(pack: Pack, case: PolicyCase, folder: Path, jobs: int | None = None) 
         decision = audit_file(request).decision
     except TreewardenError as error:
         return Tried(case.name, (f"no audit: {error}",))
-    said = _said(decision)
+    said = _worst_by_clause(decision)
     differs = []
     if decision.verdict.word != case.verdict:
         differs.append(f"the verdict is {decision.verdict.word}, not {case.verdict}")
@@ -193,11 +193,13 @@ def _tried(pack: Pack, case: PolicyCase, folder: Path, jobs: int | None = None) 
     )
 
 
-def _said(decision: Decision) -> dict[str, str]:
+def _worst_by_clause(decision: Decision) -> dict[str, str]:
     """Return what came of each clause that was judged: the worst of what is said of any adversary."""
     known = {clause.id for clause in decision.pack.clauses}
-    found: dict[str, Verdict] = {}
-    for each in decision.findings:
-        if each.clause in known:
-            found[each.clause] = worst((each.verdict, found.get(each.clause, Verdict.PASS)))
-    return {name: verdict.word for name, verdict in found.items()}
+    verdicts: dict[str, Verdict] = {}
+    for finding in decision.findings:
+        if finding.clause in known:
+            verdicts[finding.clause] = worst(
+                (finding.verdict, verdicts.get(finding.clause, Verdict.PASS))
+            )
+    return {name: verdict.word for name, verdict in verdicts.items()}

@@ -56,7 +56,7 @@ def columns_of(
         LearnerError: a column that is asked for is of no use, or none is left.
         ManifestError: what the manifest says of a column cannot be worked with.
     """
-    names = _asked(table, target, asked)
+    names = _grown_columns(table, target, asked)
     attributes: list[GeneratedAttribute] = []
     columns: dict[str, Numbers] = {}
     noise: dict[str, Hiding | None] = {}
@@ -83,7 +83,7 @@ def columns_of(
     return tuple(attributes), columns, noise, unused
 
 
-def _asked(table: Table, target: str, asked: tuple[str, ...]) -> tuple[str, ...]:
+def _grown_columns(table: Table, target: str, asked: tuple[str, ...]) -> tuple[str, ...]:
     missing = next((name for name in asked if name not in table.columns), None)
     if missing is not None:
         raise TableError(table.source, table.lacks(missing))
@@ -98,8 +98,8 @@ def _in_clear(name: str, values: Numbers) -> GeneratedAttribute | None:
     if not len(known) or known.min() == known.max():
         return None
     is_whole = bool((known == np.floor(known)).all())
-    found = GeneratedAttribute(name, float(known.min()), float(known.max()), is_whole)
-    return found if _has_intervals(found) else None
+    generated_attribute = GeneratedAttribute(name, float(known.min()), float(known.max()), is_whole)
+    return generated_attribute if _has_intervals(generated_attribute) else None
 
 
 def _has_intervals(attribute: GeneratedAttribute) -> bool:
@@ -155,7 +155,7 @@ class RandomisedTable:
 
 
 @dataclass(frozen=True, slots=True)
-class GrownTree:
+class GrownNoisyTree:
     """A tree, and how many records it was grown from and without, as those lack a value."""
 
     tree: Tree
@@ -163,7 +163,7 @@ class GrownTree:
     left_out: int
 
 
-def grown(wanted: GrowRequest, step: Step = silent) -> tuple[GrownTree, RandomisedTable]:
+def grown(wanted: GrowRequest, step: Step = silent) -> tuple[GrownNoisyTree, RandomisedTable]:
     """Return the tree that grows from a randomised table; ``step`` is told of each stage.
 
     Raises:
@@ -196,27 +196,29 @@ def read_subject(wanted: GrowRequest) -> RandomisedTable:
         classes.codes[there],
         len(classes.categories),
     )
-    values = {each.name: each.values for each in manifest.columns if each.values}
+    values = {column.name: column.values for column in manifest.columns if column.values}
     return RandomisedTable(
         wanted, records, values, classes.categories, table.rows - len(there), unused
     )
 
 
-def tree_of(subject: RandomisedTable) -> GrownTree:
+def tree_of(subject: RandomisedTable) -> GrownNoisyTree:
     """Grow the tree.
 
     Raises:
         LearnerError: there are too few records, or a value lies where its noise cannot have put it.
     """
-    wanted, records = subject.wanted, subject.records
-    _check_enough(wanted, records)
+    grow_request, records = subject.wanted, subject.records
+    _check_enough(grow_request, records)
     try:
-        learned = learn(records, wanted.method, wanted.kernel)
+        learned = learn(records, grow_request.method, grow_request.kernel)
     except ValueError as error:
-        raise LearnerError(wanted.table.name, str(error)) from error
-    tree = published(learned, records.attributes, subject.values, wanted.target, subject.classes)
+        raise LearnerError(grow_request.table.name, str(error)) from error
+    tree = published(
+        learned, records.attributes, subject.values, grow_request.target, subject.classes
+    )
     used = len(records.classes) - learned.left_out
-    return GrownTree(tree, used, learned.left_out + subject.unlabelled)
+    return GrownNoisyTree(tree, used, learned.left_out + subject.unlabelled)
 
 
 def _classes(wanted: GrowRequest, manifest: Manifest, table: Table) -> CategoricalColumn:
@@ -226,8 +228,8 @@ def _classes(wanted: GrowRequest, manifest: Manifest, table: Table) -> Categoric
         raise TableError(table.source, table.lacks(target))
     if manifest.column(target) is not None:
         raise LearnerError(where, "its values are hidden by noise; choose a target in clear")
-    found = table.categories(target)
-    count = len(np.unique(found.codes[found.codes >= 0]))
+    categorical_column = table.categories(target)
+    count = len(np.unique(categorical_column.codes[categorical_column.codes >= 0]))
     if count < 2:
         raise LearnerError(
             where, f"has {'one value' if count else 'no value'}; a target has two or more"
@@ -236,11 +238,11 @@ def _classes(wanted: GrowRequest, manifest: Manifest, table: Table) -> Categoric
         raise LearnerError(
             where, f"has {count:,} values, more than {MOST_CLASSES} classes; choose another target"
         )
-    return found
+    return categorical_column
 
 
 def _check_enough(wanted: GrowRequest, records: Noisy) -> None:
-    table = np.stack([records.columns[each.name] for each in records.attributes])
+    table = np.stack([records.columns[attribute.name] for attribute in records.attributes])
     is_there = np.asarray(~np.isnan(table).any(axis=0))
     counts = np.bincount(records.classes[is_there], minlength=records.class_count)
     is_global = wanted.method is Method.GLOBAL
@@ -308,7 +310,9 @@ def tested(tree: Tree, attributes: tuple[GeneratedAttribute, ...], path: Path) -
     if not there.any():
         raise TableError(path.name, f"no record has a value of {tree.target!r}; give some that do")
     names = np.array(truth.categories, dtype=object)[truth.codes[there]]
-    outside = sum(_outside(columns[each.name], tree, each)[there].sum() for each in attributes)
+    outside = sum(
+        _outside(columns[attribute.name], tree, attribute)[there].sum() for attribute in attributes
+    )
     return TestResult(
         int(there.sum()),
         int((found[there] == names).sum()),

@@ -45,10 +45,10 @@ def warnings_of(found: Randomisation, following: Mapping[str, float]) -> tuple[s
 
 
 def _warnings(found: Randomisation, following: Mapping[str, float]) -> Iterator[str]:
-    for each in found.related:
-        if abs(each.correlation) > RELATED:
+    for pair in found.related:
+        if abs(pair.correlation) > RELATED:
             yield (
-                f"{each.first!r} and {each.second!r} go together (correlation {each.correlation:.2f}), so that each "
+                f"{pair.first!r} and {pair.second!r} go together (correlation {pair.correlation:.2f}), so that each "
                 "gives away part of the other; the attack's width says how much"
             )
     for name, correlation in following.items():
@@ -67,7 +67,11 @@ def _warnings(found: Randomisation, following: Mapping[str, float]) -> Iterator[
         )
     for kind in dict.fromkeys(column.said.noise for column in found.columns):
         yield PRIVACY_OF[kind]
-    off_data = [repr(each.said.name) for each in found.columns if each.said.domain == "data"]
+    off_data = [
+        repr(hidden_column.said.name)
+        for hidden_column in found.columns
+        if hidden_column.said.domain == "data"
+    ]
     if off_data:
         yield (
             f"domains read off the data stand in the manifest: the least and the largest value: {listed(off_data)}; "
@@ -162,10 +166,10 @@ def roles_of(table: Batches, wanted: RandomizeRequest) -> Roles:
         raise TableError(table.source, f"{problem}; declare domains with --domains FILE")
     missing = [name for name in hidden if name not in declared]
     _check_domains(table, wanted, missing, are_numeric)
-    known = declared | (domains_of_data(table, missing) if missing else {})
+    column_domains = declared | (domains_of_data(table, missing) if missing else {})
     kept = tuple(name for name in table.names if name not in wanted.dropped)
     return Roles(
-        domains=tuple(known[name] for name in hidden),
+        domains=tuple(column_domains[name] for name in hidden),
         kept=kept,
         clear=tuple(name for name in kept if name not in hidden and name not in taken),
         harmless=tuple(name for name in kept if name in wanted.harmless),
@@ -261,16 +265,16 @@ def randomise(
     table.check_unchanged(stamp)
     manifest = _manifest(wanted, roles, plans, hider.records, output.name, written)
     with step("attacking what is hidden"):
-        found = randomisation_of(
+        randomisation = randomisation_of(
             manifest,
             hider.counts,
             hider.moments,
             hider.missing,
             has_too_many_classes=hider.labels.are_too_many,
         )
-    decision = _doubting_order(judge_randomised(found, pack), hider)
-    said = warnings_of(found, hider.following)
-    return Randomised(manifest, found, decision, said, stamp)
+    decision = _doubting_order(judge_randomised(randomisation, pack), hider)
+    said = warnings_of(randomisation, hider.following)
+    return Randomised(manifest, randomisation, decision, said, stamp)
 
 
 def _manifest(

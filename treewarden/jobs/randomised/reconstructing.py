@@ -64,28 +64,35 @@ def reconstructed(wanted: ReconstructRequest, step: Step = silent) -> Randomised
         check_has(manifest, table.names, wanted.manifest.name)
         columns = _columns(wanted, manifest.columns)
     with step(f"reconstructing {counted(len(columns), 'distribution', 'distributions')}"):
-        found = distributions_of(table, columns, manifest.records, wanted.kernel, wanted.stop)
+        column_distributions = distributions_of(
+            table, columns, manifest.records, wanted.kernel, wanted.stop
+        )
     if wanted.true is not None:
         with step(f"reading {wanted.true.name}"):
             true = open_batches(wanted.true)
-            for each in columns:
-                if each.name not in true.names:
+            for column in columns:
+                if column.name not in true.names:
                     have = listed(true.names)
-                    raise TableError(true.source, f"no column {each.name!r}; have {have}")
-            found = beside_true(true, found)
-    return reconstruction_document(manifest, found, tuple(warnings_of(found)))
+                    raise TableError(true.source, f"no column {column.name!r}; have {have}")
+            column_distributions = beside_true(true, column_distributions)
+    return reconstruction_document(
+        manifest, column_distributions, tuple(warnings_of(column_distributions))
+    )
 
 
 def warnings_of(found: tuple[ColumnDistribution, ...]) -> list[str]:
     """Return what is worth a word of distributions."""
     said = []
-    for each in found:
-        if each.missing:
-            records = counted(each.missing, "record has", "records have")
-            said.append(f"{records} no value of {each.said.name!r}; they count for nothing")
-        if not each.is_settled:
+    for column_distribution in found:
+        if column_distribution.missing:
+            records = counted(column_distribution.missing, "record has", "records have")
             said.append(
-                f"the distribution of {each.said.name!r} did not settle after {each.steps:,} steps; say a larger --stop"
+                f"{records} no value of {column_distribution.said.name!r}; they count for nothing"
+            )
+        if not column_distribution.is_settled:
+            said.append(
+                f"the distribution of {column_distribution.said.name!r} did not settle "
+                f"after {column_distribution.steps:,} steps; say a larger --stop"
             )
     return said
 
@@ -93,12 +100,12 @@ def warnings_of(found: tuple[ColumnDistribution, ...]) -> list[str]:
 def _columns(wanted: ReconstructRequest, hidden: tuple[Hidden, ...]) -> tuple[Hidden, ...]:
     if not wanted.columns:
         return hidden
-    known = {each.name: each for each in hidden}
+    hiddens = {each.name: each for each in hidden}
     for name in wanted.columns:
-        if name not in known:
+        if name not in hiddens:
             problem = f"column {name!r} is not hidden, so there is nothing to reconstruct"
-            raise LearnerError(wanted.manifest.name, f"{problem}; hidden are {listed(known)}")
-    return tuple(known[name] for name in wanted.columns)
+            raise LearnerError(wanted.manifest.name, f"{problem}; hidden are {listed(hiddens)}")
+    return tuple(hiddens[name] for name in wanted.columns)
 
 
 # The report of a table that was randomised, its form named by the suffix of its file.
@@ -127,14 +134,14 @@ def report_bytes(
 def _figures(found: Randomised, table: Path, written: Path) -> tuple[ColumnDistribution, ...]:
     """Return how values are distributed, noisy and true; of columns with too few values nothing."""
     columns = tuple(
-        each.said
-        for each in found.randomisation.columns
-        if found.manifest.records - each.missing >= FEWEST_RECORDS
+        column.said
+        for column in found.randomisation.columns
+        if found.manifest.records - column.missing >= FEWEST_RECORDS
     )
     if not columns:
         return ()
-    made = distributions_of(open_batches(written), columns, found.manifest.records)
-    return beside_true(open_batches(table), made)
+    column_distributions = distributions_of(open_batches(written), columns, found.manifest.records)
+    return beside_true(open_batches(table), column_distributions)
 
 
 # What is left of privacy in each column, as lines for a terminal.
@@ -160,9 +167,13 @@ def figure_lines(found: Randomisation) -> list[str]:
 
 
 def _row(column: HiddenColumn) -> tuple[str, ...]:
-    left = column.left
-    attacked = min((each.width for each in column.recovered), default=None)
-    shown = (left.equivalent_width, left.mean_width, left.worst_width)
+    residual_privacy = column.left
+    attacked = min((recovered_column.width for recovered_column in column.recovered), default=None)
+    shown = (
+        residual_privacy.equivalent_width,
+        residual_privacy.mean_width,
+        residual_privacy.worst_width,
+    )
     level = f"{100 * column.said.level:g} %"
     return (
         column.said.name,

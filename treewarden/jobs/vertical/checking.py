@@ -57,13 +57,13 @@ def miner_files(meeting: Meeting) -> tuple[str, ...]:
 def files_of_miner(meeting: Meeting, found: Led) -> dict[str, bytes]:
     """Return what a miner leaves, by name; its tree is the skeleton."""
     session = meeting.session
-    seen = seen_by(MINER, session, found.log, (), None)
+    side_view = seen_by(MINER, session, found.log, (), None)
     about = About(meeting.name, session, meeting.target, treewarden.__version__, meeting.asked)
-    document = leakage_document(about, found.log, [seen], found.skeleton, whose="the miner")
+    document = leakage_document(about, found.log, [side_view], found.skeleton, whose="the miner")
     skeleton = skeleton_tree(found.skeleton, session.parties, session.classes, meeting.target)
     files = {
         TREE: treewarden_json.FORMAT.write(skeleton),
-        **said(document, found.log, session.parties),
+        **session_files(document, found.log, session.parties),
     }
     if found.labels is not None:
         labels = found.labels.tolist()
@@ -78,21 +78,23 @@ def files_of_miner(meeting: Meeting, found: Led) -> dict[str, bytes]:
 def files_of_party(meeting: Meeting, part: CheckedPart, kept: PartyRecord) -> dict[str, bytes]:
     """Return what a party leaves: what its nodes test, and which of its records were classified as which number."""
     session = meeting.session
-    own = kept.holding.attributes
-    seen = seen_by(part.number, session, kept.log, own, None, blocks=kept.blocks)
+    party_attributes = kept.holding.attributes
+    side_view = seen_by(part.number, session, kept.log, party_attributes, None, blocks=kept.blocks)
     name = session.parties[part.number]
     about = About(meeting.name, session, meeting.target, treewarden.__version__, meeting.asked)
-    document = leakage_document(about, kept.log, [seen], None, whose=name)
+    document = leakage_document(about, kept.log, [side_view], None, whose=name)
     files = {
-        NOTES: notes_of(meeting.name, name, kept.notes, own),
-        **said(document, kept.log, session.parties),
+        NOTES: notes_of(meeting.name, name, kept.notes, party_attributes),
+        **session_files(document, kept.log, session.parties),
     }
     if kept.asked is not None:
         files[ORDER] = _csv(("record", "own row"), enumerate(kept.asked.tolist()))
     return files
 
 
-def said(document: LeakageDocument, log: Log, parties: tuple[str, ...]) -> Mapping[str, bytes]:
+def session_files(
+    document: LeakageDocument, log: Log, parties: tuple[str, ...]
+) -> Mapping[str, bytes]:
     """Return the document of what was learnt, for programs and people, the log, and the picture of its first node."""
     lines = "".join(f"{line}\n" for line in log.lines(parties))
     picture = message_flow_svg(document)
@@ -137,25 +139,25 @@ def checked(table: Path, folder: Path, parties: Parties | None) -> TreeCompariso
         raise PartyError(TREE, "holds several trees; give the folder that a session wrote")
     agreed = agreed_in(folder / LEAKAGE)
     joined = read_table(table)
-    names = [each.name for each in tree.features]
+    names = [feature.name for feature in tree.features]
     is_full = set(names) <= set(joined.columns)
     if not is_full:
         if parties is None:
             problem = "is a skeleton; say with --parties whose each column of the table is"
             raise PartyError(TREE, problem)
-        names = [name for own in parties.columns for name in own if name != tree.target]
+        names = [name for column in parties.columns for name in column if name != tree.target]
     target = tree.target or ""
     holding = holding_of(joined, names, target, tree.classes, NumberHandling.BINS)
     if holding.classes is None:
         raise PartyError(table.name, joined.lacks(target))
-    known = plain_id3(
+    whole_tree = plain_id3(
         holding.attributes,
         holding.classes,
         len(tree.classes),
         Stops(agreed.min_records, agreed.depth),
     )
     if is_full or parties is None:
-        expected, of = full_tree(known, holding.attributes, tree.classes, target), "tree"
+        expected, of = full_tree(whole_tree, holding.attributes, tree.classes, target), "tree"
     else:
         owners = [
             number
@@ -163,7 +165,7 @@ def checked(table: Path, folder: Path, parties: Parties | None) -> TreeCompariso
             for name in own
             if name != tree.target
         ]
-        skeleton = _owned(known, owners)
+        skeleton = _owned(whole_tree, owners)
         expected, of = (
             skeleton_tree(skeleton, parties.names, tree.classes, target),
             "skeleton",
@@ -216,7 +218,7 @@ def joined_folders(miner: Path, parties: Sequence[Path]) -> tuple[Tree, bytes]:
         problem = "is no skeleton; name the folder that a miner wrote first, then those of parties"
         raise PartyError(f"{miner.name}/{TREE}", problem)
     session = agreed_in(miner / LEAKAGE).name
-    notes = [read_notes(each / NOTES) for each in parties]
+    notes = [read_notes(party / NOTES) for party in parties]
     for folder, each in zip(parties, notes, strict=True):
         if each.session != session:
             problem = f"is of the session {each.session!r}, and the skeleton of {session!r}"
@@ -228,7 +230,7 @@ def joined_folders(miner: Path, parties: Sequence[Path]) -> tuple[Tree, bytes]:
 
 def _is_skeleton(tree: Tree) -> bool:
     """Return whether a tree tests what only a number names: a party's name, and that of its node."""
-    names = [each.name.rpartition(" ") for each in tree.features]
+    names = [feature.name.rpartition(" ") for feature in tree.features]
     return all(owner and number.isdecimal() for owner, _, number in names) and all(
         isinstance(node.test, CategoryTest | Always) for node in tree.nodes
     )

@@ -90,7 +90,7 @@ def coded_like(table: Table, known: Holding, rows: Codes) -> Holding:
     Raises:
         TableError: a column is not there, or does not hold numbers where it has to.
     """
-    return Holding(tuple(_like(table, each, rows) for each in known.attributes))
+    return Holding(tuple(_like(table, attribute, rows) for attribute in known.attributes))
 
 
 def _attribute(table: Table, name: str, rows: Codes, numbers: NumberHandling) -> PartyAttribute:
@@ -102,7 +102,9 @@ def _attribute(table: Table, name: str, rows: Codes, numbers: NumberHandling) ->
         there = np.unique(values[~np.isnan(values)])
         if len(there) > MOST_WHOLE or (there != np.floor(there)).any():
             return _binned(name, values, _edges(values))
-        return _coded(name, tuple(map(number_text, there.tolist())), _found(there, values))
+        return _coded(
+            name, tuple(map(number_text, there.tolist())), _codes_of_values(there, values)
+        )
     categories, codes = _category_codes(table.categories(name).take(rows))
     if len(categories) >= MOST_BRANCHES:
         problem = f"the column {name!r} has {len(categories):,} different values"
@@ -122,7 +124,7 @@ def _edges(values: FloatArray) -> tuple[float, ...]:
 
 
 def _binned(name: str, values: FloatArray, edges: tuple[float, ...]) -> PartyAttribute:
-    texts = [number_text(each) for each in edges]
+    texts = [number_text(edge) for edge in edges]
     between = [f"over {low} to {high}" for low, high in zip(texts, texts[1:], strict=False)]
     categories = (f"up to {texts[0]}", *between, f"over {texts[-1]}") if texts else ("any",)
     codes = np.searchsorted(np.array(edges), values, side="left").astype(np.int64)
@@ -145,11 +147,17 @@ def _coded(
 def _like(table: Table, known: PartyAttribute, rows: Codes) -> PartyAttribute:
     own = known.categories[: known.missing]
     if known.edges is not None:
-        found = _binned(known.name, table.numbers(known.name).numbers[rows], known.edges)
-        return PartyAttribute(known.name, found.categories, found.codes, known.edges, found.missing)
+        party_attribute = _binned(known.name, table.numbers(known.name).numbers[rows], known.edges)
+        return PartyAttribute(
+            known.name,
+            party_attribute.categories,
+            party_attribute.codes,
+            known.edges,
+            party_attribute.missing,
+        )
     column = table.categories(known.name, own).take(rows)
     at = {name: code for code, name in enumerate(own)}
-    place = [at.get(each, len(own) + 1) for each in column.categories]
+    place = [at.get(category, len(own) + 1) for category in column.categories]
     codes = np.array([*place, len(own)], np.int64)[
         column.codes
     ]  # -1, of a missing cell, is the last
@@ -173,7 +181,9 @@ def _class_codes(table: Table, target: str, classes: Sequence[str]) -> Codes:
         problem = f"{missing:,} records have no class in {target!r}; leave them out on all sides"
         raise TableError(table.source, problem)
     at = {name: code for code, name in enumerate(classes)}
-    codes = np.array([at.get(each, -1) for each in column.categories], np.int64)[column.codes]
+    codes = np.array([at.get(category, -1) for category in column.categories], np.int64)[
+        column.codes
+    ]
     other = int((codes < 0).sum())
     if other:
         problem = f"{other:,} records have a class in {target!r} that is none of the {len(classes)} agreed on"
@@ -181,7 +191,7 @@ def _class_codes(table: Table, target: str, classes: Sequence[str]) -> Codes:
     return codes
 
 
-def _found(there: FloatArray, values: FloatArray) -> Codes:
+def _codes_of_values(there: FloatArray, values: FloatArray) -> Codes:
     codes = np.searchsorted(there, values).astype(np.int64)
     codes[np.isnan(values)] = -1
     return codes

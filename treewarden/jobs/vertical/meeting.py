@@ -70,7 +70,7 @@ def part_of(meeting: Meeting, own: Own, step: Step = silent) -> CheckedPart:
         labelled = session.parties[session.labelled]
         problem = f"holds the class {meeting.target!r}, which {labelled} holds; remove the column"
         raise PartyError(own.table.name, problem)
-    names = tuple(each for each in table.columns if each not in (meeting.target, own.ids))
+    names = tuple(column for column in table.columns if column not in (meeting.target, own.ids))
     if len(names) != len(session.ranks[number]):
         said = len(session.ranks[number])
         problem = f"holds {len(names):,} attributes where the session file says {said:,}; correct one of them"
@@ -80,13 +80,13 @@ def part_of(meeting: Meeting, own: Own, step: Step = silent) -> CheckedPart:
         advice = "correct one of them, or name a column of ids with --id"
         raise PartyError(own.table.name, f"{problem}; {advice}")
     part = CheckedPart(
-        number, table, _asked(meeting, own), names, meeting.target if holds else None
+        number, table, _asked_table(meeting, own), names, meeting.target if holds else None
     )
     holding_of(table, names, part.target, session.classes, own.numbers)  # refused before any meets
     return part
 
 
-def _asked(meeting: Meeting, own: Own) -> Table | None:
+def _asked_table(meeting: Meeting, own: Own) -> Table | None:
     if (own.asked is None) is not (meeting.asked == 0):
         count = meeting.asked
         problem = f"the session classifies {count:,} records; " + (
@@ -116,15 +116,15 @@ def taken_part(meeting: Meeting, own: Own, part: CheckedPart, certificates: Path
         )
 
     records = Brought(_ids(part.table, own), holding)
-    asked = None
+    brought = None
     if part.asked is not None:
         table = part.asked
 
         def asked_of(rows: Codes, known: Holding | None) -> Holding:
             return coded_like(table, known or Holding(()), rows)
 
-        asked = Brought(_ids(table, own), asked_of)
-    return _run(meeting, take_part(meeting, part.number, certificates, records, asked))
+        brought = Brought(_ids(table, own), asked_of)
+    return _run(meeting, take_part(meeting, part.number, certificates, records, brought))
 
 
 def _ids(table: Table, own: Own) -> Sequence[str] | None:

@@ -14,7 +14,15 @@ from treewarden.audit.progress import Step, silent
 from treewarden.jobs.audit_inputs import Request
 from treewarden.jobs.auditing import JudgedAudit, audit_file
 from treewarden.jobs.inputs import ModelBytes
-from treewarden.jobs.vertical.checking import FLOW, FORMAT, LEAKAGE, MESSAGES, PAGE, TREE, said
+from treewarden.jobs.vertical.checking import (
+    FLOW,
+    FORMAT,
+    LEAKAGE,
+    MESSAGES,
+    PAGE,
+    TREE,
+    session_files,
+)
 from treewarden.jobs.vertical.columns import NumberHandling, classes_of, holding_of
 from treewarden.policies.pack import Pack
 from treewarden.ppdm_models.errors import PartyError
@@ -115,17 +123,19 @@ def played(wanted: PlayRequest, step: Step = silent) -> SessionOutcome:
         PartyError: no party holds the class, or a side fails.
     """
     with step(f"reading {wanted.table.name}"):
-        found = joined(wanted)
-    with step(f"playing {len(found.session.parties)} parties and the miner"):
+        joined_table = joined(wanted)
+    with step(f"playing {len(joined_table.session.parties)} parties and the miner"):
         try:
-            result = play(found.session, found.parts)
+            result = play(joined_table.session, joined_table.parts)
         except ProtocolError as error:
-            raise PartyError(role(error.who, found.session.parties), error.problem) from error
-    known, session = result.known(found.session), found.session
-    attributes = found.holding.attributes
-    tree = full_tree(known, attributes, session.classes, wanted.target)
+            raise PartyError(
+                role(error.who, joined_table.session.parties), error.problem
+            ) from error
+    whole_tree, session = result.known(joined_table.session), joined_table.session
+    attributes = joined_table.holding.attributes
+    tree = full_tree(whole_tree, attributes, session.classes, wanted.target)
     skeleton = skeleton_tree(result.skeleton, session.parties, session.classes, wanted.target)
-    return SessionOutcome(found, result, known, tree, skeleton)
+    return SessionOutcome(joined_table, result, whole_tree, tree, skeleton)
 
 
 def audits_of(
@@ -195,11 +205,11 @@ def files_of(
         log,
         sides,
         outcome.played.skeleton,
-        [audited(which, each.decision) for which, each in audits],
+        [audited(which, judged_audit.decision) for which, judged_audit in audits],
         is_left_out=not audits,
     )
     return {
         TREE: converted(outcome.tree, FORMAT),
         SKELETON: converted(outcome.skeleton, FORMAT),
-        **said(document, log, session.parties),
+        **session_files(document, log, session.parties),
     }

@@ -150,4 +150,4 @@ def _is_own() -> str:
 
 
 def _changes(columns: tuple[str, ...], differs: str) -> str:
-    return " OR ".join(f"OLD.{each} {differs} NEW.{each}" for each in columns)
+    return " OR ".join(f"OLD.{column} {differs} NEW.{column}" for column in columns)

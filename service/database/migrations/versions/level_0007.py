@@ -57,7 +57,7 @@ def upgrade() -> None:
 
 
 def _ids(*tables: str) -> tuple[sa.Column[str], ...]:
-    names = ("id", *(f"{each}_id" for each in tables))
+    names = ("id", *(f"{table}_id" for table in tables))
     return tuple(sa.Column(name, sa.String(length=32), nullable=False) for name in names)
 
 

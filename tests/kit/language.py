@@ -1,0 +1,347 @@
+"""Counts the names of the product that carry no meaning, and the class names that stand for several records.
+
+``python -m tests.kit.language`` prints the figures; ``--shrink`` takes out of the list of what is tolerated whatever is
+mended, and never adds to it.
+"""
+
+import ast
+import json
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from tests.kit import places
+
+PACKAGES = ("ppdm_models", "audit", "policies", "reports", "treewarden", "service")
+TOLERATED = places.ROOT / "tests" / "language.json"
+
+PARTICIPLES = frozenset(
+    [
+        "asked",
+        "asking",
+        "begun",
+        "called",
+        "chosen",
+        "counted",
+        "done",
+        "drawn",
+        "found",
+        "gained",
+        "given",
+        "gone",
+        "got",
+        "heard",
+        "held",
+        "kept",
+        "known",
+        "left",
+        "lost",
+        "made",
+        "meant",
+        "met",
+        "named",
+        "needed",
+        "open",
+        "put",
+        "read",
+        "said",
+        "saved",
+        "seen",
+        "sent",
+        "set",
+        "shown",
+        "stood",
+        "taken",
+        "told",
+        "tried",
+        "used",
+        "wanted",
+    ]
+)
+PARTICLES = frozenset(
+    [
+        "about",
+        "above",
+        "again",
+        "alike",
+        "all",
+        "also",
+        "any",
+        "beside",
+        "both",
+        "each",
+        "else",
+        "enough",
+        "every",
+        "few",
+        "first",
+        "here",
+        "how",
+        "it",
+        "its",
+        "last",
+        "later",
+        "less",
+        "many",
+        "more",
+        "most",
+        "much",
+        "no",
+        "none",
+        "now",
+        "of",
+        "on",
+        "once",
+        "one",
+        "only",
+        "other",
+        "others",
+        "out",
+        "own",
+        "part",
+        "rest",
+        "same",
+        "so",
+        "some",
+        "such",
+        "that",
+        "them",
+        "then",
+        "there",
+        "these",
+        "they",
+        "thing",
+        "things",
+        "this",
+        "those",
+        "together",
+        "two",
+        "under",
+        "very",
+        "what",
+        "when",
+        "where",
+        "whether",
+        "which",
+        "who",
+        "whole",
+        "whom",
+        "whose",
+        "why",
+        "with",
+        "without",
+    ]
+)
+GENERIC = frozenset(
+    [
+        "arg",
+        "args",
+        "data",
+        "func",
+        "helper",
+        "info",
+        "item",
+        "items",
+        "misc",
+        "obj",
+        "object",
+        "res",
+        "result",
+        "stuff",
+        "temp",
+        "tmp",
+        "util",
+        "val",
+        "var",
+    ]
+)
+EMPTY = PARTICIPLES | PARTICLES | GENERIC
+BARE = frozenset(
+    [
+        "said",
+        "told",
+        "asked",
+        "wanted",
+        "held",
+        "kept",
+        "found",
+        "shown",
+        "given",
+        "known",
+        "each",
+        "own",
+        "more",
+        "some",
+        "who",
+        "of",
+        "rest",
+        "other",
+    ]
+)
+"""What no new function, class, module or argument is called by itself."""
+
+SAME_IN_SCHEMAS = frozenset({"reports", "service"})
+"""Where records are parts of documents and bodies of answers: there the domain's word is the schema's word too."""
+
+
+@cache
+def sources() -> dict[str, ast.Module]:
+    """Return the syntax of each module of the product by its path from the root."""
+    return {
+        path.relative_to(places.ROOT).as_posix(): ast.parse(path.read_text("utf-8"))
+        for package in PACKAGES
+        for path in sorted((places.ROOT / package).rglob("*.py"))
+        if not any(parent.is_symlink() for parent in path.parents)
+    }
+
+
+def words_of(name: str) -> list[str]:
+    """Return the words of a name: ``_leaf_of_record`` and ``LeafOfRecord`` have three."""
+    apart = (
+        "".join(f"_{sign}" if sign.isupper() else sign for sign in name)
+        if not name.isupper()
+        else name
+    )
+    return [word for word in apart.lower().split("_") if word]
+
+
+def is_empty(name: str) -> bool:
+    """Return whether no word of a name says what it stands for."""
+    words = words_of(name)
+    return bool(words) and all(word in EMPTY for word in words)
+
+
+def bound_names() -> Iterator[tuple[str, str, str]]:
+    """Yield kind, path and name of whatever the product gives a name: modules, classes, functions and so on."""
+    for path, tree in sources().items():
+        yield "modules", path, Path(path).stem
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                yield "classes", path, node.name
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield "functions", path, node.name
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+                arguments = node.args
+                every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+                yield from (
+                    ("arguments", path, each.arg)
+                    for each in every
+                    if each.arg not in ("self", "cls")
+                )
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                yield "variables", path, node.id
+
+
+def bare_names() -> dict[str, list[str]]:
+    """Return, by kind, ``path:name`` of each function, class, module and argument that is called by a bare word."""
+    bare = defaultdict(set)
+    for kind, path, name in bound_names():
+        if kind != "variables" and name.lstrip("_").lower() in BARE:
+            bare[kind].add(f"{path}:{name}")
+    return {kind: sorted(names) for kind, names in sorted(bare.items())}
+
+
+def shared_class_names() -> dict[str, list[str]]:
+    """Return the class names that stand for several records, with where; a schema may say what its domain says."""
+    places_of = defaultdict(set)
+    for path, tree in sources().items():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef):
+                places_of[node.name].add(path)
+    shared = {}
+    for name, paths in sorted(places_of.items()):
+        domain = [path for path in paths if path.split("/")[0] not in SAME_IN_SCHEMAS]
+        schemas = Counter(
+            path.split("/")[0] for path in paths if path.split("/")[0] in SAME_IN_SCHEMAS
+        )
+        if len(domain) > 1 or any(number > 1 for number in schemas.values()):
+            shared[name] = sorted(paths)
+    return shared
+
+
+def annotated_names(record: str) -> set[str]:
+    """Return the names under which functions take a record of this class."""
+    names = set()
+    for tree in sources().values():
+        for node in ast.walk(tree):
+            if (
+                isinstance(node, ast.arg)
+                and node.annotation is not None
+                and ast.unparse(node.annotation) == record
+            ):
+                names.add(node.arg)
+    return names
+
+
+def figures() -> str:
+    """Return the counts as lines of text."""
+    total, empty = Counter(), Counter()
+    for kind, _, name in bound_names():
+        total[kind] += 1
+        empty[kind] += is_empty(name)
+    lines = [f"{'':10} {'names':>8} {'empty':>8}"]
+    for kind in (*total, "all"):
+        number, bad = (
+            (total.total(), empty.total()) if kind == "all" else (total[kind], empty[kind])
+        )
+        lines.append(f"{kind:10} {number:8,} {bad:8,} {bad / number:6.1%}")
+    lines.append(f"class names that stand for several records: {len(shared_class_names())}")
+    lines.append(
+        f"names of a population where functions take one: {', '.join(sorted(annotated_names('Population')))}"
+    )
+    lines.append(
+        f"modules: {len(sources())}, without heads of packages and plug-ins: {len(concepts())}"
+    )
+    return "\n".join(lines)
+
+
+def concepts() -> list[str]:
+    """Return the modules that are neither the head of a package nor found by looking into a folder."""
+    found_by_looking = (
+        "audit/constraints/",
+        "audit/inverters/",
+        "audit/measures/",
+        "policies/rules/",
+        "policies/remedies/",
+        "reports/renderers/",
+        "treewarden/commands/",
+        "service/commands/",
+        "service/api/",
+        "service/pages/",
+        "ppdm_models/formats/",
+    )
+    return [
+        path
+        for path in sources()
+        if Path(path).name != "__init__.py"
+        and not (
+            path.startswith(found_by_looking)
+            and not Path(path).name.startswith("_")
+            and "/common/" not in path
+        )
+    ]
+
+
+def tolerated() -> dict[str, list[str]]:
+    """Return what is not mended yet."""
+    return json.loads(TOLERATED.read_text("utf-8"))
+
+
+def current() -> dict[str, list[str]]:
+    """Return all that the list of what is tolerated may hold, as it is now."""
+    return {**bare_names(), "shared class names": sorted(shared_class_names())}
+
+
+def shrink() -> None:
+    """Take out of the list of what is tolerated whatever is mended."""
+    now, before = current(), tolerated()
+    kept = {kind: sorted(set(names) & set(now.get(kind, ()))) for kind, names in before.items()}
+    TOLERATED.write_text(json.dumps(kept, indent=1) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    if "--shrink" in sys.argv:
+        shrink()
+    print(figures())

@@ -1,0 +1,54 @@
+"""The names of the product say what they stand for: what does not yet is listed, and the list only gets shorter."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.kit import language
+
+NOW = language.current()
+LISTED = language.tolerated()
+ADVICE = "name it by its noun, or verb_object; never add to tests/language.json"
+
+
+@pytest.mark.parametrize("kind", NOW)
+def test_no_new_name_is_a_bare_word_or_stands_for_several_records(kind):
+    assert sorted(set(NOW[kind]) - set(LISTED[kind])) == [], ADVICE
+
+
+@pytest.mark.parametrize("kind", LISTED)
+def test_what_is_mended_is_no_longer_listed(kind):
+    gone = sorted(set(LISTED[kind]) - set(NOW[kind]))
+    assert gone == [], "python -m tests.kit.language --shrink"
+
+
+def test_names_without_a_meaning_are_at_most_a_seventh_of_all():
+    names = [name for _, _, name in language.bound_names()]
+    assert sum(map(language.is_empty, names)) / len(names) < 0.15
+
+
+def test_a_population_has_few_names_where_functions_take_one():
+    assert len(language.annotated_names("Population")) <= 8
+
+
+@pytest.mark.parametrize(
+    ("name", "is_empty"),
+    [
+        ("each", True),
+        ("_said_of", True),
+        ("Asked", True),
+        ("leaf_of_record", False),
+        ("LeftOut", True),
+    ],
+)
+def test_a_name_is_empty_where_none_of_its_words_is_a_noun_of_the_field(name, is_empty):
+    assert language.is_empty(name) is is_empty
+
+
+def test_a_name_is_taken_apart_into_its_words():
+    assert (
+        language.words_of("LeafOfRecord")
+        == language.words_of("leaf_of_record")
+        == ["leaf", "of", "record"]
+    )
+    assert language.words_of("MAX_DEPTH") == ["max", "depth"]
