@@ -71,7 +71,7 @@ test-rest: $(VENV)/.dev
 	$(TESTS) --tier rest $(SLOWEST)
 
 # What is published by a tool is held against the tool itself; where it is missing, these are skipped and say why.
-TOOL_TESTS := tests/ppdm_models/codecs tests/ppdm_models/formats/test_damaged_models.py \
+TOOL_TESTS := tests/ppdm_models/formats \
 	tests/benchmarks/test_conformance.py tests/benchmarks/test_reading_speed.py \
 	tests/treewarden/test_repair_ensembles.py tests/test_recipes.py tests/audit/inverters/test_xgboost_settings.py
 

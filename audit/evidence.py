@@ -12,13 +12,13 @@ from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.leaves import Leaves
 from treewarden.audit.population.population import Population
-from treewarden.audit.randomised.measuring import Randomisation
+from treewarden.audit.randomised.result import Randomisation
 from treewarden.audit.reading import Spot, Undetermined
 from treewarden.audit.regression.result import ValueBounds
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.ppdm_models.tree.side_channels import Leak
-from treewarden.ppdm_models.tree.tree import Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Task, Tree
 
 NOT_RUN = Undetermined("exact worlds were not run")
 NOT_READ = Undetermined(
@@ -118,7 +118,7 @@ class Evidence:
         return self.model.source
 
     @property
-    def task(self) -> TreeTask:
+    def task(self) -> Task:
         """What the model predicts: a class or a number."""
         return self.model.task
 

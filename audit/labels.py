@@ -19,7 +19,7 @@ from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.ppdm_models.tree.node_columns import codes_of, is_inner, where_of
 from treewarden.ppdm_models.tree.nodes import parents_of
-from treewarden.ppdm_models.tree.tree import Quality, Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Quality, Task, Tree
 
 PROBLEM = "another class is more frequent there in this table, and the file names no weights or costs of classes"
 TOLERANCE_SHARE = 1e-9
@@ -53,7 +53,7 @@ def why_not_judged(tree: Tree, people: Population) -> str | None:
 
 
 def _saw_everybody(model: Model) -> bool:
-    if model.task is not TreeTask.CLASSIFICATION:
+    if model.task is not Task.CLASSIFICATION:
         return False
     return not isinstance(model, Ensemble) or model.resampled is False
 

@@ -37,7 +37,7 @@ from treewarden.audit.run import (
 from treewarden.ppdm_models.errors import KnowledgeError
 from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.ppdm_models.tree.side_channels import Leak
-from treewarden.ppdm_models.tree.tree import Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Task, Tree
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,7 +78,7 @@ def run_releases(
         raise KnowledgeError(shared.names[-1], problem)
     if isinstance(shared, UnlinkedReleases):
         return _of_unlinked(cases, shared, knowledge, calls, options, step, enough)
-    if cases[-1].model.task is TreeTask.REGRESSION:
+    if cases[-1].model.task is Task.REGRESSION:
         return _of_numbers(cases, shared, knowledge, calls, options, step, enough)
     knowledge = knowledge.model_copy(update={"training": {}})
     audit_options = replace(options, worlds_budget=options.worlds_budget / (1 + len(cases)))
@@ -155,7 +155,7 @@ def _of_unlinked(
     found = []
     for number, case in enumerate(cases):
         forest = forest_of(case.model, case.population, jobs=options.jobs)
-        is_number = case.model.task is TreeTask.REGRESSION
+        is_number = case.model.task is Task.REGRESSION
         unknown = SEE_NUMBERS if is_number else reason
         evidence = unsolved(forest, case.population, bare, unknown, case.leaks)
         others = unlinked.others(number)

@@ -54,12 +54,17 @@ from treewarden.audit.regression.result import ValueBounds
 from treewarden.audit.result import KNOWS_ALL, Audit, Exposure
 from treewarden.audit.solver.checkpoint import default_jobs, start_ahead
 from treewarden.audit.system.conflict import conflict
-from treewarden.audit.system.system import System, build_system, left_out_in_words
+from treewarden.audit.system.system import (
+    System,
+    build_system,
+    kinds_of_facts,
+    left_out_in_words,
+)
 from treewarden.ppdm_models.arrays import BoolArray
 from treewarden.ppdm_models.errors import KnowledgeError, TableError
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.ppdm_models.tree.side_channels import Leak
-from treewarden.ppdm_models.tree.tree import Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Task, Tree
 
 MANY_CELLS = 20_000
 """Profiles times classes from which on there is likely work for more than one process."""
@@ -67,8 +72,6 @@ MANY_SHARES = 3_000
 """The same in leaves times classes, before the table is read."""
 GRADES_SHARE = 0.1
 """Of the budget for whole records; the last part is for running the learner again on the tables that reports show."""
-BEFORE_THE_TREE = ("profile", "marginal", "background")
-"""The constraints that hold whether or not the tree is published."""
 TOLD = (MeasureCall("guess_accuracy", (("over", "marginal"),)),)
 """What reports tell beside every measure with its defaults."""
 
@@ -118,7 +121,7 @@ def run(
     """
     forest = _forest(model, population, step, options.jobs)
     leaks = with_unheld(leaks, model, population)
-    if model.task is TreeTask.REGRESSION:
+    if model.task is Task.REGRESSION:
         return _of_numbers(forest, population, knowledge, calls, options, leaks, step)
     if isinstance(model, Ensemble):
         knowledge = knowledge.model_copy(update={"split": SplitLevel.NONE})
@@ -466,7 +469,8 @@ def _graded(evidence: Evidence, until: Clock) -> Evidence:
 
 def _prior(system: System, options: AuditOptions) -> Posterior | Undetermined:
     """Return the adversary's estimate before the tree: uniform, or what class totals and background facts give."""
-    rows = tuple(row for row in system.rows if row.origin.constraint in BEFORE_THE_TREE)
+    before = {name for name, kind in kinds_of_facts().items() if not kind.needs_tree}
+    rows = tuple(row for row in system.rows if row.origin.constraint in before)
     linear = [row.origin.constraint for row in rows if row.origin.constraint != "profile"]
     counts = system.case.population.counts
     m = len(system.case.tree.classes)

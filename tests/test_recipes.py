@@ -22,7 +22,7 @@ from treewarden.ppdm_models.files.load import read_model
 from treewarden.ppdm_models.tables.matching import matched
 from treewarden.ppdm_models.tables.predict import labels, predict
 from treewarden.ppdm_models.tables.read_table import read_table
-from treewarden.ppdm_models.tree.tree import TreeTask
+from treewarden.ppdm_models.tree.tree import Task
 
 BLOCK = re.compile(r"^## (?P<title>.+?)\n(?P<text>.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 FENCE = re.compile(
@@ -144,6 +144,6 @@ def test_a_recipe_leaves_a_file_that_is_audited_as_the_page_says(page, title, te
 def own_labels(model, data):
     table = matched(model, read_table(data)).table
     scores = predict(model, {feature.name: table.column(feature) for feature in model.features})
-    assert model.task is TreeTask.CLASSIFICATION
+    assert model.task is Task.CLASSIFICATION
     assert not np.isnan(scores).all(axis=1).any()
     return list(labels(model, scores))

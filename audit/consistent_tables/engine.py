@@ -50,11 +50,6 @@ from treewarden.audit.consistent_tables.witnesses.enumerate import (
     enumerated,
     place_tables,
 )
-from treewarden.audit.consistent_tables.witnesses.exact_posterior import (
-    TableNumbers,
-    counted_posterior,
-    drawn_posterior,
-)
 from treewarden.audit.consistent_tables.witnesses.one_swap_search import swap_stuck, swap_worst
 from treewarden.audit.consistent_tables.witnesses.sample import (
     SAMPLING_OUT_OF_TIME,
@@ -62,6 +57,11 @@ from treewarden.audit.consistent_tables.witnesses.sample import (
     Sampler,
 )
 from treewarden.audit.consistent_tables.witnesses.two_swap_search import mend_stuck
+from treewarden.audit.consistent_tables.witnesses.uniform_posterior import (
+    TableNumbers,
+    counted_posterior,
+    drawn_posterior,
+)
 from treewarden.audit.consistent_tables.witnesses.witness_pool import (
     WitnessPool,
     first_broken,

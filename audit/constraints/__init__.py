@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from typing import ClassVar
 
 from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.rows import LeftOut, Row, WholeRecords
 
 
 class Constraint(ABC):
-    """Owns one kind of fact."""
+    """Owns one kind of fact. Without ``needs_tree`` it holds whether or not the tree is published."""
+
+    needs_tree: ClassVar[bool] = True
 
     @abstractmethod
     def rows(self, case: Case) -> Iterator[Row | LeftOut | WholeRecords]:

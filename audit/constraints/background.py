@@ -13,6 +13,8 @@ from treewarden.audit.facts.rows import Row
 class Background(Constraint):
     """Yields one linear row per fact. Facts are of people, whatever sampling weights they carry."""
 
+    needs_tree = False
+
     def rows(self, case: Case) -> Iterator[Row]:
         for fact in case.knowledge.facts:
             yield fact_row(fact, case.tree.classes, case.population)

@@ -22,6 +22,8 @@ class Marginal(Constraint):
     where the table tells the first.
     """
 
+    needs_tree = False
+
     def rows(self, case: Case) -> Iterator[Row]:
         if not case.knowledge.marginal:
             return

@@ -12,6 +12,8 @@ from treewarden.audit.facts.rows import Origin, ProfileTotals, Row
 class Profile(Constraint):
     """Every profile's masses sum to its records."""
 
+    needs_tree = False
+
     def rows(self, case: Case) -> Iterator[Row]:
         yield ProfileTotals(
             case.population.counts, Origin("profile", "the quasi-identifier columns of the table")

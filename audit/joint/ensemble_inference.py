@@ -34,7 +34,7 @@ from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 from treewarden.ppdm_models.tree.ensemble import Ensemble
 from treewarden.ppdm_models.tree.growth import EnsembleGrowth, FactSource
-from treewarden.ppdm_models.tree.tree import TreeTask
+from treewarden.ppdm_models.tree.tree import Task
 
 # Leaf values that were cut to few digits, read again with what all leaves prove of each.
 #
@@ -410,7 +410,7 @@ def of_part(joint: Joint, said: str) -> Joint:
 
 def _unfit(forest: Forest, population: Population) -> str:
     """Return why the leaves of all trees say nothing of these people that could be joined; "" where they may."""
-    if forest.model.task is TreeTask.REGRESSION:
+    if forest.model.task is Task.REGRESSION:
         return "it predicts a number, not a class"
     if not forest.model.classes:
         return "the file names no class; only its leaves are measured"

@@ -27,7 +27,7 @@ from treewarden.audit.knowledge.declared import (
 from treewarden.audit.knowledge.toml_words import in_words
 from treewarden.ppdm_models.errors import KnowledgeError
 from treewarden.ppdm_models.tables.table import near_text
-from treewarden.ppdm_models.tree.tree import Criterion, Node, Tool, Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Criterion, Node, Task, Tool, Tree
 
 # What is wrong in a knowledge file, said as it is written there: in which table, which key, and which there are.
 
@@ -342,7 +342,7 @@ def published_criterion(tree: Tree) -> Criterion | None:
 
     A learner prints at nodes the impurity that it compared: ``gini = 0.42``.
     """
-    if tree.learner.criterion is not None or tree.task is TreeTask.REGRESSION:
+    if tree.learner.criterion is not None or tree.task is Task.REGRESSION:
         return tree.learner.criterion
     printed = {node.impurity.criterion for node in tree.nodes if node.impurity is not None}
     return printed.pop() if len(printed) == 1 else None
@@ -351,7 +351,7 @@ def published_criterion(tree: Tree) -> Criterion | None:
 def _published_split(tree: Tree) -> tuple[SplitLevel, str]:
     """Return the criterion of a file's splits, or none and why it is not used."""
     criterion = published_criterion(tree)
-    if tree.task is TreeTask.REGRESSION:
+    if tree.task is Task.REGRESSION:
         return SplitLevel.NONE, ""
     if criterion is None:
         return SplitLevel.NONE, (

@@ -15,7 +15,7 @@ import numpy as np
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.locations import people, worst_spots
 from treewarden.audit.population.leaves import Leaves
-from treewarden.audit.randomised.measuring import Randomisation
+from treewarden.audit.randomised.result import Randomisation
 from treewarden.audit.reading import Interval, Measurement, Undetermined, exactly
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 from treewarden.ppdm_models.plugins import discover

@@ -16,7 +16,7 @@ from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import LeafKnowledge, closed_form, complete
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Shrinkage
-from treewarden.ppdm_models.tree.tree import Node, Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Node, Task, Tree
 
 SUMS = (Combination.SUM, Combination.WEIGHTED_SUM)
 SINGLE_PRECISION = 2e-6
@@ -64,7 +64,7 @@ class _EarlierTrees:
             ensemble is not None
             and self.members is not None
             and ensemble.combination in SUMS
-            and ensemble.task is TreeTask.REGRESSION
+            and ensemble.task is Task.REGRESSION
             and ensemble.link is Link.IDENTITY
             and len(ensemble.base) <= 1
         )
@@ -110,7 +110,7 @@ def _disclosed_people(
     if not isinstance(people.truth, Undetermined):
         said = np.array([_class(evidence, before, index, tree, node) for node in there])
         return np.asarray(said == people.truth[profiles].argmax(axis=1))
-    if isinstance(people.values, Undetermined) or tree.task is not TreeTask.REGRESSION:
+    if isinstance(people.values, Undetermined) or tree.task is not Task.REGRESSION:
         return np.zeros(len(profiles), dtype=bool)
     numbers = np.array([number_of(node) for node in there])
     targets = people.values[profiles]
@@ -152,7 +152,7 @@ def _start(how: Shrinkage, tree: Tree) -> float:
 
 def _class(evidence: Evidence, before: _EarlierTrees, index: int, tree: Tree, node: Node) -> int:
     """Return the class that a leaf with one record tells; -1 where it tells none."""
-    if tree.task is TreeTask.CLASSIFICATION:
+    if tree.task is Task.CLASSIFICATION:
         code = label_of(tree, node)
         name = None if code is None else tree.classes[code]
         return evidence.classes.index(name) if name in evidence.classes else -1

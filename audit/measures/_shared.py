@@ -11,7 +11,7 @@ from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.locations import people
 from treewarden.audit.measures import NoiseMeasure, Parameters
-from treewarden.audit.randomised.measuring import HiddenColumn, Randomisation
+from treewarden.audit.randomised.result import HiddenColumn, Randomisation
 from treewarden.audit.reading import Measurement, Spot, Undetermined, exactly
 from treewarden.audit.regression.result import ValueBounds
 from treewarden.ppdm_models.arrays import BoolArray

@@ -23,11 +23,11 @@ from treewarden.audit.measures import EvidenceSource, Measure, Parameters
 from treewarden.audit.measures._leaf_people import Alone, alone
 from treewarden.audit.reading import Interval, Measurement, Spot, Undetermined
 from treewarden.ppdm_models.tree.side_channels import LeakKind
-from treewarden.ppdm_models.tree.tree import TreeTask
+from treewarden.ppdm_models.tree.tree import Task
 
 TOLD = "one record, and the leaf says its value"
 OPEN = "one record; reading its value off needs what the file does not say"
-SOLVABLE_RECORDS = {TreeTask.REGRESSION: 2, TreeTask.CLASSIFICATION: 1}
+SOLVABLE_RECORDS = {Task.REGRESSION: 2, Task.CLASSIFICATION: 1}
 """A sum and a sum of squares over two records give each of their targets; class counts only that of one."""
 
 

@@ -16,7 +16,7 @@ from treewarden.audit.measures import LeafMeasure, Parameters
 from treewarden.audit.population.leaves import Leaves
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray
-from treewarden.ppdm_models.tree.tree import TreeTask
+from treewarden.ppdm_models.tree.tree import Task
 
 
 class LabelDisclosure(LeafMeasure):
@@ -30,7 +30,7 @@ class LabelDisclosure(LeafMeasure):
 
     def has_nothing(self, evidence: Evidence) -> bool:
         is_known = not isinstance(evidence.together, Undetermined)
-        return is_known and all(tree.task is TreeTask.REGRESSION for tree in evidence.trees)
+        return is_known and all(tree.task is Task.REGRESSION for tree in evidence.trees)
 
     def values(self, leaves: Leaves, parameters: Parameters) -> FloatArray | Undetermined:
         if isinstance(leaves.classes, Undetermined):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from treewarden.audit.measures import Parameter, Parameters
 from treewarden.audit.measures._shared import ColumnMeasure
-from treewarden.audit.randomised.measuring import HiddenColumn
+from treewarden.audit.randomised.result import HiddenColumn
 from treewarden.audit.reading import Undetermined
 
 

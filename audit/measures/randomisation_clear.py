@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from treewarden.audit.measures import NoiseMeasure, Parameters
-from treewarden.audit.randomised.measuring import Randomisation
+from treewarden.audit.randomised.result import Randomisation
 from treewarden.audit.reading import Interval, Measurement, Spot
 
 

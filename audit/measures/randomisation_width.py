@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from treewarden.audit.measures import Parameters
 from treewarden.audit.measures._shared import ColumnMeasure
-from treewarden.audit.randomised.measuring import HiddenColumn
+from treewarden.audit.randomised.result import HiddenColumn
 
 
 class RandomisationWidth(ColumnMeasure):

@@ -21,7 +21,7 @@ from treewarden.audit.measures import EvidenceSource, Measure, Parameters
 from treewarden.audit.reading import Measurement, Undetermined, exactly
 from treewarden.ppdm_models.tree.ensemble import Ensemble
 from treewarden.ppdm_models.tree.node_columns import is_inner
-from treewarden.ppdm_models.tree.tree import Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Task, Tree
 
 NOT_TREES = Undetermined(
     "the model has parts that are no trees, and what was fitted in them is not counted"
@@ -45,12 +45,12 @@ class ResidualFreedom(Measure):
             return Measurement(NOT_TREES)
         fitted = sum(_fitted(tree) for tree in evidence.trees)
         if evidence.forest.is_ensemble:
-            fitted += sum(tree.task is TreeTask.REGRESSION for tree in evidence.trees)
+            fitted += sum(tree.task is Task.REGRESSION for tree in evidence.trees)
         return Measurement(exactly(people - fitted))
 
 
 def _fitted(tree: Tree) -> int:
-    in_leaf = 1 if tree.task is TreeTask.REGRESSION else max(len(tree.classes) - 1, 1)
+    in_leaf = 1 if tree.task is Task.REGRESSION else max(len(tree.classes) - 1, 1)
     is_leaf = ~is_inner(tree)
     return in_leaf * int(is_leaf.sum()) + len(is_leaf) - 1  # every node but the root is a branch
 

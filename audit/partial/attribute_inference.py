@@ -73,7 +73,7 @@ from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tree.column import CategoricalColumn
-from treewarden.ppdm_models.tree.tree import Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Task, Tree
 
 # What somebody makes of a secret column where nobody says how many people are in each leaf.
 #
@@ -227,7 +227,7 @@ def secret_seen_by(
         KnowledgeError: the level asks for numbers that neither the file publishes nor the table can give.
     """
     tree, population, knowledge = ground.tree, ground.population, ground.knowledge
-    if tree.task is not TreeTask.CLASSIFICATION:
+    if tree.task is not Task.CLASSIFICATION:
         return ONLY_CLASSES
     if population.weight is not None:
         return WEIGHED

@@ -33,7 +33,7 @@ from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray
 from treewarden.ppdm_models.tree.column import NumericColumn
 from treewarden.ppdm_models.tree.ensemble import Ensemble
-from treewarden.ppdm_models.tree.tree import Quality, Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Quality, Task, Tree
 
 # Attribute inference from node sizes alone, where trees hold no counts of classes, as boosted ones do.
 #
@@ -210,7 +210,7 @@ def _is_usable(forest: Forest, population: Population, place: int) -> bool:
     return (
         not forest.draws
         and tree.has_people
-        and tree.task is TreeTask.CLASSIFICATION
+        and tree.task is Task.CLASSIFICATION
         and tree.classes == forest.model.classes
         and bool((stops[population.counts > 0] >= 0).all())
         and are_sizes_published(tree, np.unique(stops[stops >= 0]))
@@ -225,7 +225,7 @@ def _published(forest: Forest) -> str:
     worst = next((tree for tree in forest.trees if tree.quality in PUBLISHED), None)
     if worst is not None:
         return PUBLISHED[worst.quality]
-    if any(tree.task is not TreeTask.CLASSIFICATION for tree in forest.trees):
+    if any(tree.task is not Task.CLASSIFICATION for tree in forest.trees):
         return "trees that predict numbers"
     return "counts of some leaves only"
 

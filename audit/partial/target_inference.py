@@ -60,7 +60,7 @@ from treewarden.audit.population.merged_profiles import merged
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
-from treewarden.ppdm_models.tree.tree import TreeTask
+from treewarden.ppdm_models.tree.tree import Task
 
 # What somebody makes of a tree who knows the class of some people, as columns that he knows say it.
 
@@ -221,7 +221,7 @@ def seen_by(
         TableError: no table with these leaves has these numbers.
     """
     tree, population, knowledge = ground.tree, ground.population, ground.knowledge
-    if tree.task is not TreeTask.CLASSIFICATION:
+    if tree.task is not Task.CLASSIFICATION:
         return ONLY_CLASSES
     if population.weight is not None:
         return WEIGHED

@@ -22,7 +22,7 @@ from treewarden.ppdm_models.tables.routing import NOWHERE
 from treewarden.ppdm_models.tree.column import Columns
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.ppdm_models.tree.node_columns import is_inner, totals_of, where_of
-from treewarden.ppdm_models.tree.tree import Quality, Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Quality, Task, Tree
 
 DRAWS = (
     "the counts in the file are of a random sample: they count draws, and who was drawn twice counts twice, so no "
@@ -299,7 +299,7 @@ def said_by(
         scores = predict(ensemble, columns, stops)
     except (KeyError, ValueError) as error:
         return Undetermined(f"the whole model was not evaluated ({error})")
-    if ensemble.task is not TreeTask.CLASSIFICATION:
+    if ensemble.task is not Task.CLASSIFICATION:
         if scores.shape[1] != 1:
             return Undetermined("the whole model predicts several numbers")
         return [None if np.isnan(score) else float(score) for score in scores[:, 0]]
@@ -313,7 +313,7 @@ def accuracy_of(
 ) -> Reading:
     """Return the share of the records whose class the whole model predicts; ``said`` is what ``said_by`` returns."""
     truth = population.truth
-    if ensemble.task is not TreeTask.CLASSIFICATION:
+    if ensemble.task is not Task.CLASSIFICATION:
         return Undetermined("the model predicts a number, not a class")
     if isinstance(truth, Undetermined):
         return truth

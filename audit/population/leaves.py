@@ -16,7 +16,7 @@ from treewarden.ppdm_models.tables.routing import SEVERAL, Router
 from treewarden.ppdm_models.tree.column import Column
 from treewarden.ppdm_models.tree.node_columns import class_counts_of, labels_of, totals_of, where_of
 from treewarden.ppdm_models.tree.nodes import NodeTable
-from treewarden.ppdm_models.tree.tree import Node, Tree, TreeTask, completed, count_of
+from treewarden.ppdm_models.tree.tree import Node, Task, Tree, completed, count_of
 
 # How many people stop at each node of a tree, of which classes and with which sampling weights.
 
@@ -223,7 +223,7 @@ def _leaves(
 
 def _labels_at(tree: Tree, indices: IndexArray) -> IndexArray | Undetermined:
     """Return the labels of some nodes; no node is made where its tree has columns."""
-    if tree.task is TreeTask.CLASSIFICATION:
+    if tree.task is Task.CLASSIFICATION:
         codes = labels_of(tree, indices)
         if codes is not None:
             return codes
@@ -246,7 +246,7 @@ def _published_at(tree: Tree, indices: IndexArray) -> FloatArray | Undetermined:
 
 
 def _labels(tree: Tree, nodes: Sequence[Node]) -> IndexArray | Undetermined:
-    if tree.task is not TreeTask.CLASSIFICATION:
+    if tree.task is not Task.CLASSIFICATION:
         return Undetermined("the tree predicts a number, not a class")
     codes = [label_of(tree, node) for node in nodes]
     for node, code in zip(nodes, codes, strict=True):

@@ -25,7 +25,7 @@ from treewarden.ppdm_models.tables.routing import NOWHERE, SEVERAL, route
 from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn, number_text
 from treewarden.ppdm_models.tree.ensemble import Model, trees_of
-from treewarden.ppdm_models.tree.tree import Feature, Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Feature, Task, Tree
 
 NEARLY_UNIQUE_SHARE = 0.9
 MOST_LISTED = 6
@@ -255,7 +255,7 @@ def _sums(groups: IndexArray, weight: FloatArray, size: int) -> FloatArray:
 
 def _classes(tree: Model, table: Table, sensitive: str | None) -> tuple[IndexArray | None, str]:
     """Return each record's class, or None and the reason why the truth is not known."""
-    if tree.task is TreeTask.REGRESSION:
+    if tree.task is Task.REGRESSION:
         return None, "the model predicts a number, not a class"
     if sensitive is None:
         return None, "no sensitive column was named (--sensitive COLUMN)"
@@ -292,7 +292,7 @@ def _targets(
     tree: Model, table: Table, sensitive: str | None, kept: IndexArray
 ) -> FloatArray | Undetermined:
     """Return the numeric target of the records that are kept, or why it is not known."""
-    if tree.task is not TreeTask.REGRESSION:
+    if tree.task is not Task.REGRESSION:
         return Undetermined("the target is no number")
     if sensitive is None:
         return Undetermined("no sensitive column was named (--sensitive COLUMN)")

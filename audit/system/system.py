@@ -115,8 +115,12 @@ def facts_of(case: Case) -> tuple[Fact, ...]:
     Raises:
         KnowledgeError: the adversary is said to know what cannot be known here.
     """
-    found = discover(constraints, "CONSTRAINT", Constraint)
-    return tuple(fact for constraint in found.values() for fact in constraint.rows(case))
+    return tuple(fact for constraint in kinds_of_facts().values() for fact in constraint.rows(case))
+
+
+def kinds_of_facts() -> dict[str, Constraint]:
+    """Return all constraints by name."""
+    return discover(constraints, "CONSTRAINT", Constraint)
 
 
 def system_of(case: Case, facts: Iterable[Fact], kinds: Kinds = KINDS) -> System:

@@ -12,7 +12,7 @@ from treewarden.audit.evidence import NOT_RUN, Evidence
 from treewarden.audit.knowledge.knowledge import understated
 from treewarden.audit.locations import MOST_SPOTS
 from treewarden.audit.measures import NO_MODEL, Measure, measured_of_noise, measures
-from treewarden.audit.randomised.measuring import Randomisation
+from treewarden.audit.randomised.result import Randomisation
 from treewarden.audit.reading import Interval, Measurement, Reading, Spot, Undetermined
 from treewarden.audit.result import NOT_MEASURED, Exposure
 from treewarden.policies.clause import Clause, Pack

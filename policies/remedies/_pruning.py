@@ -27,7 +27,7 @@ from treewarden.ppdm_models.pruning.merged import merged_leaves, summed
 from treewarden.ppdm_models.pruning.prune import Prunable, Pruned
 from treewarden.ppdm_models.pruning.siblings import MergedLeaves, candidates
 from treewarden.ppdm_models.tables.taxonomy import Taxonomies
-from treewarden.ppdm_models.tree.tree import Node, Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Node, Task, Tree
 
 # Which leaves meet a clause, as far as the leaves alone can: what pruning aims at.
 #
@@ -199,9 +199,7 @@ def proposal(name: str, tree: Tree, pruned: Pruned | None, why_none: str) -> Pro
     """Return what pruning came to, in words."""
     if pruned is None:
         return NoProposal((name,), why_none)
-    if tree.task is TreeTask.CLASSIFICATION and any(
-        leaf.score is None for leaf in pruned.tree.leaves
-    ):
+    if tree.task is Task.CLASSIFICATION and any(leaf.score is None for leaf in pruned.tree.leaves):
         return NoProposal((name,), "pruning needs a label for each merged leaf, and none is known")
     parts = []
     if pruned.merged or not pruned.joined:
@@ -249,7 +247,7 @@ def _unchanged(
 
 
 def _node_label(tree: Tree, node: Node) -> str | float | int | None:
-    return node.score if tree.task is TreeTask.REGRESSION else label_of(tree, node)
+    return node.score if tree.task is Task.REGRESSION else label_of(tree, node)
 
 
 def _by_class(

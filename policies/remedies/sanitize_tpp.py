@@ -21,7 +21,7 @@ from treewarden.ppdm_models.learn.splits import of_classes
 from treewarden.ppdm_models.methods.tpp.sanitise import Job, SanitisedTable, sanitise
 from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.column import CategoricalColumn
-from treewarden.ppdm_models.tree.tree import Tree, TreeTask, rebuilt
+from treewarden.ppdm_models.tree.tree import Task, Tree, rebuilt
 
 NAME = ("sanitize_tpp",)
 
@@ -42,7 +42,7 @@ class SanitizeTpp(Remedy):
     ) -> Iterator[Proposal | NoProposal]:
         if self.table is None:
             return
-        if tree.task is not TreeTask.CLASSIFICATION or tree.learner.criterion is None:
+        if tree.task is not Task.CLASSIFICATION or tree.learner.criterion is None:
             yield NoProposal(NAME, "sanitising needs a tree of classes that says its criterion")
             return
         if population.weights is not Weights.NONE or population.records != self.table.rows:

@@ -21,7 +21,7 @@ from treewarden.policies.rules import rules
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, trees_of
-from treewarden.ppdm_models.tree.tree import Node, Tree, TreeTask, completed, count_of
+from treewarden.ppdm_models.tree.tree import Node, Task, Tree, completed, count_of
 
 # Privacy against utility: how far a decision meets its policy, and which of several trees no other one beats.
 
@@ -182,7 +182,7 @@ def _predictions(
     if isinstance(tree, Ensemble):
         all_say = said_by(tree, people.columns)
         return accuracy_of(tree, people, all_say), all_say
-    if tree.task is TreeTask.REGRESSION:
+    if tree.task is Task.REGRESSION:
         said = [tree.nodes[index].score for index in leaf]
         return Undetermined("the tree predicts a number, not a class"), said
     labels = {int(index): label_of(tree, tree.nodes[index]) for index in np.unique(leaf)}

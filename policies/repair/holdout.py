@@ -20,7 +20,7 @@ from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tables.taxonomy import Taxonomies
 from treewarden.ppdm_models.tree.column import Column, NumericColumn
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
-from treewarden.ppdm_models.tree.tree import Feature, Node, Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Feature, Node, Task, Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Holdout:
         said = self._told(model)
         if isinstance(said, Undetermined):
             return said
-        if model.task is TreeTask.CLASSIFICATION:
+        if model.task is Task.CLASSIFICATION:
             return exactly(float(np.mean((said != self.truth) | (said < 0))))
         if np.isnan(said).any():
             return Undetermined("some leaf predicts nothing")
@@ -54,7 +54,7 @@ class Holdout:
             if isinstance(said, Undetermined):
                 return said
             codes = {name: float(code) for code, name in enumerate(model.classes)}
-            nothing = -1.0 if model.task is TreeTask.CLASSIFICATION else np.nan
+            nothing = -1.0 if model.task is Task.CLASSIFICATION else np.nan
             return np.array(
                 [nothing if s is None else codes[s] if isinstance(s, str) else s for s in said]
             )
@@ -83,7 +83,7 @@ def holdout_of(tree: Model, table: Table, target: str = "") -> Holdout:
     if not table.rows:
         raise TableError(table.source, "there are no records in it; give some that were held out")
     columns = {feature.name: table.column(feature) for feature in used}
-    numeric = tree.task is TreeTask.REGRESSION
+    numeric = tree.task is Task.REGRESSION
     truth = table.column(Feature(target, numeric, () if numeric else tree.classes))
     if truth.missing.any():
         row = int(np.flatnonzero(truth.missing)[0]) + 1
@@ -110,7 +110,7 @@ def _used(model: Model) -> tuple[Feature, ...]:
 
 def _node_prediction(tree: Tree, node: Node) -> float:
     """Return what a node predicts: the code of a class (-1: none), or a number (NaN: none)."""
-    if tree.task is TreeTask.CLASSIFICATION:
+    if tree.task is Task.CLASSIFICATION:
         label = label_of(tree, node)
         return -1.0 if label is None else float(label)
     return float("nan") if node.score is None else float(node.score)

@@ -28,7 +28,7 @@ from treewarden.ppdm_models.learn.splits import (
 )
 from treewarden.ppdm_models.tree.column import Columns
 from treewarden.ppdm_models.tree.predicate import Always, Predicate
-from treewarden.ppdm_models.tree.tree import Criterion, Learner, Node, Tool, Tree, TreeTask, rebuilt
+from treewarden.ppdm_models.tree.tree import Criterion, Learner, Node, Task, Tool, Tree, rebuilt
 
 MOST_SET_COUNTS = 2_000_000
 """The same for what is counted of a node: ways to part an attribute times classes."""
@@ -70,7 +70,7 @@ class BestFirst:
         Raises:
             LearnerError: a value is missing, or the criterion does not fit the response.
         """
-        if (self.criterion == "variance") is not (response.task is TreeTask.REGRESSION):
+        if (self.criterion == "variance") is not (response.task is Task.REGRESSION):
             problem = (
                 "variance compares numbers; for classes choose gini, entropy or gain-ratio"
                 if response.classes

@@ -19,7 +19,7 @@ from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, Int
 from treewarden.ppdm_models.errors import LearnerError
 from treewarden.ppdm_models.tree.column import Columns, NumericColumn
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest, Predicate
-from treewarden.ppdm_models.tree.tree import Feature, TreeTask
+from treewarden.ppdm_models.tree.tree import Feature, Task
 
 # The attributes as a learner sees them: codes in the order of the values, prepared once for all nodes.
 
@@ -100,9 +100,9 @@ class Response:
     per_unit: int = 1
 
     @property
-    def task(self) -> TreeTask:
+    def task(self) -> Task:
         """Whether classes or numbers are predicted."""
-        return TreeTask.CLASSIFICATION if self.classes else TreeTask.REGRESSION
+        return Task.CLASSIFICATION if self.classes else Task.REGRESSION
 
     def sums(self, rows: IndexArray, cells: IndexArray | IntArray, size: int) -> FloatArray:
         """Return what the records of each cell add up to: class counts, (size, m), or count and sum, (size, 2)."""

@@ -13,8 +13,8 @@ from treewarden.ppdm_models.tree.tree import (
     Band,
     Node,
     NoTrueChild,
+    Task,
     Tree,
-    TreeTask,
     completed,
     count_of,
 )
@@ -118,7 +118,7 @@ def merged_leaves(
     leaves' are to be weighted by, those tell it.
     """
     leaves = _as_published(tree, candidates, classes)
-    if stopping is None or tree.task is not TreeTask.REGRESSION:
+    if stopping is None or tree.task is not Task.REGRESSION:
         return leaves
     return _averaged(tree, candidates, leaves, stopping)
 
@@ -299,7 +299,7 @@ def _numbers(
 def _score(
     tree: Tree, node: Node, told: _PublishedNodes, row: int, numbers: Sequence[float]
 ) -> str | float | None:
-    if tree.task is TreeTask.REGRESSION:
+    if tree.task is Task.REGRESSION:
         return _mean_score(told, row) if node.score is None else node.score
     if not numbers:
         return node.score

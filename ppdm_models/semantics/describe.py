@@ -14,7 +14,7 @@ from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, outputs_of, tr
 from treewarden.ppdm_models.tree.paths import path_text
 from treewarden.ppdm_models.tree.predicate import features_of
 from treewarden.ppdm_models.tree.side_channels import Leak
-from treewarden.ppdm_models.tree.tree import Node, NoTrueChild, Quality, Tree, TreeTask, count_of
+from treewarden.ppdm_models.tree.tree import Node, NoTrueChild, Quality, Task, Tree, count_of
 
 WORST_LAST = (
     Quality.EXACT,
@@ -229,7 +229,7 @@ def _leak(leak: Leak) -> dict[str, object]:
 def _says(tree: Tree, node: Node) -> str | float | list[float] | None:
     if node.score is None and node.outputs is not None:
         return list(node.outputs)
-    if tree.task is TreeTask.CLASSIFICATION or node.score is None:
+    if tree.task is Task.CLASSIFICATION or node.score is None:
         return node.score
     return float(node.score)
 

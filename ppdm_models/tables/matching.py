@@ -19,7 +19,7 @@ from treewarden.ppdm_models.tables.header import NO_HEADER
 from treewarden.ppdm_models.tables.table import RawColumn, Table, listed, near_text
 from treewarden.ppdm_models.tree.ensemble import Model, trees_of
 from treewarden.ppdm_models.tree.predicate import NumericTest, atoms
-from treewarden.ppdm_models.tree.tree import TreeTask
+from treewarden.ppdm_models.tree.tree import Task
 
 # What the tests of a model compare one of its numbers with.
 
@@ -291,7 +291,7 @@ def _categories(model: Model, sensitive: str | None) -> dict[str, tuple[str, ...
 def _compared_as_numbers(model: Model, sensitive: str | None, taken: Sequence[str]) -> list[str]:
     """Return the columns whose values count as numbers: features that are compared so, weights, a number as target."""
     found = [feature.name for feature in model.features if feature.numeric] + list(taken)
-    is_number = model.task is TreeTask.REGRESSION and sensitive is not None
+    is_number = model.task is Task.REGRESSION and sensitive is not None
     return list(dict.fromkeys([*found, sensitive] if is_number and sensitive else found))
 
 

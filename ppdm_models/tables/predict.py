@@ -13,7 +13,7 @@ from treewarden.ppdm_models.tree.column import Columns
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Model, Other, Silence
 from treewarden.ppdm_models.tree.nodes import NodeTable
 from treewarden.ppdm_models.tree.predicate import Always, answer, features_of
-from treewarden.ppdm_models.tree.tree import Node, Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Node, Task, Tree
 
 # The middle or the largest of what the members of an ensemble say.
 
@@ -67,7 +67,7 @@ def _of_nodes(tree: Tree, *, as_votes: bool) -> FloatArray:
 def _row(tree: Tree, node: Node, as_votes: bool) -> FloatArray:
     if node.outputs is not None and not as_votes:
         return np.array(node.outputs)
-    if tree.task is TreeTask.REGRESSION:
+    if tree.task is Task.REGRESSION:
         return np.array([np.nan if node.score is None else float(node.score)])
     label = tree.classes.index(str(node.score)) if node.score is not None else None
     shares = node.class_shares
@@ -88,7 +88,7 @@ def _of_columns(tree: Tree, *, as_votes: bool) -> FloatArray | None:
     if not isinstance(nodes, NodeTable) or nodes.outputs is not None:
         return None
     scores = nodes.scores
-    if tree.task is TreeTask.REGRESSION:
+    if tree.task is Task.REGRESSION:
         return scores[:, None].copy() if isinstance(scores, np.ndarray) else None
     if isinstance(scores, np.ndarray) or nodes.class_shares is not None or not tree.classes:
         return None

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from treewarden.ppdm_models.tree.growth import EnsembleGrowth
 from treewarden.ppdm_models.tree.predicate import Always, Predicate
-from treewarden.ppdm_models.tree.tree import Feature, Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Feature, Task, Tree
 
 
 class Combination(StrEnum):
@@ -117,7 +117,7 @@ class Ensemble:
     features: tuple[Feature, ...]
     target: str
     classes: tuple[str, ...] = ()
-    task: TreeTask = TreeTask.CLASSIFICATION
+    task: Task = Task.CLASSIFICATION
     base: tuple[float, ...] = ()
     link: Link = Link.IDENTITY
     resampled: bool | None = None
@@ -160,7 +160,7 @@ Model = Tree | Ensemble
 
 def outputs_of(model: Model) -> int:
     """Return how many numbers a model predicts for a record; 1 for a model that predicts a class."""
-    if model.task is not TreeTask.REGRESSION:
+    if model.task is not Task.REGRESSION:
         return 1
     if isinstance(model, Tree):
         return next((len(leaf.outputs) for leaf in model.leaves[:1] if leaf.outputs), 1)

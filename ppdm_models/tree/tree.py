@@ -45,7 +45,7 @@ class Stopping:
             raise ValueError("a decrease or a price of a leaf that is no number from 0")
 
 
-class TreeTask(StrEnum):
+class Task(StrEnum):
     """What the leaves of the tree publish: a class, or a number."""
 
     CLASSIFICATION = "classification"
@@ -200,7 +200,7 @@ class Tree:
     features: tuple[Feature, ...]
     target: str
     classes: tuple[str, ...] = ()
-    task: TreeTask = TreeTask.CLASSIFICATION
+    task: Task = Task.CLASSIFICATION
     learner: Learner = Learner()
     quality: Quality = Quality.EXACT
     missing: Missing = Missing.NONE

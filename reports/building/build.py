@@ -18,7 +18,7 @@ from treewarden.policies.repair import attempts as repairs
 from treewarden.policies.repair.attempts import RepairSearch, order, privacy
 from treewarden.policies.rules import rules
 from treewarden.policies.verdict import Verdict
-from treewarden.ppdm_models.tree.tree import TreeTask
+from treewarden.ppdm_models.tree.tree import Task
 from treewarden.reports.building.adversaries import MOST_CASES, adversaries, leaf_cases
 from treewarden.reports.building.assumed import (
     ABOUT_WAIVERS,
@@ -178,7 +178,7 @@ def _attempt(tried: repairs.RepairAttempt, repair: RepairSearch) -> Attempt:
 
 
 def _loss(loss: Taken | None, repair: RepairSearch) -> Value | None:
-    is_share = repair.audit.full.evidence.task is TreeTask.CLASSIFICATION
+    is_share = repair.audit.full.evidence.task is Task.CLASSIFICATION
     return None if loss is None else value(loss, "share" if is_share else "")
 
 
@@ -320,7 +320,7 @@ def policy_part(pack: Pack) -> Policy:
 
 def asks_worlds(evidence: Evidence) -> bool:
     """Return whether whole records can be reasoned over: of a tree, or of trees whose leaves say who is in them."""
-    if evidence.population.is_absent or evidence.task is TreeTask.REGRESSION:
+    if evidence.population.is_absent or evidence.task is Task.REGRESSION:
         return False
     return not asks_together(evidence) or not isinstance(evidence.together, Undetermined)
 
@@ -331,13 +331,13 @@ def asks_together(evidence: Evidence) -> bool:
     Of numbers the part about values says that, and only what each of several releases adds is told beside it.
     """
     has_several = evidence.forest.is_ensemble or evidence.together is not ONE_TREE
-    is_told = evidence.task is not TreeTask.REGRESSION or evidence.is_of_several
+    is_told = evidence.task is not Task.REGRESSION or evidence.is_of_several
     return has_several and not evidence.population.is_absent and is_told
 
 
 def asks_values(evidence: Evidence) -> bool:
     """Return whether leaves could prove something of people's numbers."""
-    return evidence.task is TreeTask.REGRESSION and not evidence.population.is_absent
+    return evidence.task is Task.REGRESSION and not evidence.population.is_absent
 
 
 def finding_part(found: decisions.Finding) -> Finding:

@@ -14,7 +14,7 @@ from treewarden.audit.regression.result import EXACT_SHARE, ValueBounds
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.tree.column import brief
 from treewarden.ppdm_models.tree.growth import Fact, FactSource
-from treewarden.ppdm_models.tree.tree import TreeTask
+from treewarden.ppdm_models.tree.tree import Task
 from treewarden.reports.document.parts import (
     Ensemble,
     KnownNumber,
@@ -64,7 +64,7 @@ SOURCES = {
 
 def ensemble_part(evidence: Evidence) -> Ensemble:
     """Return what the leaves of all trees prove, or why that could not be told."""
-    if evidence.task is TreeTask.REGRESSION:
+    if evidence.task is Task.REGRESSION:
         return _of_numbers(evidence)
     together = evidence.together
     if isinstance(together, Undetermined):

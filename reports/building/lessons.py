@@ -20,7 +20,7 @@ from treewarden.ppdm_models.arrays import FloatArray, by_rows
 from treewarden.ppdm_models.tree.column import brief
 from treewarden.ppdm_models.tree.paths import path_text, rounded
 from treewarden.ppdm_models.tree.predicate import text
-from treewarden.ppdm_models.tree.tree import Node, Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Node, Task, Tree
 from treewarden.reports.building.values import value
 from treewarden.reports.document.parts import (
     Certainty,
@@ -259,7 +259,7 @@ UNKNOWN = "Not known"
 def lessons(audit: Audit) -> tuple[Lesson, ...]:
     """Return the lessons of an audit, those on the estimate first."""
     exposure, told = audit.full, audit.told
-    if exposure.evidence.task is TreeTask.REGRESSION:
+    if exposure.evidence.task is Task.REGRESSION:
         return (_exactness(exposure.evidence), _smallest_leaf(exposure))
     return (
         _sureness(told.evidence),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from treewarden.audit.randomised.measuring import HiddenColumn, Randomisation
+from treewarden.audit.randomised.result import HiddenColumn, Randomisation
 from treewarden.audit.reading import exactly
 from treewarden.policies.judging.decision import Decision
 from treewarden.policies.verdict import Verdict

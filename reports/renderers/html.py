@@ -11,7 +11,6 @@ from treewarden.reports.document.document import Document
 from treewarden.reports.document.gate import Gate
 from treewarden.reports.document.randomised import RandomisedDocument
 from treewarden.reports.figures.attempts import tells_accuracy
-from treewarden.reports.figures.distributions import histogram
 from treewarden.reports.figures.drawing import Drawing, draw, outline
 from treewarden.reports.figures.finding_rows import COLUMNS, adversary_notes, adversary_rows
 from treewarden.reports.figures.gate_rows import (
@@ -21,6 +20,7 @@ from treewarden.reports.figures.gate_rows import (
     in_words,
     open_and_accepted,
 )
+from treewarden.reports.figures.histograms import histogram
 from treewarden.reports.figures.pages import environment
 from treewarden.reports.figures.plots import certainty, divergence, levels, over_trees, tradeoff
 from treewarden.reports.figures.remaining import summary_of

@@ -34,9 +34,9 @@ from pathlib import Path
 import treewarden.commands.miner
 import treewarden.commands.party
 from treewarden.ppdm_models.tables.read_table import read_table
-from treewarden.jobs.vertical.columns import Numbers, holding_of
+from treewarden.jobs.vertical.columns import NumberHandling, holding_of
 table = read_table(Path({path!r}))
-holding_of(table, ["text", "number"], "class", ["no", "yes"], Numbers.BINS)
+holding_of(table, ["text", "number"], "class", ["no", "yes"], NumberHandling.BINS)
 """
 COUNTING = """
 from pathlib import Path

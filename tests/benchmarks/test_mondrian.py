@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.mondrian import mondrian
-from tests.ppdm_models.tpp.tpp_strategies import tables
+from tests.ppdm_models.methods.tpp.tpp_strategies import tables
 from treewarden.ppdm_models.methods.tpp.sanitise import grouped
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 

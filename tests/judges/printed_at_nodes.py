@@ -12,7 +12,7 @@ from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.ppdm_models.files.load import formats, load_model, load_tree, writers
 from treewarden.ppdm_models.tree.ensemble import trees_of
 from treewarden.ppdm_models.tree.nodes import Impurity
-from treewarden.ppdm_models.tree.tree import Criterion, Quality, TreeTask
+from treewarden.ppdm_models.tree.tree import Criterion, Quality, Task
 
 SAMPLES = places.DATA / "formats"
 CORPUS = places.SHARED / "models"
@@ -77,7 +77,7 @@ def made_trees(name):
         replace(
             bare,
             classes=(),
-            task=TreeTask.REGRESSION,
+            task=Task.REGRESSION,
             nodes=tuple(replace(n, score=1.0) for n in bare.nodes),
         ),
     ]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest
-from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Task, Tree
 
 FEATURES = (Feature("age", True), Feature("sex", False, ("F", "M")))
 
 
 def stump(threshold, left, right, *, counts=None, classes=("no", "yes"), **changes):
     """Return a tree with one split on ``age``: labels (or numbers) below and above it, and their records if given."""
-    task = TreeTask.REGRESSION if isinstance(left, float) else TreeTask.CLASSIFICATION
+    task = Task.REGRESSION if isinstance(left, float) else Task.CLASSIFICATION
     sizes = counts or (None, None)
     nodes = (
         Node(0, "0", None, (1, 2), records=sum(sizes) if counts else None),
@@ -22,7 +22,7 @@ def stump(threshold, left, right, *, counts=None, classes=("no", "yes"), **chang
         "quality": Quality.EXACT if counts else Quality.ABSENT,
         "source": "forest.json",
         "task": task,
-        "classes": () if task is TreeTask.REGRESSION else classes,
+        "classes": () if task is Task.REGRESSION else classes,
         "target": "flu",
     }
     return Tree(nodes, FEATURES, **(said | changes))
@@ -41,7 +41,7 @@ def by_sex(female, male):
 
 def forest(*trees, **changes):
     """Return an ensemble of trees that vote; numbers are averaged."""
-    is_number = trees[0].task is TreeTask.REGRESSION
+    is_number = trees[0].task is Task.REGRESSION
     said = {
         "members": tuple(Member(tree) for tree in trees),
         "combination": Combination.AVERAGE if is_number else Combination.MAJORITY_VOTE,

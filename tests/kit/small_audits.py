@@ -7,10 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from treewarden.audit.consistent_tables.result import Consistency, ConsistentTables
-from treewarden.audit.consistent_tables.witnesses.exact_posterior import (
-    ExactPosterior,
-    TableNumbers,
-)
+from treewarden.audit.consistent_tables.witnesses.exact_posterior import ExactPosterior
+from treewarden.audit.consistent_tables.witnesses.uniform_posterior import TableNumbers
 from treewarden.audit.entropy.posterior import Posterior, certain
 from treewarden.audit.evidence import NOT_RUN, Evidence
 from treewarden.audit.file_table_consistency import disagreements

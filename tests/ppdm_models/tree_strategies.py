@@ -21,9 +21,9 @@ from treewarden.ppdm_models.tree.tree import (
     Node,
     NoTrueChild,
     Quality,
+    Task,
     Tool,
     Tree,
-    TreeTask,
 )
 
 ANY_TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc", "Cn"]), max_size=6)
@@ -133,8 +133,8 @@ def trees(draw):
     """A tree whose children split their node, with numbers that add up."""
     known = draw(features())
     classes = tuple(draw(st.lists(NAMES, min_size=1, max_size=4, unique=True)))
-    task = draw(st.sampled_from(list(TreeTask)))
-    classes = classes if task is TreeTask.CLASSIFICATION else ()
+    task = draw(st.sampled_from(list(Task)))
+    classes = classes if task is Task.CLASSIFICATION else ()
     shape = grown(draw, known)
     nodes = published(draw, named(draw, shape), classes)
     quality, nodes = nodes

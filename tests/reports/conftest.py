@@ -36,7 +36,7 @@ from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.column import NumericColumn
 from treewarden.ppdm_models.tree.predicate import NumericTest
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
-from treewarden.ppdm_models.tree.tree import Feature, Node, Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Feature, Node, Task, Tree
 from treewarden.reports.building.build import audit_document, repair_document
 from treewarden.reports.building.entry import gate_of
 from treewarden.reports.document.document import Document, Provenance
@@ -129,7 +129,7 @@ def regression():
         Node(1, "2", 0, (), NumericTest("age", high=30.0, high_closed=True), 1.0),
         Node(2, "3", 0, (), NumericTest("age", low=30.0), 2.25),
     )
-    tree = Tree(nodes, (Feature("age", True),), "cost", task=TreeTask.REGRESSION)
+    tree = Tree(nodes, (Feature("age", True),), "cost", task=Task.REGRESSION)
     reason = Undetermined("the tree predicts a number, not a class")
     people = people_of(TREE)
     people = type(people)(

@@ -15,7 +15,7 @@ from treewarden.ppdm_models.tables.frames import column_names
 from treewarden.ppdm_models.tables.predict import labels, predict
 from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.ensemble import Model
-from treewarden.ppdm_models.tree.tree import TreeTask
+from treewarden.ppdm_models.tree.tree import Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Training:
             scores = predict(model, columns)
         except (TreewardenError, ValueError, TypeError, KeyError):  # as whichever library says it
             return False
-        if model.task is TreeTask.REGRESSION:
+        if model.task is Task.REGRESSION:
             return bool(np.allclose(scores[:, 0], np.asarray(said, dtype=float)))
         return [class_label(each) for each in said] == labels(model, scores)
 

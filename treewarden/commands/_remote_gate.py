@@ -83,7 +83,7 @@ def ask_server(
         raise click.UsageError("--sha256 takes 64 letters 0-9 a-f, as sha256sum prints them")
     file = paths[0] if paths else None
     remote = importlib.import_module(REMOTE)
-    question = remote.Question(server, token, release or None, file, sha256 or "")
+    question = remote.RemoteRequest(server, token, release or None, file, sha256 or "")
     found = remote.ask(question, wait, progress.step, say=progress.say)
     for line in found.lines:
         click.echo(printable(line))

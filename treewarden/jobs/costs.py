@@ -20,7 +20,7 @@ from treewarden.jobs.audit_inputs import AuditInputs
 from treewarden.ppdm_models.arrays import IndexArray, alike
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.ensemble import Model, trees_of
-from treewarden.ppdm_models.tree.tree import Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Task, Tree
 
 # How large an audit is, from one look at its people: counted without forming a row or solving anything.
 
@@ -65,7 +65,7 @@ def sizes_of(subject: AuditInputs) -> Sizes:
     signatures, rows, candidates, touched = _counted(model, people, subject)
     adversary_request, classes = (
         subject.asked,
-        0 if model.task is TreeTask.REGRESSION else len(model.classes),
+        0 if model.task is Task.REGRESSION else len(model.classes),
     )
     is_of_column = adversary_request.secret is not None
     return Sizes(

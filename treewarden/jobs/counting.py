@@ -9,7 +9,8 @@ from treewarden.audit.knowledge.knowledge import Knowledge, RowOrder
 from treewarden.audit.options import AuditOptions
 from treewarden.jobs.inputs import TableInput
 from treewarden.ppdm_models.errors import ColumnNotCountedError, TableError
-from treewarden.ppdm_models.tables.counting.addresses import TableAddress, has_no_records, is_large
+from treewarden.ppdm_models.tables.counting.addresses import TableAddress, has_no_records
+from treewarden.ppdm_models.tables.counting.large import is_large
 from treewarden.ppdm_models.tables.counting.opening import open_source
 from treewarden.ppdm_models.tables.counting.source import TableSource, count_table
 from treewarden.ppdm_models.tables.matching import PLACEHOLDERS, alike

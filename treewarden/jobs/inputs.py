@@ -12,11 +12,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from treewarden.ppdm_models.archive import archived
 from treewarden.ppdm_models.errors import OutputError, TableError
 from treewarden.ppdm_models.files.convert import MODELS, converted
 from treewarden.ppdm_models.files.load import OpenedFile, open_model, read_bytes
 from treewarden.ppdm_models.formats import Rewritable
-from treewarden.ppdm_models.formats.common.archive import archived
 from treewarden.ppdm_models.tables.arrow_column import ArrowColumn
 from treewarden.ppdm_models.tables.counting.addresses import (
     TableAddress,

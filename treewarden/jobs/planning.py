@@ -12,7 +12,7 @@ from treewarden.audit.solver.checkpoint import default_jobs
 from treewarden.jobs.audit_inputs import AuditInputs, Request, read_subject
 from treewarden.jobs.costs import Costs, Sizes, costs, sizes_of, slowness
 from treewarden.ppdm_models.tree.ensemble import Ensemble
-from treewarden.ppdm_models.tree.tree import TreeTask
+from treewarden.ppdm_models.tree.tree import Task
 from treewarden.reports.document.plan import Expected, PlanDocument, PlannedSizes
 
 if sys.platform != "win32":
@@ -133,7 +133,7 @@ def _unknown(subject: AuditInputs) -> str:
         return "there is no table, and what the file alone says is read at once"
     if subject.shared is not None:
         return "several releases are reasoned over together, until nothing more is found or a limit is reached"
-    if isinstance(model, Ensemble) or model.task is TreeTask.REGRESSION:
+    if isinstance(model, Ensemble) or model.task is Task.REGRESSION:
         return "leaves of many trees or of numbers are reasoned over until nothing more is found or a limit is reached"
     return ""
 

@@ -29,7 +29,7 @@ from treewarden.ppdm_models.files.load import OpenedFile
 from treewarden.ppdm_models.tables.matching import are_alike, has_column
 from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.ensemble import Model, trees_of
-from treewarden.ppdm_models.tree.tree import TreeTask
+from treewarden.ppdm_models.tree.tree import Task
 
 ELSE = DeclaredAdversary(name="who knows all else", knows=ALL, target=True)
 """The adversary of whom every audit asks where the secret is no target: the others are held beside him."""
@@ -102,7 +102,7 @@ def people_and_adversaries(
 
 def _no_bins(model: Model, target: str) -> str:
     """Return why no bins part what the model predicts."""
-    if model.task is TreeTask.REGRESSION:
+    if model.task is Task.REGRESSION:
         return f"bins part another column than {target!r}, which the model predicts; leave them out"
     return f"bins part numbers, and {target!r} holds categories; leave them out"
 

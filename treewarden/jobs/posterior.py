@@ -22,7 +22,7 @@ from treewarden.audit.result import Audit
 from treewarden.ppdm_models.errors import OutputError
 from treewarden.ppdm_models.tables.number_formats import array_of, text_array
 from treewarden.ppdm_models.tree.column import Column, NumericColumn
-from treewarden.ppdm_models.tree.tree import TreeTask
+from treewarden.ppdm_models.tree.tree import Task
 
 PIECE_ROWS = 2**20
 """So many rows are made at a time at most; Parquet's row groups have as many."""
@@ -102,7 +102,7 @@ def _rows(
     evidence: Evidence, taken: frozenset[str], adversary: str = ""
 ) -> PosteriorRows | Undetermined:
     found: Posterior | ValueBounds | Undetermined = evidence.posterior
-    if evidence.task is TreeTask.REGRESSION:
+    if evidence.task is Task.REGRESSION:
         found = evidence.numbers
     if isinstance(found, Undetermined):
         return found

@@ -2,20 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
-import numpy as np
-from scipy.special import betainccinv, betaincinv
-
-from treewarden.audit.clock import FOREVER, Clock
-from treewarden.audit.consistent_tables.facts.facts import Facts
-from treewarden.audit.consistent_tables.witnesses.enumerate import data_sets
-from treewarden.ppdm_models.arrays import FloatArray, IntArray
-
-ERROR = 0.01
-"""The chance that any of the intervals misses."""
+from treewarden.ppdm_models.arrays import FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,62 +20,4 @@ class ExactPosterior:
     draws: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class TableNumbers:
-    """How many worlds and data sets obey the facts, and how many would without the split rows (None: not counted)."""
-
-    worlds: int
-    data_sets: int
-    worlds_without_splits: int | None = None
-    data_sets_without_splits: int | None = None
-
-
 # What the worlds say about each record when every data set that fits is equally likely: exact, or with intervals.
-
-
-def counted_posterior(
-    facts: Facts, tables: IntArray, clock: Clock = FOREVER
-) -> tuple[ExactPosterior, int]:
-    """Return the exact posterior from the list of all worlds (K, P, m) in position order, and their data sets.
-
-    Raises:
-        OutOfTimeError: the budget is used up.
-    """
-    ways = data_sets(facts, 0, tables, clock)
-    total = sum(ways)
-    means = np.zeros(tables.shape[1:])
-    for position, count in enumerate(facts.counts.tolist()):
-        clock.check()
-        for klass in range(facts.classes):
-            cells = tables[:, position, klass].tolist()
-            weight = sum(way * cell for way, cell in zip(ways, cells, strict=True))
-            means[position, klass] = float(Fraction(weight, total * count)) if count else 0.0
-    return ExactPosterior(means, means, means), total
-
-
-def drawn_posterior(
-    facts: Facts, tables: Sequence[IntArray], low: IntArray, high: IntArray, seed: int = 1
-) -> ExactPosterior:
-    """Return estimates from K independent draws (P, m) with Clopper-Pearson intervals, Bonferroni over open cells.
-
-    One record of each profile is picked in each draw, so that the counts are binomial whatever the profile's size.
-    ``low`` and ``high`` are the proved ends of each cell.
-    """
-    number = len(tables)
-    size = np.maximum(facts.counts, 1)[:, None]
-    sums, picked = (np.zeros((len(size), facts.classes), dtype=np.int64) for _ in range(2))
-    draw, positions = np.random.default_rng(seed), np.flatnonzero(facts.counts)
-    for table in tables:
-        sums += table
-        record = draw.integers(size)
-        klass = (np.cumsum(table, axis=1) <= record).sum(axis=1)
-        picked[positions, klass[positions]] += 1
-    open_cells = max(int((low < high).sum()), 1)
-    part = ERROR / open_cells / 2
-    with np.errstate(invalid="ignore"):
-        least = np.where(picked > 0, betaincinv(picked, number - picked + 1, part), 0.0)
-        most = np.where(picked < number, betainccinv(picked + 1, number - picked, part), 1.0)
-    least, most = np.maximum(least, low / size), np.minimum(most, high / size)
-    most = np.maximum(most, least)
-    means = np.clip(sums / (number * size), least, most)
-    return ExactPosterior(means, np.asarray(least), np.asarray(most), number)

@@ -26,7 +26,7 @@ from treewarden.ppdm_models.tree.ensemble import (
     Shrinkage,
     shrinkage_of,
 )
-from treewarden.ppdm_models.tree.tree import Missing, Node, Quality, Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Missing, Node, Quality, Task, Tree
 
 LINKS = {
     "Logloss": Link.LOGISTIC,
@@ -89,7 +89,7 @@ def _ensemble(
         features=splits.features,
         target="",
         classes=classes,
-        task=TreeTask.CLASSIFICATION if classes else TreeTask.REGRESSION,
+        task=Task.CLASSIFICATION if classes else Task.REGRESSION,
         base=base,
         link=LINKS.get(loss, Link.IDENTITY if loss in NUMBERS else Link.UNKNOWN),
         resampled=False,
@@ -107,7 +107,7 @@ def _tree(nodes: tuple[Node, ...], splits: CatboostSplits, loss: str, document: 
             nodes=nodes,
             features=splits.features,
             target="",
-            task=TreeTask.REGRESSION,
+            task=Task.REGRESSION,
             missing=Missing.DEFAULT_CHILD,
             source=document.source,
             format="catboost_json",

@@ -19,7 +19,7 @@ from treewarden.ppdm_models.semantics.consistency import contradictions
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.ppdm_models.tree.nodes import Cuts, Flags, NodeTable, Numbers, Vectors, Wholes
 from treewarden.ppdm_models.tree.predicate import Predicate
-from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, Quality, Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, Quality, Task, Tree
 
 LEAF = -1
 """What stands for "no child" in a column of children."""
@@ -102,7 +102,7 @@ class BoostedColumns:
                 nodes,
                 features,
                 "",
-                task=TreeTask.REGRESSION,
+                task=Task.REGRESSION,
                 quality=quality,
                 missing=Missing.DEFAULT_CHILD,
                 source=source,

@@ -27,7 +27,7 @@ from treewarden.ppdm_models.tree.predicate import (
     NumericTest,
     Predicate,
 )
-from treewarden.ppdm_models.tree.tree import Feature, Quality, Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Feature, Quality, Task, Tree
 
 LOGISTIC = ("binary", "cross_entropy", "xentropy", "multiclassova")
 EXP = ("poisson", "gamma", "tweedie")
@@ -109,7 +109,7 @@ def ensemble_of(
         features=features,
         target="",
         classes=tuple(map(str, range(max(2, header.outputs)))) if is_classifier else (),
-        task=TreeTask.CLASSIFICATION if is_classifier else TreeTask.REGRESSION,
+        task=Task.CLASSIFICATION if is_classifier else Task.REGRESSION,
         link=Link.UNKNOWN if any(linear) else _objective(header)[1],
         resampled=True if differing_roots(trees) else header.resampled,
         shrinkage=header.shrinkage

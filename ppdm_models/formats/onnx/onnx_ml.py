@@ -29,7 +29,7 @@ from treewarden.ppdm_models.formats.onnx._file import (
 )
 from treewarden.ppdm_models.formats.onnx._scores import After, Meaning, followed, read_meaning
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
-from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, Quality, Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, Quality, Task, Tree
 
 SHARE_TOLERANCE = 1e-5
 """How far 32-bit shares of a leaf may sum from the whole."""
@@ -160,7 +160,7 @@ def _tree(
         features=features,
         target="",
         classes=meaning.classes,
-        task=TreeTask.CLASSIFICATION if meaning.classes else TreeTask.REGRESSION,
+        task=Task.CLASSIFICATION if meaning.classes else Task.REGRESSION,
         quality=Quality.NORMALISED if shared else Quality.ABSENT,
         missing=Missing.DEFAULT_CHILD,
         source=source,
@@ -189,7 +189,7 @@ def _model(
         features=features,
         target="",
         classes=meaning.classes,
-        task=TreeTask.CLASSIFICATION if meaning.classes else TreeTask.REGRESSION,
+        task=Task.CLASSIFICATION if meaning.classes else Task.REGRESSION,
         base=meaning.base,
         link=meaning.link,
         source=operator.source,

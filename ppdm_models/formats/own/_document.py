@@ -20,8 +20,8 @@ from treewarden.ppdm_models.tree.tree import (
     Missing,
     NoTrueChild,
     Quality,
+    Task,
     Tool,
-    TreeTask,
 )
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -198,7 +198,7 @@ class TreeDocument(_Part):
     format: Literal["treewarden-tree"]
     version: Literal[1]
     target: str
-    task: TreeTask = TreeTask.CLASSIFICATION
+    task: Task = Task.CLASSIFICATION
     classes: Annotated[tuple[str, ...], Field(max_length=limits.CLASSES)] = ()
     features: Annotated[tuple[FeatureEntry, ...], Field(max_length=limits.FEATURES)]
     learner: LearnerEntry = LearnerEntry()

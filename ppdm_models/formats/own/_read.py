@@ -25,7 +25,7 @@ from treewarden.ppdm_models.tree.predicate import (
     atoms,
 )
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
-from treewarden.ppdm_models.tree.tree import Band, Criterion, Feature, Learner, Node, Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Band, Criterion, Feature, Learner, Node, Task, Tree
 
 
 def tree_of(document: TreeDocument, source: str) -> Tree:
@@ -44,7 +44,7 @@ def tree_of(document: TreeDocument, source: str) -> Tree:
             seen: set[str] = set()
             twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]  # add gives None
             raise TreeFormatError(source, f"two {what} are called {twice!r}")
-    if (document.task is TreeTask.CLASSIFICATION) != bool(document.classes):
+    if (document.task is Task.CLASSIFICATION) != bool(document.classes):
         raise TreeFormatError(
             source, f"a {document.task} tree with {len(document.classes)} classes"
         )
@@ -142,7 +142,7 @@ def _node(
         raise TreeFormatError(
             where, f"its default_child {entry.default_child!r} is none of its children"
         )
-    if document.task is TreeTask.REGRESSION and isinstance(entry.score, str):
+    if document.task is Task.REGRESSION and isinstance(entry.score, str):
         raise TreeFormatError(
             where, f"the score {entry.score!r} is not a number, but the tree predicts numbers"
         )

@@ -13,15 +13,15 @@ from treewarden.ppdm_models.formats.common.xml import Element
 from treewarden.ppdm_models.formats.pmml._values import Failure, number
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Other
 from treewarden.ppdm_models.tree.predicate import Always
-from treewarden.ppdm_models.tree.tree import Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Task, Tree
 
 LINKS = {
-    (TreeTask.CLASSIFICATION, "logit"): Link.LOGISTIC,
-    (TreeTask.CLASSIFICATION, "softmax"): Link.SOFTMAX,
-    (TreeTask.REGRESSION, "none"): Link.IDENTITY,
-    (TreeTask.REGRESSION, "exp"): Link.EXP,
-    (TreeTask.REGRESSION, "logit"): Link.LOGISTIC,
-    (TreeTask.REGRESSION, "softmax"): Link.LOGISTIC,
+    (Task.CLASSIFICATION, "logit"): Link.LOGISTIC,
+    (Task.CLASSIFICATION, "softmax"): Link.SOFTMAX,
+    (Task.REGRESSION, "none"): Link.IDENTITY,
+    (Task.REGRESSION, "exp"): Link.EXP,
+    (Task.REGRESSION, "logit"): Link.LOGISTIC,
+    (Task.REGRESSION, "softmax"): Link.LOGISTIC,
 }
 SUMS = (Combination.SUM, Combination.WEIGHTED_SUM)
 
@@ -48,7 +48,7 @@ def joined_chain(chain: Ensemble, parts: Sequence[Element], fail: Failure) -> En
     totals = _totals(chain, parts)
     if link is None or not tables or totals is None:
         return None
-    if chain.task is TreeTask.REGRESSION:
+    if chain.task is Task.REGRESSION:
         return (
             _joined(chain, tables, totals, (), link)
             if len(tables) == 1 and link is not Link.LOGISTIC
@@ -165,14 +165,14 @@ def _as_sum(member: Member) -> Ensemble | None:
     if not isinstance(member.test, Always) or isinstance(model, Other):
         return None
     if isinstance(model, Tree):
-        if model.task is not TreeTask.REGRESSION:
+        if model.task is not Task.REGRESSION:
             return None
         alone = Member(model, name=member.name)
         return Ensemble((alone,), Combination.SUM, model.features, model.target, task=model.task)
     is_sum = (
         model.combination in SUMS
         and model.link is Link.IDENTITY
-        and model.task is TreeTask.REGRESSION
+        and model.task is Task.REGRESSION
         and all(isinstance(part.model, Tree) and part.output is None for part in model.members)
     )
     return model if is_sum else None

@@ -31,7 +31,7 @@ from treewarden.ppdm_models.formats.pmml._predicates import read_predicate
 from treewarden.ppdm_models.formats.pmml._sources import RawField
 from treewarden.ppdm_models.tree.nodes import Cuts, NodeTable, Numbers, Wholes
 from treewarden.ppdm_models.tree.predicate import Predicate
-from treewarden.ppdm_models.tree.tree import TreeTask
+from treewarden.ppdm_models.tree.tree import Task
 
 Read = TypeVar("Read")
 
@@ -69,7 +69,7 @@ class Layout:
         return np.flatnonzero(np.isin(self.kinds, kinds) & (self.owners >= 0))
 
 
-def plain_nodes(tape: ParseTape, fields: Fields, task: TreeTask, is_own: bool) -> NodeTable | None:
+def plain_nodes(tape: ParseTape, fields: Fields, task: Task, is_own: bool) -> NodeTable | None:
     """Return the nodes of a tree; None where something about them asks for a closer look."""
     try:
         return _Columns(tape, fields, task).table(is_own)
@@ -80,12 +80,12 @@ def plain_nodes(tape: ParseTape, fields: Fields, task: TreeTask, is_own: bool) -
 class _Columns:
     """The nodes of one tree; each method returns a column, or gives up."""
 
-    def __init__(self, tape: ParseTape, fields: Fields, task: TreeTask) -> None:
+    def __init__(self, tape: ParseTape, fields: Fields, task: Task) -> None:
         self.tape = tape
         self.fields = fields
         self.task = task
-        self.labels = fields.classes if task is TreeTask.CLASSIFICATION else ()
-        _require(task is TreeTask.REGRESSION or 0 < len(self.labels) <= limits.CLASSES)
+        self.labels = fields.classes if task is Task.CLASSIFICATION else ()
+        _require(task is Task.REGRESSION or 0 < len(self.labels) <= limits.CLASSES)
         _require(not fields.labels)
         self.layout = _layout(tape)
         self.elements = [tape.attributes[place] for place in self.layout.nodes.tolist()]
@@ -95,7 +95,7 @@ class _Columns:
         scores = self._scores()
         has_score = np.fromiter((score is not None for score in scores), np.bool_, len(scores))
         inner = np.bincount(self.parents[1:], minlength=len(self.parents)) > 0
-        _require(is_own or self.task is TreeTask.REGRESSION or bool((has_score | inner).all()))
+        _require(is_own or self.task is Task.REGRESSION or bool((has_score | inner).all()))
         names = self._names()
         return NodeTable(
             parents=self.parents,
@@ -119,7 +119,7 @@ class _Columns:
 
     def _scores(self) -> Sequence[str | float | None]:
         texts = [attributes.get("score") for attributes in self.elements]
-        if self.task is TreeTask.CLASSIFICATION:
+        if self.task is Task.CLASSIFICATION:
             _require(set(texts) <= {None, *self.labels})
             return texts
         found: list[float | None] = [None] * len(texts)

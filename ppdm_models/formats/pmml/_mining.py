@@ -29,7 +29,7 @@ from treewarden.ppdm_models.tree.ensemble import (
     Silence,
 )
 from treewarden.ppdm_models.tree.predicate import Always, Predicate
-from treewarden.ppdm_models.tree.tree import Feature, Node, Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Feature, Node, Task, Tree
 
 # Makes the members of an ensemble agree: on the type of each feature, and on the order of the classes.
 
@@ -53,16 +53,12 @@ def merged_features(own: Iterable[Feature], members: Sequence[Member]) -> tuple[
 
 def aligned(ensemble: Ensemble) -> Ensemble:
     """Return an ensemble whose trees list their classes in one order, where they vote or are averaged."""
-    if (
-        ensemble.task is not TreeTask.CLASSIFICATION
-        or ensemble.combination is Combination.MODEL_CHAIN
-    ):
+    if ensemble.task is not Task.CLASSIFICATION or ensemble.combination is Combination.MODEL_CHAIN:
         return ensemble
     inner = [
         member.model.classes
         for member in ensemble.members
-        if isinstance(member.model, Tree | Ensemble)
-        and member.model.task is TreeTask.CLASSIFICATION
+        if isinstance(member.model, Tree | Ensemble) and member.model.task is Task.CLASSIFICATION
     ]
     if not inner or all(classes == ensemble.classes for classes in inner):
         return ensemble
@@ -80,7 +76,7 @@ def _features(member: Member) -> tuple[Feature, ...]:
 
 
 def _with_classes(model: Model | Other, classes: tuple[str, ...]) -> Model | Other:
-    if not isinstance(model, Tree) or model.classes == classes or model.task is TreeTask.REGRESSION:
+    if not isinstance(model, Tree) or model.classes == classes or model.task is Task.REGRESSION:
         return model
     position = {label: place for place, label in enumerate(model.classes)}
     order = [position.get(label) for label in classes]
@@ -197,12 +193,12 @@ def _settled(
     ensemble: Ensemble, found: Sequence[tuple[Element, Element]], model: Element, fail: Failure
 ) -> Ensemble:
     """Return the ensemble with its targets applied, a chain of sums joined, and one order of classes for all."""
-    if ensemble.task is TreeTask.REGRESSION:
+    if ensemble.task is Task.REGRESSION:
         ensemble = replace(ensemble, classes=())
     if ensemble.combination is Combination.MODEL_CHAIN:
         ensemble = joined_chain(ensemble, [part for _, part in found], fail) or ensemble
     target = read_target(model, fail)
-    if target is not None and ensemble.task is TreeTask.REGRESSION:
+    if target is not None and ensemble.task is Task.REGRESSION:
         ensemble = _targeted(ensemble, target)
     if model.name == "AnomalyDetectionModel":
         note = f"{fail.source}:{model.line}: the combined score is turned into an anomaly score, which is not evaluated"
@@ -342,12 +338,12 @@ def _test(holder: Element, fields: Fields, fail: Failure) -> Predicate:
     return read_predicate(elements[0], fields, fail)
 
 
-def _task(models: Sequence[Element], members: Sequence[Member], fail: Failure) -> TreeTask:
+def _task(models: Sequence[Element], members: Sequence[Member], fail: Failure) -> Task:
     try:
         return task_of(models, fail)
     except TreeFormatError:  # "mixed", and what producers make up: what the members say
         tasks = [part.model.task for part in members if isinstance(part.model, Tree | Ensemble)]
-        return tasks[0] if tasks else TreeTask.REGRESSION
+        return tasks[0] if tasks else Task.REGRESSION
 
 
 def _resampled(root: Element) -> bool | None:

@@ -17,7 +17,7 @@ from treewarden.ppdm_models.formats.pmml._values import Failure, Vocabulary, num
 from treewarden.ppdm_models.formats.pmml._write import BAND, IMPURITY
 from treewarden.ppdm_models.tree.nodes import Impurity
 from treewarden.ppdm_models.tree.predicate import Always, Predicate
-from treewarden.ppdm_models.tree.tree import Band, Criterion, Node, TreeTask, completed
+from treewarden.ppdm_models.tree.tree import Band, Criterion, Node, Task, completed
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class Outline:
 
 
 def read_nodes(
-    root: Element, fields: Fields, task: TreeTask, source: str, is_own: bool
+    root: Element, fields: Fields, task: Task, source: str, is_own: bool
 ) -> tuple[Sequence[Node], tuple[str, ...]]:
     """Return the nodes with raw numbers, and the classes: those declared, or those found, in document order.
 
@@ -47,10 +47,10 @@ def read_nodes(
     if isinstance(root, Recorded) and root.tape is not None:
         node_table = plain_nodes(root.tape, fields, task, is_own)
         if node_table is not None:
-            return node_table, fields.classes if task is TreeTask.CLASSIFICATION else ()
+            return node_table, fields.classes if task is Task.CLASSIFICATION else ()
     outline = _outline(root, source, fields)
     _name(outline, source)
-    labels = _classes(outline, fields) if task is TreeTask.CLASSIFICATION else ()
+    labels = _classes(outline, fields) if task is Task.CLASSIFICATION else ()
     with_numbers = sum(bool(item.distribution or item.bands) for item in outline)
     if len(labels) > limits.CLASSES or with_numbers * len(labels) > limits.CLASS_NUMBERS:
         raise Failure(source)(
@@ -151,9 +151,7 @@ def _labels(item: Outline) -> Iterator[str]:
 class _NodeReader:
     """Reads one node after another."""
 
-    def __init__(
-        self, fields: Fields, task: TreeTask, labels: tuple[str, ...], is_own: bool
-    ) -> None:
+    def __init__(self, fields: Fields, task: Task, labels: tuple[str, ...], is_own: bool) -> None:
         self.fields = fields
         self.task = task
         self.labels = labels
@@ -218,7 +216,7 @@ class _NodeReader:
         text = element.attributes.get("score")
         if text is None:
             return None
-        if self.task is TreeTask.CLASSIFICATION:
+        if self.task is Task.CLASSIFICATION:
             if text in self.positions and not self.fields.labels:
                 return text
             return self._class(element, text, "the score")

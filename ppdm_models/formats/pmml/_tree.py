@@ -27,9 +27,9 @@ from treewarden.ppdm_models.tree.tree import (
     NoTrueChild,
     Quality,
     Stopping,
+    Task,
     Tool,
     Tree,
-    TreeTask,
     count_of,
 )
 
@@ -216,13 +216,13 @@ def read_tree_model(
         raise fail(model, f"the {model.name} has no Node")
     is_own = "quality" in extensions(model)
 
-    def read(fields: Fields) -> tuple[TreeTask, Sequence[Node], tuple[str, ...]]:
+    def read(fields: Fields) -> tuple[Task, Sequence[Node], tuple[str, ...]]:
         task = _task([*around, model], fields)
         return task, *read_nodes(root, fields, task, source, is_own)
 
     fields, (task, nodes, classes) = read_tests(dictionary, [*around, model], model, fail, read)
     target = read_target(model, fail)
-    if task is TreeTask.REGRESSION and target is not None:
+    if task is Task.REGRESSION and target is not None:
         nodes = tuple(rescaled(node, target) for node in nodes)
         fields.notes += target.notes
     try:
@@ -266,9 +266,9 @@ def _settings(around: Sequence[Element], model: Element) -> Element:
     return around[0] if is_alone else model
 
 
-def _task(models: Sequence[Element], fields: Fields) -> TreeTask:
+def _task(models: Sequence[Element], fields: Fields) -> Task:
     """Return what a tree predicts: where no model around it says so, what its target holds."""
-    kinds = {"continuous": TreeTask.REGRESSION, "categorical": TreeTask.CLASSIFICATION}
+    kinds = {"continuous": Task.REGRESSION, "categorical": Task.CLASSIFICATION}
     task = kinds.get(fields.target_type or "")
     if task is None or any(model.get("functionName") is not None for model in models):
         return task_of(models, fields.fail)
@@ -279,7 +279,7 @@ def _task(models: Sequence[Element], fields: Fields) -> TreeTask:
     return task
 
 
-def task_of(models: Sequence[Element], fail: Failure) -> TreeTask:
+def task_of(models: Sequence[Element], fail: Failure) -> Task:
     """Return what the innermost model predicts; an outer one's word counts where it says nothing.
 
     Raises:
@@ -287,9 +287,9 @@ def task_of(models: Sequence[Element], fail: Failure) -> TreeTask:
     """
     said = [model.get("functionName") for model in models if model.get("functionName") is not None]
     function = said[-1] if said else None
-    if function not in list(TreeTask):
-        raise fail(models[-1], f"functionName is {function!r}; have {', '.join(TreeTask)}")
-    return TreeTask(function)
+    if function not in list(Task):
+        raise fail(models[-1], f"functionName is {function!r}; have {', '.join(Task)}")
+    return Task(function)
 
 
 def _strategy(

@@ -29,15 +29,7 @@ from treewarden.ppdm_models.tree.predicate import (
     Surrogate,
     Unknown,
 )
-from treewarden.ppdm_models.tree.tree import (
-    Missing,
-    Node,
-    NoTrueChild,
-    Quality,
-    Tool,
-    Tree,
-    TreeTask,
-)
+from treewarden.ppdm_models.tree.tree import Missing, Node, NoTrueChild, Quality, Task, Tool, Tree
 
 NAMESPACE = "http://www.dmg.org/PMML-4_4"
 UNSAFE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -145,7 +137,7 @@ def _dictionary(root: etree._Element, tree: Tree) -> None:
             _add(field, "Value", value=value)
         for name, attributes in domain(feature):
             _add(field, name, **attributes)
-    if tree.target and tree.task is TreeTask.REGRESSION:
+    if tree.target and tree.task is Task.REGRESSION:
         _add(dictionary, "DataField", name=tree.target, optype="continuous", dataType="double")
     elif tree.target:
         field = _add(
@@ -399,7 +391,7 @@ def _unsayable(ensemble: Ensemble) -> str:
         return f"a combination by {ensemble.combination}"
     if ensemble.link is not Link.IDENTITY:
         return f"a link of the kind {ensemble.link}"
-    if ensemble.base and (ensemble.task is TreeTask.CLASSIFICATION or len(ensemble.base) > 1):
+    if ensemble.base and (ensemble.task is Task.CLASSIFICATION or len(ensemble.base) > 1):
         return "a starting score of each class"
     for number, member in enumerate(ensemble.members, 1):
         found = _unsayable_member(member)

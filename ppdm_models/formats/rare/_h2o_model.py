@@ -14,7 +14,7 @@ from treewarden.ppdm_models.formats.common.json import JsonPart
 from treewarden.ppdm_models.formats.common.node_order import unique
 from treewarden.ppdm_models.formats.rare._h2o_nodes import H2oColumn
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member
-from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, Task, Tree
 
 LINKS = {"identity": Link.IDENTITY, "logit": Link.LOGISTIC, "log": Link.EXP, "tweedie": Link.EXP}
 
@@ -25,7 +25,7 @@ def bare_tree(nodes: tuple[Node, ...], features: tuple[Feature, ...], source: st
         nodes=nodes,
         features=features,
         target="",
-        task=TreeTask.REGRESSION,
+        task=Task.REGRESSION,
         missing=Missing.DEFAULT_CHILD,
         source=source,
         format="h2o_json",
@@ -75,7 +75,7 @@ def ensemble_of(
         features=features,
         target="",
         classes=classes,
-        task=TreeTask.CLASSIFICATION if classes else TreeTask.REGRESSION,
+        task=Task.CLASSIFICATION if classes else Task.REGRESSION,
         base=base if any(base) else (),
         link=link,
         resampled=True if forest else None,

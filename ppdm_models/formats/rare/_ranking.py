@@ -14,7 +14,7 @@ from treewarden.ppdm_models.formats.pmml._values import number
 from treewarden.ppdm_models.semantics.support import with_support
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member
 from treewarden.ppdm_models.tree.predicate import features_of
-from treewarden.ppdm_models.tree.tree import Missing, Node, Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Missing, Node, Task, Tree
 
 
 def summed(
@@ -44,7 +44,7 @@ def summed(
                     nodes,
                     features,
                     "",
-                    task=TreeTask.REGRESSION,
+                    task=Task.REGRESSION,
                     missing=Missing.DEFAULT_CHILD,
                     source=source,
                 )
@@ -59,7 +59,7 @@ def summed(
         Combination.WEIGHTED_SUM,
         features,
         "",
-        task=TreeTask.REGRESSION,
+        task=Task.REGRESSION,
         source=source,
         notes=notes,
     )

@@ -10,7 +10,7 @@ from treewarden.ppdm_models.formats.common.json import JsonPart, opens_json, rea
 from treewarden.ppdm_models.formats.common.node_order import unique
 from treewarden.ppdm_models.formats.rare._bigml import BigmlFields, Field, leaks_of, nodes_of
 from treewarden.ppdm_models.semantics.support import with_support
-from treewarden.ppdm_models.tree.tree import Feature, Missing, Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Feature, Missing, Task, Tree
 
 
 class BigmlJson(Format):
@@ -41,7 +41,7 @@ def _tree(model: JsonPart) -> Tree:
         features=fields.features,
         target=fields.target.name,
         classes=fields.classes,
-        task=TreeTask.CLASSIFICATION if fields.classes else TreeTask.REGRESSION,
+        task=Task.CLASSIFICATION if fields.classes else Task.REGRESSION,
         missing=Missing.LAST_PREDICTION,
         source=model.source,
         format="bigml_json",

@@ -12,7 +12,7 @@ from treewarden.ppdm_models.formats.common.json import JsonPart, opens_json, rea
 from treewarden.ppdm_models.formats.common.node_order import Branch, Draft, compared, grown, unique
 from treewarden.ppdm_models.semantics.support import with_support
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
-from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, Quality, Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, Quality, Task, Tree
 
 OPERATORS = {"lt": "<", "lte": "<=", "gt": ">", "gte": ">=", "eq": "=="}
 NO_RECORD = -1e6
@@ -97,7 +97,7 @@ def _ensemble(
         features=features,
         target="",
         classes=classes,
-        task=TreeTask.CLASSIFICATION if classes else TreeTask.REGRESSION,
+        task=Task.CLASSIFICATION if classes else Task.REGRESSION,
         link=link,
         source=source,
         format="eland_json",
@@ -130,7 +130,7 @@ def _tree(part: JsonPart, classes: tuple[str, ...]) -> Tree:
         features=tuple(Feature(name, numeric=True) for name in names),
         target="",
         classes=() if counted is None else classes,
-        task=TreeTask.REGRESSION if counted is None else TreeTask.CLASSIFICATION,
+        task=Task.REGRESSION if counted is None else Task.CLASSIFICATION,
         missing=Missing.DEFAULT_CHILD,
         source=part.source,
         format="eland_json",

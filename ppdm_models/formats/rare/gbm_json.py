@@ -25,7 +25,7 @@ from treewarden.ppdm_models.semantics.support import with_support
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member
 from treewarden.ppdm_models.tree.predicate import AnyOf, MissingTest, Predicate
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
-from treewarden.ppdm_models.tree.tree import Missing, Node, Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Missing, Node, Task, Tree
 
 LEFT, RIGHT, ABSENT = -1, 1, 0
 """Where a level goes at a split; one that no record had there goes where missing values go."""
@@ -106,7 +106,7 @@ def _model(root: JsonPart) -> Ensemble:
                 nodes=nodes,
                 features=features,
                 target="",
-                task=TreeTask.REGRESSION,
+                task=Task.REGRESSION,
                 missing=Missing.NONE,
                 source=root.source,
             )
@@ -218,7 +218,7 @@ def _ensemble(root: JsonPart, trees: Sequence[Tree]) -> Ensemble:
         features=trees[0].features,
         target="" if target is None else _single(target).text(),
         classes=classes,
-        task=TreeTask.CLASSIFICATION if classes else TreeTask.REGRESSION,
+        task=Task.CLASSIFICATION if classes else Task.REGRESSION,
         base=(start * doubled,) if start else (),
         link=LINKS.get(loss, Link.UNKNOWN),
         resampled=drawn,

@@ -34,7 +34,7 @@ from treewarden.ppdm_models.semantics.support import checked
 from treewarden.ppdm_models.tree.nodes import BITS, Impurity, printed
 from treewarden.ppdm_models.tree.predicate import MissingTest, NumericTest, Predicate, features_of
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
-from treewarden.ppdm_models.tree.tree import Criterion, Learner, Node, Quality, Tool, Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Criterion, Learner, Node, Quality, Task, Tool, Tree
 
 UNITS = {
     "gini": (Criterion.GINI, 1.0),
@@ -100,7 +100,7 @@ def _sklearn(graph: DotGraph, source: str) -> Tree:
         features=features_named(names, nodes, source, single=True),
         target="",
         classes=classes,
-        task=TreeTask.CLASSIFICATION if is_class else TreeTask.REGRESSION,
+        task=Task.CLASSIFICATION if is_class else Task.REGRESSION,
         learner=Learner(tool=Tool.SCIKIT_LEARN),
         quality=quality,
         source=source,

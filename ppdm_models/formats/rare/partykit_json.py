@@ -23,7 +23,7 @@ from treewarden.ppdm_models.formats.common.printed_trees import check_class_numb
 from treewarden.ppdm_models.semantics.consistency import is_whole
 from treewarden.ppdm_models.semantics.support import checked
 from treewarden.ppdm_models.tree.predicate import AnyOf, NumericTest, Predicate
-from treewarden.ppdm_models.tree.tree import Learner, Quality, Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Learner, Quality, Task, Tree
 
 TESTED = ("the test statistics of its splits",)
 MOST_WAYS = 10_000
@@ -93,7 +93,7 @@ class _PartykitReader:
                 features=features_named(names, nodes, self.source, values=values),
                 target=named,
                 classes=self.classes,
-                task=TreeTask.CLASSIFICATION if self.classes else TreeTask.REGRESSION,
+                task=Task.CLASSIFICATION if self.classes else Task.REGRESSION,
                 learner=Learner(),
                 quality=Quality.EXACT if all(map(is_whole, records)) else Quality.WEIGHTED,
                 source=self.source,

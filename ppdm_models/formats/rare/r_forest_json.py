@@ -27,7 +27,7 @@ from treewarden.ppdm_models.formats.rare._r_forest_levels import (
 )
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member
 from treewarden.ppdm_models.tree.predicate import Predicate, features_of
-from treewarden.ppdm_models.tree.tree import Feature, Learner, Node, Quality, Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Feature, Learner, Node, Quality, Task, Tree
 
 LEVELS = re.compile(r"\d{1,6}(?:,\d{1,6})*")
 SHARE = "pred."
@@ -211,7 +211,7 @@ def _ensemble(
         features=features,
         target="",
         classes=classes,
-        task=TreeTask.CLASSIFICATION if is_class else TreeTask.REGRESSION,
+        task=Task.CLASSIFICATION if is_class else Task.REGRESSION,
         resampled=True,
         source=root.source,
         notes=() if levels else _notes(root.source, features, is_ranger),
@@ -254,7 +254,7 @@ def _tree(
         features=features,
         target="",
         classes=classes,
-        task=TreeTask.CLASSIFICATION if classes else TreeTask.REGRESSION,
+        task=Task.CLASSIFICATION if classes else Task.REGRESSION,
         learner=Learner(all_features=False),
         quality=Quality.NORMALISED if has_shares else Quality.ABSENT,
         source=source,

@@ -39,9 +39,9 @@ from treewarden.ppdm_models.tree.tree import (
     NoTrueChild,
     Quality,
     Stopping,
+    Task,
     Tool,
     Tree,
-    TreeTask,
 )
 
 FORMULA = re.compile(r"formula = ([^~()]{1,200}?) ~")
@@ -125,7 +125,7 @@ class _RpartReader:
                 features=features_named(list(names), nodes, self.source, values=self.levels),
                 target=self._target(),
                 classes=self.classes,
-                task=TreeTask.CLASSIFICATION if self.is_class else TreeTask.REGRESSION,
+                task=Task.CLASSIFICATION if self.is_class else Task.REGRESSION,
                 learner=self._learner(),
                 quality=quality,
                 missing=self._missing(),

@@ -32,9 +32,9 @@ from treewarden.ppdm_models.tree.tree import (
     Node,
     NoTrueChild,
     Quality,
+    Task,
     Tool,
     Tree,
-    TreeTask,
 )
 
 MARK = b"\nNode number 1: "
@@ -98,7 +98,7 @@ def _read(data: bytes, source: str) -> Tree:
         ),
         target="",
         classes=classes,
-        task=TreeTask.CLASSIFICATION if is_class else TreeTask.REGRESSION,
+        task=Task.CLASSIFICATION if is_class else Task.REGRESSION,
         learner=Learner(tool=Tool.RPART),
         quality=_quality(blocks),
         missing=Missing.LAST_PREDICTION if stays else Missing.DEFAULT_CHILD,

@@ -34,7 +34,7 @@ from treewarden.ppdm_models.formats.rare._rpart_printed import (
 from treewarden.ppdm_models.semantics.consistency import is_whole
 from treewarden.ppdm_models.semantics.support import checked
 from treewarden.ppdm_models.tree.predicate import Always, Predicate, features_of
-from treewarden.ppdm_models.tree.tree import Learner, Missing, Node, Quality, Tool, Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Learner, Missing, Node, Quality, Task, Tool, Tree
 
 OPERATORS = ("<", ">=", "=")
 
@@ -72,7 +72,7 @@ def _read(data: bytes, source: str) -> Tree:
         features=features_named(names, nodes, source),
         target="",
         classes=classes,
-        task=TreeTask.CLASSIFICATION if is_class else TreeTask.REGRESSION,
+        task=Task.CLASSIFICATION if is_class else Task.REGRESSION,
         learner=Learner(tool=Tool.RPART),
         missing=_missing(nodes),
         source=source,

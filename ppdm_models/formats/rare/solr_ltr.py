@@ -18,7 +18,7 @@ from treewarden.ppdm_models.formats.common.node_order import (
     unique,
 )
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member, Model
-from treewarden.ppdm_models.tree.tree import Feature, Missing, Quality, Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Feature, Missing, Quality, Task, Tree
 
 CLASS = "org.apache.solr.ltr.model.MultipleAdditiveTreesModel"
 SLACK = np.float32(1e-6)
@@ -58,7 +58,7 @@ def _read(data: bytes, source: str) -> Model:
             combination=Combination.WEIGHTED_SUM,
             features=features,
             target="",
-            task=TreeTask.REGRESSION,
+            task=Task.REGRESSION,
             source=source,
             format="solr_ltr",
         )
@@ -91,7 +91,7 @@ def _tree(root: JsonPart, features: tuple[Feature, ...]) -> Tree:
         nodes=grown(root, draft_of, root.where),
         features=features,
         target="",
-        task=TreeTask.REGRESSION,
+        task=Task.REGRESSION,
         quality=Quality.ABSENT,
         missing=Missing.DEFAULT_CHILD,
         source=root.source,

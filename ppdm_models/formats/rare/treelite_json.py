@@ -19,7 +19,7 @@ from treewarden.ppdm_models.formats.rare._treelite import (
 )
 from treewarden.ppdm_models.semantics.support import with_support
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
-from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, Quality, Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, Quality, Task, Tree
 
 
 class TreeliteJson(Format):
@@ -74,7 +74,7 @@ def _tree(
         nodes=nodes,
         features=features,
         target="",
-        task=TreeTask.REGRESSION,
+        task=Task.REGRESSION,
         missing=Missing.DEFAULT_CHILD,
         source=parts.source,
         format="treelite_json",
@@ -86,7 +86,7 @@ def _tree(
         bare,
         nodes=tuple(_labelled(node, header.classes, not weighed) for node in nodes),
         classes=header.classes,
-        task=TreeTask.CLASSIFICATION,
+        task=Task.CLASSIFICATION,
     )
     if not weighed:
         return with_support(labelled)
@@ -135,7 +135,7 @@ def _ensemble(
         features=features,
         target="",
         classes=header.classes,
-        task=TreeTask.CLASSIFICATION if header.classes else TreeTask.REGRESSION,
+        task=Task.CLASSIFICATION if header.classes else Task.REGRESSION,
         base=(1 - header.base[0], header.base[0]) if alone else header.base,
         link=header.link,
         resampled=None,

@@ -20,7 +20,7 @@ from treewarden.ppdm_models.tree.predicate import (
     features_of,
 )
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
-from treewarden.ppdm_models.tree.tree import Learner, Missing, Node, Tool, Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Learner, Missing, Node, Task, Tool, Tree
 
 CLASS = re.compile(r"class (\w{1,200}) \{")
 METHOD = re.compile(r"static double (N[0-9a-f]{1,20}) ?\(Object ?\[\] ?i\) \{")
@@ -204,7 +204,7 @@ def _tree(nodes: tuple[Node, ...], source: str) -> Tree:
             features=features_named(list(names), nodes, source),
             target="",
             classes=tuple(map(str, range(size))),
-            task=TreeTask.CLASSIFICATION,
+            task=Task.CLASSIFICATION,
             learner=Learner(tool=Tool.WEKA),
             missing=Missing.NONE,
             source=source,

@@ -20,7 +20,7 @@ from treewarden.ppdm_models.formats.common.printed_trees import as_float, lines_
 from treewarden.ppdm_models.formats.rare._weka import header_leaks
 from treewarden.ppdm_models.semantics.support import with_support
 from treewarden.ppdm_models.tree.predicate import CategoryTest, MissingTest, Predicate
-from treewarden.ppdm_models.tree.tree import Missing, Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Missing, Task, Tree
 
 TITLE, LABELS, SHARES = "Decision Stump", "Classifications", "Class distributions"
 MISSING = " is missing : "
@@ -70,7 +70,7 @@ def _read(lines: Sequence[str], source: str) -> Tree:
             features=features_named([name], nodes, source),
             target="",
             classes=classes,
-            task=TreeTask.CLASSIFICATION if classes else TreeTask.REGRESSION,
+            task=Task.CLASSIFICATION if classes else Task.REGRESSION,
             missing=Missing.NONE,
             source=source,
         )

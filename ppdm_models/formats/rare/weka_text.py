@@ -41,7 +41,7 @@ from treewarden.ppdm_models.formats.rare._weka import (
 )
 from treewarden.ppdm_models.semantics.consistency import is_whole
 from treewarden.ppdm_models.semantics.support import checked
-from treewarden.ppdm_models.tree.tree import Learner, Missing, Node, Quality, Tool, Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Learner, Missing, Node, Quality, Task, Tool, Tree
 
 OPERATORS = (" <= ", " > ", " < ", " >= ", " = ", " != ")
 RULE = re.compile(r"[-=]{3,}")
@@ -212,7 +212,7 @@ class _WekaReader:
             features=features_named(list(names), nodes, self.source, values=values),
             target="",
             classes=classes,
-            task=TreeTask.REGRESSION if self.is_regression else TreeTask.CLASSIFICATION,
+            task=Task.REGRESSION if self.is_regression else Task.CLASSIFICATION,
             learner=Learner(all_features=self.kind != "RandomTree", tool=Tool.WEKA),
             quality=quality if printed else Quality.ABSENT,
             missing=Missing.NULL_PREDICTION if self.kind == "Id3" else Missing.WEIGHTED_CONFIDENCE,

@@ -25,9 +25,9 @@ from treewarden.ppdm_models.tree.tree import (
     Missing,
     Quality,
     Stopping,
+    Task,
     Tool,
     Tree,
-    TreeTask,
 )
 
 CRITERIA = {
@@ -150,7 +150,7 @@ def tree_from_arrays(
         features=tuple(Feature(name, numeric=True, single=True) for name in names),
         target=target,
         classes=classes,
-        task=TreeTask.CLASSIFICATION if classes else TreeTask.REGRESSION,
+        task=Task.CLASSIFICATION if classes else Task.REGRESSION,
         learner=learner_of(settings, float(arrays.weighted[0]), len(names)),
         quality=Quality.EXACT if arrays.is_unweighted and whole else Quality.WEIGHTED,
         missing=Missing.NONE if arrays.missing_left is None else Missing.DEFAULT_CHILD,
@@ -179,7 +179,7 @@ def _without_counts(
         features=tuple(Feature(name, numeric=True, single=True) for name in names),
         target=target,
         classes=classes,
-        task=TreeTask.CLASSIFICATION if classes else TreeTask.REGRESSION,
+        task=Task.CLASSIFICATION if classes else Task.REGRESSION,
         learner=Learner(all_features=False, multiway=False, unmodelled=(PRIVACY,)),
         quality=Quality.ABSENT,
         missing=Missing.NONE if arrays.missing_left is None else Missing.DEFAULT_CHILD,

@@ -25,7 +25,7 @@ from treewarden.ppdm_models.formats.common.printed_trees import (
 )
 from treewarden.ppdm_models.semantics.support import with_support
 from treewarden.ppdm_models.tree.predicate import MissingTest, NumericTest, Predicate, features_of
-from treewarden.ppdm_models.tree.tree import Learner, Node, Quality, Tool, Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Learner, Node, Quality, Task, Tool, Tree
 
 START = re.compile(rb"\|-+ [^\r\n]*(?: <= | class: |value: \[|weights: \[)")
 LINE = re.compile(r"((?:\| *)*)\|(-+) (.*)")
@@ -166,7 +166,7 @@ def _judged(tree: Tree, by_place: dict[int, PrintedSklearnLeaf], root: int) -> T
         nodes=nodes,
         features=features_named(names, nodes, source, single=True),
         classes=classes,
-        task=TreeTask.CLASSIFICATION if is_class else TreeTask.REGRESSION,
+        task=Task.CLASSIFICATION if is_class else Task.REGRESSION,
         quality=Quality.ABSENT,
         notes=tuple(f"{source}: {note}" for note in _notes(ordered, is_class)),
     )

@@ -16,15 +16,7 @@ from treewarden.ppdm_models.formats.skops._table_tests import Derived, MatrixOri
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member
 from treewarden.ppdm_models.tree.growth import EnsembleGrowth, Fact, GrownTree, stated_fact
 from treewarden.ppdm_models.tree.predicate import Always, CategoryTest, MissingTest, Predicate
-from treewarden.ppdm_models.tree.tree import (
-    Feature,
-    Learner,
-    Missing,
-    Node,
-    Tree,
-    TreeTask,
-    rebuilt,
-)
+from treewarden.ppdm_models.tree.tree import Feature, Learner, Missing, Node, Task, Tree, rebuilt
 
 # What a boosted estimator of scikit-learn tells of how its leaves were made.
 
@@ -159,7 +151,7 @@ def binned(fitted: Fitted) -> Ensemble:
         features=trees[0].features,
         target="",
         classes=fitted.classes,
-        task=TreeTask.CLASSIFICATION if fitted.classes else TreeTask.REGRESSION,
+        task=Task.CLASSIFICATION if fitted.classes else Task.REGRESSION,
         base=base,
         link=_link(fitted),
         resampled=held_out,
@@ -291,7 +283,7 @@ def _tree_of_bins(
         nodes=tuple(nodes),
         features=tuple(Feature(name, numeric=True) for name in names),
         target="",
-        task=TreeTask.REGRESSION,
+        task=Task.REGRESSION,
         learner=Learner(min_leaf_records=least, multiway=False),
         missing=Missing.DEFAULT_CHILD,
         source=part.source,

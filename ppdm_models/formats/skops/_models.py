@@ -31,7 +31,7 @@ from treewarden.ppdm_models.formats.skops._table_tests import tree_of_table
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
 from treewarden.ppdm_models.tree.nodes import NodeTable
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
-from treewarden.ppdm_models.tree.tree import Feature, Missing, Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Feature, Missing, Task, Tree
 
 SMALLEST_SHARE = float(np.finfo(np.float64).eps)
 
@@ -217,7 +217,7 @@ def _ensemble(
         features=_features(fitted),
         target="",
         classes=fitted.classes,
-        task=TreeTask.CLASSIFICATION if fitted.classes else TreeTask.REGRESSION,
+        task=Task.CLASSIFICATION if fitted.classes else Task.REGRESSION,
         resampled=resampled,
         source=fitted.part.source,
         notes=fitted.notes,

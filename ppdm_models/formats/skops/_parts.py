@@ -14,8 +14,8 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from treewarden.ppdm_models.archive import entries
 from treewarden.ppdm_models.errors import TreeFormatError
-from treewarden.ppdm_models.formats.common.archive import entries
 from treewarden.ppdm_models.formats.common.json import (
     Steps,
     as_list,

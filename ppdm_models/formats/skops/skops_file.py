@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
+from treewarden.ppdm_models.archive import is_archive
 from treewarden.ppdm_models.formats import Format, Opened
-from treewarden.ppdm_models.formats.common.archive import is_archive, stray_files
+from treewarden.ppdm_models.formats.common.packed import stray_files
 from treewarden.ppdm_models.formats.skops._estimator import Fitted, fitted_of
 from treewarden.ppdm_models.formats.skops._models import leaks_of, model_of
 from treewarden.ppdm_models.formats.skops._parts import SCHEMA, FilePart, open_archive

@@ -13,7 +13,7 @@ from treewarden.ppdm_models.formats.common.json import JsonPart
 from treewarden.ppdm_models.formats.common.node_order import Branch, Draft, belongs, compared, grown
 from treewarden.ppdm_models.semantics.support import with_support
 from treewarden.ppdm_models.tree.predicate import Predicate
-from treewarden.ppdm_models.tree.tree import Feature, Learner, Missing, Node, Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Feature, Learner, Missing, Node, Task, Tree
 
 UNUSED = -1
 SQUARES_ROUNDING = 2.0**-40
@@ -186,7 +186,7 @@ def tree_of(
             features=features,
             target=target,
             classes=classes,
-            task=TreeTask.CLASSIFICATION if classes else TreeTask.REGRESSION,
+            task=Task.CLASSIFICATION if classes else Task.REGRESSION,
             learner=learner,
             missing=Missing.DEFAULT_CHILD,
             source=source,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from treewarden.ppdm_models.archive import is_archive
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.formats import Format, Opened
-from treewarden.ppdm_models.formats.common.archive import is_archive
 from treewarden.ppdm_models.formats.common.json import JsonPart
 from treewarden.ppdm_models.formats.common.node_order import bounded, features_named
 from treewarden.ppdm_models.formats.spark._folders import (
@@ -26,9 +26,9 @@ from treewarden.ppdm_models.tree.tree import (
     Feature,
     Learner,
     Stopping,
+    Task,
     Tool,
     Tree,
-    TreeTask,
 )
 
 CRITERIA = {"gini": Criterion.GINI, "entropy": Criterion.ENTROPY}
@@ -110,7 +110,7 @@ def _ensemble(
         features=features,
         target=names.target,
         classes=names.classes,
-        task=TreeTask.CLASSIFICATION if classifies else TreeTask.REGRESSION,
+        task=Task.CLASSIFICATION if classifies else Task.REGRESSION,
         link=Link.LOGISTIC if boosted and classifies else Link.IDENTITY,
         resampled=_resampled(stage, len(trees)),
         growth=growth_of(stage, trees, groups, weights, factor) if boosted else None,

@@ -13,7 +13,7 @@ from treewarden.ppdm_models.formats.common.node_order import bounded, features_n
 from treewarden.ppdm_models.formats.spark._nodes import groups_of, nodes_of, tree_of, used_features
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
-from treewarden.ppdm_models.tree.tree import Criterion, Learner, Tool, Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Criterion, Learner, Task, Tool, Tree
 
 ROWS = 300_000
 """The most rows of one file."""
@@ -155,7 +155,7 @@ def _ensemble(trees: list[Tree], source: str) -> Ensemble:
         features=trees[0].features,
         target="",
         classes=trees[0].classes,
-        task=TreeTask.CLASSIFICATION if classifies else TreeTask.REGRESSION,
+        task=Task.CLASSIFICATION if classifies else Task.REGRESSION,
         link=Link.IDENTITY if classifies else Link.UNKNOWN,
         source=source,
         notes=_notes(source, classifies) + (() if classifies else (unknown,)),

@@ -14,7 +14,7 @@ from treewarden.ppdm_models.formats.spark._nodes import PrintedLine, printed_nod
 from treewarden.ppdm_models.semantics.support import with_support
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
-from treewarden.ppdm_models.tree.tree import Feature, Learner, Missing, Node, Tool, Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Feature, Learner, Missing, Node, Task, Tool, Tree
 
 HEAD = re.compile(
     r"(?P<kind>(?:DecisionTree|RandomForest|GBT)(?:Classification|Regression)Model|DecisionTreeModel|TreeEnsembleModel)"
@@ -194,7 +194,7 @@ def _tree(
             features=features,
             target="",
             classes=labels,
-            task=TreeTask.CLASSIFICATION if labels else TreeTask.REGRESSION,
+            task=Task.CLASSIFICATION if labels else Task.REGRESSION,
             learner=Learner(all_features=single, multiway=False, tool=Tool.SPARK),
             missing=Missing.DEFAULT_CHILD,
             source=source,
@@ -229,7 +229,7 @@ def _ensemble(
         features=trees[0].features,
         target="",
         classes=("0", "1") if boosted and classifies else labels,
-        task=TreeTask.CLASSIFICATION if classifies else TreeTask.REGRESSION,
+        task=Task.CLASSIFICATION if classifies else Task.REGRESSION,
         link=link,
         source=source,
         notes=notes,

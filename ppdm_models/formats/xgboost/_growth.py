@@ -15,7 +15,7 @@ from treewarden.ppdm_models.formats.xgboost._arrays import JoinedColumns
 from treewarden.ppdm_models.tree.ensemble import Link, Shrinkage, shrinkage_of
 from treewarden.ppdm_models.tree.growth import EnsembleGrowth, Fact, GrownTree, stated_fact
 from treewarden.ppdm_models.tree.nodes import Numbers
-from treewarden.ppdm_models.tree.tree import Quality, TreeTask
+from treewarden.ppdm_models.tree.tree import Quality, Task
 
 # The settings of the training that some XGBoost files hold: how the numbers of leaves were shrunk.
 
@@ -136,15 +136,15 @@ class Objective:
     targets: int = 1
 
     @property
-    def task(self) -> TreeTask:
+    def task(self) -> Task:
         """What the ensemble predicts."""
         classes = self.targets == 1 and self.name.startswith(("binary:", "multi:"))
-        return TreeTask.CLASSIFICATION if classes else TreeTask.REGRESSION
+        return Task.CLASSIFICATION if classes else Task.REGRESSION
 
     @property
     def classes(self) -> tuple[str, ...]:
         """The numbers of the classes, which have no names in the file."""
-        if self.task is TreeTask.REGRESSION:
+        if self.task is Task.REGRESSION:
             return ()
         return tuple(map(str, range(max(2, self.outputs))))
 

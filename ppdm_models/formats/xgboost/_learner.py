@@ -32,7 +32,7 @@ from treewarden.ppdm_models.formats.xgboost._growth import (
 from treewarden.ppdm_models.tree.column import number_text
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member
 from treewarden.ppdm_models.tree.nodes import Numbers
-from treewarden.ppdm_models.tree.tree import Feature, Quality, Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Feature, Quality, Task, Tree
 
 # The names of categories that an XGBoost model trained on data frames carries (``cats``, version 3).
 
@@ -350,7 +350,7 @@ def _rounds(booster: Booster, first: int) -> int:
 
 def _notes(trees: list[Tree], objective: Objective, source: str) -> tuple[str, ...]:
     notes = list(gathered_notes(trees))
-    if objective.task is TreeTask.CLASSIFICATION:
+    if objective.task is Task.CLASSIFICATION:
         notes.append(f"{source}: XGBoost publishes no class labels; the classes are their numbers")
     if objective.link is Link.UNKNOWN:
         notes.append(

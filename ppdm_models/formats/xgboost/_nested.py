@@ -32,7 +32,7 @@ from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Me
 from treewarden.ppdm_models.tree.nodes import Numbers, Wholes
 from treewarden.ppdm_models.tree.predicate import CategoryTest, MissingTest, Predicate
 from treewarden.ppdm_models.tree.side_channels import Leak
-from treewarden.ppdm_models.tree.tree import Feature, Quality, Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Feature, Quality, Task, Tree
 
 Raw = dict[str, object]
 MOST = 3.4e38
@@ -302,7 +302,7 @@ def ensemble_of(raw: Sequence[object], source: str) -> Ensemble:
         combination=Combination.SUM,
         features=features,
         target="",
-        task=TreeTask.REGRESSION,
+        task=Task.REGRESSION,
         link=Link.UNKNOWN,
         source=source,
         notes=tuple(_notes(dump)),

@@ -25,7 +25,7 @@ from treewarden.ppdm_models.methods.synthesis.regions import (
 )
 from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
-from treewarden.ppdm_models.tree.tree import Node, Tree, TreeTask, completed, count_of
+from treewarden.ppdm_models.tree.tree import Node, Task, Tree, completed, count_of
 
 CHUNK_ROWS = 500_000
 """How many records are drawn at a time; what is in memory is a small multiple of it, however many are wanted."""
@@ -143,7 +143,7 @@ def _target(trees: Sequence[Tree]) -> tuple[str, tuple[str, ...]]:
     """Return the name of what the trees predict, and their classes together."""
     first = trees[0]
     for tree in trees:
-        if tree.task is not TreeTask.CLASSIFICATION or not tree.classes:
+        if tree.task is not Task.CLASSIFICATION or not tree.classes:
             raise SynthesisError(
                 tree.source, "predicts no classes; only classification trees can be drawn from"
             )

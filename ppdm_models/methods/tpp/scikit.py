@@ -31,7 +31,7 @@ from treewarden.ppdm_models.methods.tpp.cells import rows_of
 from treewarden.ppdm_models.methods.tpp.checks import differences
 from treewarden.ppdm_models.tree.column import Column, Columns, NumericColumn
 from treewarden.ppdm_models.tree.predicate import Always, CategoryTest, NumericTest, Predicate
-from treewarden.ppdm_models.tree.tree import Feature, Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Feature, Task, Tree
 
 CRITERIA = {"gini": "gini", "entropy": "entropy", "variance": "squared_error"}
 SEEDS = (0, 1, 2, 3, 4)
@@ -74,7 +74,7 @@ class Scikit:
             LearnerError: scikit-learn is not installed, a value is missing or no number of 32 bits, or the criterion
                 does not fit the response.
         """
-        if (self.criterion == "variance") is not (response.task is TreeTask.REGRESSION):
+        if (self.criterion == "variance") is not (response.task is Task.REGRESSION):
             raise LearnerError(
                 f"column {response.name!r}",
                 "gini and entropy need classes, variance needs a number; choose the other",

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.ppdm_models.codecs.boosted import columns_of
+from tests.ppdm_models.formats.boosted import columns_of
 from treewarden.audit.inverters import GrownCase, LeafSums, leaf_sums
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.tables.routing import route

@@ -23,7 +23,7 @@ from treewarden.policies.judging.judge import judge
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.ensemble import Member, Other
-from treewarden.ppdm_models.tree.tree import TreeTask
+from treewarden.ppdm_models.tree.tree import Task
 
 counts_of_leaves = st.integers(2, 4).flatmap(
     lambda m: st.lists(
@@ -107,7 +107,7 @@ def test_more_may_be_fitted_than_there_are_people():
 def test_a_leaf_that_predicts_a_number_holds_one():
     tree = flat_tree([[14, 6, 0], [3, 3, 4]])
     nodes = tuple(replace(node, score=1.5, class_counts=None) for node in tree.nodes)
-    numbers = replace(tree, nodes=nodes, classes=(), task=TreeTask.REGRESSION)
+    numbers = replace(tree, nodes=nodes, classes=(), task=Task.REGRESSION)
     assert read("residual_freedom", evidence_of(numbers, people_of(tree))).reading == exactly(
         30 - (2 + 2)
     )

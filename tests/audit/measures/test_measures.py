@@ -19,7 +19,7 @@ from treewarden.audit.evidence import NO_NUMBER, NOT_RUN
 from treewarden.audit.measures import EvidenceSource, of_models
 from treewarden.audit.reading import Interval, Undetermined
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
-from treewarden.ppdm_models.tree.tree import TreeTask
+from treewarden.ppdm_models.tree.tree import Task
 
 MEASURES = of_models()
 TREE = flat_tree([[14, 6, 0], [3, 3, 4]])
@@ -69,7 +69,7 @@ def test_measures_that_need_no_truth_work_without_it(name):
 @pytest.mark.parametrize("name", MEASURES)
 def test_of_a_regression_tree_only_the_leaf_sizes_can_be_read(name):
     nodes = tuple(replace(node, score=1.5, class_counts=None) for node in TREE.nodes)
-    tree = replace(TREE, nodes=nodes, classes=(), task=TreeTask.REGRESSION)
+    tree = replace(TREE, nodes=nodes, classes=(), task=Task.REGRESSION)
     people = replace(people_of(TREE), truth=NO_TRUTH)
     no_estimate = Undetermined("the tree predicts a number")
     reading = read(name, evidence_of(tree, people, no_estimate, no_estimate)).reading

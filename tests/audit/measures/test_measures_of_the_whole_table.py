@@ -24,7 +24,7 @@ from tests.kit.small_audits import (
     people_of,
     read,
 )
-from tests.ppdm_models.tpp.tpp_strategies import categories, numbers
+from tests.ppdm_models.methods.tpp.tpp_strategies import categories, numbers
 from treewarden.audit.measures import measures
 from treewarden.audit.reading import Interval, Undetermined
 from treewarden.audit.result import MeasureCall

@@ -27,7 +27,7 @@ from treewarden.ppdm_models.errors import TaxonomyError
 from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tables.taxonomy import Categories
 from treewarden.ppdm_models.tree.nodes import Impurity
-from treewarden.ppdm_models.tree.tree import Criterion, Missing, Quality, TreeTask
+from treewarden.ppdm_models.tree.tree import Criterion, Missing, Quality, Task
 
 REMEDIES = remedies()
 SURE = pack_of(("confidence", "at_most", 0.9))
@@ -386,7 +386,7 @@ def test_a_hierarchy_that_lacks_a_value_of_the_tree_is_an_error():
 @pytest.mark.parametrize("name", ["prune_apt", "prune_optimal"])
 def test_a_tree_that_predicts_numbers_is_pruned_by_size(name):
     nodes = [replace(n, score=float(n.index), class_counts=None) for n in NUMBERED.nodes]
-    tree = replace(NUMBERED, nodes=tuple(nodes), classes=(), task=TreeTask.REGRESSION)
+    tree = replace(NUMBERED, nodes=tuple(nodes), classes=(), task=Task.REGRESSION)
     people = replace(people_of_numeric(NUMBERED), truth=NO_TRUTH)
     for proposal in proposed(name, tree, pack_of(("k_anonymity", "at_least", 2)), people):
         assert min(leaf.records for leaf in proposal.model.leaves) >= 2

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.kit.small_audits import pack_of
-from tests.ppdm_models.tpp.tpp_strategies import categories, numbers
+from tests.ppdm_models.methods.tpp.tpp_strategies import categories, numbers
 from treewarden.audit.population.population import build_population
 from treewarden.policies.judging.clause_evaluation import Clauses, leaves_of
 from treewarden.policies.remedies import NoProposal, remedies

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.ppdm_models.tpp.tpp_strategies import categories, classes, numbers, tables
+from tests.ppdm_models.methods.tpp.tpp_strategies import categories, classes, numbers, tables
 from treewarden.ppdm_models.errors import LearnerError
 from treewarden.ppdm_models.learn.best_first import BestFirst
 from treewarden.ppdm_models.learn.splits import of_classes, of_numbers, threshold

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.ppdm_models.tpp.tpp_strategies import categories, classes, numbers
+from tests.ppdm_models.methods.tpp.tpp_strategies import categories, classes, numbers
 from treewarden.ppdm_models.errors import LearnerError
 from treewarden.ppdm_models.learn.best_first import BestFirst
 from treewarden.ppdm_models.learn.splits import attributes_of, of_numbers

@@ -10,7 +10,7 @@ from tests.kit.small_audits import deep_tree
 from treewarden.ppdm_models.pruning.merged import merged_leaves
 from treewarden.ppdm_models.pruning.siblings import candidates
 from treewarden.ppdm_models.tree.predicate import CategoryTest
-from treewarden.ppdm_models.tree.tree import Feature, Node, Tree, TreeTask
+from treewarden.ppdm_models.tree.tree import Feature, Node, Task, Tree
 
 CLASSES = ("a", "b")
 UNEVEN = [[[9, 1], [1, 0]], [[3, 4], [5, 5]]]
@@ -91,7 +91,7 @@ def test_a_regression_tree_keeps_the_mean_of_its_leaves():
         (Node(0, "0", None, (1, 2)), *split),
         (Feature("f", False, ("v1", "v2")),),
         "y",
-        task=TreeTask.REGRESSION,
+        task=Task.REGRESSION,
     )
     assert as_leaf(tree, 0, None).score == pytest.approx((1 * 2 + 2 * 4) / 6)
 
@@ -133,7 +133,7 @@ def test_where_the_file_tells_no_number_the_people_who_stop_below_do():
     nodes = [
         replace(n, score=scores.get(n.index), records=None, class_counts=None) for n in tree.nodes
     ]
-    bare = replace(tree, nodes=tuple(nodes), task=TreeTask.REGRESSION, classes=())
+    bare = replace(tree, nodes=tuple(nodes), task=Task.REGRESSION, classes=())
     stopping = np.array([4.0 if n.is_leaf else 0.0 for n in bare.nodes])
     stopping[bare.leaves[0].index] = 12.0
     found = candidates(bare)

@@ -10,7 +10,7 @@ from tests.kit.service import sites
 from tests.kit.service import work_to_do as make
 from tests.kit.service.sealing import seal_all
 from tests.kit.service.tables import digest, put
-from tests.service.jobs.test_fencing import REPAIRED, claimed
+from tests.service.worker.test_fencing import REPAIRED, claimed
 from treewarden.service.database.tables import audit, review
 from treewarden.service.errors import ForbiddenError
 from treewarden.service.ids import new_id

@@ -8,7 +8,7 @@ from sqlalchemy import update
 
 from tests.kit.service import children, sites
 from tests.kit.service import work_to_do as make
-from tests.service.jobs.test_fencing import begun_process, is_alive
+from tests.service.worker.test_fencing import begun_process, is_alive
 from treewarden.service.database.tables import audit, blob, data_table, job
 from treewarden.service.ids import new_id
 

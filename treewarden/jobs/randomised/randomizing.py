@@ -9,7 +9,8 @@ from pathlib import Path
 
 import treewarden
 from treewarden.audit.progress import Step, silent
-from treewarden.audit.randomised.measuring import Randomisation, randomisation_of
+from treewarden.audit.randomised.measuring import randomisation_of
+from treewarden.audit.randomised.result import Randomisation
 from treewarden.policies.judging.decision import Decision
 from treewarden.policies.judging.finding import doubt, judge_randomised
 from treewarden.policies.pack import Pack

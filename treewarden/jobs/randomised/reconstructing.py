@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from treewarden.audit.progress import Step, silent
-from treewarden.audit.randomised.measuring import HiddenColumn, Randomisation
+from treewarden.audit.randomised.result import HiddenColumn, Randomisation
 from treewarden.jobs.randomised.randomizing import Randomised
 from treewarden.ppdm_models.errors import LearnerError, TableError
 from treewarden.ppdm_models.methods.randomised.intervals import FEWEST_RECORDS

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.audit.people.sent_over import FOREST, people, sent_by_others_too
-from tests.audit.people.sent_over import said as said_of_trees
-from tests.audit.worlds.side_by_side import FEW_WORLDS, made, said
+from tests.audit.consistent_tables.side_by_side import FEW_WORLDS, made, said
+from tests.audit.population.sent_over import FOREST, people, sent_by_others_too
+from tests.audit.population.sent_over import said as said_of_trees
 from tests.kit.cases import multiway_case
 from tests.kit.clusters import dask_here
 from tests.kit.processes import forever, wait_for_end

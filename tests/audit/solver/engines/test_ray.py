@@ -6,8 +6,8 @@ from functools import partial
 
 import pytest
 
-from tests.audit.people.sent_over import FOREST, people, sent_by_others_too
-from tests.audit.people.sent_over import said as said_of_trees
+from tests.audit.population.sent_over import FOREST, people, sent_by_others_too
+from tests.audit.population.sent_over import said as said_of_trees
 from tests.kit.processes import forever
 from treewarden.audit.population import routing
 from treewarden.audit.population.routing import sent
