@@ -43,7 +43,7 @@ def worked(system, case, end):
         return looked[0]
 
     def called(frame, event, _):
-        if event == "call" and "/audit/worlds/" in frame.f_code.co_filename:
+        if event == "call" and "/audit/consistent_tables/" in frame.f_code.co_filename:
             calls[looked[0] >= end] += 1
 
     sys.setprofile(called)
