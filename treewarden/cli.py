@@ -15,32 +15,45 @@ import treewarden
 from treewarden.ppdm_models import gc_control
 from treewarden.terminal.exits import INTERRUPTED, MEANINGS, OF_THE_SERVICE, PIPE_CLOSED, boundary
 
-COMMANDS = {
-    "audit": "Judge what a published tree gives away, and report it.",
-    "gate": "Judge all models of a repository, in one run.",
-    "attest": "Audit where the table is, and sign the verdict for others.",
-    "verify": "Check a report by auditing again, or an attestation by its key.",
-    "repair": "Change a tree that fails, audit it again, say what it costs.",
-    "redact": "Remove what a file gives away beside its trees.",
-    "convert": "Write a model in another format, or draw it.",
-    "sanitize": "Publish a table from which the same tree grows.",
-    "anonymize": "Generalise a table until its groups are large and mixed enough.",
-    "randomize": "Hide a table's values behind noise, and judge what it leaves hidden.",
-    "reconstruct": "Recover how values are distributed that noise hides.",
-    "grow": "Grow a tree from a table whose values are hidden by noise.",
-    "vertical": "Play parties who grow a tree together, each with its own columns.",
-    "party": "Be one of these parties, on a machine of its own.",
-    "miner": "Lead them; learns the tree's skeleton alone.",
-    "synthesize": "Draw pseudo records from published trees.",
-    "inspect": "Say what files publish; no table needed.",
-    "demo": "Go the whole way on real data.",
-    "doctor": "Solve a small problem through each solver door.",
-    "policy": "Read, explain, test and compare policies.",
-    "list": "List formats, constraints, measures, rules, remedies, ...",
-    "serve": "Run the service: pages, an API, and audits as jobs.",
-    "worker": "Do audits for a service that runs elsewhere.",
-    "db": "Upgrade, back up, restore or check the service's database.",
+SECTIONS = {
+    "Judge what is published": {
+        "audit": "Judge what a published tree gives away, and report it.",
+        "inspect": "Say what files publish; no table needed.",
+        "gate": "Judge all models of a repository, in one run.",
+        "attest": "Audit where the table is, and sign the verdict for others.",
+        "verify": "Check a report by auditing again, or an attestation by its key.",
+    },
+    "Change a model": {
+        "repair": "Change a tree that fails, audit it again, say what it costs.",
+        "redact": "Remove what a file gives away beside its trees.",
+        "convert": "Write a model in another format, or draw it.",
+    },
+    "Publish a table": {
+        "sanitize": "Publish a table from which the same tree grows.",
+        "anonymize": "Generalise a table until its groups are large and mixed enough.",
+        "synthesize": "Draw pseudo records from published trees.",
+        "randomize": "Hide a table's values behind noise, and judge what it leaves hidden.",
+        "reconstruct": "Recover how values are distributed that noise hides.",
+        "grow": "Grow a tree from a table whose values are hidden by noise.",
+    },
+    "Grow a tree with others": {
+        "vertical": "Play parties who grow a tree together, each with its own columns.",
+        "party": "Be one of these parties, on a machine of its own.",
+        "miner": "Lead them; learns the tree's skeleton alone.",
+    },
+    "Policies and set-up": {
+        "policy": "Read, explain, test and compare policies.",
+        "list": "List formats, constraints, measures, rules, remedies, ...",
+        "demo": "Go the whole way on real data.",
+        "doctor": "Check the installation by solving a small problem with each solver.",
+    },
+    "Service": {
+        "serve": "Run the service: pages, an API, and audits as jobs.",
+        "worker": "Do audits for a service that runs elsewhere.",
+        "db": "Upgrade, back up, restore or check the service's database.",
+    },
 }
+COMMANDS = {name: help_line for section in SECTIONS.values() for name, help_line in section.items()}
 EPILOG = "\b\nExit codes:\n" + "\n".join(
     f"  {code}  {meaning}" for code, meaning in MEANINGS.items()
 )
@@ -63,8 +76,9 @@ class Commands(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        for title, commands in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl(list(commands.items()))
 
     def invoke(self, ctx: click.Context) -> object:
         with boundary(ctx):

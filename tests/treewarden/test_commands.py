@@ -11,7 +11,7 @@ import pytest
 
 import treewarden
 from tests.kit.run import run_command as run
-from treewarden.cli import COMMANDS
+from treewarden.cli import COMMANDS, SECTIONS
 from treewarden.terminal.exits import MEANINGS
 
 HEAVY = ("casadi", "pyomo", "matplotlib", "scipy", "pyarrow", "sklearn", "statsmodels")
@@ -74,6 +74,16 @@ def test_the_second_door_works_or_says_why_it_is_left_out():
     if "left out" in line and not os.environ.get("TREEWARDEN_REQUIRE_CYIPOPT"):
         pytest.skip(line)
     assert "works" in line
+
+
+def test_help_lists_the_commands_in_sections():
+    listed = run("--help").stdout
+    places = [listed.index(f"\n{title}:\n") for title in SECTIONS]
+    assert places == sorted(places)
+    named = [[listed.index(f"\n  {name} ") for name in names] for names in SECTIONS.values()]
+    ends = [*places[1:], listed.index("Exit codes:")]
+    inside = zip(named, places, ends, strict=True)
+    assert all(start < place < end for found, start, end in inside for place in found)
 
 
 @pytest.mark.parametrize("name", COMMANDS)

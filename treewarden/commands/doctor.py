@@ -23,7 +23,7 @@ PACKAGES = (
 @click.command("doctor")
 @click.pass_context
 def doctor_command(context: click.Context) -> None:
-    """Solve a small problem through each solver door, and say which versions are at work.
+    """Check the installation by solving a small problem with each solver, and say which versions are at work.
 
     Exit code 0 when at least one door works.
     """
