@@ -113,8 +113,8 @@ def with_adversaries(
             exposure = _exposure(audit.full, population, adversary, asked.secret, seen, calls)
         if not isinstance(seen, Undetermined) and _is_small(population, exposure):
             with step(f"asking what “{adversary.name}” would learn with one column less"):
-                lackings = _lacking(audit.full, asking, exposure)
-            exposure = replace(exposure, lacking=lackings)
+                knowledge_lacking = _lacking(audit.full, asking, exposure)
+            exposure = replace(exposure, lacking=knowledge_lacking)
         exposures.append(exposure)
         said = (*adversary.said, *(() if isinstance(seen, Undetermined) else seen.said))
         warnings += [f"{adversary.name}: {each}" for each in said]
@@ -211,15 +211,15 @@ class _AuditedModel:
 def _lacking(base: Exposure, asking: _AuditedModel, exposure: Exposure) -> tuple[Lacking, ...]:
     """Return what an adversary would learn who did not know one of his columns."""
     assert exposure.who is not None
-    lackings: list[Lacking] = []
+    knowledge_lacking: list[Lacking] = []
     known = exposure.who.knows or ()
     for column in known:
         less = replace(exposure.who, knows=tuple(name for name in known if name != column))
         seen = asking.seen(less, 1.0, LACKING)
         own = _exposure(base, asking.population, less, asking.secret, seen, ())
         readings = (own.measured(name).reading for name in THREE)
-        lackings.append(Lacking(column, *readings))
-    return tuple(lackings)
+        knowledge_lacking.append(Lacking(column, *readings))
+    return tuple(knowledge_lacking)
 
 
 def _exposure(

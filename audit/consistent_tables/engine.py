@@ -218,17 +218,17 @@ def list_worlds(run: ReasoningState, limits: EnumerationLimits) -> bool:
         OutOfTimeError: the budget is used up; what was proved stands.
     """
     facts = run.facts
-    int_arrays = enumerated(facts, run.clock, limits)
-    for node, tables in int_arrays.items():
-        reasons = ListedReasons(facts, node, int_arrays, limits, run.clock)
+    tables_by_node = enumerated(facts, run.clock, limits)
+    for node, tables in tables_by_node.items():
+        reasons = ListedReasons(facts, node, tables_by_node, limits, run.clock)
         if not len(tables):
             raise ContradictionError(*reasons.of_none())
         _note(run, node, tables, reasons)
-    if 0 not in int_arrays:
+    if 0 not in tables_by_node:
         return False
-    run.pool.add(int_arrays[0])
-    run.posterior, total = counted_posterior(facts, int_arrays[0], run.clock)
-    run.counted = _counted(run, len(int_arrays[0]), total, limits)
+    run.pool.add(tables_by_node[0])
+    run.posterior, total = counted_posterior(facts, tables_by_node[0], run.clock)
+    run.counted = _counted(run, len(tables_by_node[0]), total, limits)
     without = run.counted.data_sets_without_splits
     run.split_bits = Undetermined("the data sets without split rows are too many to count")
     if without is not None:

@@ -327,8 +327,8 @@ def _concluded(
     ]
     for one in stalled:
         decided[one.reduced.profiles] = False
-    float_arrays = seen.over if search.whole is None and seen.values is values else None
-    worst = max_violation(system, values * counts[:, None], float_arrays)
+    row_values = seen.over if search.whole is None and seen.values is values else None
+    worst = max_violation(system, values * counts[:, None], row_values)
     if search.whole is not None:
         worst = max(worst, outside_intervals(search.whole, system, values * counts[:, None]))
     reason = ""

@@ -207,11 +207,13 @@ def newton_step(
     least = _largest_curve(leaves[0], shares, people) * SINGLE * 2 * (1 + 2.0**-20)
     ridges = NumberBounds(np.full(len(least), ridge), np.maximum(ridge, least))
     number_bounds = []
-    for output, (leafs, step) in enumerate(zip(leaves, steps, strict=True)):
+    for output, (leaf_numbers, step) in enumerate(zip(leaves, steps, strict=True)):
         own = column(shares, output)
         # Of sum_j p_k ([k = j] - p_j) v_j each person adds p_k (v_k - sum_j p_j v_j).
         added = own + own * (step.at(place) - mean)
-        number_bounds.append((leafs.summed(added, people) + step * ridges).wider(rounded + left))
+        number_bounds.append(
+            (leaf_numbers.summed(added, people) + step * ridges).wider(rounded + left)
+        )
     return number_bounds
 
 
@@ -229,9 +231,9 @@ def gradient_step(
 ) -> list[NumberBounds]:
     """Return the number of people with each class by leaf, (L,) each, where values are one gradient step."""
     number_bounds = []
-    for output, leafs in enumerate(leaves):
-        labels = leafs.summed(column(shares, output), people).wider(_rounding(people))
-        moved = leafs.values.times(1 / eta) * exactly(leafs.people).plus(ridge)
+    for output, leaf_numbers in enumerate(leaves):
+        labels = leaf_numbers.summed(column(shares, output), people).wider(_rounding(people))
+        moved = leaf_numbers.values.times(1 / eta) * exactly(leaf_numbers.people).plus(ridge)
         number_bounds.append(labels + moved)
     return number_bounds
 

@@ -76,7 +76,9 @@ def rounds(
     values = value_bounds(case) if values is None else values
     for trees in case.growth.rounds:
         leaves = [
-            leafs for tree in trees for leafs in _by_output(leaves_in(case, tree, values[tree]))
+            leaf_numbers
+            for tree in trees
+            for leaf_numbers in _by_output(leaves_in(case, tree, values[tree]))
         ]
         yield scores, leaves
         low, high = scores.low.copy(), scores.high.copy()

@@ -248,11 +248,13 @@ class _Heeding:
             return without
         if problem == NOT_COMPARED:
             return Undetermined(problem)
-        somes = [
+        part_estimates = [
             Some(placed_estimate, part.leads.net, part.gap)
             for placed_estimate, part in zip(held, parts, strict=True)
         ]
-        under = spread_under(CutProblem(self.choice, tuple(somes), classes), self.allowance)
+        under = spread_under(
+            CutProblem(self.choice, tuple(part_estimates), classes), self.allowance
+        )
         if under is None:
             return Undetermined(problem)
         found = []

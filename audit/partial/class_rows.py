@@ -180,10 +180,10 @@ def uncounted_places(leaves: LeafTable, until: Clock) -> tuple[IndexArray, Index
     Raises:
         TableError: no table with these leaves has these numbers.
     """
-    leaf_knowledges, proved = leaf_knowledge(leaves.system), leaves.proved(until)
+    by_leaf, proved = leaf_knowledge(leaves.system), leaves.proved(until)
     together = np.empty((len(leaves.nodes), len(leaves.system.case.tree.classes)), dtype=np.intp)
     for place, node in enumerate(leaves.nodes.tolist()):
-        is_open = np.isnan(leaf_knowledges[node].known)
+        is_open = np.isnan(by_leaf[node].known)
         together[place] = np.where(is_open, is_open.argmax(), np.arange(len(is_open)))
     if isinstance(proved, Undetermined):
         return together, together

@@ -60,14 +60,14 @@ def arcs_of(
     ``said`` is what other columns say of the secret.
     """
     place_of = np.arange(len(secret.values)) if domain is None else secret.places(domain.values)
-    rng, int_arrays = np.random.default_rng(0), dict[tuple[int, bytes], IntArray]()
+    rng, random_codes = np.random.default_rng(0), dict[tuple[int, bytes], IntArray]()
     sums = np.zeros((who.size, 2), dtype=np.int64)
     with np.errstate(over="ignore"):
         for stop, mask, profiles in _ways(who, secret, place_of, said):
             key = stop, mask
-            if key not in int_arrays:
-                int_arrays[key] = rng.integers(1 << 63, size=2, dtype=np.int64)
-            sums[profiles] += int_arrays[key]
+            if key not in random_codes:
+                random_codes[key] = rng.integers(1 << 63, size=2, dtype=np.int64)
+            sums[profiles] += random_codes[key]
     _, first, lump_of = np.unique(sums, axis=0, return_index=True, return_inverse=True)
     kinds: dict[bytes, int] = {}
     rows, nodes, found = [], [], []

@@ -320,18 +320,18 @@ class _TreeWalk:
             return
         names = dict.fromkeys(name for child in children for name in self.branches.reads[child])
         coded = [(self.code_of[name], name) for name in names if name in self.code_of]
-        bool_arrays, _ = self._ways(visit, rows, None)
+        passing, _ = self._ways(visit, rows, None)
         read = {code: self._ways(visit, rows, name) for code, name in coded if code not in closed}
         is_mixed = any(len(self.branches.reads[child]) > 1 for child in children)
         is_exact = visit.is_exact and self.whole.issuperset(names) and not is_mixed
         is_member = codes == ALL
         is_kept = ~self._are(codes, read)
         for child in children:
-            kept = bool_arrays[child] & is_kept
+            kept = passing[child] & is_kept
             parts, own, masks = [rows[kept]], [codes[kept]], dict(visit.masks)
             asked = set(visit.asked - closed)
             for code, (able, left) in read.items():
-                more = able[child] & ((codes == code) | (is_member & ~bool_arrays[child]))
+                more = able[child] & ((codes == code) | (is_member & ~passing[child]))
                 parts.append(rows[more])
                 own.append(np.full(len(parts[-1]), code, np.intp))
                 masks[code] = left[child]

@@ -163,7 +163,7 @@ def sure_splits(case: Case) -> SureSplits:
         name, column = family.attribute, case.population.columns[family.attribute]
         cuts[name] = cuts.get(name, np.zeros(1, dtype=bool)) | _between(family, column)
     is_multiway = grouping_of_categories(tree) is Grouping.MULTIWAY
-    bool_arrays: dict[tuple[int, str], BoolArray] = {}
+    masks: dict[tuple[int, str], BoolArray] = {}
     values = {name: _values(case.population.columns[name]) for name in cuts}
     for node in tree.nodes:
         inside = case.members.of(node.index)
@@ -174,12 +174,12 @@ def sure_splits(case: Case) -> SureSplits:
             name = feature.name
             if name not in cuts or (is_multiway and is_used_above(tree, node, feature)):
                 continue
-            bool_arrays[node.index, name] = cuts[name]
+            masks[node.index, name] = cuts[name]
             held = _true_counts(case, inside, *values[name])
             if held is not None and left is not None and (feature.numeric or is_multiway):
                 better = _better(held, left, criterion, is_number=feature.numeric)
-                bool_arrays[node.index, name] = cuts[name] & ~better
-    return bool_arrays
+                masks[node.index, name] = cuts[name] & ~better
+    return masks
 
 
 def _between(family: SplitFamily, column: Column) -> BoolArray:

@@ -210,17 +210,17 @@ def _ahead(program: BlockProgram, answers: Sequence[SolverAnswer]) -> SolverAnsw
     if program.is_convex or len(answers) < 2:
         return best
     limit = best.objective + AS_GOOD_NATS * float(program.scale.sum())
-    float_arrays: list[FloatArray] = []
+    rivals: list[FloatArray] = []
     for z in (
         z
         for solver_answer in answers
         if solver_answer.is_accepted
         for z in (solver_answer.z, *solver_answer.rivals)
     ):
-        is_new = all(_are_apart(program, z, known) for known in (best.z, *float_arrays))
+        is_new = all(_are_apart(program, z, known) for known in (best.z, *rivals))
         if is_new and program.objective(z) <= limit:
-            float_arrays.append(z)
-    return replace(best, rivals=tuple(float_arrays))
+            rivals.append(z)
+    return replace(best, rivals=tuple(rivals))
 
 
 def _are_apart(program: BlockProgram, one: FloatArray, other: FloatArray) -> bool:
@@ -253,10 +253,10 @@ def _with_bound(task: SolverTask, chains: sparse.csr_matrix) -> SolverAnswer:
         return replace(no_answer(task, bound.outcome, bound.iterations), floor=known)
     best = _of_starts(task, solver, task.starts[:1])
     if not best.is_accepted:
-        float_arrays = task.starts[1:] if program.size <= SMALL_PROGRAM else ()
+        starts = task.starts[1:] if program.size <= SMALL_PROGRAM else ()
         if bound.is_accepted:
-            float_arrays += (bound.z[: program.size],)
-        best = _of_starts(task, solver, float_arrays, best)
+            starts += (bound.z[: program.size],)
+        best = _of_starts(task, solver, starts, best)
     iterations = bound.iterations + best.iterations
     if best.is_accepted and is_flat(program, chains, best.split):
         beside = _from_start(replace(task, tries=SPREAD_TRIES), solver, best.z)

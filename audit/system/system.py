@@ -281,11 +281,11 @@ def leaf_knowledge(system: System) -> dict[int, LeafKnowledge]:
             named[node][end.klass] = True
     for node, lead in system.leads.items():
         named[node][lead.label] = True
-    leaf_knowledges = {}
+    by_leaf = {}
     for node in low:
         complete(low[node], high[node], float(sizes[node]))
         label = system.leads.get(node)
-        leaf_knowledges[node] = LeafKnowledge(
+        by_leaf[node] = LeafKnowledge(
             node,
             float(sizes[node]),
             low[node],
@@ -294,7 +294,7 @@ def leaf_knowledge(system: System) -> dict[int, LeafKnowledge]:
             0.0 if label is None else label.margin,
             named[node],
         )
-    return leaf_knowledges
+    return by_leaf
 
 
 def complete(low: FloatArray, high: FloatArray, records: float) -> None:

@@ -93,10 +93,10 @@ def assuming(pack: Pack, under: str) -> Pack:
 
 def assumptions(pack: Pack) -> dict[str, tuple[Under, Pack]]:
     """Return the knowledge that clauses assume other than the audit does, by its words, with the clauses that do."""
-    unders = {
+    pack_assumptions = {
         clause.under_words: clause.under for clause in pack.clauses if clause.under is not None
     }
-    return {words: (under, assuming(pack, words)) for words, under in unders.items()}
+    return {words: (under, assuming(pack, words)) for words, under in pack_assumptions.items()}
 
 
 def _ensembles(model: Ensemble) -> list[Ensemble]:

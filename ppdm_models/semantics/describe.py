@@ -188,8 +188,8 @@ def _features(model: Model, tested: set[str]) -> list[dict[str, object]]:
 
 def _criterion(model: Model) -> str | None:
     """Return the criterion that every tree was grown by, if all say the same."""
-    criterions = {tree.learner.criterion for tree in trees_of(model)}
-    criterion = criterions.pop() if len(criterions) == 1 else None
+    criteria = {tree.learner.criterion for tree in trees_of(model)}
+    criterion = criteria.pop() if len(criteria) == 1 else None
     return None if criterion is None else str(criterion)
 
 

@@ -150,8 +150,8 @@ def predict(model: Model, columns: Columns, stops: Iterable[IndexArray] | None =
 def _stopped(model: Model, columns: Columns, stops: Iterable[IndexArray] | None) -> Stopped:
     if stops is None or isinstance(model, Tree) or _refuses(model):
         return Router(columns).routed
-    index_arrays, nobody = iter(stops), np.zeros(_size(columns), dtype=bool)
-    return lambda tree: (next(index_arrays), nobody)
+    stops_by_tree, nobody = iter(stops), np.zeros(_size(columns), dtype=bool)
+    return lambda tree: (next(stops_by_tree), nobody)
 
 
 def _refuses(model: Ensemble) -> bool:

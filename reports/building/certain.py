@@ -153,10 +153,10 @@ def _large(number_: int) -> str:
 def _certain(evidence: Evidence, worlds: ConsistentTables) -> tuple[Certain, ...]:
     """Return the largest profiles that are certain first by a split choice, then by the counts of their leaf."""
     order = sorted(worlds.reasons, key=lambda q: (_rank(worlds.reasons[q]), -worlds.counts[q], q))
-    certains = []
+    certain_parts = []
     for profile in [q for q in order if worlds.counts[q] > 0][:MOST_CERTAIN]:
         node = _stop(evidence, profile)
-        certains.append(
+        certain_parts.append(
             Certain(
                 profile=evidence.population.describe(profile),
                 records=number(float(worlds.counts[profile])),
@@ -167,7 +167,7 @@ def _certain(evidence: Evidence, worlds: ConsistentTables) -> tuple[Certain, ...
                 line=node.line,
             )
         )
-    return tuple(certains)
+    return tuple(certain_parts)
 
 
 def _stop(evidence: Evidence, profile: int) -> Node:
@@ -187,11 +187,11 @@ def _because(reason: str) -> str:
 
 
 def _otherwise(evidence: Evidence, worlds: ConsistentTables) -> tuple[Otherwise, ...]:
-    otherwises = []
+    alternatives = []
     for witness in worlds.witnesses:
         grade, said = GRADES[witness.grade]
         node = _stop(evidence, witness.profile)
-        otherwises.append(
+        alternatives.append(
             Otherwise(
                 profile=evidence.population.describe(witness.profile),
                 records=number(float(worlds.counts[witness.profile])),
@@ -203,4 +203,4 @@ def _otherwise(evidence: Evidence, worlds: ConsistentTables) -> tuple[Otherwise,
                 line=node.line,
             )
         )
-    return tuple(otherwises)
+    return tuple(alternatives)

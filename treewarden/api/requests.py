@@ -118,7 +118,7 @@ def earlier_of(
         )
     if request.data is None:
         raise ArgumentError("earlier", "what several models prove together needs the table")
-    earliers = []
+    earlier_audits = []
     tables: list[tuple[object, TableInput]] = [(own_data, request.data)]
     for each in given:
         model, data = each if isinstance(each, tuple) and len(each) == 2 else (each, None)
@@ -127,8 +127,8 @@ def earlier_of(
         if table is None:
             table = _table(data, sensitive, model)[0]
             tables.append((data, table))
-        earliers.append(Earlier(model_input(model, table, request.options), table))
-    return tuple(earliers)
+        earlier_audits.append(Earlier(model_input(model, table, request.options), table))
+    return tuple(earlier_audits)
 
 
 def _is_same(one: object, other: object) -> bool:

@@ -48,14 +48,14 @@ def enumerated(
     Raises:
         OutOfTimeError: the budget is used up.
     """
-    int_arrays: dict[int, IntArray] = {}
+    tables_by_node: dict[int, IntArray] = {}
     work = 0
     for node in reversed(facts.tree.nodes):
         clock.check()
         here = facts.span(node.index)
         if here.start == here.stop:
             continue
-        parts = parts_of(facts, node.index, int_arrays, limits)
+        parts = parts_of(facts, node.index, tables_by_node, limits)
         if parts is None or math.prod(len(part) for part in parts) > limits.tried:
             continue
         cells = math.prod(len(part) for part in parts) * (here.stop - here.start) * facts.classes
@@ -64,8 +64,8 @@ def enumerated(
             break
         tables = _combined(facts, node.index, parts, clock, limits, splits)
         if tables is not None:
-            int_arrays[node.index] = tables
-    return int_arrays
+            tables_by_node[node.index] = tables
+    return tables_by_node
 
 
 def parts_of(
@@ -100,18 +100,18 @@ def _combined(
     if len(parts) == 1 and not facts.splits.get(node) and not facts.lines.get(node):
         return parts[0]
     width = sum(part.shape[1] for part in parts)
-    int_arrays: list[IntArray] = []
+    tables_by_node: list[IntArray] = []
     size = 0
     for tables in combinations(parts):
         good = (
             node_holds(facts, node, tables, clock) if splits else _lines_hold(facts, node, tables)
         )
-        int_arrays.append(tables[good])
+        tables_by_node.append(tables[good])
         size += int(good.sum())
         if size > limits.kept:
             return None
     shape = (0, width, facts.classes)
-    return np.concatenate(int_arrays) if int_arrays else np.zeros(shape, dtype=np.int64)
+    return np.concatenate(tables_by_node) if tables_by_node else np.zeros(shape, dtype=np.int64)
 
 
 def combinations(parts: list[IntArray]) -> Iterator[IntArray]:

@@ -104,7 +104,7 @@ class Sampler:
             raise GaveUpError(SAMPLING_OUT_OF_TIME)
         if not self._is_tested(node):
             return self._parts(node, number)
-        int_arrays: list[IntArray] = []
+        accepted: list[IntArray] = []
         have = 0
         span = self.facts.span(node)
         most = max(1, BATCH_CELLS // ((span.stop - span.start) * self.facts.classes))
@@ -116,10 +116,10 @@ class Sampler:
             self.tried[node] = self.tried.get(node, 0) + wanted
             self.kept[node] = self.kept.get(node, 0) + len(good)
             good = good[: number - have]
-            int_arrays.append(tables if len(good) == wanted else tables[:, good])
+            accepted.append(tables if len(good) == wanted else tables[:, good])
             have += len(good)
             self._check(node)
-        return int_arrays[0] if len(int_arrays) == 1 else np.concatenate(int_arrays, axis=1)
+        return accepted[0] if len(accepted) == 1 else np.concatenate(accepted, axis=1)
 
     def _good(self, node: int, tables: IntArray) -> BoolArray:
         """Return which tables obey the node's rows; splits that most tables break are asked first from then on."""
@@ -228,7 +228,7 @@ class Sampler:
         if not len(open_):
             return np.broadcast_to(fixed, (number, len(fixed)))
         rest = place.records - len(fixed)
-        int_arrays: list[IntArray] = []
+        accepted: list[IntArray] = []
         have = tried = 0
         while have < number:
             if self.clock.is_over:
@@ -238,10 +238,10 @@ class Sampler:
             cells = np.arange(len(free))[:, None] * len(low) + values
             totals = np.bincount(cells.ravel(), minlength=len(free) * len(low))
             good = place.holds(totals.reshape(len(free), len(low)))
-            int_arrays.append(values[good][: number - have])
-            have += len(int_arrays[-1])
+            accepted.append(values[good][: number - have])
+            have += len(accepted[-1])
             tried += len(free)
             # Uniform over the free records' classes, so the acceptance is the share of data sets that fit the leaf.
             if tried > 20 * ENOUGH_TRIES and have < LEAST_ACCEPTANCE * tried:
                 raise GaveUpError("too few draws fit what a leaf says of its classes")
-        return np.concatenate(int_arrays)
+        return np.concatenate(accepted)

@@ -42,16 +42,16 @@ def left_over(found: Sequence[Held]) -> Iterator[tuple[Path, tuple[Held, ...]]]:
     for model, answer in found:
         if model.waivers is not None:
             files.setdefault(model.waivers, []).append((model, answer))
-    for path, helds in files.items():
-        if any(answer.entry.outcome == "NO AUDIT" for _, answer in helds):
+    for path, answers_held in files.items():
+        if any(answer.entry.outcome == "NO AUDIT" for _, answer in answers_held):
             continue
         known = {
             number
-            for _, gate_answer in helds
+            for _, gate_answer in answers_held
             for number in (*gate_answer.needed, *gate_answer.told)
         }
         if len(known) < _number(path):
-            yield path, tuple(helds)
+            yield path, tuple(answers_held)
 
 
 def _number(path: Path) -> int:

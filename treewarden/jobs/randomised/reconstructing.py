@@ -100,12 +100,14 @@ def warnings_of(found: tuple[ColumnDistribution, ...]) -> list[str]:
 def _columns(wanted: ReconstructRequest, hidden: tuple[Hidden, ...]) -> tuple[Hidden, ...]:
     if not wanted.columns:
         return hidden
-    hiddens = {each.name: each for each in hidden}
+    hidden_columns = {each.name: each for each in hidden}
     for name in wanted.columns:
-        if name not in hiddens:
+        if name not in hidden_columns:
             problem = f"column {name!r} is not hidden, so there is nothing to reconstruct"
-            raise LearnerError(wanted.manifest.name, f"{problem}; hidden are {listed(hiddens)}")
-    return tuple(hiddens[name] for name in wanted.columns)
+            raise LearnerError(
+                wanted.manifest.name, f"{problem}; hidden are {listed(hidden_columns)}"
+            )
+    return tuple(hidden_columns[name] for name in wanted.columns)
 
 
 # The report of a table that was randomised, its form named by the suffix of its file.
