@@ -12,6 +12,7 @@ from treewarden.audit.clock import clock
 from treewarden.audit.consistent_tables.result import OUT_OF_TIME, ConsistentTables
 from treewarden.audit.entropy.posterior import Posterior, SolverReport, certain
 from treewarden.audit.evidence import NOT_READ, Evidence, Named
+from treewarden.audit.exposures import exposure_of, not_run, unsolved
 from treewarden.audit.facts.kinds import contradicted_facts
 from treewarden.audit.knowledge.knowledge import Knowledge, resolved
 from treewarden.audit.locations import ADVERSARY
@@ -32,7 +33,6 @@ from treewarden.audit.population.unobserved_values import with_unheld
 from treewarden.audit.progress import Step, silent
 from treewarden.audit.reading import Measurement, Undetermined
 from treewarden.audit.result import Audit, Exposure, Lacking
-from treewarden.audit.run import exposure_of, not_run, unsolved
 from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.ppdm_models.tree.side_channels import Leak
 from treewarden.ppdm_models.tree.tree import Tree

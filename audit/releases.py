@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from treewarden.audit.clock import clock
 from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.evidence import NOT_RUN, SEE_NUMBERS, Enough, Evidence
+from treewarden.audit.exposures import exposure_of, not_run, prior_of_all, unsolved
 from treewarden.audit.inverters import settings_of
 from treewarden.audit.joint.profiles import posterior_of, report_of, worlds_of
 from treewarden.audit.joint.releases import AllReleases, ReleaseView, join_releases
@@ -24,16 +25,7 @@ from treewarden.audit.reading import Undetermined
 from treewarden.audit.regression.releases import AllNumbers, HeldNumbers, join_numbers
 from treewarden.audit.regression.result import ValueBounds
 from treewarden.audit.result import Audit, Exposure
-from treewarden.audit.run import (
-    ESTIMATE_SECONDS,
-    FACTS_NOT_JOINED,
-    NOT_JOINED,
-    exposure_of,
-    not_run,
-    prior_of_all,
-    run,
-    unsolved,
-)
+from treewarden.audit.run import ESTIMATE_SECONDS, FACTS_NOT_JOINED, NOT_JOINED, run
 from treewarden.ppdm_models.errors import KnowledgeError
 from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.ppdm_models.tree.side_channels import Leak

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,12 +16,12 @@ from treewarden.audit.entropy.estimate import estimate
 from treewarden.audit.entropy.leave_one_out import without_one
 from treewarden.audit.entropy.posterior import Posterior, SolverReport, certain
 from treewarden.audit.evidence import NOT_READ, NOT_RUN, SEE_NUMBERS, Enough, Evidence
+from treewarden.audit.exposures import exposure_of, not_run, prior_of_all, unsolved
 from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.grower import check_growth, said_of_missing
 from treewarden.audit.facts.kinds import contradicted_facts
 from treewarden.audit.facts.node_impurities import unused_warnings
 from treewarden.audit.facts.rows import DroppedRow
-from treewarden.audit.file_table_consistency import disagreements
 from treewarden.audit.joint.ensemble_inference import EnsembleProblem, joined_of
 from treewarden.audit.joint.profiles import (
     in_trees,
@@ -36,10 +36,8 @@ from treewarden.audit.labels import why_not_judged
 from treewarden.audit.measures import (
     EvidenceSource,
     MeasureCall,
-    call,
     measured,
     measures,
-    of_models,
 )
 from treewarden.audit.options import DEFAULT, AuditOptions
 from treewarden.audit.population.forest import Forest, forest_of
@@ -48,7 +46,7 @@ from treewarden.audit.population.population import Population
 from treewarden.audit.population.table_counts import UNNAMED_WEIGHTS
 from treewarden.audit.population.unobserved_values import with_unheld
 from treewarden.audit.progress import Share, Step, silent
-from treewarden.audit.reading import Measurement, Undetermined
+from treewarden.audit.reading import Undetermined
 from treewarden.audit.regression.inference import values_of
 from treewarden.audit.regression.result import ValueBounds
 from treewarden.audit.result import KNOWS_ALL, Audit, Exposure
@@ -72,8 +70,6 @@ MANY_SHARES = 3_000
 """The same in leaves times classes, before the table is read."""
 GRADES_SHARE = 0.1
 """Of the budget for whole records; the last part is for running the learner again on the tables that reports show."""
-TOLD = (MeasureCall("guess_accuracy", (("over", "marginal"),)),)
-"""What reports tell beside every measure with its defaults."""
 
 NOT_ESTIMATED = Undetermined("what whole records prove fails the policy already")
 ESTIMATE_SECONDS = 120.0
@@ -121,74 +117,136 @@ def run(
     """
     forest = _forest(model, population, step, options.jobs)
     leaks = with_unheld(leaks, model, population)
+    inputs = RunInputs(
+        forest,
+        population,
+        knowledge,
+        calls,
+        options,
+        leaks=leaks,
+        step=step,
+        enough=enough,
+        fails=fails,
+        grades=grades,
+    )
     if model.task is Task.REGRESSION:
-        return _of_numbers(forest, population, knowledge, calls, options, leaks, step)
+        return _audit_numbers(inputs)
     if isinstance(model, Ensemble):
-        knowledge = knowledge.model_copy(update={"split": SplitLevel.NONE})
-        asked = None if options.worlds_all else enough
-        evidence, report = _of_ensemble(forest, population, knowledge, options, leaks, step, asked)
-        said = () if isinstance(evidence.together, Undetermined) else evidence.together.said
-        warnings = (*population.warnings, *forest.warnings, *said)
-        with step("measuring"):
-            exposure = exposure_of(evidence, calls, report, _untrue(evidence))
-        return Audit((exposure,), warnings)
-    knowledge, said = resolved(knowledge, model)
+        return _audit_ensemble(inputs)
+    knowledge, notes = resolved(knowledge, model)
     if not model.classes:
-        evidence = unsolved(forest, population, knowledge, NO_NAMED_CLASSES, leaks)
-        return Audit(
-            (exposure_of(evidence, calls, not_run(NO_NAMED_CLASSES)),),
-            (*population.warnings, *said),
-        )
-    case = Case(model, population, members(model, population.leaf), knowledge)
+        return _audit_unnamed(replace(inputs, knowledge=knowledge), notes)
+    return _audit_tree(replace(inputs, knowledge=knowledge), model, notes)
+
+
+@dataclass(frozen=True, slots=True)
+class RunInputs:
+    """What a model of any kind is audited with: see ``run``."""
+
+    forest: Forest
+    population: Population
+    knowledge: Knowledge
+    calls: Sequence[MeasureCall]
+    options: AuditOptions
+    leaks: tuple[Leak, ...] | Undetermined
+    step: Step
+    enough: Enough | None
+    fails: Enough | None
+    grades: bool
+
+    def unsolved(self, unknown: Undetermined) -> Evidence:
+        """Return the evidence without an estimate, for this reason."""
+        return unsolved(self.forest, self.population, self.knowledge, unknown, self.leaks)
+
+
+def _audit_unnamed(inputs: RunInputs, notes: tuple[str, ...]) -> Audit:
+    """Audit a tree that names no class: its leaves are measured."""
+    evidence = inputs.unsolved(NO_NAMED_CLASSES)
+    exposure = exposure_of(evidence, inputs.calls, not_run(NO_NAMED_CLASSES))
+    return Audit((exposure,), (*inputs.population.warnings, *notes))
+
+
+def _audit_tree(inputs: RunInputs, tree: Tree, notes: tuple[str, ...]) -> Audit:
+    """Audit one tree of classes: what whole records prove, the estimate, and what is read of both."""
+    population, options = inputs.population, inputs.options
+    case = Case(tree, population, members(tree, population.leaf), inputs.knowledge)
     check_growth(case)
-    with step("solving") as share:
+    proved_first: ConsistentTables | Undetermined | None = None
+    with inputs.step("solving") as share:
         _start_workers(case, options)
         system = build_system(case)
         _refuse_contradictions(system)
-        first: ConsistentTables | Undetermined | None = None
-        if fails is not None:
-            bare = unsolved(forest, population, knowledge, NOT_ESTIMATED, leaks)
-            first = _worlds(
-                bare,
-                system,
-                options,
-                enough,
-                clock(options.worlds_budget),
-                asks_rest=_reads_cells(calls),
-            )
-            bare = replace(bare, worlds=first)
-            if fails(bare):
-                return _stopped(bare, calls, system)
+        if inputs.fails is not None:
+            proved_first = _proved_first(inputs, system)
+            bare = replace(inputs.unsolved(NOT_ESTIMATED), worlds=proved_first)
+            if inputs.fails(bare):
+                return _stopped(bare, inputs.calls, system)
         posterior, report = _estimated(system, options, share)
         prior = _prior(system, options)
-    with step(_reasoning(options)):
-        evidence = Evidence(forest, population, knowledge, prior, posterior, leaks=leaks)
-        until = clock(options.worlds_budget)
-        worlds = first
+    evidence = Evidence(
+        inputs.forest, population, inputs.knowledge, prior, posterior, leaks=inputs.leaks
+    )
+    evidence = _with_worlds(inputs, evidence, system, proved_first)
+    exposure = _measured_exposure(inputs, evidence, system, report)
+    return Audit((exposure,), _warnings(case, system, notes))
+
+
+def _proved_first(inputs: RunInputs, system: System) -> ConsistentTables | Undetermined:
+    """Return what whole records prove, worked out before anything is estimated."""
+    return _worlds(
+        inputs.unsolved(NOT_ESTIMATED),
+        system,
+        inputs.options,
+        inputs.enough,
+        clock(inputs.options.worlds_budget),
+        asks_rest=_reads_cells(inputs.calls),
+    )
+
+
+def _with_worlds(
+    inputs: RunInputs,
+    evidence: Evidence,
+    system: System,
+    proved_first: ConsistentTables | Undetermined | None,
+) -> Evidence:
+    """Return the evidence with what whole records prove, and with grades of the tables that reports show."""
+    options = inputs.options
+    with inputs.step(_reasoning(options)):
+        until, worlds = clock(options.worlds_budget), proved_first
         if worlds is None:
-            asks_rest = _reads_cells(calls)
-            worlds = _worlds(evidence, system, options, enough, until, asks_rest=asks_rest)
+            asks_rest = _reads_cells(inputs.calls)
+            worlds = _worlds(evidence, system, options, inputs.enough, until, asks_rest=asks_rest)
         evidence = replace(evidence, worlds=worlds)
-        if grades:
-            evidence = _graded(evidence, until)
-    is_asked_again = any(measures()[c.measure].asks_again(dict(c.parameters)) for c in calls)
-    if is_asked_again and not isinstance(posterior, Undetermined):
-        with step("asking again without one person"):
-            evidence = replace(evidence, without=without_one(system, posterior, options))
+        return _graded(evidence, until) if inputs.grades else evidence
+
+
+def _measured_exposure(
+    inputs: RunInputs, evidence: Evidence, system: System, report: SolverReport
+) -> Exposure:
+    """Take all readings, after the estimate without one person where a measure needs it."""
+    calls, options, known = inputs.calls, inputs.options, measures()
+    is_asked_again = any(known[call.measure].asks_again(dict(call.parameters)) for call in calls)
+    if is_asked_again and not isinstance(evidence.posterior, Undetermined):
+        with inputs.step("asking again without one person"):
+            without = without_one(system, evidence.posterior, options)
+            evidence = replace(evidence, without=without)
     exposure = exposure_of(evidence, calls, report, system.dropped)
-    if options.levels:
-        exposure = replace(exposure, levels=levels(system, exposure, options, step))
-    reason = why_not_judged(model, population)
+    if not options.levels:
+        return exposure
+    return replace(exposure, levels=levels(system, exposure, options, inputs.step))
+
+
+def _warnings(case: Case, system: System, notes: tuple[str, ...]) -> tuple[str, ...]:
+    reason = why_not_judged(case.tree, case.population)
     unjudged = () if reason is None else (f"labels were not held against the table, as {reason}",)
-    warnings = (
-        *population.warnings,
-        *said,
+    return (
+        *case.population.warnings,
+        *notes,
         *unjudged,
         *unused_warnings(case),
         *said_of_missing(case),
         *left_out_in_words(system),
     )
-    return Audit((exposure,), warnings)
 
 
 def _untrue(evidence: Evidence) -> tuple[DroppedRow, ...]:
@@ -204,103 +262,105 @@ def _forest(model: Model, population: Population, step: Step, jobs: int | None) 
         return forest_of(model, population, share=share, jobs=jobs)
 
 
-def _of_numbers(
-    forest: Forest,
-    population: Population,
-    knowledge: Knowledge,
-    calls: Sequence[MeasureCall],
-    options: AuditOptions,
-    leaks: tuple[Leak, ...] | Undetermined,
-    step: Step,
-) -> Audit:
-    """Return the audit of a model that predicts a number, one tree or many: its leaves, and what they prove together.
+def _audit_numbers(inputs: RunInputs) -> Audit:
+    """Audit a model that predicts a number, one tree or many: its leaves, and what they prove together.
 
     Raises:
         KnowledgeError: the adversary is said to know a setting of the training that leaf values do not depend on.
     """
-    model, said = forest.model, forest.warnings
+    forest, population, options = inputs.forest, inputs.population, inputs.options
+    model, notes = forest.model, forest.warnings
     if isinstance(model, Tree):
-        knowledge, said = resolved(knowledge, model)
+        knowledge, notes = resolved(inputs.knowledge, model)
     else:
-        knowledge = knowledge.model_copy(update={"split": SplitLevel.NONE})
-    evidence = unsolved(forest, population, knowledge, SEE_NUMBERS, leaks)
+        knowledge = inputs.knowledge.model_copy(update={"split": SplitLevel.NONE})
+    evidence = replace(inputs, knowledge=knowledge).unsolved(SEE_NUMBERS)
     numbers: ValueBounds | Undetermined = FACTS_NOT_JOINED
     if not knowledge.facts:
         seconds = clock(options.worlds_budget if options.worlds else 0.0)
         try:
-            numbers = values_of(forest, population, seconds, step, training=knowledge.training)
+            numbers = values_of(
+                forest, population, seconds, inputs.step, training=knowledge.training
+            )
         except KeyError as error:
-            problem = f"training: {error.args[0]!r} is no setting that leaf values of this model depend on"
-            raise KnowledgeError(model.source, problem) from error
+            raise _no_setting(model, error) from error
     if not isinstance(numbers, Undetermined):
-        said = (*said, *numbers.said)
+        notes = (*notes, *numbers.said)
     evidence = replace(evidence, numbers=numbers)
     if forest.is_ensemble:
         evidence = replace(evidence, together=SEE_NUMBERS)
-    exposure = exposure_of(evidence, calls, not_run(SEE_NUMBERS))
-    return Audit((exposure,), (*population.warnings, *said))
+    exposure = exposure_of(evidence, inputs.calls, not_run(SEE_NUMBERS))
+    return Audit((exposure,), (*population.warnings, *notes))
 
 
-def _of_ensemble(
-    forest: Forest,
-    population: Population,
-    knowledge: Knowledge,
-    options: AuditOptions,
-    leaks: tuple[Leak, ...] | Undetermined,
-    step: Step,
-    enough: Enough | None,
-) -> tuple[Evidence, SolverReport]:
+def _no_setting(model: Model, error: KeyError) -> KnowledgeError:
+    problem = f"training: {error.args[0]!r} is no setting that leaf values of this model depend on"
+    return KnowledgeError(model.source, problem)
+
+
+def _audit_ensemble(inputs: RunInputs) -> Audit:
+    """Audit several trees: the leaves of each, and what all prove together."""
+    knowledge = inputs.knowledge.model_copy(update={"split": SplitLevel.NONE})
+    enough = None if inputs.options.worlds_all else inputs.enough
+    evidence, report = _joined_evidence(replace(inputs, knowledge=knowledge, enough=enough))
+    notes = () if isinstance(evidence.together, Undetermined) else evidence.together.said
+    with inputs.step("measuring"):
+        exposure = exposure_of(evidence, inputs.calls, report, _untrue(evidence))
+    warnings = (*inputs.population.warnings, *inputs.forest.warnings, *notes)
+    return Audit((exposure,), warnings)
+
+
+def _joined_evidence(inputs: RunInputs) -> tuple[Evidence, SolverReport]:
     """Return what all trees of an ensemble say together, and how the estimate was found."""
-    bare = unsolved(forest, population, knowledge, NOT_ESTIMATED, leaks)
-
-    def is_enough(certain: BoolArray) -> bool:
-        if enough is None:
-            return False
-        sure = only_certain(population, certain, len(forest.model.classes))
-        return enough(replace(bare, worlds=sure))
-
-    joined: EnsembleProblem | Undetermined = FACTS_NOT_JOINED
-    if not knowledge.facts:
-        try:
-            joined = joined_of(
-                forest,
-                population,
-                clock(options.time_limit or ESTIMATE_SECONDS),
-                options.worlds_budget if options.worlds else 0.0,
-                step,
-                training=knowledge.training,
-                seeds=knowledge.seeds if knowledge.row_order is RowOrder.KNOWN else None,
-                over_trees=options.levels,
-                enough=is_enough,
-            )
-        except KeyError as error:
-            problem = f"training: {error.args[0]!r} is no setting that leaf values of this model depend on"
-            raise KnowledgeError(forest.model.source, problem) from error
+    forest, population, knowledge = inputs.forest, inputs.population, inputs.knowledge
+    joined = _joined(inputs)
     if isinstance(joined, Undetermined):
         unknown = Undetermined(f"{NOT_JOINED}: {joined.reason}")
-        evidence = unsolved(forest, population, knowledge, unknown, leaks)
-        return replace(evidence, together=unknown), not_run(unknown)
-    posterior = posterior_of(joined)
+        return replace(inputs.unsolved(unknown), together=unknown), not_run(unknown)
     worlds: ConsistentTables | Undetermined = NOT_RUN
-    if options.worlds:
+    if inputs.options.worlds:
         worlds = worlds_of(joined, population, in_trees(forest.trees), forest.model.classes)
     prior = prior_of_all(population, knowledge, len(forest.model.classes))
     evidence = Evidence(
-        forest, population, knowledge, prior, posterior, worlds, leaks, together=joined.found
+        forest,
+        population,
+        knowledge,
+        prior,
+        posterior_of(joined),
+        worlds,
+        inputs.leaks,
+        together=joined.found,
     )
     return evidence, report_of(joined, population.records)
 
 
-def prior_of_all(
-    population: Population, knowledge: Knowledge, classes: int
-) -> Posterior | Undetermined:
-    """Return the adversary's estimate before an ensemble: uniform, or how common each class is where that is known."""
-    size, truth = len(population.counts), population.truth
-    if not knowledge.marginal:
-        return certain(np.full((size, classes), 1 / classes))
-    if isinstance(truth, Undetermined):
-        return truth
-    return certain(np.tile(truth.sum(axis=0) / population.records, (size, 1)))
+def _joined(inputs: RunInputs) -> EnsembleProblem | Undetermined:
+    """Return what the leaves of all trees say together; nothing where facts are known besides."""
+    forest, population, knowledge = inputs.forest, inputs.population, inputs.knowledge
+    options, bare = inputs.options, inputs.unsolved(NOT_ESTIMATED)
+
+    def is_enough(certain: BoolArray) -> bool:
+        if inputs.enough is None:
+            return False
+        sure = only_certain(population, certain, len(forest.model.classes))
+        return inputs.enough(replace(bare, worlds=sure))
+
+    if knowledge.facts:
+        return FACTS_NOT_JOINED
+    try:
+        return joined_of(
+            forest,
+            population,
+            clock(options.time_limit or ESTIMATE_SECONDS),
+            options.worlds_budget if options.worlds else 0.0,
+            inputs.step,
+            training=knowledge.training,
+            seeds=knowledge.seeds if knowledge.row_order is RowOrder.KNOWN else None,
+            over_trees=options.levels,
+            enough=is_enough,
+        )
+    except KeyError as error:
+        raise _no_setting(forest.model, error) from error
 
 
 def start_early(model: Model, options: AuditOptions = DEFAULT) -> None:
@@ -314,17 +374,6 @@ def _start_workers(case: Case, options: AuditOptions) -> None:
     cells = len(case.population.counts) * len(case.tree.classes)
     if cells >= MANY_CELLS and case.knowledge.split is not SplitLevel.NONE:
         start_ahead(default_jobs() if options.jobs is None else options.jobs)
-
-
-def unsolved(
-    forest: Forest,
-    population: Population,
-    knowledge: Knowledge,
-    unknown: Undetermined,
-    leaks: tuple[Leak, ...] | Undetermined,
-) -> Evidence:
-    """Return evidence without an estimate: its leaves can be measured, and nothing else."""
-    return Evidence(forest, population, knowledge, unknown, unknown, unknown, leaks)
 
 
 def _stopped(evidence: Evidence, calls: Sequence[MeasureCall], system: System) -> Audit:
@@ -345,31 +394,6 @@ def _stopped(evidence: Evidence, calls: Sequence[MeasureCall], system: System) -
         {measure_call: measured(measure_call, evidence) for measure_call in measure_calls},
     )
     return Audit((exposure,), evidence.population.warnings, STOPPED)
-
-
-def not_run(unknown: Undetermined) -> SolverReport:
-    """Return the report of an estimate that was not looked for, and why."""
-    return SolverReport("not run", reason=unknown.reason)
-
-
-def exposure_of(
-    evidence: Evidence,
-    calls: Sequence[MeasureCall],
-    report: SolverReport,
-    dropped: tuple[DroppedRow, ...] = (),
-) -> Exposure:
-    """Take every reading, once."""
-    is_doubted = any(dropped_row.is_published for dropped_row in dropped)
-    doubts = () if is_doubted else disagreements(evidence)
-    return Exposure(
-        KNOWS_ALL, evidence, report, dropped, doubts, tuple(calls), readings(evidence, calls)
-    )
-
-
-def readings(evidence: Evidence, calls: Sequence[MeasureCall]) -> dict[MeasureCall, Measurement]:
-    """Return what each call reads, then every measure of models with its defaults, and what reports tell beside."""
-    wanted = dict.fromkeys([*calls, *map(call, of_models()), *TOLD])
-    return {measure_call: measured(measure_call, evidence) for measure_call in wanted}
 
 
 def _reasoning(options: AuditOptions) -> str:

@@ -72,6 +72,7 @@ audit/result.py
 audit/assumed_columns.py
 audit/leaf_only_audit.py
 audit/knowledge_ablation.py
+audit/exposures.py
 audit/run.py
 audit/releases.py
 audit/adversaries.py

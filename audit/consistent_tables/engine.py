@@ -50,6 +50,7 @@ from treewarden.audit.consistent_tables.witnesses.enumerate import (
     enumerated,
     place_tables,
 )
+from treewarden.audit.consistent_tables.witnesses.exact_posterior import TableNumbers
 from treewarden.audit.consistent_tables.witnesses.one_swap_search import swap_stuck, swap_worst
 from treewarden.audit.consistent_tables.witnesses.sample import (
     SAMPLING_OUT_OF_TIME,
@@ -58,7 +59,6 @@ from treewarden.audit.consistent_tables.witnesses.sample import (
 )
 from treewarden.audit.consistent_tables.witnesses.two_swap_search import mend_stuck
 from treewarden.audit.consistent_tables.witnesses.uniform_posterior import (
-    TableNumbers,
     counted_posterior,
     drawn_posterior,
 )

@@ -11,8 +11,10 @@ from treewarden.audit.clock import FOREVER, Clock, OutOfTimeError
 from treewarden.audit.consistent_tables.facts.facts import Facts
 from treewarden.audit.consistent_tables.result import Consistency, ConsistentTables, Witness
 from treewarden.audit.consistent_tables.state import ReasoningState
-from treewarden.audit.consistent_tables.witnesses.exact_posterior import ExactPosterior
-from treewarden.audit.consistent_tables.witnesses.uniform_posterior import TableNumbers
+from treewarden.audit.consistent_tables.witnesses.exact_posterior import (
+    ExactPosterior,
+    TableNumbers,
+)
 from treewarden.audit.consistent_tables.witnesses.witness_pool import WitnessPool, path_holds
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import IntArray

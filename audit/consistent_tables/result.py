@@ -8,8 +8,10 @@ from enum import StrEnum
 
 import numpy as np
 
-from treewarden.audit.consistent_tables.witnesses.exact_posterior import ExactPosterior
-from treewarden.audit.consistent_tables.witnesses.uniform_posterior import TableNumbers
+from treewarden.audit.consistent_tables.witnesses.exact_posterior import (
+    ExactPosterior,
+    TableNumbers,
+)
 from treewarden.audit.reading import Reading, Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray, IntArray
 

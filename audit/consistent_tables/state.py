@@ -15,8 +15,10 @@ from treewarden.audit.consistent_tables.proofs.linear import IntegerRows
 from treewarden.audit.consistent_tables.proofs.relax import LearnedCuts, Ref
 from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.consistent_tables.witnesses.enumerate import EnumerationLimits
-from treewarden.audit.consistent_tables.witnesses.exact_posterior import ExactPosterior
-from treewarden.audit.consistent_tables.witnesses.uniform_posterior import TableNumbers
+from treewarden.audit.consistent_tables.witnesses.exact_posterior import (
+    ExactPosterior,
+    TableNumbers,
+)
 from treewarden.audit.consistent_tables.witnesses.witness_pool import Swap, WitnessPool, not_moved
 from treewarden.audit.facts.case import Case
 from treewarden.audit.knowledge.knowledge import Knowledge

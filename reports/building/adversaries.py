@@ -15,7 +15,8 @@ from treewarden.policies.judging.figures import figure
 from treewarden.policies.verdict import SEVERITIES, Severity, Verdict, worst
 from treewarden.ppdm_models.tree.paths import path_text
 from treewarden.reports.building.lessons import node_label
-from treewarden.reports.building.values import key, place_value, reading, value, word
+from treewarden.reports.building.values import key, place_value, reading
+from treewarden.reports.building.worded import value, word
 from treewarden.reports.document.parts import (
     Accepted,
     Adversary,

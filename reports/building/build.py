@@ -32,15 +32,8 @@ from treewarden.reports.building.ensembles import ensemble_part, values_part
 from treewarden.reports.building.facts import model, population, solver
 from treewarden.reports.building.lessons import lessons, plots, tree_nodes
 from treewarden.reports.building.story import Story, audit_story, headline, repair_story
-from treewarden.reports.building.values import (
-    UNKNOWN,
-    parameters,
-    place_value,
-    plain,
-    readings,
-    value,
-    word,
-)
+from treewarden.reports.building.values import parameters, place_value, plain, readings
+from treewarden.reports.building.worded import UNKNOWN, value, word
 from treewarden.reports.document.document import (
     Attempt,
     Compared,

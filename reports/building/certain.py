@@ -11,7 +11,7 @@ from treewarden.policies.judging.figures import span
 from treewarden.ppdm_models.arrays import BoolArray
 from treewarden.ppdm_models.tree.nodes import Node
 from treewarden.ppdm_models.tree.paths import path_text
-from treewarden.reports.building.values import value
+from treewarden.reports.building.worded import value
 from treewarden.reports.document.parts import Certain, Found, Grade, Otherwise, Row, Value, number
 from treewarden.reports.document.parts import Worlds as WorldsPart
 from treewarden.reports.document.words import count, counted, percent, sentence

@@ -21,7 +21,7 @@ from treewarden.ppdm_models.tree.column import brief
 from treewarden.ppdm_models.tree.paths import path_text, rounded
 from treewarden.ppdm_models.tree.predicate import text
 from treewarden.ppdm_models.tree.tree import Node, Task, Tree
-from treewarden.reports.building.values import value
+from treewarden.reports.building.worded import value
 from treewarden.reports.document.parts import (
     Certainty,
     Divergence,

@@ -15,7 +15,7 @@ from treewarden.ppdm_models.methods.randomised import reconstruction
 from treewarden.ppdm_models.methods.randomised.manifest import Hidden, Manifest
 from treewarden.ppdm_models.methods.randomised.noise import ClassNoise, Gaussian, Uniform
 from treewarden.reports.building.build import finding_part, policy_part
-from treewarden.reports.building.values import value, word
+from treewarden.reports.building.worded import value, word
 from treewarden.reports.document.parts import File, Row, Value, number
 from treewarden.reports.document.randomised import (
     Column,

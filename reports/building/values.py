@@ -2,41 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from treewarden.audit.measures import MeasureCall, call, measures, of_models
-from treewarden.audit.reading import Interval, Reading, Undetermined
+from treewarden.audit.reading import Interval
 from treewarden.audit.reading import Reading as Found
 from treewarden.audit.result import Audit
 from treewarden.policies.judging.decision import Finding, Location
-from treewarden.policies.judging.figures import span
-from treewarden.policies.verdict import Verdict
+from treewarden.reports.building.worded import value
 from treewarden.reports.document.parts import Number, Value, number
 from treewarden.reports.document.parts import Reading as ShownReading
-from treewarden.reports.document.words import Word
 
 # A verdict and a reading as values of a document; what could not be told never becomes a number.
-
-UNKNOWN = "could not tell"
-WORDS: Mapping[Verdict, Word] = {
-    Verdict.PASS: "PASS",
-    Verdict.UNDETERMINED: "UNDETERMINED",
-    Verdict.FAIL: "FAIL",
-}
-
-
-def word(verdict: Verdict) -> Word:
-    """Return a verdict as documents spell it."""
-    return WORDS[verdict]
-
-
-def value(reading: Reading, unit: str, beside: float | None = None) -> Value:
-    """Return a reading as a value, worded so that it differs from the limit ``beside`` it if it does."""
-    if isinstance(reading, Undetermined):
-        return Value(low=None, high=None, text=UNKNOWN, reason=reading.reason or "no reason given")
-    return Value(
-        low=number(reading.low), high=number(reading.high), text=span(reading, unit, beside)
-    )
 
 
 def place_value(found: Finding, place: Location) -> Value:

@@ -13,7 +13,7 @@ from treewarden.ppdm_models.methods.vertical.messages import MINER, Log, LogEntr
 from treewarden.ppdm_models.methods.vertical.party_view import Skeleton
 from treewarden.ppdm_models.methods.vertical.secure_minimum import threshold
 from treewarden.ppdm_models.methods.vertical.session import Mode, Session
-from treewarden.reports.building.values import value, word
+from treewarden.reports.building.worded import value, word
 from treewarden.reports.document.parts import Value
 from treewarden.reports.document.vertical import (
     Agreed,

@@ -7,10 +7,13 @@ from dataclasses import replace
 import numpy as np
 
 from treewarden.audit.consistent_tables.result import Consistency, ConsistentTables
-from treewarden.audit.consistent_tables.witnesses.exact_posterior import ExactPosterior
-from treewarden.audit.consistent_tables.witnesses.uniform_posterior import TableNumbers
+from treewarden.audit.consistent_tables.witnesses.exact_posterior import (
+    ExactPosterior,
+    TableNumbers,
+)
 from treewarden.audit.entropy.posterior import Posterior, certain
 from treewarden.audit.evidence import NOT_RUN, Evidence
+from treewarden.audit.exposures import readings
 from treewarden.audit.file_table_consistency import disagreements
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import measures
@@ -18,7 +21,7 @@ from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import Population, build_population
 from treewarden.audit.reading import Undetermined, exactly
 from treewarden.audit.result import KNOWS_ALL, Audit, Exposure
-from treewarden.audit.run import SolverReport, readings, run
+from treewarden.audit.run import SolverReport, run
 from treewarden.policies.pack import calls, read_pack
 from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import CategoricalColumn

@@ -12,19 +12,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from treewarden.jobs.audit_inputs import Request
 from treewarden.jobs.gate.gating import Gated
-from treewarden.jobs.planning import plan_lines, plan_of
 from treewarden.reports.building.redacted import redacted
 from treewarden.reports.document.document import Document
 from treewarden.reports.document.gate import Gate
-from treewarden.reports.document.parts import as_json
-from treewarden.reports.document.words import printable, wrapped
+from treewarden.reports.document.words import wrapped
 from treewarden.reports.figures.gate_rows import in_words
 from treewarden.reports.figures.remaining import assumed_words, summary_of
 from treewarden.reports.renderers import GateRenderer, Renderer, names, rendered, renderer
 from treewarden.terminal.outputs import check_apart, check_file, check_folder
-from treewarden.terminal.progress import ProgressPrinter
 
 if TYPE_CHECKING:
     from treewarden.commands._common_options import Command
@@ -258,18 +254,6 @@ def _gate_renderer(form: str) -> GateRenderer:
 
 
 # Shows what an audit would take, in place of the audit.
-
-
-def show_plan(request: Request, report: Reporting, progress: ProgressPrinter) -> None:
-    """Print the plan of an audit whose reports are to have these forms: as JSON where that was to go to stdout."""
-    forms = [form for form in report.forms if form != ON_STDOUT]
-    plan = plan_of(request, forms[0] if forms else ON_STDOUT, progress.step)
-    if report.on_stdout == "json":
-        click.echo(as_json(plan.document), nl=False)
-    else:
-        for line in plan_lines(plan):
-            click.echo(printable(line))
-    click.echo("no audit was performed: --plan asks only what one would take", err=True)
 
 
 # Where the forms of a gate go: one file for all models, or a folder with a report of each.

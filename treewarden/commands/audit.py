@@ -13,7 +13,8 @@ import click
 from treewarden.audit.result import Audit
 from treewarden.commands._common_options import FILE
 from treewarden.commands._options import PURPOSE, RESUME, request_of, request_options_alone
-from treewarden.commands._reporting import OutputRequest, report_options, reporting, show_plan
+from treewarden.commands._planning import show_plan
+from treewarden.commands._reporting import OutputRequest, report_options, reporting
 from treewarden.jobs.auditing import CommandClock, audit_file, repair_command
 from treewarden.jobs.exceptions import baseline_of, name_of
 from treewarden.jobs.inputs import known_as

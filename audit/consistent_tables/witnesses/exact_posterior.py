@@ -21,3 +21,13 @@ class ExactPosterior:
 
 
 # What the worlds say about each record when every data set that fits is equally likely: exact, or with intervals.
+
+
+@dataclass(frozen=True, slots=True)
+class TableNumbers:
+    """How many worlds and data sets obey the facts, and how many would without the split rows (None: not counted)."""
+
+    worlds: int
+    data_sets: int
+    worlds_without_splits: int | None = None
+    data_sets_without_splits: int | None = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -17,16 +16,6 @@ from treewarden.ppdm_models.arrays import IntArray
 
 ERROR = 0.01
 """The chance that any of the intervals misses."""
-
-
-@dataclass(frozen=True, slots=True)
-class TableNumbers:
-    """How many worlds and data sets obey the facts, and how many would without the split rows (None: not counted)."""
-
-    worlds: int
-    data_sets: int
-    worlds_without_splits: int | None = None
-    data_sets_without_splits: int | None = None
 
 
 def counted_posterior(
