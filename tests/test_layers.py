@@ -79,6 +79,7 @@ audit/adversaries.py
 
 policies
 policies/verdict.py
+policies/words.py
 policies/rules
 policies/clause.py
 policies/comparing.py

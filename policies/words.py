@@ -1,0 +1,3 @@
+"""How a sentence begins."""
+
+from __future__ import annotations
