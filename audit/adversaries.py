@@ -15,8 +15,8 @@ from treewarden.audit.evidence import NOT_READ, Evidence, Named
 from treewarden.audit.exposures import exposure_of, not_run, unsolved
 from treewarden.audit.facts.kinds import contradicted_facts
 from treewarden.audit.knowledge.knowledge import Knowledge, resolved
-from treewarden.audit.locations import ADVERSARY
 from treewarden.audit.measures import EvidenceSource, MeasureCall, measured, measures
+from treewarden.audit.of_releases import ADVERSARY
 from treewarden.audit.options import DEFAULT, AuditOptions, RowStatement
 from treewarden.audit.partial.adversaries import Adversary
 from treewarden.audit.partial.attribute_inference import secret_seen_by

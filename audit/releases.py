@@ -13,8 +13,8 @@ from treewarden.audit.inverters import settings_of
 from treewarden.audit.joint.profiles import posterior_of, report_of, worlds_of
 from treewarden.audit.joint.releases import AllReleases, ReleaseView, join_releases
 from treewarden.audit.knowledge.knowledge import Knowledge, SplitLevel
-from treewarden.audit.locations import ALONE, WITH_OTHERS, WITH_TABLE
 from treewarden.audit.measures import MeasureCall
+from treewarden.audit.of_releases import ALONE, WITH_OTHERS, WITH_TABLE
 from treewarden.audit.options import DEFAULT, AuditOptions
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.linked_population import KnownGroups, SameTable, UnlinkedReleases

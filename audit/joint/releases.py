@@ -33,7 +33,7 @@ from treewarden.audit.joint.ensemble_inference import (
 )
 from treewarden.audit.joint.profiles import Where
 from treewarden.audit.joint.result import CellPosterior, EnsembleInference, Released
-from treewarden.audit.locations import of_release
+from treewarden.audit.of_releases import of_release
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.linked_population import KnownGroups
 from treewarden.audit.population.population import Population

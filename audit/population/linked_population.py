@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from treewarden.audit.locations import NOT_LINKED
+from treewarden.audit.of_releases import NOT_LINKED
 from treewarden.audit.population.population import Population
 from treewarden.audit.population.record_linkage import (
     id_candidates,

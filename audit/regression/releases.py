@@ -12,7 +12,7 @@ from treewarden.audit.clock import Clock, clock
 from treewarden.audit.inverters import ValueSums
 from treewarden.audit.joint.cells import PeopleCells, cells_of
 from treewarden.audit.joint.result import Released
-from treewarden.audit.locations import of_release
+from treewarden.audit.of_releases import of_release
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.linked_population import KnownGroups
 from treewarden.audit.population.population import Population

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 
 import numpy as np
 
@@ -50,11 +49,3 @@ def _plain(value: float, digits: int) -> str:
 
 
 # How a sentence begins.
-
-FILE_NAME = re.compile(r"\S*(?:/\S|\w\.[A-Za-z]\w*(?=[\s:,;]|$))")
-"""What a sentence begins with that is the name of a file, with its ending or its folder."""
-
-
-def capital(text: str) -> str:
-    """Return a text with a capital first letter, but for a file's name, which stays as it is."""
-    return text if FILE_NAME.match(text) else f"{text[:1].upper()}{text[1:]}"

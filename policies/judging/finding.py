@@ -35,9 +35,10 @@ from treewarden.policies.judging.decision import (
     LeafNames,
     Location,
 )
-from treewarden.policies.judging.figures import capital, figure, span
+from treewarden.policies.judging.figures import figure, span
 from treewarden.policies.rules import Rule, rules
 from treewarden.policies.verdict import Verdict, worst
+from treewarden.policies.words import capital
 from treewarden.ppdm_models.tree.tree import Tree
 
 LARGER = " (a larger --worlds-budget may decide it)"

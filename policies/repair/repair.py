@@ -10,7 +10,6 @@ from treewarden.audit.population.population import Population
 from treewarden.audit.progress import Step, silent
 from treewarden.audit.result import Audit
 from treewarden.policies.judging.decision import Decision
-from treewarden.policies.judging.figures import capital
 from treewarden.policies.judging.judge import judge, out_of_reach
 from treewarden.policies.pack import Pack
 from treewarden.policies.remedies import NoProposal, Proposal
@@ -26,6 +25,7 @@ from treewarden.policies.repair.search import (
     to_nobody,
 )
 from treewarden.policies.verdict import Verdict
+from treewarden.policies.words import capital
 from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.ppdm_models.tables.taxonomy import fitting
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model

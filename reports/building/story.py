@@ -10,7 +10,7 @@ from pathlib import PurePath
 from treewarden.audit.evidence import NOT_RUN, Evidence
 from treewarden.audit.inverters import facts_of
 from treewarden.audit.knowledge.knowledge import understated
-from treewarden.audit.locations import NOT_LINKED
+from treewarden.audit.of_releases import NOT_LINKED
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.run import NOT_JOINED
 from treewarden.policies.judging.decision import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import Literal
 
-from treewarden.policies.judging.figures import capital
+from treewarden.policies.words import capital
 
 WIDTH = 100
 Word = Literal["PASS", "UNDETERMINED", "FAIL"]
