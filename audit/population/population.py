@@ -133,42 +133,29 @@ def build_population(
     """
     taken = tuple(name for name in (weights, sampling_weights) if name is not None)
     names = matched(tree, table, sensitive=sensitive, qi=qi, taken=taken)
-    table, sensitive, qi = names.table, names.sensitive, names.qi
-    features = _quasi_identifiers(tree, table, sensitive, qi)
+    table, sensitive = names.table, names.sensitive
+    features = _quasi_identifiers(tree, table, sensitive, names.qi)
     columns = {feature.name: table.column(feature) for feature in features}
     rows = weighing(table, weights, sampling_weights)
-    weight = rows.people
-    kept = np.flatnonzero(weight > 0)
-    every = len(kept) == len(weight)
-    told_apart = [
-        columns[feature.name] if every else columns[feature.name].take(kept) for feature in features
-    ]
-    if rows.sampling is not None:
-        told_apart.append(NumericColumn(rows.sampling[kept]))
-    first, profile_of = distinct(told_apart)
+    grouping = _grouped(columns, rows.people, rows.sampling)
     classes, truth_reason = _classes(tree, table, sensitive)
-    profiles = {name: column.take(kept[first]) for name, column in columns.items()}
-    counts = _sums(profile_of, weight[kept], len(first))
-    truth: FloatArray | Undetermined = Undetermined(truth_reason)
-    if classes is not None:
-        cells = profile_of * len(tree.classes) + classes[kept]
-        flat = _sums(cells, weight[kept], len(first) * len(tree.classes))
-        truth = flat.reshape(len(first), len(tree.classes))
-    leaf = np.full(len(first), NOWHERE, dtype=np.intp)
-    if isinstance(tree, Tree):
-        leaf = _stops(tree, table, profiles, kept[first])
-    targets = _targets(tree, table, sensitive, kept)
+    profiles = {name: column.take(grouping.first_record) for name, column in columns.items()}
+    counts = grouping.totals(grouping.profile_of_record, grouping.profiles)
+    targets = _targets(tree, table, sensitive, grouping.counted)
     numbers = (
         targets
         if isinstance(targets, Undetermined)
-        else numbers_of(targets, weight[kept], profile_of)
+        else numbers_of(targets, grouping.weight, grouping.profile_of_record)
+    )
+    order = RecordOrder(
+        grouping.profile_of_record, classes, None if isinstance(targets, Undetermined) else targets
     )
     population = Population(
         qi=tuple(feature.name for feature in features),
         columns=profiles,
         counts=counts,
-        leaf=leaf,
-        truth=truth,
+        leaf=_leaves(tree, table, profiles, grouping),
+        truth=_truth(tree, classes, truth_reason, grouping),
         warnings=(
             *table.notes,
             *names.notes,
@@ -176,28 +163,77 @@ def build_population(
             *_warnings(tree, table, features, columns, sensitive),
         ),
         values=numbers if isinstance(numbers, Undetermined) else numbers.sums / counts,
-        weight=None if rows.sampling is None else rows.sampling[kept[first]],
+        weight=None if rows.sampling is None else rows.sampling[grouping.first_record],
         weights=rows.kind,
         sensitive=sensitive or "",
-        order=_order(
-            table,
-            weight,
-            rows.sampling,
-            RecordOrder(
-                profile_of, classes, None if isinstance(targets, Undetermined) else targets
-            ),
-        ),
+        order=_order(table, rows.people, rows.sampling, order),
         numbers=numbers,
     )
     if not isinstance(tree, Tree):
         return population
+    stop_of_record = population.leaf[grouping.profile_of_record]
     if not target_in(tree, table) and classes is not None:
         others = (sensitive or "", *population.qi, *taken)
         stops = np.zeros(table.rows, dtype=np.intp)
-        stops[kept] = leaf[profile_of]
-        other = rival(tree, table, stops, np.where(weight > 0, weight, 0.0), others)
+        stops[grouping.counted] = stop_of_record
+        other = rival(tree, table, stops, np.where(rows.people > 0, rows.people, 0.0), others)
         population = replace(population, rival=other)
-    return _checked(tree, population, table, population.leaf[profile_of], sensitive)
+    return _checked(tree, population, table, stop_of_record, sensitive)
+
+
+@dataclass(frozen=True, slots=True)
+class _Grouping:
+    """Records by profile: the K that count, what each stands for, the profile of each, and the first of each profile.
+
+    ``counted`` (K,) and ``first_record`` (P,) are rows of the table.
+    """
+
+    counted: IndexArray
+    weight: FloatArray
+    profile_of_record: IndexArray
+    first_record: IndexArray
+
+    @property
+    def profiles(self) -> int:
+        """How many profiles there are."""
+        return len(self.first_record)
+
+    def totals(self, group_of_record: IndexArray, groups: int) -> FloatArray:
+        """Return what the records of each group stand for together."""
+        return _sums(group_of_record, self.weight, groups)
+
+
+def _grouped(
+    columns: Mapping[str, Column], people: FloatArray, sampling: FloatArray | None
+) -> _Grouping:
+    """Group the records that count by their quasi-identifiers, and by their sampling weight where they have one."""
+    counted = np.flatnonzero(people > 0)
+    is_whole = len(counted) == len(people)
+    told_apart = [column if is_whole else column.take(counted) for column in columns.values()]
+    if sampling is not None:
+        told_apart.append(NumericColumn(sampling[counted]))
+    first, profile_of_record = distinct(told_apart)
+    return _Grouping(counted, people[counted], profile_of_record, counted[first])
+
+
+def _truth(
+    tree: Model, classes: IndexArray | None, reason: str, grouping: _Grouping
+) -> FloatArray | Undetermined:
+    """Return how many records of each class each profile has, (P, m), or why that is not known."""
+    if classes is None:
+        return Undetermined(reason)
+    shape = grouping.profiles, len(tree.classes)
+    cells = grouping.profile_of_record * len(tree.classes) + classes[grouping.counted]
+    return grouping.totals(cells, shape[0] * shape[1]).reshape(shape)
+
+
+def _leaves(
+    tree: Model, table: Table, profiles: Mapping[str, Column], grouping: _Grouping
+) -> IndexArray:
+    """Return the node where each profile stops in one tree; of an ensemble nowhere."""
+    if isinstance(tree, Tree):
+        return _stops(tree, table, profiles, grouping.first_record)
+    return np.full(grouping.profiles, NOWHERE, dtype=np.intp)
 
 
 def rerouted(tree: Tree, population: Population) -> Population:
