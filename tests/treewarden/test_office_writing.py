@@ -17,7 +17,7 @@ from treewarden.audit.population.population import build_population
 from treewarden.ppdm_models.errors import TableError
 from treewarden.ppdm_models.files.load import read_model
 from treewarden.ppdm_models.tables.arrow_column import ArrowColumn
-from treewarden.ppdm_models.tables.counting import addresses, large
+from treewarden.ppdm_models.tables.counting import large
 from treewarden.ppdm_models.tables.counting.addresses import has_no_records
 from treewarden.ppdm_models.tables.counting.opening import open_source
 from treewarden.ppdm_models.tables.counting.source import count_table
@@ -139,7 +139,7 @@ def leaves(data):
     """Return what each kind of people is like, their leaf and how many they are; and what is noted of their table."""
     if not isinstance(data, str | Path):
         table = table_of_frame(data)
-    elif has_no_records(Path(data)) or addresses.is_large(Path(data)):
+    elif has_no_records(Path(data)) or large.is_large(Path(data)):
         table = count_table(open_source(Path(data)))
     else:
         table = read_table(Path(data))

@@ -5,9 +5,10 @@ import sys
 import pytest
 
 from tests.kit import places
+from treewarden.ppdm_models import archive
 from treewarden.ppdm_models.files.load import load_model, open_model, read_model, writers
 from treewarden.ppdm_models.formats import Rewritable, Strippable
-from treewarden.ppdm_models.formats.common import json, packed, xml, xml_edit
+from treewarden.ppdm_models.formats.common import json, xml, xml_edit
 from treewarden.ppdm_models.formats.lightgbm import _lines
 from treewarden.ppdm_models.formats.xgboost import _ubjson
 from treewarden.ppdm_models.tree.ensemble import trees_of
@@ -60,7 +61,7 @@ def calls_of(function, work):
         ("lightgbm_text/good/loan.model", _lines.lines_of),
         ("pmml/good/golf.pmml", xml.parse),
         ("pmml/good/golf.pmml", xml_edit.XmlDocument.__init__),
-        ("skops_file/good/iris.skops", packed.entries),
+        ("skops_file/good/iris.skops", archive.entries),
         ("treewarden_json/good/golf.json", json.read_json),
         ("xgboost_dump/good/loan.json", json.read_json),
         ("xgboost_model/good/loan.json", json.read_json),
