@@ -238,7 +238,7 @@ def test_one_who_does_not_come_is_named_by_all(place):
 FAULTY = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from treewarden.ppdm_models.methods.vertical.messages import MINER, Kind
+from treewarden.ppdm_models.methods.vertical.messages import MINER, MessageKind
 from treewarden.ppdm_models.methods.vertical.session import read_session
 from treewarden.ppdm_models.methods.vertical.streams import met
 
@@ -248,7 +248,7 @@ async def main():
         await channel.following(0)
         if fault == "says what is not due":
             for to in (MINER, 0):
-                channel.post(to, Kind.SUMS, 7, b"c4n4ry" * 100)
+                channel.post(to, MessageKind.SUMS, 7, b"c4n4ry" * 100)
         else:
             os.kill(os.getpid(), signal.SIGKILL if fault == "dies" else signal.SIGINT)
         await asyncio.Event().wait()
