@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,22 +15,12 @@ from treewarden.audit.consistent_tables.state import never
 from treewarden.audit.entropy.estimate import estimate
 from treewarden.audit.entropy.leave_one_out import without_one
 from treewarden.audit.entropy.posterior import Posterior, SolverReport, certain
-from treewarden.audit.evidence import NOT_READ, NOT_RUN, SEE_NUMBERS, Enough, Evidence
-from treewarden.audit.exposures import exposure_of, not_run, prior_of_all, unsolved
+from treewarden.audit.evidence import NOT_READ, NOT_RUN, Enough, Evidence
+from treewarden.audit.exposures import exposure_of, not_run
 from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.grower import check_growth, said_of_missing
-from treewarden.audit.facts.kinds import contradicted_facts
 from treewarden.audit.facts.node_impurities import unused_warnings
-from treewarden.audit.facts.rows import DroppedRow
-from treewarden.audit.joint.ensemble_inference import EnsembleProblem, joined_of
-from treewarden.audit.joint.profiles import (
-    in_trees,
-    only_certain,
-    posterior_of,
-    report_of,
-    worlds_of,
-)
-from treewarden.audit.knowledge.knowledge import Knowledge, RowOrder, SplitLevel, resolved
+from treewarden.audit.knowledge.knowledge import Knowledge, SplitLevel, resolved
 from treewarden.audit.knowledge_ablation import levels
 from treewarden.audit.labels import why_not_judged
 from treewarden.audit.measures import (
@@ -47,9 +37,10 @@ from treewarden.audit.population.table_counts import UNNAMED_WEIGHTS
 from treewarden.audit.population.unobserved_values import with_unheld
 from treewarden.audit.progress import Share, Step, silent
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.regression.inference import values_of
-from treewarden.audit.regression.result import ValueBounds
 from treewarden.audit.result import KNOWS_ALL, Audit, Exposure
+from treewarden.audit.run_ensemble import audit_ensemble
+from treewarden.audit.run_inputs import NOT_ESTIMATED, RunInputs
+from treewarden.audit.run_regression import audit_regression
 from treewarden.audit.solver.checkpoint import default_jobs, start_ahead
 from treewarden.audit.system.conflict import conflict
 from treewarden.audit.system.system import (
@@ -58,7 +49,6 @@ from treewarden.audit.system.system import (
     kinds_of_facts,
     left_out_in_words,
 )
-from treewarden.ppdm_models.arrays import BoolArray
 from treewarden.ppdm_models.errors import KnowledgeError, TableError
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.ppdm_models.tree.side_channels import Leak
@@ -71,12 +61,6 @@ MANY_SHARES = 3_000
 GRADES_SHARE = 0.1
 """Of the budget for whole records; the last part is for running the learner again on the tables that reports show."""
 
-NOT_ESTIMATED = Undetermined("what whole records prove fails the policy already")
-ESTIMATE_SECONDS = 120.0
-"""What the estimate over many trees may take where no limit is set: it then is undetermined, never half done."""
-FACTS_NOT_JOINED = Undetermined(
-    "facts of a knowledge file are not joined with the leaves of several trees or of numbers"
-)
 LABELS_DRAWN = Undetermined(
     "the tree tells no counts, and its labels may have been drawn at random: what they say of people depends on a "
     "claim of differential privacy, which is not judged"
@@ -85,7 +69,6 @@ STOPPED = "what it proves of people fails the policy already; clauses that need 
 
 NO_NAMED_CLASSES = Undetermined("the file names no class; only its leaves are measured")
 """party prints how many records a leaf holds, and nothing else of it."""
-NOT_JOINED = "what its trees say together could not be told"
 
 
 def run(
@@ -130,33 +113,13 @@ def run(
         grades=grades,
     )
     if model.task is Task.REGRESSION:
-        return _audit_numbers(inputs)
+        return audit_regression(inputs)
     if isinstance(model, Ensemble):
-        return _audit_ensemble(inputs)
+        return audit_ensemble(inputs)
     knowledge, notes = resolved(knowledge, model)
     if not model.classes:
         return _audit_unnamed(replace(inputs, knowledge=knowledge), notes)
     return _audit_tree(replace(inputs, knowledge=knowledge), model, notes)
-
-
-@dataclass(frozen=True, slots=True)
-class RunInputs:
-    """What a model of any kind is audited with: see ``run``."""
-
-    forest: Forest
-    population: Population
-    knowledge: Knowledge
-    calls: Sequence[MeasureCall]
-    options: AuditOptions
-    leaks: tuple[Leak, ...] | Undetermined
-    step: Step
-    enough: Enough | None
-    fails: Enough | None
-    grades: bool
-
-    def unsolved(self, unknown: Undetermined) -> Evidence:
-        """Return the evidence without an estimate, for this reason."""
-        return unsolved(self.forest, self.population, self.knowledge, unknown, self.leaks)
 
 
 def _audit_unnamed(inputs: RunInputs, notes: tuple[str, ...]) -> Audit:
@@ -249,118 +212,12 @@ def _warnings(case: Case, system: System, notes: tuple[str, ...]) -> tuple[str, 
     )
 
 
-def _untrue(evidence: Evidence) -> tuple[DroppedRow, ...]:
-    """Return the facts from elsewhere that the table contradicts, where no system of rows drops them."""
-    return contradicted_facts(evidence.knowledge, evidence.model.classes, evidence.population)
-
-
 def _forest(model: Model, population: Population, step: Step, jobs: int | None) -> Forest:
     """Send the people through the trees; of several ``step`` is told."""
     if not isinstance(model, Ensemble):
         return forest_of(model, population)
     with step("sending the people through all trees") as share:
         return forest_of(model, population, share=share, jobs=jobs)
-
-
-def _audit_numbers(inputs: RunInputs) -> Audit:
-    """Audit a model that predicts a number, one tree or many: its leaves, and what they prove together.
-
-    Raises:
-        KnowledgeError: the adversary is said to know a setting of the training that leaf values do not depend on.
-    """
-    forest, population, options = inputs.forest, inputs.population, inputs.options
-    model, notes = forest.model, forest.warnings
-    if isinstance(model, Tree):
-        knowledge, notes = resolved(inputs.knowledge, model)
-    else:
-        knowledge = inputs.knowledge.model_copy(update={"split": SplitLevel.NONE})
-    evidence = replace(inputs, knowledge=knowledge).unsolved(SEE_NUMBERS)
-    numbers: ValueBounds | Undetermined = FACTS_NOT_JOINED
-    if not knowledge.facts:
-        seconds = clock(options.worlds_budget if options.worlds else 0.0)
-        try:
-            numbers = values_of(
-                forest, population, seconds, inputs.step, training=knowledge.training
-            )
-        except KeyError as error:
-            raise _no_setting(model, error) from error
-    if not isinstance(numbers, Undetermined):
-        notes = (*notes, *numbers.said)
-    evidence = replace(evidence, numbers=numbers)
-    if forest.is_ensemble:
-        evidence = replace(evidence, together=SEE_NUMBERS)
-    exposure = exposure_of(evidence, inputs.calls, not_run(SEE_NUMBERS))
-    return Audit((exposure,), (*population.warnings, *notes))
-
-
-def _no_setting(model: Model, error: KeyError) -> KnowledgeError:
-    problem = f"training: {error.args[0]!r} is no setting that leaf values of this model depend on"
-    return KnowledgeError(model.source, problem)
-
-
-def _audit_ensemble(inputs: RunInputs) -> Audit:
-    """Audit several trees: the leaves of each, and what all prove together."""
-    knowledge = inputs.knowledge.model_copy(update={"split": SplitLevel.NONE})
-    enough = None if inputs.options.worlds_all else inputs.enough
-    evidence, report = _joined_evidence(replace(inputs, knowledge=knowledge, enough=enough))
-    notes = () if isinstance(evidence.together, Undetermined) else evidence.together.said
-    with inputs.step("measuring"):
-        exposure = exposure_of(evidence, inputs.calls, report, _untrue(evidence))
-    warnings = (*inputs.population.warnings, *inputs.forest.warnings, *notes)
-    return Audit((exposure,), warnings)
-
-
-def _joined_evidence(inputs: RunInputs) -> tuple[Evidence, SolverReport]:
-    """Return what all trees of an ensemble say together, and how the estimate was found."""
-    forest, population, knowledge = inputs.forest, inputs.population, inputs.knowledge
-    joined = _joined(inputs)
-    if isinstance(joined, Undetermined):
-        unknown = Undetermined(f"{NOT_JOINED}: {joined.reason}")
-        return replace(inputs.unsolved(unknown), together=unknown), not_run(unknown)
-    worlds: ConsistentTables | Undetermined = NOT_RUN
-    if inputs.options.worlds:
-        worlds = worlds_of(joined, population, in_trees(forest.trees), forest.model.classes)
-    prior = prior_of_all(population, knowledge, len(forest.model.classes))
-    evidence = Evidence(
-        forest,
-        population,
-        knowledge,
-        prior,
-        posterior_of(joined),
-        worlds,
-        inputs.leaks,
-        together=joined.found,
-    )
-    return evidence, report_of(joined, population.records)
-
-
-def _joined(inputs: RunInputs) -> EnsembleProblem | Undetermined:
-    """Return what the leaves of all trees say together; nothing where facts are known besides."""
-    forest, population, knowledge = inputs.forest, inputs.population, inputs.knowledge
-    options, bare = inputs.options, inputs.unsolved(NOT_ESTIMATED)
-
-    def is_enough(certain: BoolArray) -> bool:
-        if inputs.enough is None:
-            return False
-        sure = only_certain(population, certain, len(forest.model.classes))
-        return inputs.enough(replace(bare, worlds=sure))
-
-    if knowledge.facts:
-        return FACTS_NOT_JOINED
-    try:
-        return joined_of(
-            forest,
-            population,
-            clock(options.time_limit or ESTIMATE_SECONDS),
-            options.worlds_budget if options.worlds else 0.0,
-            inputs.step,
-            training=knowledge.training,
-            seeds=knowledge.seeds if knowledge.row_order is RowOrder.KNOWN else None,
-            over_trees=options.levels,
-            enough=is_enough,
-        )
-    except KeyError as error:
-        raise _no_setting(forest.model, error) from error
 
 
 def start_early(model: Model, options: AuditOptions = DEFAULT) -> None:

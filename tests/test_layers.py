@@ -73,6 +73,9 @@ audit/assumed_columns.py
 audit/leaf_only_audit.py
 audit/knowledge_ablation.py
 audit/exposures.py
+audit/run_inputs.py
+audit/run_ensemble.py
+audit/run_regression.py
 audit/run.py
 audit/releases.py
 audit/adversaries.py

@@ -12,7 +12,7 @@ from treewarden.audit.inverters import facts_of
 from treewarden.audit.knowledge.knowledge import understated
 from treewarden.audit.of_releases import NOT_LINKED
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.run import NOT_JOINED
+from treewarden.audit.run_ensemble import NOT_JOINED
 from treewarden.policies.judging.decision import (
     FACTS_AGREE,
     NOTHING_JUDGED,

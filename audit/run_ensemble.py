@@ -1,0 +1,100 @@
+"""The audit of several trees: the leaves of each, and what all of them prove together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from treewarden.audit.clock import clock
+from treewarden.audit.consistent_tables.result import ConsistentTables
+from treewarden.audit.entropy.posterior import SolverReport
+from treewarden.audit.evidence import NOT_RUN, Evidence
+from treewarden.audit.exposures import exposure_of, not_run, prior_of_all
+from treewarden.audit.facts.kinds import contradicted_facts
+from treewarden.audit.facts.rows import DroppedRow
+from treewarden.audit.joint.ensemble_inference import EnsembleProblem, joined_of
+from treewarden.audit.joint.profiles import (
+    in_trees,
+    only_certain,
+    posterior_of,
+    report_of,
+    worlds_of,
+)
+from treewarden.audit.knowledge.knowledge import RowOrder, SplitLevel
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.result import Audit
+from treewarden.audit.run_inputs import FACTS_NOT_JOINED, NOT_ESTIMATED, RunInputs, not_a_setting
+from treewarden.ppdm_models.arrays import BoolArray
+
+ESTIMATE_SECONDS = 120.0
+"""What the estimate over many trees may take where no limit is set: it then is undetermined, never half done."""
+NOT_JOINED = "what its trees say together could not be told"
+
+
+def _contradicted(evidence: Evidence) -> tuple[DroppedRow, ...]:
+    """Return the facts from elsewhere that the table contradicts, where no system of rows drops them."""
+    return contradicted_facts(evidence.knowledge, evidence.model.classes, evidence.population)
+
+
+def audit_ensemble(inputs: RunInputs) -> Audit:
+    """Audit several trees: the leaves of each, and what all prove together."""
+    knowledge = inputs.knowledge.model_copy(update={"split": SplitLevel.NONE})
+    enough = None if inputs.options.worlds_all else inputs.enough
+    evidence, report = _joined_evidence(replace(inputs, knowledge=knowledge, enough=enough))
+    notes = () if isinstance(evidence.together, Undetermined) else evidence.together.said
+    with inputs.step("measuring"):
+        exposure = exposure_of(evidence, inputs.calls, report, _contradicted(evidence))
+    warnings = (*inputs.population.warnings, *inputs.forest.warnings, *notes)
+    return Audit((exposure,), warnings)
+
+
+def _joined_evidence(inputs: RunInputs) -> tuple[Evidence, SolverReport]:
+    """Return what all trees of an ensemble say together, and how the estimate was found."""
+    forest, population, knowledge = inputs.forest, inputs.population, inputs.knowledge
+    joined = _joined(inputs)
+    if isinstance(joined, Undetermined):
+        unknown = Undetermined(f"{NOT_JOINED}: {joined.reason}")
+        return replace(inputs.unsolved(unknown), together=unknown), not_run(unknown)
+    worlds: ConsistentTables | Undetermined = NOT_RUN
+    if inputs.options.worlds:
+        worlds = worlds_of(joined, population, in_trees(forest.trees), forest.model.classes)
+    prior = prior_of_all(population, knowledge, len(forest.model.classes))
+    evidence = Evidence(
+        forest,
+        population,
+        knowledge,
+        prior,
+        posterior_of(joined),
+        worlds,
+        inputs.leaks,
+        together=joined.found,
+    )
+    return evidence, report_of(joined, population.records)
+
+
+def _joined(inputs: RunInputs) -> EnsembleProblem | Undetermined:
+    """Return what the leaves of all trees say together; nothing where facts are known besides."""
+    forest, population, knowledge = inputs.forest, inputs.population, inputs.knowledge
+    options, bare = inputs.options, inputs.unsolved(NOT_ESTIMATED)
+
+    def is_enough(certain: BoolArray) -> bool:
+        if inputs.enough is None:
+            return False
+        sure = only_certain(population, certain, len(forest.model.classes))
+        return inputs.enough(replace(bare, worlds=sure))
+
+    if knowledge.facts:
+        return FACTS_NOT_JOINED
+    try:
+        return joined_of(
+            forest,
+            population,
+            clock(options.time_limit or ESTIMATE_SECONDS),
+            options.worlds_budget if options.worlds else 0.0,
+            inputs.step,
+            training=knowledge.training,
+            seeds=knowledge.seeds if knowledge.row_order is RowOrder.KNOWN else None,
+            over_trees=options.levels,
+            enough=is_enough,
+        )
+    except KeyError as error:
+        raise not_a_setting(forest.model, error) from error

@@ -1,0 +1,52 @@
+"""What a model of any kind is audited with, and what several kinds refuse alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from treewarden.audit.evidence import Enough, Evidence
+from treewarden.audit.exposures import unsolved
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.measures import (
+    MeasureCall,
+)
+from treewarden.audit.options import AuditOptions
+from treewarden.audit.population.forest import Forest
+from treewarden.audit.population.population import Population
+from treewarden.audit.progress import Step
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.errors import KnowledgeError
+from treewarden.ppdm_models.tree.ensemble import Model
+from treewarden.ppdm_models.tree.side_channels import Leak
+
+NOT_ESTIMATED = Undetermined("what whole records prove fails the policy already")
+FACTS_NOT_JOINED = Undetermined(
+    "facts of a knowledge file are not joined with the leaves of several trees or of numbers"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RunInputs:
+    """What a model of any kind is audited with: see ``run``."""
+
+    forest: Forest
+    population: Population
+    knowledge: Knowledge
+    calls: Sequence[MeasureCall]
+    options: AuditOptions
+    leaks: tuple[Leak, ...] | Undetermined
+    step: Step
+    enough: Enough | None
+    fails: Enough | None
+    grades: bool
+
+    def unsolved(self, unknown: Undetermined) -> Evidence:
+        """Return the evidence without an estimate, for this reason."""
+        return unsolved(self.forest, self.population, self.knowledge, unknown, self.leaks)
+
+
+def not_a_setting(model: Model, error: KeyError) -> KnowledgeError:
+    """Return the error that names a setting of the training which leaf values of the model do not depend on."""
+    problem = f"training: {error.args[0]!r} is no setting that leaf values of this model depend on"
+    return KnowledgeError(model.source, problem)

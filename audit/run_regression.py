@@ -1,0 +1,47 @@
+"""The audit of a model that predicts a number: its leaves, and what they prove together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from treewarden.audit.clock import clock
+from treewarden.audit.evidence import SEE_NUMBERS
+from treewarden.audit.exposures import exposure_of, not_run
+from treewarden.audit.knowledge.knowledge import SplitLevel, resolved
+from treewarden.audit.reading import Undetermined
+from treewarden.audit.regression.inference import values_of
+from treewarden.audit.regression.result import ValueBounds
+from treewarden.audit.result import Audit
+from treewarden.audit.run_inputs import FACTS_NOT_JOINED, RunInputs, not_a_setting
+from treewarden.ppdm_models.tree.tree import Tree
+
+
+def audit_regression(inputs: RunInputs) -> Audit:
+    """Audit a model that predicts a number, one tree or many: its leaves, and what they prove together.
+
+    Raises:
+        KnowledgeError: the adversary is said to know a setting of the training that leaf values do not depend on.
+    """
+    forest, population, options = inputs.forest, inputs.population, inputs.options
+    model, notes = forest.model, forest.warnings
+    if isinstance(model, Tree):
+        knowledge, notes = resolved(inputs.knowledge, model)
+    else:
+        knowledge = inputs.knowledge.model_copy(update={"split": SplitLevel.NONE})
+    evidence = replace(inputs, knowledge=knowledge).unsolved(SEE_NUMBERS)
+    numbers: ValueBounds | Undetermined = FACTS_NOT_JOINED
+    if not knowledge.facts:
+        seconds = clock(options.worlds_budget if options.worlds else 0.0)
+        try:
+            numbers = values_of(
+                forest, population, seconds, inputs.step, training=knowledge.training
+            )
+        except KeyError as error:
+            raise not_a_setting(model, error) from error
+    if not isinstance(numbers, Undetermined):
+        notes = (*notes, *numbers.said)
+    evidence = replace(evidence, numbers=numbers)
+    if forest.is_ensemble:
+        evidence = replace(evidence, together=SEE_NUMBERS)
+    exposure = exposure_of(evidence, inputs.calls, not_run(SEE_NUMBERS))
+    return Audit((exposure,), (*population.warnings, *notes))
