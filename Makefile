@@ -140,34 +140,34 @@ bench: bench-worlds
 	$(BIN)/python -m benchmarks.remedies
 
 bench-ensembles: $(TOOLS)/.tools
-	$(TOOLS)/bin/python -m benchmarks.ensembles --data $(DATA) --out docs/benchmarks-ensembles.md
+	$(TOOLS)/bin/python -m benchmarks.ensembles --data $(DATA) --out docs/engineering/benchmarks-ensembles.md
 
 bench-forests: $(TOOLS)/.tools
-	$(TOOLS)/bin/python -m benchmarks.forests --data $(DATA) --out docs/benchmarks-forests.md
+	$(TOOLS)/bin/python -m benchmarks.forests --data $(DATA) --out docs/engineering/benchmarks-forests.md
 
 bench-partial: $(VENV)/.dev
-	$(BIN)/python -m benchmarks.partial --data $(DATA) --out docs/benchmarks-partial.md
+	$(BIN)/python -m benchmarks.partial --data $(DATA) --out docs/engineering/benchmarks-partial.md
 
 bench-worlds: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.worlds --data $(DATA)
 
 bench-commands: $(VENV)/.demo $(VENV)/.dev
-	$(BIN)/python -m benchmarks.commands --data $(DATA) --out docs/benchmarks-commands.md
+	$(BIN)/python -m benchmarks.commands --data $(DATA) --out docs/engineering/benchmarks-commands.md
 
 bench-scale: $(VENV)/.dev
-	$(BIN)/python -m benchmarks.scale --folder $(or $(FOLDER),build/scale) --out docs/benchmarks-scale.md
+	$(BIN)/python -m benchmarks.scale --folder $(or $(FOLDER),build/scale) --out docs/engineering/benchmarks-scale.md
 
 bench-streams: $(VENV)/.dev
-	$(BIN)/python -m benchmarks.streams --out docs/benchmarks-streams.md
+	$(BIN)/python -m benchmarks.streams --out docs/engineering/benchmarks-streams.md
 
 bench-planning: $(VENV)/.demo $(VENV)/.dev
-	$(BIN)/python -m benchmarks.planning --data $(DATA) --out docs/benchmarks-planning.md
+	$(BIN)/python -m benchmarks.planning --data $(DATA) --out docs/engineering/benchmarks-planning.md
 
 bench-formats: $(TOOLS)/.tools
-	$(TOOLS)/bin/python -m benchmarks.formats --out docs/benchmarks-formats.md
+	$(TOOLS)/bin/python -m benchmarks.formats --out docs/engineering/benchmarks-formats.md
 
 conformance: $(TOOLS)/.tools
-	$(TOOLS)/bin/python -m benchmarks.conformance $(MODELS) --out docs/conformance.md --seed $(SEED)
+	$(TOOLS)/bin/python -m benchmarks.conformance $(MODELS) --out docs/engineering/conformance.md --seed $(SEED)
 
 fuzz: $(TOOLS)/.tools
 	$(TOOLS)/bin/python -m tests.judges.run_fuzz --seconds $(SECONDS) --seed $(SEED) --models $(MODELS)

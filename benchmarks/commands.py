@@ -1,6 +1,6 @@
 """What a person types and waits for: whole commands, as ratios within one run.
 
-    python -m benchmarks.commands --data ../shared/data [--out docs/benchmarks-commands.md] [--rounds 3]
+    python -m benchmarks.commands --data ../shared/data [--out docs/engineering/benchmarks-commands.md] [--rounds 3]
 
 Trees of the study of Zhu & Du 2010 on Adult with error rates: the same audit as text, JSON and HTML. A tree of income
 on Adult, of which whole records say more. A large tree of numbers. And how long it takes to start.

@@ -177,8 +177,8 @@ def _waited(child: subprocess.Popen[bytes]) -> int:
 
 TEXT = """# How long large ensembles take
 
-Made by `python -m benchmarks.ensembles --data FOLDER --out docs/benchmarks-ensembles.md` (`make bench-ensembles
-DATA=FOLDER`). Machine: {machine}.
+Made by `python -m benchmarks.ensembles --data FOLDER --out docs/engineering/benchmarks-ensembles.md`
+(`make bench-ensembles DATA=FOLDER`). Machine: {machine}.
 
 Models that XGBoost and LightGBM grow with their own settings on the public tables (Adult: 30,162 people, 14
 columns; LightGBM: 31 leaves). Each part is a process of its own. *Reading* is the model and the table; *sums, rows*

@@ -150,7 +150,7 @@ def audited(model: Path, people: Path, jobs: int | None) -> Audited:
 
 TEXT = """# How long large forests take
 
-Made by `python -m benchmarks.forests --data FOLDER --out docs/benchmarks-forests.md` (`make bench-forests
+Made by `python -m benchmarks.forests --data FOLDER --out docs/engineering/benchmarks-forests.md` (`make bench-forests
 DATA=FOLDER`). Machine: {machine}.
 
 scikit-learn grows random forests of depth 8 with at least 5 records in a leaf, LightGBM boosted models of depth 6, on

@@ -1,6 +1,6 @@
 """Times what is said of who knows some columns only: Adult with 14 columns, trees of more and more leaves.
 
-    python -m benchmarks.partial --data FOLDER --out docs/benchmarks-partial.md
+    python -m benchmarks.partial --data FOLDER --out docs/engineering/benchmarks-partial.md
 
 The trees are grown, and written with the table, by a process of its own. Each row is another process, which reads both
 and asks about one adversary: the estimate and what is certain. Seconds are of that part alone; memory is the most that

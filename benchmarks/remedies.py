@@ -1,6 +1,6 @@
 """Measures the remedies on large trees, as ratios to reading the same tree's file in the same run.
 
-    python -m benchmarks.remedies [--out docs/benchmarks-remedies.md] [--nodes N] [--quick]
+    python -m benchmarks.remedies [--out docs/engineering/benchmarks-remedies.md] [--nodes N] [--quick]
 
 Trees are made up (seed 0): every third level has a numeric split in four, the others split in two, three classes.
 """
@@ -144,7 +144,7 @@ def measured(nodes: int) -> list[object]:
 def main() -> None:
     """Measure as the command line says."""
     ask = argparse.ArgumentParser(prog="python -m benchmarks.remedies", description=__doc__)
-    ask.add_argument("--out", type=Path, default=Path("docs/benchmarks-remedies.md"))
+    ask.add_argument("--out", type=Path, default=Path("docs/engineering/benchmarks-remedies.md"))
     ask.add_argument("--quick", action="store_true", help="the smallest tree only")
     given = ask.parse_args()
     rows = [measured(nodes) for nodes in (SIZES[:1] if given.quick else SIZES)]

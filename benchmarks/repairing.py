@@ -1,6 +1,6 @@
 """How long a repair takes, as a person types it: to the first change that passes, and to the end.
 
-    python -m benchmarks.repairing [--out docs/benchmarks-repairing.md] [--rounds 3] [--case NAME]
+    python -m benchmarks.repairing [--out docs/engineering/benchmarks-repairing.md] [--rounds 3] [--case NAME]
 
 Wine: the 178 rows that scikit-learn brings, its tree of 12 leaves, policy baseline. Large: 500 leaves, grown on 30,000
 made-up rows of 16 columns, policy standard; nothing of it is of any person. User seconds are those of all
@@ -127,7 +127,7 @@ def lines(found: list[tuple[Case, str, Times]], rounds: int, busy: float) -> Ite
     yield ""
     yield "How long `repair` takes as a person types it: to the first change that passes, and to the end."
     yield ""
-    yield f"`python -m benchmarks.repairing --rounds {rounds} --out docs/benchmarks-repairing.md` wrote this:"
+    yield f"`python -m benchmarks.repairing --rounds {rounds} --out docs/engineering/benchmarks-repairing.md` says:"
     yield f"seconds, the {'only round' if rounds == 1 else f'shortest of {rounds} rounds'}, {machine()}."
     yield f"When it began, {busy:.1f} other processes were ready to run on average."
     yield ""

@@ -1,6 +1,6 @@
 """Commands that make tables of tables: time and peak memory at some records and at ten times as many.
 
-    python -m benchmarks.streams [--records 1000000] [--out docs/benchmarks-streams.md] [--folder FOLDER]
+    python -m benchmarks.streams [--records 1000000] [--out docs/engineering/benchmarks-streams.md] [--folder FOLDER]
 
 The table has eight columns whose values are about as common as those of Adult. Its records are drawn from a list of
 people (``PEOPLE``), so that distinct rows are no more than those; in a second table each record has a name of its own,

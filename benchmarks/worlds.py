@@ -1,6 +1,7 @@
 """Measures the reasoning over whole records: what is proved and what is left open, in which time and memory.
 
-    python -m benchmarks.worlds --data FOLDER [--out docs/benchmarks-worlds.md] [--budget SECONDS] [--only TEXT]
+    python -m benchmarks.worlds --data FOLDER [--out docs/engineering/benchmarks-worlds.md] [--budget SECONDS]
+        [--only TEXT]
 
 Every case runs in a process of its own, one after the other.
 """
@@ -320,7 +321,7 @@ def main() -> None:
     """Measure as the command line says."""
     ask = argparse.ArgumentParser(prog="python -m benchmarks.worlds", description=__doc__)
     ask.add_argument("--data", type=Path, default=Path("../shared/data"))
-    ask.add_argument("--out", type=Path, default=Path("docs/benchmarks-worlds.md"))
+    ask.add_argument("--out", type=Path, default=Path("docs/engineering/benchmarks-worlds.md"))
     ask.add_argument("--budget", type=float, default=20, help="seconds of reasoning per case")
     ask.add_argument("--only", default="", help="only the cases whose names contain this")
     ask.add_argument("--task", help=argparse.SUPPRESS)

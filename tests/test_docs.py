@@ -7,6 +7,7 @@ import re
 import pytest
 
 from tests.kit import places
+from treewarden.audit.measures import measures
 from treewarden.cli import COMMANDS
 from treewarden.policies.shipped import shipped_packs
 from treewarden.reports.document.document import Document
@@ -15,6 +16,7 @@ from treewarden.terminal.exits import EXITS, MEANINGS
 TOP = places.ROOT
 README = (TOP / "README.md").read_text(encoding="utf-8")
 COMMANDS_DOC = (TOP / "docs" / "commands.md").read_text(encoding="utf-8")
+TERMS = (TOP / "docs" / "terms.md").read_text(encoding="utf-8")
 JSON_DOC = (TOP / "docs" / "json.md").read_text(encoding="utf-8")
 CONTRIBUTING = (TOP / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
@@ -31,12 +33,17 @@ def test_the_page_of_commands_has_every_exit_code(code):
 
 @pytest.mark.parametrize("code", EXITS.values())
 def test_the_readme_has_the_exit_code_of_every_verdict(code):
-    assert f"\n| {code} | " in README
+    assert f"**{code}** " in README
 
 
 @pytest.mark.parametrize("pack", shipped_packs())
 def test_the_readme_has_every_pack(pack):
     assert f"`{pack}`" in README
+
+
+@pytest.mark.parametrize("metric", measures())
+def test_the_terms_have_every_metric(metric):
+    assert f"`{metric}`" in TERMS
 
 
 def test_the_json_keys_are_documented_and_no_others():

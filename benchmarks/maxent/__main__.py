@@ -1,6 +1,6 @@
 """Measures the maximum-entropy estimate: against other ways to the same answer, and as the problem grows.
 
-    python -m benchmarks.maxent --data FOLDER [--out docs/benchmarks.md] [--limit SECONDS] [--quick]
+    python -m benchmarks.maxent --data FOLDER [--out docs/engineering/benchmarks.md] [--limit SECONDS] [--quick]
 
 Every solve runs in a process of its own, one after the other; ratios are taken within one run.
 """
@@ -289,7 +289,7 @@ def main() -> None:
     """Measure as the command line says."""
     ask = argparse.ArgumentParser(prog="python -m benchmarks.maxent", description=__doc__)
     ask.add_argument("--data", type=Path, required=True, help="folder with adult_train.csv")
-    ask.add_argument("--out", type=Path, default=Path("docs/benchmarks.md"))
+    ask.add_argument("--out", type=Path, default=Path("docs/engineering/benchmarks.md"))
     ask.add_argument("--limit", type=float, default=120, help="seconds per solve")
     ask.add_argument("--quick", action="store_true", help="a few small sizes only")
     given = ask.parse_args()

@@ -29,7 +29,7 @@ NO_WORLDS = ("--no-worlds",)
 HEAD = (
     "# Large tables, measured",
     "",
-    "Made by `python -m benchmarks.scale` (`make bench-scale`); what the tables are: [large tables](scale.md).",
+    "Made by `python -m benchmarks.scale` (`make bench-scale`); what the tables are: [large tables](../scale.md).",
     "",
 )
 TABLE = "| {} | profiles | leaves | signatures | s | processor s | MB | DuckDB s | ÷ DuckDB |"

@@ -1,6 +1,6 @@
 """Repeats Agrawal & Srikant, Privacy-Preserving Data Mining (SIGMOD 2000): trees from noisy records, and what is left.
 
-    python -m benchmarks.studies.agrawal_srikant_2000 [--out docs/studies] [--runs 1] [--quick]
+    python -m benchmarks.studies.agrawal_srikant_2000 [--out docs/engineering/studies] [--runs 1] [--quick]
 
 Writes agrawal-srikant-2000.md and its figures. All draws have fixed seeds, so that the same figures come again.
 """
@@ -112,7 +112,7 @@ def _by_level(folder: Path, found: Study, noise: str) -> None:
 def main() -> None:
     """Run the study as the command line says."""
     ask = argparse.ArgumentParser(prog="python -m benchmarks.studies.agrawal_srikant_2000")
-    ask.add_argument("--out", type=Path, default=Path("docs/studies"))
+    ask.add_argument("--out", type=Path, default=Path("docs/engineering/studies"))
     ask.add_argument("--runs", type=int, default=1, help="runs of each cell, whose mean is taken")
     ask.add_argument("--quick", action="store_true", help="20,000 records and one level only")
     given = ask.parse_args()

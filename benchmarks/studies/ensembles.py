@@ -1,6 +1,6 @@
 """Measures what published ensembles, and several releases, prove of the people they were grown on.
 
-    python -m benchmarks.studies.ensembles --data FOLDER [--out docs/studies] [--quick]
+    python -m benchmarks.studies.ensembles --data FOLDER [--out docs/engineering/studies] [--quick]
 
 Writes ensembles.md. Needs the libraries themselves; one that is not installed is left out, and the page says so.
 """
@@ -57,7 +57,7 @@ def main() -> None:
         prog="python -m benchmarks.studies.ensembles", description=__doc__
     )
     ask.add_argument("--data", type=Path, required=True, help="folder with the data sets")
-    ask.add_argument("--out", type=Path, default=Path("docs/studies"))
+    ask.add_argument("--out", type=Path, default=Path("docs/engineering/studies"))
     ask.add_argument("--quick", action="store_true", help="heart alone, ten rounds")
     given = ask.parse_args()
     size = QUICK if given.quick else Size()

@@ -2,7 +2,8 @@
 
     python -m benchmarks.studies.partial --data FOLDER
 
-Writes docs/studies/partial.md. scikit-learn grows the trees on all records; class counts are published, and the choice
+Writes docs/engineering/studies/partial.md.
+scikit-learn grows the trees on all records; class counts are published, and the choice
 of splits is left out. Each row is one adversary: what is certain, and what the estimate says of everybody's value.
 """
 
@@ -31,7 +32,7 @@ from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.tree import Tree
 
-PAGE = Path("docs/studies/partial.md")
+PAGE = Path("docs/engineering/studies/partial.md")
 NO_SPLITS = Knowledge(split=SplitLevel.NONE)
 SURE = 0.9
 TIE = 1e-9
@@ -85,7 +86,7 @@ BINS = {"capital-gain": (1.0,)}
 
 
 ABOUT = """\
-Each row is one adversary ([What would a neighbour learn?](../neighbour.md)). The choice of splits is left out.
+Each row is one adversary ([What would a neighbour learn?](../../neighbour.md)). The choice of splits is left out.
 In *education* the tree predicts that from 8 columns of Adult, grown by the gini index as in
 [the study of Zhu & Du](zhu-du-2010.md). Shares are of the people: *certain*, whose value is proved; *excluded*,
 of whom some value is ruled out; *mean* and *surest* of the probability that the estimate gives its best guess;

@@ -1,6 +1,6 @@
 """Compares algorithm APT (Sharkey et al. 2008) with optimal pruning: accuracy kept at an equal requirement.
 
-    python -m benchmarks.studies.pruning --data FOLDER [--out docs/studies] [--quick]
+    python -m benchmarks.studies.pruning --data FOLDER [--out docs/engineering/studies] [--quick]
 
 Writes pruning.md and its figure. Trees are ID3's, one branch per category or per interval of eight.
 """
@@ -192,7 +192,7 @@ def main() -> None:
     """Run the study as the command line says."""
     ask = argparse.ArgumentParser(prog="python -m benchmarks.studies.pruning", description=__doc__)
     ask.add_argument("--data", type=Path, required=True, help="folder with the data sets")
-    ask.add_argument("--out", type=Path, default=Path("docs/studies"))
+    ask.add_argument("--out", type=Path, default=Path("docs/engineering/studies"))
     ask.add_argument("--quick", action="store_true", help="the three smallest sets, one run")
     ask_where(ask, jobs=1)
     given = ask.parse_args()

@@ -138,7 +138,7 @@ def main() -> None:
         prog="python -m benchmarks.studies.sharkey_2008", description=__doc__
     )
     ask.add_argument("--data", type=Path, required=True, help="folder with the data sets")
-    ask.add_argument("--out", type=Path, default=Path("docs/studies"))
+    ask.add_argument("--out", type=Path, default=Path("docs/engineering/studies"))
     extent = ask.add_mutually_exclusive_group()
     extent.add_argument("--quick", action="store_true", help="one fold, few sources; a minute")
     extent.add_argument("--paper", action="store_true", help="all the paper ran; about an hour")

@@ -1,6 +1,6 @@
 """Repeats the experiments of tree-pattern-preserving sanitisation: quality, k, the same tree, and time.
 
-    python -m benchmarks.studies.tpp --data FOLDER [--out docs/studies] [--quick]
+    python -m benchmarks.studies.tpp --data FOLDER [--out docs/engineering/studies] [--quick]
 
 Writes tpp.md and its figures. All draws have fixed seeds; only the times differ from run to run.
 """
@@ -130,7 +130,7 @@ def main() -> None:
     """Run the study as the command line says."""
     ask = argparse.ArgumentParser(prog="python -m benchmarks.studies.tpp", description=__doc__)
     ask.add_argument("--data", type=Path, required=True, help="folder with the data sets")
-    ask.add_argument("--out", type=Path, default=Path("docs/studies"))
+    ask.add_argument("--out", type=Path, default=Path("docs/engineering/studies"))
     ask.add_argument("--quick", action="store_true", help="2,000 records and four sizes only")
     given = ask.parse_args()
     found = study(given.data, given.quick)

@@ -1,6 +1,6 @@
 """Repeats "Privacy Preserving Decision Tree Learning Over Vertically Partitioned Data" (CSSE 2008) on two data sets.
 
-    python -m benchmarks.studies.vertical_2008 --data FOLDER [--out docs/studies] [--quick]
+    python -m benchmarks.studies.vertical_2008 --data FOLDER [--out docs/engineering/studies] [--quick]
 
 Writes vertical-2008.md. All parties and the miner are played in one process; keys are compared by the ideal box.
 """
@@ -281,7 +281,7 @@ def main() -> None:
         prog="python -m benchmarks.studies.vertical_2008", description=__doc__
     )
     ask.add_argument("--data", type=Path, required=True, help="folder with the data sets")
-    ask.add_argument("--out", type=Path, default=Path("docs/studies"))
+    ask.add_argument("--out", type=Path, default=Path("docs/engineering/studies"))
     ask.add_argument("--quick", action="store_true", help="fewer records, 2 and 3 parties")
     given = ask.parse_args()
     sets = [nursery(given.data), msweb(given.data)]

@@ -1,6 +1,6 @@
 """Repeats the experiments of Zhu & Du 2010, "Understanding Privacy Risk of Publishing Decision Trees", on Adult.
 
-    python -m benchmarks.studies.zhu_du_2010 --data FOLDER [--out docs/studies] [--quick]
+    python -m benchmarks.studies.zhu_du_2010 --data FOLDER [--out docs/engineering/studies] [--quick]
 
 Writes zhu-du-2010.md and its figures. Each solve runs in a process of its own, one after the other.
 """
@@ -123,7 +123,7 @@ def main() -> None:
         prog="python -m benchmarks.studies.zhu_du_2010", description=__doc__
     )
     ask.add_argument("--data", type=Path, required=True, help="folder with adult_train.csv")
-    ask.add_argument("--out", type=Path, default=Path("docs/studies"))
+    ask.add_argument("--out", type=Path, default=Path("docs/engineering/studies"))
     ask.add_argument("--quick", action="store_true", help="two small trees per measure only")
     given = ask.parse_args()
     runs = []

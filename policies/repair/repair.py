@@ -86,7 +86,7 @@ def _early(attempts: Sequence[RepairAttempt], ended: SearchEnd) -> list[str]:
 #
 # Figures of this model are those that the search measured: how many people the first rounds alone settle. All others
 # are
-# of the study (docs/studies/ensembles.md) and say so; where nothing was measured, no figure is given.
+# of the study (docs/engineering/studies/ensembles.md) and say so; where nothing was measured, no figure is given.
 
 DROPPED = "drop_trees"
 STUDY = (

@@ -11,7 +11,7 @@ from treewarden.policies.pack import load_pack
 from treewarden.policies.rules import rules
 from treewarden.policies.shipped import shipped_packs
 
-PAGE = (pages.DOCS / "packs-sources.md").read_text("utf-8")
+PAGE = (pages.DOCS / "engineering" / "packs-sources.md").read_text("utf-8")
 
 
 def rows(name):

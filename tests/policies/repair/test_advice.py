@@ -15,7 +15,9 @@ POLICY = (
 
 
 def study_rows():
-    page = (places.ROOT / "docs" / "studies" / "ensembles.md").read_text(encoding="utf-8")
+    page = (places.ROOT / "docs" / "engineering" / "studies" / "ensembles.md").read_text(
+        encoding="utf-8"
+    )
     rows = (line.strip("|").split("|") for line in page.split("\n") if line.startswith("| "))
     return [[cell.strip() for cell in row] for row in rows]
 
