@@ -10,7 +10,8 @@ from treewarden.audit.evidence import Evidence
 from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.node_impurities import uses_impurities
 from treewarden.audit.facts.rows import DroppedRow
-from treewarden.audit.knowledge.knowledge import Knowledge, LeafLevel, SplitLevel
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.levels import LeafLevel, SplitLevel
 from treewarden.audit.labels import label_contradictions
 from treewarden.audit.population.members import members
 from treewarden.audit.population.population import Population

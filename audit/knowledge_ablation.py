@@ -8,7 +8,8 @@ from dataclasses import replace
 from treewarden.audit.entropy.estimate import estimate
 from treewarden.audit.evidence import ONE_TREE, Evidence
 from treewarden.audit.facts.case import Case
-from treewarden.audit.knowledge.knowledge import Knowledge, LeafLevel, SplitLevel
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.levels import LeafLevel, SplitLevel
 from treewarden.audit.measures import call, measured
 from treewarden.audit.options import AuditOptions, RowStatement
 from treewarden.audit.population.members import members

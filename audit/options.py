@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
-from treewarden.audit.knowledge.knowledge import LeafLevel, RowOrder, SplitLevel
-from treewarden.ppdm_models.tree.tree import Tool
+from treewarden.audit.knowledge.levels import LeafLevel, RowOrder, SplitLevel
+from treewarden.ppdm_models.tree.tool import Tool
 
 
 class RowStatement(StrEnum):
@@ -26,17 +27,40 @@ class Solver(StrEnum):
     CYIPOPT = "cyipopt"
 
 
-@dataclass(frozen=True, slots=True)
-class Says:
-    """What a field means to whoever sets it, and what it may be.
+class Concern(StrEnum):
+    """What an option is about: it decides who may set it, and what stands for it elsewhere.
 
-    Numbers lie between ``low`` (not that itself where ``is_open``) and ``high``. ``metavar`` stands for the value in a
-    synopsis, ``unset`` for what holds where nothing is given, ``kinds`` are the types that a value can have.
+    ``KNOWLEDGE`` is what a knowledge file says instead, ``ADVERSARY`` is an adversary who knows some columns only.
+    ``MACHINE`` and ``REPORT`` belong to the machine that runs the audit and to what is written; no result depends on
+    them.
+    """
+
+    COLUMNS = "columns"
+    KNOWLEDGE = "knowledge"
+    ADVERSARY = "adversary"
+    METHOD = "method"
+    MACHINE = "machine"
+    REPORT = "report"
+
+
+@dataclass(frozen=True, slots=True)
+class OptionSpec:
+    """What an option means to the person who sets it, and which values it takes.
+
+    Numbers lie between ``low`` (exclusive where ``is_open``) and ``high``. ``metavar`` stands for the value in a
+    synopsis, ``unset`` for what holds where nothing is given, ``kinds`` are the types that a value can have. The values
+    of ``choices`` become members of ``enum``. With ``names_columns`` a value names columns of the table, with
+    ``is_numbers`` it is a list of numbers. A list that has ``if_empty`` may not be empty: that says what to do instead.
     """
 
     help: str
+    concern: Concern
     kinds: frozenset[type]
+    enum: type[StrEnum] | None = None
     choices: tuple[str, ...] = ()
+    names_columns: bool = False
+    is_numbers: bool = False
+    if_empty: str = ""
     low: float | None = None
     high: float | None = None
     is_open: bool = False
@@ -63,11 +87,13 @@ class Says:
         return ""
 
 
-def option(default: object, help: str, *kinds: type, **says: Any) -> Any:  # noqa: A002, ANN401  # as dataclasses.field; the field is typed
-    """Return a field with its default and what it says."""
-    return field(
-        default=default, metadata={"says": Says(help, frozenset(kinds or (type(default),)), **says)}
-    )
+def option(concern: Concern, default: object, help: str, *kinds: type, **more: Any) -> Any:  # noqa: A002, ANN401  # as dataclasses.field; the field is typed
+    """Return a field with its default and its specification."""
+    enum = more.get("enum")
+    if enum is not None:
+        more = {"choices": tuple(member.value for member in enum), **more}
+    spec = OptionSpec(help, concern, frozenset(kinds or (type(default),)), **more)
+    return field(default=default, metadata={"spec": spec})
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,74 +105,114 @@ class AuditOptions:
     """
 
     sensitive: str | None = option(
+        Concern.COLUMNS,
         None,
         "The sensitive column: the tree's target. Names it where the file does not.",
         str,
+        names_columns=True,
         metavar="COLUMN",
     )
     qi: tuple[str, ...] | None = option(
+        Concern.COLUMNS,
         None,
         "What the adversary knows of everyone. May be repeated; default: the model's fields.",
         tuple,
+        names_columns=True,
+        if_empty="names no column; leave it out for the model's own fields",
         metavar="COLUMN[,COLUMN...]",
     )
     weights: str | None = option(
-        None, "How many people each row stands for.", str, metavar="COLUMN"
+        Concern.COLUMNS,
+        None,
+        "How many people each row stands for.",
+        str,
+        names_columns=True,
+        metavar="COLUMN",
     )
     sampling_weights: str | None = option(
+        Concern.COLUMNS,
         None,
         "A survey's weights: each row is one person, and only the tree's numbers are weighed.",
         str,
+        names_columns=True,
         metavar="COLUMN",
     )
     leaf: LeafLevel = option(
+        Concern.KNOWLEDGE,
         LeafLevel.AS_PUBLISHED,
         "What the adversary knows of each leaf.",
-        choices=tuple(level.value for level in LeafLevel),
+        enum=LeafLevel,
     )
     split: SplitLevel = option(
+        Concern.KNOWLEDGE,
         SplitLevel.AS_PUBLISHED,
         "The criterion that the adversary knows the splits were chosen by.",
-        choices=tuple(level.value for level in SplitLevel),
+        enum=SplitLevel,
     )
     learner: Tool | None = option(
+        Concern.KNOWLEDGE,
         None,
         "The program that grew the tree, where the file does not say it: it decides which splits were compared.",
+        enum=Tool,
         choices=tuple(tool.value for tool in Tool if tool is not Tool.UNKNOWN),
     )
     knows: tuple[str, ...] | None = option(
+        Concern.ADVERSARY,
         None,
         "The columns that one more adversary knows of everyone, or one of: all, register, safe-harbour, neighbour, "
         "ex-spouse. May be repeated.",
         tuple,
+        if_empty="names no column; leave it out where no adversary with fewer columns is to be considered",
         metavar="COLUMN[,COLUMN...]|PRESET",
     )
     secret: str | None = option(
+        Concern.ADVERSARY,
         None,
         "The column to stay secret, where it is not the tree's target.",
         str,
+        names_columns=True,
         metavar="COLUMN",
     )
     bins: tuple[str, ...] | None = option(
+        Concern.ADVERSARY,
         None,
         "Ends that part the numbers of the secret column. May be repeated.",
         tuple,
+        is_numbers=True,
+        if_empty="names no number; leave it out where the secret column is not numeric",
         metavar="NUMBER[,NUMBER...]",
     )
     target_known: bool = option(
-        False, "The adversary of --knows knows the value of the target too."
+        Concern.ADVERSARY, False, "The adversary of --knows knows the value of the target too."
     )
-    marginal: bool = option(False, "The adversary knows each class's overall share.")
-    accuracy: bool = option(False, "The adversary knows the training accuracy.")
+    marginal: bool = option(
+        Concern.KNOWLEDGE, False, "The adversary knows each class's overall share."
+    )
+    accuracy: bool = option(Concern.KNOWLEDGE, False, "The adversary knows the training accuracy.")
     row_order: RowOrder = option(
+        Concern.KNOWLEDGE,
         RowOrder.KNOWN,
         "Whether the adversary knows the order of the table's records: it lets draws be repeated from a seed.",
-        choices=tuple(order.value for order in RowOrder),
+        enum=RowOrder,
     )
-    solver: Solver = option(
-        Solver.AUTO, "The door to IPOPT.", choices=tuple(solver.value for solver in Solver)
+    strict_labels: bool = option(
+        Concern.KNOWLEDGE,
+        False,
+        "The adversary knows that no leaf was tied: its label leads by at least one record.",
     )
+    min_leaf: int | None = option(
+        Concern.KNOWLEDGE,
+        None,
+        "The smallest leaf that the learner allowed, where the file does not say it: it decides which splits were "
+        "compared.",
+        int,
+        low=1,
+        metavar="RECORDS",
+        unset="what the file says",
+    )
+    solver: Solver = option(Concern.MACHINE, Solver.AUTO, "The door to IPOPT.", enum=Solver)
     jobs: int | None = option(
+        Concern.MACHINE,
         None,
         "Processes for the estimate and for questions about whole records; the result is the same for any number.",
         int,
@@ -154,6 +220,7 @@ class AuditOptions:
         unset="all cores",
     )
     time_limit: float | None = option(
+        Concern.METHOD,
         None,
         "What is not solved by then is undetermined; for each estimate.",
         int,
@@ -163,14 +230,18 @@ class AuditOptions:
         metavar="SECONDS",
     )
     rows: RowStatement = option(
+        Concern.METHOD,
         RowStatement.INTEGER,
         "State split choices over whole records where that is exact, or over shares as the papers do.",
-        choices=tuple(rows.value for rows in RowStatement),
+        enum=RowStatement,
     )
     worlds: bool = option(
-        True, "Whether to reason over whole records too: what is certain, not only likely."
+        Concern.METHOD,
+        True,
+        "Whether to reason over whole records too: what is certain, not only likely.",
     )
     worlds_budget: float = option(
+        Concern.METHOD,
         20.0,
         "What whole records prove beyond that is not decided.",
         int,
@@ -180,25 +251,84 @@ class AuditOptions:
         metavar="SECONDS",
     )
     worlds_all: bool = option(
+        Concern.METHOD,
         False,
         "Reason on once the policy's verdict is decided, until everything is or the budget is used up.",
     )
     strict_ties: bool = option(
-        False, "The learner is known to take the first of equally good splits, as ID3 does."
+        Concern.METHOD,
+        False,
+        "The learner is known to take the first of equally good splits, as ID3 does.",
     )
     levels: bool = option(
+        Concern.REPORT,
         True,
         "Whether reports (other than text) say what each kind of published information adds.",
     )
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            value = getattr(self, each.name)
-            problem = each.metadata["says"].problem(value)
+        for name, spec in OPTION_SPECS.items():
+            value = getattr(self, name)
+            problem = spec.problem(value)
             if problem:
-                raise ValueError(f"{each.name}: {value!r}: {problem}")
+                raise ValueError(f"{name}: {value!r}: {problem}")
+            if spec.enum is not None and value is not None:
+                object.__setattr__(self, name, spec.enum(value))
 
 
+OPTION_SPECS: dict[str, OptionSpec] = {
+    option_field.name: option_field.metadata["spec"] for option_field in fields(AuditOptions)
+}
+"""Every option by name, in the order in which reports and help show them."""
 DEFAULT = AuditOptions()
-KNOWLEDGE = ("leaf", "split", "learner", "marginal", "accuracy", "row_order")
-"""The fields that a knowledge file answers instead."""
+
+
+def options_about(*concerns: Concern) -> tuple[str, ...]:
+    """Return the names of the options that are about one of these."""
+    return tuple(name for name, spec in OPTION_SPECS.items() if spec.concern in concerns)
+
+
+KNOWLEDGE = options_about(Concern.KNOWLEDGE)
+"""The options that a knowledge file answers instead."""
+
+
+class OptionConflict(NamedTuple):
+    """The option that cannot be with the others, and why."""
+
+    name: str
+    problem: str
+
+
+def find_conflict(
+    options: AuditOptions, flag_name: Callable[[str], str] = str
+) -> OptionConflict | None:
+    """Return the first option that the others exclude; None where they go together.
+
+    ``flag_name`` writes the name of an option as the reader knows it: a flag, a key or a keyword.
+    """
+    if options.weights is not None and options.sampling_weights is not None:
+        problem = (
+            f"not together with {flag_name('sampling_weights')}: each row stands for several people, or each is one "
+            "person of a survey; choose one"
+        )
+        return OptionConflict("weights", problem)
+    if options.bins and options.secret is None:
+        problem = f"divides the numbers of a secret column; name it with {flag_name('secret')}"
+        return OptionConflict("bins", problem)
+    if options.target_known and options.knows is None:
+        problem = (
+            f"is about an adversary who knows some columns; name them with {flag_name('knows')}"
+        )
+        return OptionConflict("target_known", problem)
+    return None
+
+
+def find_bad_number(ends: Sequence[str]) -> str | None:
+    """Return the first of the ends of ``bins`` that is no finite number; None where all are."""
+    for end in ends:
+        try:
+            if not math.isfinite(float(end)):
+                return end
+        except ValueError:
+            return end
+    return None

@@ -12,7 +12,8 @@ from treewarden.audit.exposures import exposure_of, not_run, prior_of_all, unsol
 from treewarden.audit.inverters import settings_of
 from treewarden.audit.joint.profiles import posterior_of, report_of, worlds_of
 from treewarden.audit.joint.releases import AllReleases, ReleaseView, join_releases
-from treewarden.audit.knowledge.knowledge import Knowledge, SplitLevel
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.measures import MeasureCall
 from treewarden.audit.of_releases import ALONE, WITH_OTHERS, WITH_TABLE
 from treewarden.audit.options import DEFAULT, AuditOptions

@@ -20,7 +20,8 @@ from treewarden.audit.exposures import exposure_of, not_run
 from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.grower import check_growth, said_of_missing
 from treewarden.audit.facts.node_impurities import unused_warnings
-from treewarden.audit.knowledge.knowledge import Knowledge, SplitLevel, resolved
+from treewarden.audit.knowledge.knowledge import Knowledge, resolved
+from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.knowledge_ablation import levels
 from treewarden.audit.labels import why_not_judged
 from treewarden.audit.measures import (

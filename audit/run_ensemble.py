@@ -19,7 +19,7 @@ from treewarden.audit.joint.profiles import (
     report_of,
     worlds_of,
 )
-from treewarden.audit.knowledge.knowledge import RowOrder, SplitLevel
+from treewarden.audit.knowledge.levels import RowOrder, SplitLevel
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import Audit
 from treewarden.audit.run_inputs import FACTS_NOT_JOINED, NOT_ESTIMATED, RunInputs, not_a_setting

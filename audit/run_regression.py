@@ -7,7 +7,8 @@ from dataclasses import replace
 from treewarden.audit.clock import clock
 from treewarden.audit.evidence import SEE_NUMBERS
 from treewarden.audit.exposures import exposure_of, not_run
-from treewarden.audit.knowledge.knowledge import SplitLevel, resolved
+from treewarden.audit.knowledge.knowledge import resolved
+from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.regression.inference import values_of
 from treewarden.audit.regression.result import ValueBounds

@@ -20,7 +20,8 @@ from pathlib import Path
 
 from benchmarks.machine import machine
 from treewarden.audit.clock import clock
-from treewarden.audit.knowledge.knowledge import Knowledge, SplitLevel
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.partial.leaf_table import Ground
 from treewarden.audit.partial.target_inference import TargetInference, seen_by
 from treewarden.audit.population.population import build_population

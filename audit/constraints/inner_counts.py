@@ -9,7 +9,7 @@ from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.class_facts import InnerFacts, are_classes_counted, inner_facts
 from treewarden.audit.facts.rows import Linear, Origin, Row
 from treewarden.audit.facts.weighed_rows import class_row, unit
-from treewarden.audit.knowledge.knowledge import LeafLevel
+from treewarden.audit.knowledge.levels import LeafLevel
 
 
 class InnerCounts(Constraint):

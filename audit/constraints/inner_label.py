@@ -25,7 +25,7 @@ from treewarden.audit.facts.class_facts import (
 from treewarden.audit.facts.grower import classes_before, incomplete_records
 from treewarden.audit.facts.rows import LeftOut, Linear, Origin, Row, WholeRecords
 from treewarden.audit.facts.weighed_rows import rounding
-from treewarden.audit.knowledge.knowledge import LeafLevel
+from treewarden.audit.knowledge.levels import LeafLevel
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 

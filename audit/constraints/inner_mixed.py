@@ -15,7 +15,7 @@ from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.class_facts import InnerFacts, LeafFacts, inner_facts, leaf_facts
 from treewarden.audit.facts.grower import incomplete_records, stops_at_pure
 from treewarden.audit.facts.rows import LeftOut, Linear, Origin, WholeRecords
-from treewarden.audit.knowledge.knowledge import LeafLevel
+from treewarden.audit.knowledge.levels import LeafLevel
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray
 from treewarden.ppdm_models.tree.nodes import parents_of

@@ -18,7 +18,8 @@ from treewarden.audit.facts.node_candidates import (
 )
 from treewarden.audit.facts.rows import TRUTH_TOLERANCE_SHARE, LeftOut, Row, SplitFamily
 from treewarden.audit.facts.weighed_rows import common_weight, whole_units
-from treewarden.audit.knowledge.knowledge import SplitLevel, published_criterion
+from treewarden.audit.knowledge.knowledge import published_criterion
+from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.tree.tree import Node
 

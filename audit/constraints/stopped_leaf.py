@@ -35,10 +35,11 @@ from treewarden.audit.facts.stopped_leaves import (
     settings_in_force,
     unsplit_rows,
 )
-from treewarden.audit.knowledge.knowledge import SplitLevel
+from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray
-from treewarden.ppdm_models.tree.tree import Criterion, Tool
+from treewarden.ppdm_models.tree.tool import Tool
+from treewarden.ppdm_models.tree.tree import Criterion
 
 WHY = "why leaves were not split ({}), which is not modelled here"
 REFUTED = "why leaves were not split, as {} would not have stopped some of them in the true table"

@@ -8,7 +8,7 @@ from treewarden.audit.constraints import Constraint
 from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.node_impurities import node_impurities, unused_kinds
 from treewarden.audit.facts.rows import LeftOut
-from treewarden.audit.knowledge.knowledge import LeafLevel
+from treewarden.audit.knowledge.levels import LeafLevel
 
 
 class UnusedNumbers(Constraint):

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from treewarden.audit.facts.case import Case
-from treewarden.audit.knowledge.knowledge import SplitLevel
+from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.population.table_counts import has_sums
 from treewarden.ppdm_models.arrays import FloatArray
 from treewarden.ppdm_models.errors import KnowledgeError
-from treewarden.ppdm_models.tree.tree import Missing, Tool, count_of
+from treewarden.ppdm_models.tree.tool import Tool
+from treewarden.ppdm_models.tree.tree import Missing, count_of
 
 STOP_AT_PURE = (Tool.RPART, Tool.SCIKIT_LEARN, Tool.SPARK, Tool.TREEWARDEN, Tool.WEKA)
 """Programs that never split a node whose records all have one class; pruning and raised subtrees only add records."""

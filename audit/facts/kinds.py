@@ -24,7 +24,12 @@ from treewarden.audit.facts.rows import (
     RowKind,
     SplitFamily,
 )
-from treewarden.audit.knowledge.knowledge import FACT, Knowledge, KnownRecord, Statement
+from treewarden.audit.knowledge.knowledge import (
+    FACT,
+    Knowledge,
+    KnownRecord,
+    Statement,
+)
 from treewarden.audit.knowledge.statement import Condition, predicate, read_claim
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined

@@ -23,7 +23,12 @@ from treewarden.audit.population.population import Population
 from treewarden.audit.population.table_counts import UNNAMED_WEIGHTS, has_unnamed_weights
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.tree.ensemble import Ensemble
-from treewarden.ppdm_models.tree.tree import Node, Tree, completed, count_of
+from treewarden.ppdm_models.tree.tree import (
+    Node,
+    Tree,
+    completed,
+    count_of,
+)
 
 MORE_ABOVE = (
     "counts of some leaves are withheld, and those above them, which may tell these, are not used of "

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
-from enum import StrEnum
 from typing import Annotated, Any
 
 from pydantic import (
@@ -24,10 +23,17 @@ from treewarden.audit.knowledge.declared import (
     KnowledgeSection,
     SecretColumn,
 )
+from treewarden.audit.knowledge.levels import LeafLevel, RowOrder, SplitLevel
 from treewarden.audit.knowledge.toml_words import in_words
 from treewarden.ppdm_models.errors import KnowledgeError
 from treewarden.ppdm_models.tables.table import near_text
-from treewarden.ppdm_models.tree.tree import Criterion, Node, Task, Tool, Tree
+from treewarden.ppdm_models.tree.tool import Tool
+from treewarden.ppdm_models.tree.tree import (
+    Criterion,
+    Node,
+    Task,
+    Tree,
+)
 
 # What is wrong in a knowledge file, said as it is written there: in which table, which key, and which there are.
 
@@ -146,34 +152,6 @@ MOST_SEEDS = 1000
 Value = StrictStr | StrictInt | Annotated[FiniteFloat, Field(strict=True)]
 """What a record holds in a column, as a file says it: text or a number."""
 Seed = Annotated[StrictInt, Field(ge=0, lt=2**32)]
-
-
-class LeafLevel(StrEnum):
-    """What the adversary knows of each leaf."""
-
-    LABELS = "labels"
-    RATES = "rates"
-    COUNTS = "counts"
-    AS_PUBLISHED = "as-published"
-
-
-class SplitLevel(StrEnum):
-    """Which criterion the adversary knows the splits were chosen by."""
-
-    NONE = "none"
-    GINI = "gini"
-    ENTROPY = "entropy"
-    GAIN_RATIO = "gain-ratio"
-    AS_PUBLISHED = "as-published"
-
-
-class RowOrder(StrEnum):
-    """Whether the adversary knows in which order the records of the table stood in training."""
-
-    KNOWN = "known"
-    UNKNOWN = "unknown"
-
-
 FACT = "background"
 """The constraint that facts from elsewhere are."""
 

@@ -17,7 +17,7 @@ from treewarden.audit.clock import Clock
 from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.entropy.posterior import Posterior, certain
 from treewarden.audit.knowledge.declared import words_of
-from treewarden.audit.knowledge.knowledge import SplitLevel
+from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.options import DEFAULT, AuditOptions
 from treewarden.audit.partial.attribute_posterior import Look, Outlook
 from treewarden.audit.partial.class_rows import NOT_USED as CLASSES_NOT_USED

@@ -14,7 +14,8 @@ import numpy as np
 
 from treewarden.audit.clock import Clock
 from treewarden.audit.consistent_tables.result import OUT_OF_TIME, ConsistentTables
-from treewarden.audit.knowledge.knowledge import Knowledge, SplitLevel, resolved
+from treewarden.audit.knowledge.knowledge import Knowledge, resolved
+from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.options import DEFAULT, AuditOptions
 from treewarden.audit.partial.attribute_inference import secret_seen_by
 from treewarden.audit.partial.functional_dependencies import Codes, closed

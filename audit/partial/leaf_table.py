@@ -21,7 +21,8 @@ from treewarden.audit.entropy.posterior import Posterior, certain
 from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.class_facts import leaf_facts
 from treewarden.audit.facts.grower import incomplete_records
-from treewarden.audit.knowledge.knowledge import Knowledge, SplitLevel
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.options import DEFAULT, AuditOptions
 from treewarden.audit.partial.functional_dependencies import Codes
 from treewarden.audit.partial.partial_view import (

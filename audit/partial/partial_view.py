@@ -29,7 +29,12 @@ from treewarden.ppdm_models.tree.predicate import (
     refusals,
     refused_by,
 )
-from treewarden.ppdm_models.tree.tree import Feature, Missing, NoTrueChild, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Feature,
+    Missing,
+    NoTrueChild,
+    Tree,
+)
 
 # The values that a hidden column can have, as a tree's tests see them, and how common each is in the table.
 

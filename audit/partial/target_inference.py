@@ -11,7 +11,8 @@ from scipy import sparse
 from treewarden.audit.clock import Clock
 from treewarden.audit.consistent_tables.result import ConsistentTables, Witness
 from treewarden.audit.entropy.posterior import Posterior, SolverReport
-from treewarden.audit.knowledge.knowledge import Knowledge, SplitLevel
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.options import DEFAULT, AuditOptions
 from treewarden.audit.partial.class_rows import classed
 from treewarden.audit.partial.cutting_planes import CutProblem, Some, enforced

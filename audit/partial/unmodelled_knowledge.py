@@ -18,7 +18,8 @@ from treewarden.audit.facts.node_candidates import (
 )
 from treewarden.audit.facts.rows import TRUTH_TOLERANCE_SHARE, Grouping, SplitFamily
 from treewarden.audit.facts.stopped_leaves import is_known_learner, settings_in_force
-from treewarden.audit.knowledge.knowledge import Knowledge, SplitLevel
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.partial.leaf_table import LeafTable
 from treewarden.audit.partial.partial_view import TreeBranches
 from treewarden.audit.partial.splits import (
@@ -34,7 +35,8 @@ from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tree.column import Column, NumericColumn
 from treewarden.ppdm_models.tree.nodes import Criterion
-from treewarden.ppdm_models.tree.tree import Tool, Tree
+from treewarden.ppdm_models.tree.tool import Tool
+from treewarden.ppdm_models.tree.tree import Tree
 
 ONLY_CLASSES = Undetermined(
     "what somebody learns who knows only some columns is worked out for trees that predict a class"

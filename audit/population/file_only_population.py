@@ -25,7 +25,13 @@ from treewarden.ppdm_models.semantics.consistency import is_whole
 from treewarden.ppdm_models.semantics.support import REASONS
 from treewarden.ppdm_models.tables.routing import NOWHERE
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, trees_of
-from treewarden.ppdm_models.tree.tree import Node, Quality, Tree, completed, count_of
+from treewarden.ppdm_models.tree.tree import (
+    Node,
+    Quality,
+    Tree,
+    completed,
+    count_of,
+)
 
 NO_TABLE = "no table was given, so nothing is known of the people but what the file says"
 ROWS_BESIDE_WEIGHTS = frozenset({"sklearn", "scikit-learn", "skops_file", "rpart_json"})

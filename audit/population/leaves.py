@@ -16,7 +16,13 @@ from treewarden.ppdm_models.tables.routing import SEVERAL, Router
 from treewarden.ppdm_models.tree.column import Column
 from treewarden.ppdm_models.tree.node_columns import class_counts_of, labels_of, totals_of, where_of
 from treewarden.ppdm_models.tree.nodes import NodeTable
-from treewarden.ppdm_models.tree.tree import Node, Task, Tree, completed, count_of
+from treewarden.ppdm_models.tree.tree import (
+    Node,
+    Task,
+    Tree,
+    completed,
+    count_of,
+)
 
 # How many people stop at each node of a tree, of which classes and with which sampling weights.
 

@@ -21,7 +21,8 @@ from benchmarks.adult import adult, multiway
 from benchmarks.machine import machine
 from benchmarks.studies.ensembles_data import LABEL, data_of
 from treewarden.audit.clock import clock
-from treewarden.audit.knowledge.knowledge import Knowledge, SplitLevel
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.partial.attribute_inference import secret_seen_by
 from treewarden.audit.partial.leaf_table import Ground
 from treewarden.audit.partial.target_inference import TargetInference, seen_by

@@ -26,7 +26,13 @@ from treewarden.policies.rules import Rule, rules
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.arrays import IndexArray
 from treewarden.ppdm_models.semantics.consistency import is_whole, records_may_stay
-from treewarden.ppdm_models.tree.tree import Band, Node, Tree, completed, count_of
+from treewarden.ppdm_models.tree.tree import (
+    Band,
+    Node,
+    Tree,
+    completed,
+    count_of,
+)
 
 CLASS_COUNTS = "class counts"
 ERROR_RATES = "error rates"

@@ -41,7 +41,12 @@ from treewarden.policies.remedies._withholding import (
     without_counts,
 )
 from treewarden.ppdm_models.tables.taxonomy import Taxonomies
-from treewarden.ppdm_models.tree.tree import Node, Tree, completed, count_of
+from treewarden.ppdm_models.tree.tree import (
+    Node,
+    Tree,
+    completed,
+    count_of,
+)
 
 COUNTED_ANYWAY = (
     "record counts are audited as known, for whoever knows all quasi-identifiers counts them"

@@ -21,7 +21,13 @@ from treewarden.policies.rules import rules
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, trees_of
-from treewarden.ppdm_models.tree.tree import Node, Task, Tree, completed, count_of
+from treewarden.ppdm_models.tree.tree import (
+    Node,
+    Task,
+    Tree,
+    completed,
+    count_of,
+)
 
 # Privacy against utility: how far a decision meets its policy, and which of several trees no other one beats.
 

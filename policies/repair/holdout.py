@@ -20,7 +20,12 @@ from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tables.taxonomy import Taxonomies
 from treewarden.ppdm_models.tree.column import Column, NumericColumn
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
-from treewarden.ppdm_models.tree.tree import Feature, Node, Task, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Feature,
+    Node,
+    Task,
+    Tree,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,14 @@ from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, outputs_of, tr
 from treewarden.ppdm_models.tree.paths import path_text
 from treewarden.ppdm_models.tree.predicate import features_of
 from treewarden.ppdm_models.tree.side_channels import Leak
-from treewarden.ppdm_models.tree.tree import Node, NoTrueChild, Quality, Task, Tree, count_of
+from treewarden.ppdm_models.tree.tree import (
+    Node,
+    NoTrueChild,
+    Quality,
+    Task,
+    Tree,
+    count_of,
+)
 
 WORST_LAST = (
     Quality.EXACT,

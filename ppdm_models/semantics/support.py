@@ -16,7 +16,14 @@ from treewarden.ppdm_models.semantics.consistency import (
     records_may_stay,
 )
 from treewarden.ppdm_models.tree.nodes import NodeTable
-from treewarden.ppdm_models.tree.tree import PRIVACY, Node, Quality, Tree, completed, count_of
+from treewarden.ppdm_models.tree.tree import (
+    PRIVACY,
+    Node,
+    Quality,
+    Tree,
+    completed,
+    count_of,
+)
 
 ROUNDED_TOLERANCE = 0.01
 """How far total x published share may lie from a whole number and still be that number (shares are printed rounded)."""

@@ -30,7 +30,13 @@ from treewarden.ppdm_models.tree.predicate import (
     refusals,
     refused_by,
 )
-from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, NoTrueChild, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Feature,
+    Missing,
+    Node,
+    NoTrueChild,
+    Tree,
+)
 
 # Sends records down a tree of plain two-way splits on numbers, all of them one level at a time.
 #

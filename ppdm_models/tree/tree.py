@@ -13,6 +13,7 @@ from treewarden.ppdm_models.tree.nodes import Criterion as Criterion
 from treewarden.ppdm_models.tree.nodes import Cuts, NodeTable, parents_of
 from treewarden.ppdm_models.tree.nodes import Node as Node
 from treewarden.ppdm_models.tree.predicate import Predicate, features_of
+from treewarden.ppdm_models.tree.tool import Tool
 
 # The settings by which a learner stopped: which nodes it tried to split, and which of its splits it did not make.
 
@@ -123,17 +124,6 @@ SPLIT_SETTINGS = (
     *("cp", "alpha", "mincriterion", "min_info_gain", "subsampling", "bootstrap", "threshold"),
 )
 """The words for settings that decided which splits were taken, as files name them: any other word may be a sentence."""
-
-
-class Tool(StrEnum):
-    """The program that grew a tree, as far as it decides which splits were candidates."""
-
-    UNKNOWN = "unknown"
-    RPART = "rpart"
-    SCIKIT_LEARN = "scikit-learn"
-    SPARK = "spark"
-    TREEWARDEN = "treewarden"
-    WEKA = "weka"
 
 
 @dataclass(frozen=True, slots=True)

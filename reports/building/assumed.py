@@ -8,15 +8,9 @@ from dataclasses import replace
 from treewarden.audit.assumed_columns import AssumedColumns, ProvedColumn, assumed_columns
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.facts.rows import DroppedRow
-from treewarden.audit.knowledge.knowledge import (
-    FACT,
-    KnownRecord,
-    LeafLevel,
-    RowOrder,
-    SplitLevel,
-    Statement,
-)
+from treewarden.audit.knowledge.knowledge import FACT, KnownRecord, Statement
 from treewarden.audit.knowledge.knowledge import Knowledge as Known
+from treewarden.audit.knowledge.levels import LeafLevel, RowOrder, SplitLevel
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.regression.result import ValueBounds
 from treewarden.audit.result import Audit

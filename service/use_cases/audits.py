@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
 from typing import Any
@@ -11,8 +11,13 @@ from typing import Any
 from sqlalchemy import Row, func, insert, select
 
 from treewarden.audit.knowledge.knowledge import read_knowledge
-from treewarden.audit.options import AuditOptions
-from treewarden.jobs.gate.auditing import KINDS
+from treewarden.audit.options import (
+    OPTION_SPECS,
+    AuditOptions,
+    Concern,
+    find_conflict,
+    options_about,
+)
 from treewarden.ppdm_models.errors import KnowledgeError
 from treewarden.ppdm_models.tables.matching import are_alike
 from treewarden.reports.building.redacted import problem_of
@@ -54,12 +59,12 @@ from treewarden.service.use_cases.waivers import in_force
 
 # The options of an audit as somebody submits them, in the words of the command line.
 
-NOT_HERE = frozenset({"jobs", "solver", "levels"})
-"""Options that are not for who submits: the service says how many processes an audit has, and with which solver."""
-NAMES = tuple(each.name for each in fields(AuditOptions) if each.name not in NOT_HERE)
+NOT_HERE = options_about(Concern.MACHINE, Concern.REPORT)
+"""Options that no submitter sets: the service decides how many processes an audit has, and with which solver."""
+NAMES = tuple(name for name in OPTION_SPECS if name not in NOT_HERE)
 MOST_BUDGET = 600.0
 """Seconds that whole records may have at most: the processors are everybody's."""
-COLUMNS = ("sensitive", "qi", "weights", "secret")
+COLUMNS = tuple(name for name, spec in OPTION_SPECS.items() if spec.names_columns)
 """Options that name columns of the table."""
 NEAREST = 3
 MOST = 1e9
@@ -81,10 +86,16 @@ def audit_options(said: Mapping[str, Any]) -> AuditOptions:
         problem = f"{budget:g} is too much; a service gives {MOST_BUDGET:g} seconds at most"
         raise InvalidError("options: worlds_budget", problem)
     try:
-        values: dict[str, Any] = {name: _value(name, value) for name, value in said.items()}
-        return AuditOptions(**values, jobs=1)
+        values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in said.items()
+        }
+        options = AuditOptions(**values, jobs=1)
     except (TypeError, ValueError) as error:
         raise InvalidError("options", str(error)) from error
+    conflict = find_conflict(options)
+    if conflict is not None:
+        raise InvalidError(f"options: {conflict.name}", conflict.problem)
+    return options
 
 
 def check_columns(table: Row[Any], said: Mapping[str, Any]) -> None:
@@ -116,12 +127,6 @@ def _check(name: str, value: Any) -> None:  # noqa: ANN401  # whatever JSON hold
     for text in texts:
         if not isinstance(text, str) or not text or not is_text(text):
             raise InvalidError(place, "holds what is no text, or an empty one; give names")
-
-
-def _value(name: str, value: Any) -> Any:  # noqa: ANN401  # checked by the options
-    if name in KINDS and value is not None:
-        return KINDS[name](value)
-    return tuple(value) if isinstance(value, list) else value
 
 
 SEARCHED = (

@@ -18,7 +18,12 @@ from treewarden.policies.pack import read_pack
 from treewarden.policies.shipped import shipped_packs
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.tree.column import CategoricalColumn
-from treewarden.ppdm_models.tree.tree import CLASS_WEIGHT, NOISE, Learner, Quality
+from treewarden.ppdm_models.tree.tree import (
+    CLASS_WEIGHT,
+    NOISE,
+    Learner,
+    Quality,
+)
 
 CLASSES = ("no", "yes")
 BASELINE = read_pack(shipped_packs()["baseline"].read_bytes(), "baseline")

@@ -1,14 +1,18 @@
 """How an audit is asked for: a value that cannot be is refused, from Python as from the command line."""
 
+import inspect
 import math
-from dataclasses import fields
 
+import click
 import pytest
+from click.testing import CliRunner
 
-from tests.kit.run import run_command
-from treewarden.audit.knowledge.knowledge import LeafLevel
-from treewarden.audit.options import AuditOptions, RowStatement
-from treewarden.commands._options import request_options
+import treewarden
+from treewarden.api.requests import Options
+from treewarden.audit.knowledge.levels import LeafLevel
+from treewarden.audit.options import OPTION_SPECS, AuditOptions, RowStatement, find_conflict
+from treewarden.commands._options import request_of, request_options
+from treewarden.jobs.audit_inputs import knowledge_of
 
 
 @pytest.mark.parametrize(
@@ -46,12 +50,36 @@ def test_each_field_is_a_flag_of_the_command_line():
         """Do nothing."""
 
     options = {option.name for option in request_options(command).__click_params__}
-    assert {each.name for each in fields(AuditOptions)} <= options
+    assert set(OPTION_SPECS) <= options
+
+
+def test_each_field_is_a_keyword_of_python():
+    keywords = set(inspect.signature(treewarden.audit).parameters) | set(Options.__annotations__)
+    assert set(OPTION_SPECS) <= keywords
 
 
 @pytest.mark.parametrize(
-    "asked", [["--time-limit", "nan"], ["--worlds-budget", "nan"], ["--qi", ""]]
+    ("given", "named"),
+    [
+        ({"weights": "n", "sampling_weights": "w"}, "weights"),
+        ({"bins": ("1",)}, "bins"),
+        ({"secret": "age", "target_known": True}, "target_known"),
+    ],
 )
-def test_the_command_line_refuses_it_as_wrong_usage(asked):
-    outcome = run_command("audit", "x.pmml", "--data", "x.csv", *asked)
-    assert outcome.exit_code == 2
+def test_options_that_exclude_each_other_are_named_as_the_reader_writes_them(given, named):
+    conflict = find_conflict(AuditOptions(**given), "--{}".format)
+    assert conflict is not None
+    assert conflict.name == named
+    assert "--" in conflict.problem
+
+
+def test_what_is_known_of_the_learner_reaches_the_audit():
+    @click.command()
+    @request_options
+    @click.pass_context
+    def command(context, /, **given):
+        known = knowledge_of(request_of(context))
+        click.echo(f"{known.strict_labels} {known.min_leaf}")
+
+    words = ["t.pmml", "--data", "t.csv", "--strict-labels", "--min-leaf", "7"]
+    assert CliRunner().invoke(command, words).output == "True 7\n"

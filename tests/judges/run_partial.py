@@ -35,7 +35,8 @@ from tests.judges.partial_cases import (
 from tests.judges.spread import ask_where, imported, in_order
 from treewarden.audit.clock import clock
 from treewarden.audit.consistent_tables.result import ConsistentTables
-from treewarden.audit.knowledge.knowledge import Knowledge, LeafLevel, SplitLevel
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.levels import LeafLevel, SplitLevel
 from treewarden.audit.partial.attribute_inference import secret_seen_by
 from treewarden.audit.partial.flows import Rooms, ends
 from treewarden.audit.partial.leaf_table import Ground, leaf_table

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest
-from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Task, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Feature,
+    Node,
+    Quality,
+    Task,
+    Tree,
+)
 
 FEATURES = (Feature("age", True), Feature("sex", False, ("F", "M")))
 

@@ -14,7 +14,13 @@ from treewarden.audit.population.members import members
 from treewarden.audit.population.population import build_population
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.predicate import Always, NumericTest
-from treewarden.ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Criterion,
+    Feature,
+    Learner,
+    Node,
+    Tree,
+)
 
 DATA = places.SHARED / "data"
 

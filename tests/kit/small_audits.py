@@ -26,7 +26,12 @@ from treewarden.policies.pack import calls, read_pack
 from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.predicate import Always, CategoryTest
-from treewarden.ppdm_models.tree.tree import Feature, Node, Tree, completed
+from treewarden.ppdm_models.tree.tree import (
+    Feature,
+    Node,
+    Tree,
+    completed,
+)
 
 NO_TRUTH = Undetermined("the table has no column 'illness'")
 

@@ -36,7 +36,12 @@ from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.column import NumericColumn
 from treewarden.ppdm_models.tree.predicate import NumericTest
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
-from treewarden.ppdm_models.tree.tree import Feature, Node, Task, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Feature,
+    Node,
+    Task,
+    Tree,
+)
 from treewarden.reports.building.build import audit_document, repair_document
 from treewarden.reports.building.entry import gate_of
 from treewarden.reports.document.document import Document, Provenance

@@ -5,14 +5,13 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
 from treewarden.api.messages import ArgumentError
 from treewarden.audit.knowledge.knowledge import Knowledge, knowledge_of
-from treewarden.audit.options import KNOWLEDGE, AuditOptions
+from treewarden.audit.options import KNOWLEDGE, OPTION_SPECS, AuditOptions, find_conflict
 from treewarden.jobs.audit_inputs import Earlier, Request
 from treewarden.jobs.inputs import ModelBytes, ModelInput, TableInput, read, table_input, table_name
 from treewarden.policies.pack import Pack, pack_of
@@ -47,6 +46,8 @@ class Options(TypedDict, total=False):
     marginal: bool
     accuracy: bool
     row_order: Literal["known", "unknown"]
+    strict_labels: bool
+    min_leaf: int | None
     time_limit: float | None
     rows: Literal["integer", "real"]
     worlds: bool
@@ -83,9 +84,9 @@ def request_of(
     said = [name for name in KNOWLEDGE if name in more]
     if knowledge is not None and said:
         raise ArgumentError("knowledge", f"says it all; leave out {', '.join(said)}")
-    if options.weights is not None and options.sampling_weights is not None:
-        problem = "a row stands for so many people (weights), or for one whom a survey weighs (sampling_weights)"
-        raise ArgumentError("weights", f"{problem}; choose one")
+    conflict = find_conflict(options)
+    if conflict is not None:
+        raise ArgumentError(conflict.name, conflict.problem)
     file = model_input(model, table, options)
     if fail_on not in SEVERITIES:
         problem = f"{fail_on!r}: one of {', '.join(reversed(SEVERITIES))} is needed"
@@ -198,7 +199,7 @@ def _table(data: object, sensitive: str | None, model: object) -> tuple[TableInp
 
 
 def _options(given: Mapping[str, Any]) -> AuditOptions:
-    known = [each.name for each in fields(AuditOptions)]
+    known = list(OPTION_SPECS)
     for name in given:
         if name not in known:
             near = get_close_matches(name, known, n=1)

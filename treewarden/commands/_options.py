@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
-from dataclasses import Field, fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from treewarden.audit.options import KNOWLEDGE, AuditOptions, Says
+from treewarden.audit.options import (
+    DEFAULT,
+    KNOWLEDGE,
+    OPTION_SPECS,
+    AuditOptions,
+    OptionSpec,
+    find_bad_number,
+    find_conflict,
+)
 from treewarden.commands._common_options import FILE, QUIET, Command, Option, names_of, on_a_cluster
 from treewarden.jobs.audit_inputs import Earlier, Request
 from treewarden.jobs.inputs import table_input
@@ -30,12 +37,6 @@ RESUME = click.option(
     help="Keep what is solved in this folder, and take from there what an interrupted run has solved; confidential "
     "like a report.",
 )
-LISTS = {
-    "qi": "no column; leave it out for the model's own fields",
-    "knows": "no column; leave it out where nobody is asked about who knows less",
-    "bins": "no number; leave it out where the secret has values",
-}
-"""Options that are lists of names, and what to do where one is empty."""
 
 
 class _TableType(click.ParamType):  # type: ignore[type-arg]  # it is no generic type when it runs
@@ -148,32 +149,21 @@ def request_of(context: click.Context) -> Request:
         raise click.UsageError(
             "give the training table with --data, or say --no-table; one of both"
         )
-    if given["weights"] is not None and given["sampling_weights"] is not None:
-        raise click.UsageError(
-            "a row stands for so many people (--weights), or for one whom a survey weighs (--sampling-weights); "
-            "choose one"
-        )
     if given["knowledge"] is not None:
         for name in KNOWLEDGE:
             if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT:
-                flag = name.replace("_", "-")
-                raise click.UsageError(f"--knowledge says it all; leave out --{flag}")
-    for name, instead in LISTS.items():
-        names = names_of(given[name], f"--{name}")
-        if given[name] and not names:
-            raise click.UsageError(f"--{name} names {instead}")
-        given[name] = names or None
-    _check_numbers(given["bins"] or ())
-    if given["bins"] and given["secret"] is None:
-        raise click.UsageError("--bins parts the numbers of --secret; name that column")
-    if given["target_known"] and given["knows"] is None:
-        raise click.UsageError(
-            "--target-known is about the adversary of --knows; say what he knows"
-        )
+                raise click.UsageError(f"--knowledge says it all; leave out {_flag_of(name)}")
+    for name, spec in OPTION_SPECS.items():
+        if spec.if_empty:
+            given[name] = _list_of(name, given[name], spec)
     try:
-        options = AuditOptions(**{each.name: given[each.name] for each in fields(AuditOptions)})
+        options = AuditOptions(**{name: given[name] for name in OPTION_SPECS})
     except ValueError as error:
-        raise click.UsageError(f"--{str(error).replace('_', '-')}") from error
+        name, _, problem = str(error).partition(": ")
+        raise click.UsageError(f"{_flag_of(name)}: {problem}") from error
+    conflict = find_conflict(options, _flag_of)
+    if conflict is not None:
+        raise click.UsageError(f"{_flag_of(conflict.name)}: {conflict.problem}")
     files = (given["model"], given["data"], options, given["knowledge"], given["policy"])
     return Request(
         *files,
@@ -184,16 +174,20 @@ def request_of(context: click.Context) -> Request:
     )
 
 
-def _check_numbers(ends: tuple[str, ...]) -> None:
-    for end in ends:
-        try:
-            is_number = math.isfinite(float(end))
-        except ValueError:
-            is_number = False
-        if not is_number:
-            raise click.UsageError(
-                f"--bins: {end!r} is no number; give the ends that part the secret's numbers"
-            )
+def _flag_of(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _list_of(name: str, values: tuple[str, ...], spec: OptionSpec) -> tuple[str, ...] | None:
+    """Return the entries of an option that is a list; None where it was not given."""
+    flag = _flag_of(name)
+    entries = names_of(values, flag)
+    if values and not entries:
+        raise click.UsageError(f"{flag} {spec.if_empty}")
+    wrong = find_bad_number(entries) if spec.is_numbers else None
+    if wrong is not None:
+        raise click.UsageError(f"{flag}: {wrong!r} is not a number; give numbers, such as 18,40,65")
+    return entries or None
 
 
 def _earlier(given: dict[str, Any]) -> tuple[Earlier, ...]:
@@ -216,33 +210,32 @@ def _earlier(given: dict[str, Any]) -> tuple[Earlier, ...]:
 
 def _flags(other: Mapping[str, str]) -> Iterator[Option]:
     """Yield the fields of ``AuditOptions`` as flags; the files that say more stand behind what they can replace."""
-    for each in fields(AuditOptions):
-        says = each.metadata["says"]
-        yield _flag(each, replace(says, help=other.get(each.name, says.help)))
-        if each.name == KNOWLEDGE[-1]:
+    for name, spec in OPTION_SPECS.items():
+        yield _flag(name, replace(spec, help=other.get(name, spec.help)))
+        if name == KNOWLEDGE[-1]:
             yield from _BESIDE
 
 
-def _flag(each: Field[object], says: Says) -> Option:
-    flag, default = f"--{each.name.replace('_', '-')}", each.default
-    help_ = f"{says.help}  [default: {says.unset}]" if says.unset else says.help
+def _flag(name: str, spec: OptionSpec) -> Option:
+    flag, default = _flag_of(name), getattr(DEFAULT, name)
+    help_ = f"{spec.help}  [default: {spec.unset}]" if spec.unset else spec.help
     if default is True:
         return click.option(f"{flag}/--no-{flag[2:]}", default=True, show_default=True, help=help_)
     if default is False:
         return click.option(flag, is_flag=True, help=help_)
     kind: Any = str
-    if says.choices:
-        kind = click.Choice(says.choices)
-    elif "int" in str(each.type):
-        kind = click.IntRange(min=None if says.low is None else int(says.low))
-    elif "float" in str(each.type):
-        kind = click.FloatRange(min=says.low, max=says.high, min_open=says.is_open)
+    if spec.choices:
+        kind = click.Choice(spec.choices)
+    elif float in spec.kinds:
+        kind = click.FloatRange(min=spec.low, max=spec.high, min_open=spec.is_open)
+    elif int in spec.kinds:
+        kind = click.IntRange(min=None if spec.low is None else int(spec.low))
     return click.option(
         flag,
         type=kind,
         default=None if default is None else str(default),
         show_default=default is not None,
-        metavar=says.metavar,
-        multiple="tuple" in str(each.type),
+        metavar=spec.metavar,
+        multiple=tuple in spec.kinds,
         help=help_,
     )

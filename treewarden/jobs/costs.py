@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from treewarden.audit.facts.split_families import MOST_BINS_FOR_SUBSETS
-from treewarden.audit.knowledge.knowledge import LeafLevel, SplitLevel, resolved
+from treewarden.audit.knowledge.knowledge import resolved
+from treewarden.audit.knowledge.levels import LeafLevel, SplitLevel
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.population.members import Members, members
 from treewarden.audit.population.population import Population

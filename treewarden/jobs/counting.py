@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
 
-from treewarden.audit.knowledge.knowledge import Knowledge, RowOrder
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.levels import RowOrder
 from treewarden.audit.options import AuditOptions
 from treewarden.jobs.inputs import TableInput
 from treewarden.ppdm_models.errors import ColumnNotCountedError, TableError

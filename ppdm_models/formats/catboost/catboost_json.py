@@ -26,7 +26,13 @@ from treewarden.ppdm_models.tree.ensemble import (
     Shrinkage,
     shrinkage_of,
 )
-from treewarden.ppdm_models.tree.tree import Missing, Node, Quality, Task, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Missing,
+    Node,
+    Quality,
+    Task,
+    Tree,
+)
 
 LINKS = {
     "Logloss": Link.LOGISTIC,

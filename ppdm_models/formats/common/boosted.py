@@ -19,7 +19,14 @@ from treewarden.ppdm_models.semantics.consistency import contradictions
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
 from treewarden.ppdm_models.tree.nodes import Cuts, Flags, NodeTable, Numbers, Vectors, Wholes
 from treewarden.ppdm_models.tree.predicate import Predicate
-from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, Quality, Task, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Feature,
+    Missing,
+    Node,
+    Quality,
+    Task,
+    Tree,
+)
 
 LEAF = -1
 """What stands for "no child" in a column of children."""

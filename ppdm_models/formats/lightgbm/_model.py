@@ -27,7 +27,12 @@ from treewarden.ppdm_models.tree.predicate import (
     NumericTest,
     Predicate,
 )
-from treewarden.ppdm_models.tree.tree import Feature, Quality, Task, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Feature,
+    Quality,
+    Task,
+    Tree,
+)
 
 LOGISTIC = ("binary", "cross_entropy", "xentropy", "multiclassova")
 EXP = ("poisson", "gamma", "tweedie")

@@ -29,7 +29,14 @@ from treewarden.ppdm_models.formats.onnx._file import (
 )
 from treewarden.ppdm_models.formats.onnx._scores import After, Meaning, followed, read_meaning
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
-from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, Quality, Task, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Feature,
+    Missing,
+    Node,
+    Quality,
+    Task,
+    Tree,
+)
 
 SHARE_TOLERANCE = 1e-5
 """How far 32-bit shares of a leaf may sum from the whole."""

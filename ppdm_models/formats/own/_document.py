@@ -14,6 +14,7 @@ from pydantic_core import PydanticCustomError
 
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.tree.column import Invalid, Outliers
+from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import (
     SPLIT_SETTINGS,
     Criterion,
@@ -21,7 +22,6 @@ from treewarden.ppdm_models.tree.tree import (
     NoTrueChild,
     Quality,
     Task,
-    Tool,
 )
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]

@@ -25,7 +25,15 @@ from treewarden.ppdm_models.tree.predicate import (
     atoms,
 )
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
-from treewarden.ppdm_models.tree.tree import Band, Criterion, Feature, Learner, Node, Task, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Band,
+    Criterion,
+    Feature,
+    Learner,
+    Node,
+    Task,
+    Tree,
+)
 
 
 def tree_of(document: TreeDocument, source: str) -> Tree:

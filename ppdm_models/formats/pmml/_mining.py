@@ -29,7 +29,12 @@ from treewarden.ppdm_models.tree.ensemble import (
     Silence,
 )
 from treewarden.ppdm_models.tree.predicate import Always, Predicate
-from treewarden.ppdm_models.tree.tree import Feature, Node, Task, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Feature,
+    Node,
+    Task,
+    Tree,
+)
 
 # Makes the members of an ensemble agree: on the type of each feature, and on the order of the classes.
 

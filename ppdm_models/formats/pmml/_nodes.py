@@ -17,7 +17,13 @@ from treewarden.ppdm_models.formats.pmml._values import Failure, Vocabulary, num
 from treewarden.ppdm_models.formats.pmml._write import BAND, IMPURITY
 from treewarden.ppdm_models.tree.nodes import Impurity
 from treewarden.ppdm_models.tree.predicate import Always, Predicate
-from treewarden.ppdm_models.tree.tree import Band, Criterion, Node, Task, completed
+from treewarden.ppdm_models.tree.tree import (
+    Band,
+    Criterion,
+    Node,
+    Task,
+    completed,
+)
 
 
 @dataclass(slots=True)

@@ -28,7 +28,12 @@ from treewarden.ppdm_models.formats.rare._weka import WekaLeaf, class_counts, re
 from treewarden.ppdm_models.semantics.consistency import is_whole
 from treewarden.ppdm_models.semantics.support import checked
 from treewarden.ppdm_models.tree.predicate import features_of
-from treewarden.ppdm_models.tree.tree import Missing, Node, Quality, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Missing,
+    Node,
+    Quality,
+    Tree,
+)
 
 EDGE = re.compile(r"(\w{1,40}) *-> *(\w{1,40}) *(\[.*\])?")
 NODE = re.compile(r"(\w{1,40}) *\[label=(.*)\]")

@@ -14,7 +14,13 @@ from treewarden.ppdm_models.formats.common.json import JsonPart
 from treewarden.ppdm_models.formats.common.node_order import unique
 from treewarden.ppdm_models.formats.rare._h2o_nodes import H2oColumn
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member
-from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, Task, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Feature,
+    Missing,
+    Node,
+    Task,
+    Tree,
+)
 
 LINKS = {"identity": Link.IDENTITY, "logit": Link.LOGISTIC, "log": Link.EXP, "tweedie": Link.EXP}
 

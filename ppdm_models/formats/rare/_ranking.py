@@ -14,7 +14,12 @@ from treewarden.ppdm_models.formats.pmml._values import number
 from treewarden.ppdm_models.semantics.support import with_support
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member
 from treewarden.ppdm_models.tree.predicate import features_of
-from treewarden.ppdm_models.tree.tree import Missing, Node, Task, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Missing,
+    Node,
+    Task,
+    Tree,
+)
 
 
 def summed(

@@ -10,7 +10,12 @@ from treewarden.ppdm_models.formats.common.json import JsonPart, opens_json, rea
 from treewarden.ppdm_models.formats.common.node_order import unique
 from treewarden.ppdm_models.formats.rare._bigml import BigmlFields, Field, leaks_of, nodes_of
 from treewarden.ppdm_models.semantics.support import with_support
-from treewarden.ppdm_models.tree.tree import Feature, Missing, Task, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Feature,
+    Missing,
+    Task,
+    Tree,
+)
 
 
 class BigmlJson(Format):

@@ -12,7 +12,14 @@ from treewarden.ppdm_models.formats.common.json import JsonPart, opens_json, rea
 from treewarden.ppdm_models.formats.common.node_order import Branch, Draft, compared, grown, unique
 from treewarden.ppdm_models.semantics.support import with_support
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
-from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, Quality, Task, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Feature,
+    Missing,
+    Node,
+    Quality,
+    Task,
+    Tree,
+)
 
 OPERATORS = {"lt": "<", "lte": "<=", "gt": ">", "gte": ">=", "eq": "=="}
 NO_RECORD = -1e6

@@ -25,7 +25,12 @@ from treewarden.ppdm_models.semantics.support import with_support
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member
 from treewarden.ppdm_models.tree.predicate import AnyOf, MissingTest, Predicate
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
-from treewarden.ppdm_models.tree.tree import Missing, Node, Task, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Missing,
+    Node,
+    Task,
+    Tree,
+)
 
 LEFT, RIGHT, ABSENT = -1, 1, 0
 """Where a level goes at a split; one that no record had there goes where missing values go."""

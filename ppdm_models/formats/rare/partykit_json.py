@@ -23,7 +23,12 @@ from treewarden.ppdm_models.formats.common.printed_trees import check_class_numb
 from treewarden.ppdm_models.semantics.consistency import is_whole
 from treewarden.ppdm_models.semantics.support import checked
 from treewarden.ppdm_models.tree.predicate import AnyOf, NumericTest, Predicate
-from treewarden.ppdm_models.tree.tree import Learner, Quality, Task, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Learner,
+    Quality,
+    Task,
+    Tree,
+)
 
 TESTED = ("the test statistics of its splits",)
 MOST_WAYS = 10_000

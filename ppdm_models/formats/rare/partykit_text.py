@@ -37,7 +37,13 @@ from treewarden.ppdm_models.formats.rare._rpart_printed import printed_set
 from treewarden.ppdm_models.semantics.consistency import is_whole
 from treewarden.ppdm_models.semantics.support import checked
 from treewarden.ppdm_models.tree.predicate import Predicate, features_of
-from treewarden.ppdm_models.tree.tree import Learner, Node, Quality, Task, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Learner,
+    Node,
+    Quality,
+    Task,
+    Tree,
+)
 
 AS_JSON = (
     "write the object as JSON in R: parts <- list(nodes = lapply(as.list(partykit::node_party(model)), "

@@ -27,7 +27,14 @@ from treewarden.ppdm_models.formats.rare._r_forest_levels import (
 )
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member
 from treewarden.ppdm_models.tree.predicate import Predicate, features_of
-from treewarden.ppdm_models.tree.tree import Feature, Learner, Node, Quality, Task, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Feature,
+    Learner,
+    Node,
+    Quality,
+    Task,
+    Tree,
+)
 
 LEVELS = re.compile(r"\d{1,6}(?:,\d{1,6})*")
 SHARE = "pred."

@@ -18,7 +18,13 @@ from treewarden.ppdm_models.formats.common.node_order import (
     unique,
 )
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member, Model
-from treewarden.ppdm_models.tree.tree import Feature, Missing, Quality, Task, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Feature,
+    Missing,
+    Quality,
+    Task,
+    Tree,
+)
 
 CLASS = "org.apache.solr.ltr.model.MultipleAdditiveTreesModel"
 SLACK = np.float32(1e-6)

@@ -16,7 +16,15 @@ from treewarden.ppdm_models.formats.skops._table_tests import Derived, MatrixOri
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member
 from treewarden.ppdm_models.tree.growth import EnsembleGrowth, Fact, GrownTree, stated_fact
 from treewarden.ppdm_models.tree.predicate import Always, CategoryTest, MissingTest, Predicate
-from treewarden.ppdm_models.tree.tree import Feature, Learner, Missing, Node, Task, Tree, rebuilt
+from treewarden.ppdm_models.tree.tree import (
+    Feature,
+    Learner,
+    Missing,
+    Node,
+    Task,
+    Tree,
+    rebuilt,
+)
 
 # What a boosted estimator of scikit-learn tells of how its leaves were made.
 

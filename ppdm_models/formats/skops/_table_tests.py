@@ -21,7 +21,12 @@ from treewarden.ppdm_models.tree.predicate import (
     Predicate,
     features_of,
 )
-from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Feature,
+    Missing,
+    Node,
+    Tree,
+)
 
 # A column of the matrix that an estimator sees, as what fitted steps make of one column of the table.
 

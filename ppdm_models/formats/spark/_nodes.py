@@ -13,7 +13,14 @@ from treewarden.ppdm_models.formats.common.json import JsonPart
 from treewarden.ppdm_models.formats.common.node_order import Branch, Draft, belongs, compared, grown
 from treewarden.ppdm_models.semantics.support import with_support
 from treewarden.ppdm_models.tree.predicate import Predicate
-from treewarden.ppdm_models.tree.tree import Feature, Learner, Missing, Node, Task, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Feature,
+    Learner,
+    Missing,
+    Node,
+    Task,
+    Tree,
+)
 
 UNUSED = -1
 SQUARES_ROUNDING = 2.0**-40

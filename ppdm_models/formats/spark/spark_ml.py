@@ -20,6 +20,7 @@ from treewarden.ppdm_models.formats.spark._folders import (
 )
 from treewarden.ppdm_models.formats.spark._nodes import groups_of, nodes_of, tree_of, used_features
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
+from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import (
     MOST,
     Criterion,
@@ -27,7 +28,6 @@ from treewarden.ppdm_models.tree.tree import (
     Learner,
     Stopping,
     Task,
-    Tool,
     Tree,
 )
 

@@ -32,7 +32,12 @@ from treewarden.ppdm_models.formats.xgboost._growth import (
 from treewarden.ppdm_models.tree.column import number_text
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member
 from treewarden.ppdm_models.tree.nodes import Numbers
-from treewarden.ppdm_models.tree.tree import Feature, Quality, Task, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Feature,
+    Quality,
+    Task,
+    Tree,
+)
 
 # The names of categories that an XGBoost model trained on data frames carries (``cats``, version 3).
 

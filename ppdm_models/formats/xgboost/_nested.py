@@ -32,7 +32,12 @@ from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Me
 from treewarden.ppdm_models.tree.nodes import Numbers, Wholes
 from treewarden.ppdm_models.tree.predicate import CategoryTest, MissingTest, Predicate
 from treewarden.ppdm_models.tree.side_channels import Leak
-from treewarden.ppdm_models.tree.tree import Feature, Quality, Task, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Feature,
+    Quality,
+    Task,
+    Tree,
+)
 
 Raw = dict[str, object]
 MOST = 3.4e38

@@ -28,7 +28,15 @@ from treewarden.ppdm_models.methods.randomised.intervals import Intervals
 from treewarden.ppdm_models.methods.randomised.noise import Hiding
 from treewarden.ppdm_models.methods.randomised.reconstruction import Kernel, check_reach
 from treewarden.ppdm_models.tree.predicate import Always, CategoryTest, NumericTest, Predicate
-from treewarden.ppdm_models.tree.tree import NOISE, Feature, Learner, Node, Quality, Tree, rebuilt
+from treewarden.ppdm_models.tree.tree import (
+    NOISE,
+    Feature,
+    Learner,
+    Node,
+    Quality,
+    Tree,
+    rebuilt,
+)
 
 Numbers = NDArray[np.float64]
 FEWEST_RECORDS = 1_000

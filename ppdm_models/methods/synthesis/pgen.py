@@ -25,7 +25,13 @@ from treewarden.ppdm_models.methods.synthesis.regions import (
 )
 from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
-from treewarden.ppdm_models.tree.tree import Node, Task, Tree, completed, count_of
+from treewarden.ppdm_models.tree.tree import (
+    Node,
+    Task,
+    Tree,
+    completed,
+    count_of,
+)
 
 CHUNK_ROWS = 500_000
 """How many records are drawn at a time; what is in memory is a small multiple of it, however many are wanted."""

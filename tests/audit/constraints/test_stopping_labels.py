@@ -13,7 +13,13 @@ from treewarden.audit.population.population import build_population
 from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.predicate import Always, NumericTest
-from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, Quality, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Feature,
+    Missing,
+    Node,
+    Quality,
+    Tree,
+)
 
 LABELS = Knowledge(leaf="labels", split="none")
 

@@ -21,7 +21,13 @@ from treewarden.audit.system.system import System, build_system, max_violation
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.predicate import CategoryTest
-from treewarden.ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Criterion,
+    Feature,
+    Learner,
+    Node,
+    Tree,
+)
 
 SPLITS = ("gini", "entropy", "gain-ratio")
 WITH_ACTIVE_ROWS = [

@@ -16,7 +16,8 @@ from treewarden.audit.joint.cells import ReleaseCells, cells_of, class_by_leaf, 
 from treewarden.audit.joint.draws import Units, bits, by_profile, drawn_sums, replays
 from treewarden.audit.joint.ensemble_inference import EnsembleProblem
 from treewarden.audit.joint.profiles import in_trees, worlds_of
-from treewarden.audit.knowledge.knowledge import Knowledge, RowOrder
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.levels import RowOrder
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import Population, build_population
@@ -30,7 +31,12 @@ from treewarden.ppdm_models.formats.skops.skops_file import FORMAT as SKOPS
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member
 from treewarden.ppdm_models.tree.predicate import NumericTest
-from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Feature,
+    Node,
+    Quality,
+    Tree,
+)
 
 QUICK = AuditOptions(worlds_budget=5.0)
 UNKNOWN = Knowledge(row_order=RowOrder.UNKNOWN)

@@ -9,17 +9,23 @@ from tests.kit.cases import multiway_case
 from treewarden.audit.facts.case import Case
 from treewarden.audit.knowledge.knowledge import (
     Knowledge,
-    LeafLevel,
-    SplitLevel,
     read_knowledge,
     resolved,
     understated,
 )
+from treewarden.audit.knowledge.levels import LeafLevel, SplitLevel
 from treewarden.audit.knowledge.statement import Condition, read_claim
 from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.errors import KnowledgeError
 from treewarden.ppdm_models.tree.predicate import NumericTest
-from treewarden.ppdm_models.tree.tree import Criterion, Feature, Learner, Node, Task, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Criterion,
+    Feature,
+    Learner,
+    Node,
+    Task,
+    Tree,
+)
 
 SAID = b"""
 leaf = "rates"

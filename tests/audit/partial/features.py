@@ -11,7 +11,14 @@ from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest
-from treewarden.ppdm_models.tree.tree import Criterion, Feature, Missing, Node, NoTrueChild, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Criterion,
+    Feature,
+    Missing,
+    Node,
+    NoTrueChild,
+    Tree,
+)
 
 
 def of_categories(seed, records, features=3, values=2, min_records=1):

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from treewarden.audit.clock import clock
-from treewarden.audit.knowledge.knowledge import Knowledge, SplitLevel
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.partial.functional_dependencies import Codes, closed, indicators
 from treewarden.audit.partial.leaf_table import Ground
 from treewarden.audit.partial.target_inference import seen_by

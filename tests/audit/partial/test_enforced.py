@@ -10,7 +10,8 @@ from treewarden.audit.ipopt.backends import door
 from treewarden.audit.ipopt.model import load_model
 from treewarden.audit.ipopt.pyomo_modules import pyo
 from treewarden.audit.ipopt.status import Status
-from treewarden.audit.knowledge.knowledge import Knowledge, SplitLevel
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.partial import target_inference
 from treewarden.audit.partial.cutting_planes import enforced
 from treewarden.audit.partial.leaf_table import Ground

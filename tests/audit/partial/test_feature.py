@@ -7,7 +7,8 @@ import pytest
 
 from tests.judges.partial_cases import every_value, tree_and_people
 from treewarden.audit.clock import clock
-from treewarden.audit.knowledge.knowledge import Knowledge, LeafLevel, SplitLevel
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.levels import LeafLevel, SplitLevel
 from treewarden.audit.partial.attribute_inference import secret_seen_by
 from treewarden.audit.partial.leaf_table import Ground
 from treewarden.audit.partial.unmodelled_knowledge import SPLITS_NOT_USED
@@ -18,7 +19,12 @@ from treewarden.ppdm_models.errors import KnowledgeError
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.predicate import Always, NumericTest
-from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Feature,
+    Node,
+    Quality,
+    Tree,
+)
 
 NO_SPLITS = Knowledge(split=SplitLevel.NONE)
 

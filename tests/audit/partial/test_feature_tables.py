@@ -6,7 +6,8 @@ import pytest
 from tests.audit.partial.features import every_table, of_categories, of_numbers, scaled_estimate
 from tests.kit.tiers import seeds
 from treewarden.audit.clock import clock
-from treewarden.audit.knowledge.knowledge import Knowledge, SplitLevel
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.partial import value_rules as columns
 from treewarden.audit.partial.attribute_inference import secret_seen_by
 from treewarden.audit.partial.leaf_table import Ground

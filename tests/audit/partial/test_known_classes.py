@@ -12,7 +12,8 @@ import pytest
 from tests.judges.partial_cases import every_value, fitting, tree_and_people
 from tests.kit.tiers import seeds
 from treewarden.audit.clock import clock
-from treewarden.audit.knowledge.knowledge import Knowledge, LeafLevel, SplitLevel
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.levels import LeafLevel, SplitLevel
 from treewarden.audit.partial.attribute_inference import secret_seen_by
 from treewarden.audit.partial.class_rows import NOT_USED
 from treewarden.audit.partial.leaf_table import Ground, leaf_table

@@ -10,7 +10,8 @@ from tests.audit.partial.test_splits import by_age
 from treewarden.audit.clock import clock
 from treewarden.audit.consistent_tables.incomplete_constraints import reason_in_doubt
 from treewarden.audit.entropy.estimate import estimate
-from treewarden.audit.knowledge.knowledge import Knowledge, SplitLevel
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.partial.leaf_table import leaf_table
 
 FIELDS = ("low", "high", "certain", "excluded", "reached_low", "reached_high", "open_exclusions")

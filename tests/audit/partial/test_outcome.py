@@ -8,7 +8,8 @@ import pytest
 from tests.audit.partial.test_feature import asked
 from tests.judges.partial_cases import every_table, tree_and_people
 from treewarden.audit.clock import clock
-from treewarden.audit.knowledge.knowledge import Knowledge, LeafLevel, SplitLevel
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.levels import LeafLevel, SplitLevel
 from treewarden.audit.partial.leaf_table import Ground, leaf_table
 from treewarden.audit.partial.partial_view import branches, knower
 from treewarden.audit.partial.reachability import reach
@@ -20,7 +21,12 @@ from treewarden.audit.population.merged_profiles import merged
 from treewarden.audit.population.population import build_population
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.predicate import Always, CategoryTest, NumericTest
-from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Feature,
+    Node,
+    Quality,
+    Tree,
+)
 
 NO_SPLITS = Knowledge(split=SplitLevel.NONE)
 

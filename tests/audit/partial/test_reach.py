@@ -22,7 +22,13 @@ from treewarden.audit.partial.reachability import reach
 from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn, Treatment
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest, atoms
-from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, NoTrueChild, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Feature,
+    Missing,
+    Node,
+    NoTrueChild,
+    Tree,
+)
 
 MOST_WAYS = 3000
 

@@ -7,7 +7,12 @@ from tests.audit.partial.test_feature import asked
 from treewarden.audit.population.population import build_population
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.predicate import Always, CategoryTest
-from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Feature,
+    Node,
+    Quality,
+    Tree,
+)
 
 
 def split(name, values, left, columns):

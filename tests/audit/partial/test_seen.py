@@ -8,7 +8,8 @@ import pytest
 from tests.judges.partial_cases import every_table
 from tests.kit.cases import multiway_tree, random_table
 from treewarden.audit.clock import clock
-from treewarden.audit.knowledge.knowledge import Knowledge, LeafLevel, SplitLevel
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.levels import LeafLevel, SplitLevel
 from treewarden.audit.partial.leaf_table import Ground
 from treewarden.audit.partial.target_inference import NO_SIZES, SPLITS_NOT_USED, WEIGHED, seen_by
 from treewarden.audit.partial.work_budget import AdversaryBudget

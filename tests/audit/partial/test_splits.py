@@ -9,7 +9,8 @@ from scipy import sparse
 from scipy.special import entr
 
 from treewarden.audit.clock import clock
-from treewarden.audit.knowledge.knowledge import Knowledge, SplitLevel
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.partial.attribute_inference import secret_seen_by
 from treewarden.audit.partial.leaf_table import Ground
@@ -22,7 +23,12 @@ from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from treewarden.ppdm_models.tree.nodes import Criterion, impurity_of
 from treewarden.ppdm_models.tree.predicate import Always, NumericTest
-from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Feature,
+    Node,
+    Quality,
+    Tree,
+)
 
 
 def binary_tree(rng):

@@ -7,7 +7,8 @@ import pytest
 
 from treewarden.audit.clock import clock
 from treewarden.audit.facts.case import Case
-from treewarden.audit.knowledge.knowledge import Knowledge, SplitLevel
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.partial.leaf_table import Ground
 from treewarden.audit.partial.target_inference import seen_by
 from treewarden.audit.partial.unmodelled_knowledge import sure_splits
@@ -17,7 +18,14 @@ from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.nodes import Criterion
 from treewarden.ppdm_models.tree.predicate import Always, CategoryTest, NumericTest
-from treewarden.ppdm_models.tree.tree import Feature, Learner, Node, Quality, Tool, Tree
+from treewarden.ppdm_models.tree.tool import Tool
+from treewarden.ppdm_models.tree.tree import (
+    Feature,
+    Learner,
+    Node,
+    Quality,
+    Tree,
+)
 
 GINI = Knowledge(split=SplitLevel.GINI)
 NONE = Knowledge(split=SplitLevel.NONE)

@@ -7,7 +7,8 @@ import pytest
 
 from tests.audit.partial.features import of_categories, of_numbers
 from treewarden.audit.clock import clock
-from treewarden.audit.knowledge.knowledge import Knowledge, LeafLevel, SplitLevel
+from treewarden.audit.knowledge.knowledge import Knowledge
+from treewarden.audit.knowledge.levels import LeafLevel, SplitLevel
 from treewarden.audit.partial.attribute_inference import secret_seen_by
 from treewarden.audit.partial.leaf_table import SIZES_NOT_USED, SIZES_UNKNOWN, Ground
 from treewarden.audit.partial.target_inference import NO_SIZES, SPLITS_NOT_USED, seen_by
@@ -18,7 +19,12 @@ from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.predicate import CategoryTest
-from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Feature,
+    Node,
+    Quality,
+    Tree,
+)
 
 NO_SPLITS = Knowledge(split=SplitLevel.NONE)
 

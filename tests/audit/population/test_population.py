@@ -17,7 +17,13 @@ from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.errors import TableError
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest
-from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Task, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Feature,
+    Node,
+    Quality,
+    Task,
+    Tree,
+)
 
 AGE = Feature("age", numeric=True)
 SEX = Feature("sex", numeric=False, values=("F", "M"))

@@ -19,7 +19,13 @@ from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import NumericColumn
 from treewarden.ppdm_models.tree.ensemble import Member
 from treewarden.ppdm_models.tree.predicate import AnyOf, CategoryTest, NumericTest, Refusal
-from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, Quality, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Feature,
+    Missing,
+    Node,
+    Quality,
+    Tree,
+)
 
 
 @pytest.fixture

@@ -17,7 +17,12 @@ from treewarden.ppdm_models.learn.id3 import grow_id3
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.column import NumericColumn, number_text
-from treewarden.ppdm_models.tree.tree import Criterion, Feature, Quality, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Criterion,
+    Feature,
+    Quality,
+    Tree,
+)
 
 SPLITS = ("gini", "entropy", "gain-ratio")
 LEARNERS = ("id3", "id3", "scikit-learn", "mixed")

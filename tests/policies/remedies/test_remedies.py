@@ -27,7 +27,12 @@ from treewarden.ppdm_models.errors import TaxonomyError
 from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tables.taxonomy import Categories
 from treewarden.ppdm_models.tree.nodes import Impurity
-from treewarden.ppdm_models.tree.tree import Criterion, Missing, Quality, Task
+from treewarden.ppdm_models.tree.tree import (
+    Criterion,
+    Missing,
+    Quality,
+    Task,
+)
 
 REMEDIES = remedies()
 SURE = pack_of(("confidence", "at_most", 0.9))

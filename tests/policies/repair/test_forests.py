@@ -20,7 +20,14 @@ from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tables.taxonomy import Categories
 from treewarden.ppdm_models.tree.ensemble import Combination, Link, Member, Other
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest
-from treewarden.ppdm_models.tree.tree import Missing, Node, NoTrueChild, Quality, Task, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Missing,
+    Node,
+    NoTrueChild,
+    Quality,
+    Task,
+    Tree,
+)
 
 AGES = [20, 25, 30, 35, 45, 45, 55, 60, 60, 80]
 FLU = ["no", "no", "yes", "no", "yes", "yes", "yes", "no", "yes", "yes"]

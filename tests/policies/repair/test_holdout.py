@@ -9,7 +9,12 @@ from treewarden.policies.repair.holdout import holdout_of
 from treewarden.ppdm_models.errors import TableError
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.predicate import NumericTest
-from treewarden.ppdm_models.tree.tree import Feature, Node, Task, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Feature,
+    Node,
+    Task,
+    Tree,
+)
 
 TREE = flat_tree([[3, 1], [1, 3]])  # p0 says c0, p1 says c1
 

@@ -10,7 +10,12 @@ from tests.kit.small_audits import deep_tree
 from treewarden.ppdm_models.pruning.merged import merged_leaves
 from treewarden.ppdm_models.pruning.siblings import candidates
 from treewarden.ppdm_models.tree.predicate import CategoryTest
-from treewarden.ppdm_models.tree.tree import Feature, Node, Task, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Feature,
+    Node,
+    Task,
+    Tree,
+)
 
 CLASSES = ("a", "b")
 UNEVEN = [[[9, 1], [1, 0]], [[3, 4], [5, 5]]]

@@ -18,7 +18,12 @@ from treewarden.ppdm_models.tree.predicate import (
     MissingTest,
     NumericTest,
 )
-from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Feature,
+    Missing,
+    Node,
+    Tree,
+)
 
 NAMES = ("x", "y")
 KINDS = ("at most", "under", "or missing", "else", "above first")

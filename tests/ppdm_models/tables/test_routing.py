@@ -22,7 +22,13 @@ from treewarden.ppdm_models.tree.predicate import (
     answer,
     are_opposite,
 )
-from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, NoTrueChild, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Feature,
+    Missing,
+    Node,
+    NoTrueChild,
+    Tree,
+)
 
 TRUE, FALSE, UNKNOWN = "true", "false", "unknown"
 

@@ -16,7 +16,12 @@ from treewarden.ppdm_models.tree.fingerprint import fingerprints
 from treewarden.ppdm_models.tree.nodes import NodeTable
 from treewarden.ppdm_models.tree.plain_splits import plain_of
 from treewarden.ppdm_models.tree.predicate import AllOf, Always, MissingTest, NumericTest
-from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Feature,
+    Node,
+    Quality,
+    Tree,
+)
 
 NAMES = ("x", 'the "y"')
 CLASSES = ("no", "yes")

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from tests.treewarden.gate.conftest import PASSING
-from treewarden.audit.options import KNOWLEDGE, AuditOptions
+from treewarden.audit.options import KNOWLEDGE, OPTION_SPECS, AuditOptions
 from treewarden.jobs.gate.config import (
     ConfigurationError,
     GateSettings,
@@ -17,7 +17,7 @@ from treewarden.jobs.gate.config import (
     read_configuration,
     said_in,
 )
-from treewarden.jobs.gate.models import ANSWERED, matches, models_of
+from treewarden.jobs.gate.models import matches, models_of
 
 ENTRY = '[[model]]\npath = "models/flu.pmml"\ntable = "people.csv"\nsensitive = "flu"\n'
 NOT_OF_A_GATE = {"jobs", "levels"}
@@ -30,9 +30,8 @@ def test_every_setting_of_an_audit_can_be_configured():
 
 @pytest.mark.parametrize("name", ["leaf", "split", "learner", "solver", "rows"])
 def test_a_setting_that_is_one_of_some_words_takes_the_words_of_an_audit(name):
-    said = next(each.metadata["says"] for each in fields(AuditOptions) if each.name == name)
     literal = get_args(GateSettings.model_fields[name].annotation)[0]
-    assert get_args(literal) == said.choices
+    assert get_args(literal) == OPTION_SPECS[name].choices
 
 
 @pytest.mark.parametrize(("name", "value"), [("time_limit", 0), ("worlds_budget", -1)])
@@ -43,8 +42,28 @@ def test_numbers_have_the_limits_of_an_audit(name, value):
         GateSettings(**{name: value})
 
 
-def test_a_knowledge_file_answers_the_same_as_for_an_audit():
-    assert ANSWERED == KNOWLEDGE
+@pytest.mark.parametrize("key", KNOWLEDGE)
+def test_a_knowledge_file_stands_for_the_same_keys_as_for_an_audit(repository, key):
+    (repository.folder / "known.toml").write_text('leaf = "counts"\n')
+    value = {bool: "true", int: "2"}.get(next(iter(OPTION_SPECS[key].kinds)), "")
+    value = value or f'"{OPTION_SPECS[key].choices[0]}"'
+    path = repository.configure(f'{ENTRY}knowledge = "known.toml"\n{key} = {value}\n')
+    with pytest.raises(ConfigurationError, match=f"leave out {key}"):
+        models_of(read_configuration(path))
+
+
+@pytest.mark.parametrize(
+    ("keys", "named"),
+    [
+        ('weights = "n"\nsampling_weights = "w"', "'weights' not together with 'sampling_weights'"),
+        ("bins = [1.5]", "'bins' .* with 'secret'"),
+        ('secret = "age"\ntarget_known = true', "'target_known' .* with 'knows'"),
+    ],
+)
+def test_options_that_exclude_each_other_are_refused_by_key(repository, keys, named):
+    path = repository.configure(f"{ENTRY}{keys}\n")
+    with pytest.raises(ConfigurationError, match=named):
+        models_of(read_configuration(path))
 
 
 def test_what_holds_for_all_holds_unless_a_model_says_otherwise(repository):

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.options import AuditOptions
+from treewarden.audit.options import OPTION_SPECS, AuditOptions, Concern, options_about
 from treewarden.audit.progress import Step, silent
 from treewarden.jobs.attesting.alike import (
     ComparedItem,
@@ -369,14 +368,13 @@ def _request(
     return Request(model, data, options, knowledge, policy or document.policy.name)
 
 
-ELSEWHERE = ("solver", "jobs", "knows", "secret", "bins", "target_known")
+ELSEWHERE = options_about(Concern.MACHINE, Concern.ADVERSARY)
 """What this machine has to say, and what the knowledge says already."""
 
 
 def _options(said: Mapping[str, object], sensitive: str | None) -> dict[str, Any]:
     """Return the options as they were given; which door and how many processes is for this machine to say."""
-    known = {each.name for each in fields(AuditOptions)}
-    if unknown := sorted(set(said) - known):
+    if unknown := sorted(set(said) - set(OPTION_SPECS)):
         raise ValueError(f"unknown option {unknown[0]!r}")
     options: dict[str, Any] = {name: value for name, value in said.items() if name not in ELSEWHERE}
     if sensitive is not None:

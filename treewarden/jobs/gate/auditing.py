@@ -6,15 +6,13 @@ import hashlib
 import json
 import os
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 import treewarden
 from treewarden.audit.assumed_columns import names_of_tested
-from treewarden.audit.knowledge.knowledge import LeafLevel, RowOrder, SplitLevel
-from treewarden.audit.options import AuditOptions, RowStatement, Solver
+from treewarden.audit.options import AuditOptions
 from treewarden.audit.population.linked_population import KeySetting
 from treewarden.audit.progress import Step, silent
 from treewarden.audit.solver.checkpoint import keeping
@@ -28,13 +26,13 @@ from treewarden.jobs.audit_inputs import Earlier, Request, knowledge_of, pack_of
 from treewarden.jobs.auditing import JudgedAudit, audit_file
 from treewarden.jobs.exceptions import baseline_of
 from treewarden.jobs.gate.changed import Digests, key_of
+from treewarden.jobs.gate.config import audit_options
 from treewarden.jobs.gate.gate_job import GateAnswer, GateJob
 from treewarden.jobs.gate.models import GateModel
 from treewarden.jobs.inputs import ModelBytes, file_of_source, opened, told_table
 from treewarden.ppdm_models.errors import TooManyProfilesError, TreewardenError
 from treewarden.ppdm_models.files.load import read_bytes
 from treewarden.ppdm_models.tree.ensemble import trees_of
-from treewarden.ppdm_models.tree.tree import Tool
 from treewarden.reports.building.build import audit_document
 from treewarden.reports.building.entry import entry_of, unaudited, undecided
 from treewarden.reports.building.redacted import problem_of
@@ -44,16 +42,6 @@ from treewarden.reports.document.names import one_line
 from treewarden.reports.document.parts import File
 from treewarden.reports.renderers import rendered, renderer
 
-KINDS: Mapping[str, Callable[[Any], Any]] = {
-    "leaf": LeafLevel,
-    "split": SplitLevel,
-    "learner": Tool,
-    "row_order": RowOrder,
-    "solver": Solver,
-    "rows": RowStatement,
-    "bins": lambda ends: tuple(map(str, ends)),
-}
-"""The settings that are one of some words, or are kept as words."""
 KEY = KeySetting("'id'", "say id = {} in its section of the gate's file", json.dumps)
 """What the gate's file calls the column that says who is who."""
 TOO_LITTLE = (
@@ -134,11 +122,7 @@ def _check_files(order: GateJob) -> None:
 
 def options_of(order: GateJob) -> AuditOptions:
     """Return how the audit is done: as configured, and nothing for reports that nobody wants."""
-    given = order.model.settings.given
-    said: dict[str, Any] = {
-        name: KINDS[name](value) if name in KINDS else value for name, value in given.items()
-    }
-    return AuditOptions(**said, jobs=order.jobs, levels=bool(order.forms))
+    return audit_options(order.model.settings, jobs=order.jobs, levels=bool(order.forms))
 
 
 def _audited(order: GateJob, step: Step) -> GateAnswer:

@@ -17,6 +17,7 @@ from treewarden.jobs.gate.config import (
     Configuration,
     ConfigurationError,
     GateConfig,
+    given_settings,
     resolved,
     said_in,
 )
@@ -101,7 +102,7 @@ def key_of(model: GateModel, digests: Digests, version: str, today: date) -> str
         "id": model.key,
         "called": [each.name for each in model.inputs],
         "fail_on": model.fail_on,
-        "settings": model.settings.given,
+        "settings": given_settings(model.settings),
     }
     text = json.dumps(rests_on, sort_keys=True, default=str)
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()

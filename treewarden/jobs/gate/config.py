@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
@@ -19,11 +19,13 @@ from pydantic import (
     StrictInt,
     StrictStr,
     ValidationError,
+    create_model,
     field_validator,
 )
 
 from treewarden.audit.knowledge.declared import End
 from treewarden.audit.knowledge.toml_words import in_words
+from treewarden.audit.options import OPTION_SPECS, AuditOptions, Concern, OptionSpec, options_about
 from treewarden.policies.verdict import Severity
 from treewarden.ppdm_models.errors import TreewardenError
 from treewarden.terminal.outputs import real
@@ -65,39 +67,58 @@ class SharedSettings(_GateSection):
     fail_on: Severity | None = None
 
 
-class GateSettings(_GateSection):
-    """How an audit is done, as the options of ``treewarden audit`` say it."""
+def _setting_of(spec: OptionSpec) -> Any:  # noqa: ANN401  # a type, as pydantic reads it
+    """Return the type that a key of the configuration has for an option of an audit."""
+    if spec.choices:
+        return Literal[spec.choices]
+    if spec.is_numbers:
+        return Annotated[tuple[End, ...], Field(min_length=1)]
+    if tuple in spec.kinds:
+        names = Annotated[tuple[Text, ...], Field(min_length=1)]
+        # An adversary may be one word: a preset, such as "neighbour".
+        is_word = spec.concern is Concern.ADVERSARY
+        return Annotated[names, BeforeValidator(_alone)] if is_word else names
+    if bool in spec.kinds:
+        return StrictBool
+    if spec.kinds & {int, float}:
+        low = Field(gt=spec.low) if spec.is_open else Field(ge=spec.low)
+        return Annotated[Seconds if float in spec.kinds else StrictInt, low, Field(le=spec.high)]
+    return Text
 
-    sensitive: Text | None = None
-    qi: Annotated[tuple[Text, ...], Field(min_length=1)] | None = None
-    weights: Text | None = None
-    sampling_weights: Text | None = None
-    knows: Annotated[tuple[Text, ...], Field(min_length=1), BeforeValidator(_alone)] | None = None
-    secret: Text | None = None
-    bins: Annotated[tuple[End, ...], Field(min_length=1)] | None = None
-    target_known: StrictBool | None = None
-    leaf: Literal["labels", "rates", "counts", "as-published"] | None = None
-    split: Literal["none", "gini", "entropy", "gain-ratio", "as-published"] | None = None
-    learner: Literal["rpart", "scikit-learn", "spark", "treewarden", "weka"] | None = None
-    marginal: StrictBool | None = None
-    accuracy: StrictBool | None = None
-    row_order: Literal["known", "unknown"] | None = None
-    solver: Literal["auto", "casadi", "cyipopt"] | None = None
-    time_limit: Annotated[Seconds, Field(gt=0)] | None = None
-    rows: Literal["integer", "real"] | None = None
-    worlds: StrictBool | None = None
-    worlds_budget: Annotated[Seconds, Field(ge=0, le=1e9)] | None = None
-    worlds_all: StrictBool | None = None
-    strict_ties: StrictBool | None = None
 
-    @property
-    def given(self) -> dict[str, Any]:
-        """What was said, without all that was left to its default."""
-        return {
-            name: getattr(self, name)
-            for name in GateSettings.model_fields
-            if getattr(self, name) is not None
-        }
+NOT_CONFIGURED = (*options_about(Concern.REPORT), "jobs")
+"""Options that no model of a configuration has: a run decides how many processes it uses and what it writes."""
+if TYPE_CHECKING:
+
+    class GateSettings(_GateSection):
+        """How an audit is done: the options of ``treewarden audit`` as keys, None where one is not given."""
+
+else:
+    GateSettings = create_model(
+        "GateSettings",
+        __base__=_GateSection,
+        __module__=__name__,
+        **{
+            name: (_setting_of(spec) | None, None)
+            for name, spec in OPTION_SPECS.items()
+            if name not in NOT_CONFIGURED
+        },
+    )
+
+
+def given_settings(settings: GateSettings) -> dict[str, Any]:
+    """Return the options that a section gives, without all that was left to its default."""
+    values = ((name, getattr(settings, name)) for name in GateSettings.model_fields)
+    return {name: value for name, value in values if value is not None}
+
+
+def audit_options(settings: GateSettings, **more: Any) -> AuditOptions:  # noqa: ANN401  # options by name
+    """Return how an audit is done: as a section says it, and ``more`` options that no section has."""
+    given: dict[str, Any] = {
+        name: tuple(map(str, value)) if isinstance(value, tuple) else value
+        for name, value in given_settings(settings).items()
+    }
+    return AuditOptions(**given, **more)
 
 
 class EarlierSection(_GateSection):

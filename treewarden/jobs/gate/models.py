@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from treewarden.audit.options import KNOWLEDGE, find_conflict
 from treewarden.jobs.gate.config import (
     ABSENT,
     Configuration,
@@ -15,6 +16,8 @@ from treewarden.jobs.gate.config import (
     GateConfig,
     GateSettings,
     ModelSection,
+    audit_options,
+    given_settings,
     resolved,
 )
 from treewarden.policies.shipped import shipped_packs
@@ -29,8 +32,6 @@ from treewarden.ppdm_models.tables.counting.addresses import (
 )
 
 MAGIC = frozenset("*?[")
-ANSWERED = ("leaf", "split", "learner", "marginal", "accuracy", "row_order")
-"""What a knowledge file answers instead."""
 WAIVERS = "treewarden-waivers.toml"
 """What a file of waivers beside the configuration is called, where no other is named."""
 SPARK = "metadata"
@@ -163,11 +164,11 @@ def effective(said: GateConfig, section: ModelSection) -> dict[str, object]:
 
 def _check(section: ModelSection, place: str) -> None:
     """Check that a section's settings do not contradict each other, as ``treewarden audit`` does."""
-    given = section.given
-    if "weights" in given and "sampling_weights" in given:
-        problem = "'weights' (a row stands for so many people) beside 'sampling_weights' (a survey's); choose one"
-        raise ConfigurationError(place, problem)
-    beside = [key for key in ANSWERED if key in given]
+    given = given_settings(section)
+    conflict = find_conflict(audit_options(section), repr)
+    if conflict is not None:
+        raise ConfigurationError(place, f"{conflict.name!r} {conflict.problem}")
+    beside = [key for key in KNOWLEDGE if key in given]
     if section.knowledge is not None and beside:
         raise ConfigurationError(place, f"'knowledge' says it all; leave out {', '.join(beside)}")
     own = {

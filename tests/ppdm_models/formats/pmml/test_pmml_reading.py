@@ -21,6 +21,7 @@ from treewarden.ppdm_models.tree.predicate import (
     OneOf,
     Surrogate,
 )
+from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import (
     Criterion,
     Feature,
@@ -29,7 +30,6 @@ from treewarden.ppdm_models.tree.tree import (
     NoTrueChild,
     Stopping,
     Task,
-    Tool,
 )
 
 FIELDS = """

@@ -18,7 +18,13 @@ from treewarden.ppdm_models.methods.synthesis.regions import NumericRange
 from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.predicate import Always, AnyOf, CategoryTest, NumericTest
-from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Task, Tree
+from treewarden.ppdm_models.tree.tree import (
+    Feature,
+    Node,
+    Quality,
+    Task,
+    Tree,
+)
 
 AGE, CITY = Feature("age", numeric=True), Feature("city", numeric=False, values=("a", "b", "c"))
 CLASSES = ("flu", "none", "cold")
