@@ -11,7 +11,7 @@ import click
 
 from treewarden.service.database import levels
 from treewarden.service.operations.backup import back_up, restore
-from treewarden.service.operations.checking import check, seal_older
+from treewarden.service.operations.checking import check
 from treewarden.service.running import ready_site
 from treewarden.service.settings import settings_from
 from treewarden.service.site import Site, open_site
@@ -45,9 +45,8 @@ def upgrade_command(data_dir: Path | None, database: str | None) -> None:
     """Bring the database to the level that this version needs; make its tables where there are none."""
     with _opened(data_dir, database) as site:
         before, after = levels.upgrade(site.engine)
-        sealed = seal_older(site, before)
     was = ", as before" if before == after else f", was {before or 'none'}"
-    click.echo(f"level {after}{was}" + (f"; {sealed} audits and releases sealed" if sealed else ""))
+    click.echo(f"level {after}{was}")
 
 
 @db_command.command("backup")

@@ -130,7 +130,7 @@ def test_who_had_a_part_in_it_neither_ticks_nor_decides(site, ann, eve, way):
 @pytest.mark.parametrize("way", WAYS)
 def test_the_database_refuses_it_too_and_the_gate_does_not_count_it(site, home, ann, eve, way):
     made = way(site, ann, eve)
-    with pytest.raises(IntegrityError, match="his own"), site.unit() as unit:
+    with pytest.raises(IntegrityError, match="their own"), site.unit() as unit:
         write_approval(unit, home, made, ann, eve)
     with site.unit() as unit:  # as if by somebody who owns the database
         for what in ("_insert", "_update") if site.engine.dialect.name == "sqlite" else ("",):

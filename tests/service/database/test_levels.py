@@ -6,6 +6,11 @@ from sqlalchemy.exc import DBAPIError
 
 from tests.kit.service import sites
 from treewarden.service.database.levels import check_level, head, level, upgrade
+from treewarden.service.database.migrations.freeze import (
+    DIALECTS,
+    current_statements,
+    frozen_statements,
+)
 from treewarden.service.database.tables import METADATA, log_entry, waiver
 from treewarden.service.errors import SetupError
 from treewarden.service.ids import new_id
@@ -16,6 +21,13 @@ def test_the_steps_lead_to_what_the_tables_say(site):
     with site.engine.connect() as connection:
         context = MigrationContext.configure(connection)
         assert compare_metadata(context, METADATA) == []
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_first_level_is_frozen_as_the_tables_say(dialect):
+    """While nothing follows it: a later level leaves these files alone, and this test goes with the first change."""
+    assert head() == "0001"
+    assert frozen_statements("0001", dialect) == list(current_statements(dialect))
 
 
 def test_a_database_is_upgraded_once(site):

@@ -216,7 +216,7 @@ def test_a_decision_of_older_rules_is_restored_and_none_is_taken_by_them_afterwa
     with sites.make_site(kind, tmp_path / "other") as other:
         restore(other, tmp_path / "copy")
         assert len(rows(other, review)) == 1
-        with pytest.raises(IntegrityError, match="his own"), other.unit() as unit:
+        with pytest.raises(IntegrityError, match="their own"), other.unit() as unit:
             unit.connection.execute(_review(home, release_id, ann, bob, unit.now))
 
 
