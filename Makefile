@@ -99,7 +99,7 @@ docs: $(VENV)/.docs
 	@echo "build/docs/index.html"
 
 docs-shown: $(VENV)/.demo
-	$(BIN)/python -m docs._ext.console docs/tutorial.md docs/gate-tutorial.md docs/policy-review.md
+	$(BIN)/python -m docs._ext.console docs/tutorial.md docs/gate-tutorial.md docs/policy-review.md docs/neighbour.md
 
 # What is measured, and against what. The data sets are public (see benchmarks/adult.py) and not part of this project.
 

@@ -1,4 +1,4 @@
-"""docs/formats.md shows what the program prints, and says of nodes what the trees of real files carry."""
+"""docs/engineering/formats.md shows what the program prints, and says of nodes what the trees of real files carry."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from treewarden.ppdm_models.files.load import formats
 from treewarden.ppdm_models.plugins import discover
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 
-PAGE = (places.ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
+PAGE = (places.ROOT / "docs" / "engineering" / "formats.md").read_text(encoding="utf-8")
 SHOWN = re.findall(r"```console\n\$ treewarden inspect (\S+)\n(.*?)```", PAGE, re.DOTALL)
 
 

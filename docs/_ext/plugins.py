@@ -72,7 +72,7 @@ def constraints_page() -> str:
     found = discover(constraints, "CONSTRAINT", Constraint)
     opening = (
         "The kinds of knowledge that an adversary is assumed to reason with. Each gives rows to the "
-        "[estimate](../../engineering/estimate.md), and to the [reasoning over whole records](../../worlds.md)."
+        "[estimate](../../engineering/estimate.md), and to the [reasoning over whole records](../../proofs.md)."
     )
     return _page("Constraints", opening, {name: _about(each) for name, each in found.items()})
 

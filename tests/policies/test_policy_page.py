@@ -1,4 +1,4 @@
-"""The page on writing policies shows packs that are read, and its table names every key."""
+"""The pages on policies show packs that are read, and the table names every key."""
 
 import json
 import re
@@ -11,8 +11,9 @@ from tests.kit import places
 from treewarden.policies.clause import Clause, Waivers
 from treewarden.policies.pack import json_schema, read_pack
 
-PAGE = (places.ROOT / "docs" / "policy.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+PAGE = (places.ROOT / "docs" / "policy-file.md").read_text(encoding="utf-8")
+HOW_TO = (places.ROOT / "docs" / "policy.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```toml\n(.*?)```", HOW_TO + PAGE, re.DOTALL)
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: tomllib.loads(block)["name"])
