@@ -27,8 +27,7 @@ from treewarden.audit.regression.releases import AllNumbers, HeldNumbers, join_n
 from treewarden.audit.regression.result import ValueBounds
 from treewarden.audit.result import Audit, Exposure
 from treewarden.audit.run import run
-from treewarden.audit.run_ensemble import ESTIMATE_SECONDS, NOT_JOINED
-from treewarden.audit.run_inputs import FACTS_NOT_JOINED
+from treewarden.audit.run_inputs import ESTIMATE_SECONDS, FACTS_NOT_JOINED, NOT_JOINED
 from treewarden.ppdm_models.errors import KnowledgeError
 from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.ppdm_models.tree.side_channels import Leak

@@ -39,9 +39,7 @@ from treewarden.audit.population.unobserved_values import with_unheld
 from treewarden.audit.progress import Share, Step, silent
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import KNOWS_ALL, Audit, Exposure
-from treewarden.audit.run_ensemble import audit_ensemble
 from treewarden.audit.run_inputs import NOT_ESTIMATED, RunInputs
-from treewarden.audit.run_regression import audit_regression
 from treewarden.audit.solver.checkpoint import default_jobs, start_ahead
 from treewarden.audit.system.conflict import conflict
 from treewarden.audit.system.system import (
@@ -114,8 +112,12 @@ def run(
         grades=grades,
     )
     if model.task is Task.REGRESSION:
+        from treewarden.audit.run_regression import audit_regression  # not for a single tree
+
         return audit_regression(inputs)
     if isinstance(model, Ensemble):
+        from treewarden.audit.run_ensemble import audit_ensemble  # not for a single tree
+
         return audit_ensemble(inputs)
     knowledge, notes = resolved(knowledge, model)
     if not model.classes:

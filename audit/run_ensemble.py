@@ -22,12 +22,15 @@ from treewarden.audit.joint.profiles import (
 from treewarden.audit.knowledge.levels import RowOrder, SplitLevel
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import Audit
-from treewarden.audit.run_inputs import FACTS_NOT_JOINED, NOT_ESTIMATED, RunInputs, not_a_setting
+from treewarden.audit.run_inputs import (
+    ESTIMATE_SECONDS,
+    FACTS_NOT_JOINED,
+    NOT_ESTIMATED,
+    NOT_JOINED,
+    RunInputs,
+    not_a_setting,
+)
 from treewarden.ppdm_models.arrays import BoolArray
-
-ESTIMATE_SECONDS = 120.0
-"""What the estimate over many trees may take where no limit is set: it then is undetermined, never half done."""
-NOT_JOINED = "what its trees say together could not be told"
 
 
 def _contradicted(evidence: Evidence) -> tuple[DroppedRow, ...]:

@@ -169,7 +169,7 @@ def check(clause: Clause, place: str) -> None:
     for part in atomic_parts(clause):
         _check_atom(part, place)
         _check_scope(part, clause, place)
-    known = formats()
+    known = list(formats())
     for name in () if clause.when is None else clause.when.format:
         if name not in known:
             raise PolicyError(place, f"when: no format {name!r}; have {', '.join(known)}")

@@ -10,7 +10,7 @@ import ast
 import importlib
 import pkgutil
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.util import find_spec
 from io import StringIO
@@ -23,26 +23,55 @@ Contract = TypeVar("Contract")
 COMMON = "common"
 
 
-def discover(package: ModuleType, export: str, contract: type[Contract]) -> dict[str, Contract]:
-    """Return the plug-ins of a package by file name, in name order.
+class PluginIndex(Mapping[str, Contract]):
+    """The plug-ins of a package by file name, in name order; one is imported when it is first looked up."""
 
-    Raises:
-        TypeError: a module of the folder does not export an object of the contract under that name.
-    """
+    def __init__(self, package: ModuleType, export: str, contract: type[Contract]) -> None:
+        """Find the modules of the package; each has to export an object of the contract under one name."""
+        self._modules = module_names(package)
+        self._export, self._contract = export, contract
+        self._loaded: dict[str, Contract] = {}
+
+    def __getitem__(self, name: str) -> Contract:
+        """Return a plug-in.
+
+        Raises:
+            KeyError: there is none of this name.
+            TypeError: its module does not export an object of the contract.
+        """
+        if name not in self._loaded:
+            module_name = self._modules[name]
+            plugin = getattr(importlib.import_module(module_name), self._export, None)
+            if not isinstance(plugin, self._contract):
+                raise TypeError(f"{module_name}: {self._export} is not a {self._contract.__name__}")
+            self._loaded[name] = plugin
+        return self._loaded[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._modules
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def room(self, name: str) -> ModuleType:
+        """Return the package that holds a plug-in, without importing the plug-in."""
+        return importlib.import_module(self._modules[name].rpartition(".")[0])
+
+
+def discover(package: ModuleType, export: str, contract: type[Contract]) -> PluginIndex[Contract]:
+    """Return the plug-ins of a package by file name, in name order; none is imported before it is looked up."""
     kind: Any = contract
-    return dict(_discover_once(package, export, kind))
+    index: PluginIndex[Contract] = _discover_once(package, export, kind)
+    return index
 
 
 @cache
-def _discover_once(package: ModuleType, export: str, contract: type[Any]) -> dict[str, Any]:
+def _discover_once(package: ModuleType, export: str, contract: type[Any]) -> PluginIndex[Any]:
     """Return the same, looked up once, as it is asked for thousands of times."""
-    found = {}
-    for file_name, module_name in module_names(package).items():
-        plugin = getattr(importlib.import_module(module_name), export, None)
-        if not isinstance(plugin, contract):
-            raise TypeError(f"{module_name}: {export} is not a {contract.__name__}")
-        found[file_name] = plugin
-    return found
+    return PluginIndex(package, export, contract)
 
 
 def module_names(package: ModuleType) -> dict[str, str]:

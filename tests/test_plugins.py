@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 
 import pytest
@@ -50,7 +51,7 @@ def test_what_is_listed_is_what_is_found_each_by_the_name_of_its_file(folder):
 
 @pytest.mark.parametrize(("folder", "name", "said"), SAID)
 def test_a_plug_in_says_in_one_line_what_it_is(folder, name, said):
-    module = sys.modules[module_names(sys.modules[folder])[name]]
+    module = importlib.import_module(module_names(sys.modules[folder])[name])
     assert said == (module.__doc__ or "").splitlines()[0]
     assert len(said) > 20
     assert said.endswith(".")

@@ -20,7 +20,7 @@ import numpy as np
 from treewarden.audit.inverters._bounds import rounded_by
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, IntArray
-from treewarden.ppdm_models.plugins import discover
+from treewarden.ppdm_models.plugins import PluginIndex, discover
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, trees_of
 from treewarden.ppdm_models.tree.growth import EnsembleGrowth, Fact, FactSource
 from treewarden.ppdm_models.tree.tree import Tree
@@ -222,7 +222,7 @@ class Inverter(ABC):
 
 
 @cache
-def inverters() -> dict[str, Inverter]:
+def inverters() -> PluginIndex[Inverter]:
     """Return the inverters by the library's name."""
     return discover(sys.modules[__name__], "INVERTER", Inverter)
 

@@ -18,7 +18,7 @@ from treewarden.audit.population.leaves import Leaves
 from treewarden.audit.randomised.result import Randomisation
 from treewarden.audit.reading import Interval, Measurement, Undetermined, exactly
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
-from treewarden.ppdm_models.plugins import discover
+from treewarden.ppdm_models.plugins import PluginIndex, discover
 
 Parameters = Mapping[str, float | str]
 NO_MODEL = Undetermined("it is about a model, and a table of noisy records is judged here")
@@ -263,6 +263,6 @@ def of_models() -> dict[str, Measure]:
     }
 
 
-def measures() -> dict[str, Measure]:
+def measures() -> PluginIndex[Measure]:
     """Return every measure by name, in name order."""
     return discover(sys.modules[__name__], "MEASURE", Measure)

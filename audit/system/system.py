@@ -31,7 +31,7 @@ from treewarden.audit.facts.rows import (
 )
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray
-from treewarden.ppdm_models.plugins import discover
+from treewarden.ppdm_models.plugins import PluginIndex, discover
 
 Fact = Row | LeftOut | WholeRecords
 
@@ -118,7 +118,7 @@ def facts_of(case: Case) -> tuple[Fact, ...]:
     return tuple(fact for constraint in kinds_of_facts().values() for fact in constraint.rows(case))
 
 
-def kinds_of_facts() -> dict[str, Constraint]:
+def kinds_of_facts() -> PluginIndex[Constraint]:
     """Return all constraints by name."""
     return discover(constraints, "CONSTRAINT", Constraint)
 

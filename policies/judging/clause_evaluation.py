@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -19,7 +19,9 @@ from treewarden.policies.judging.figures import figure
 from treewarden.policies.rules import rules
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from treewarden.ppdm_models.methods.tpp.sanitise import RecordGroups
+
+if TYPE_CHECKING:
+    from treewarden.ppdm_models.methods.tpp.sanitise import RecordGroups
 
 # Verdicts of combinations: all is the worst of its parts, any the best, not swaps PASS and FAIL.
 #

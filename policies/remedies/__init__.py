@@ -11,7 +11,7 @@ from typing import ClassVar
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
 from treewarden.policies.pack import Pack
-from treewarden.ppdm_models.plugins import discover
+from treewarden.ppdm_models.plugins import PluginIndex, discover
 from treewarden.ppdm_models.tables.taxonomy import Taxonomies
 from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.ppdm_models.tree.tree import Tree
@@ -73,6 +73,6 @@ class Remedy(ABC):
         return iter(())
 
 
-def remedies() -> dict[str, Remedy]:
+def remedies() -> PluginIndex[Remedy]:
     """Return every remedy by name, in name order."""
     return discover(sys.modules[__name__], "REMEDY", Remedy)

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 
 from treewarden.audit.reading import Reading, Undetermined
 from treewarden.policies.verdict import Verdict
-from treewarden.ppdm_models.plugins import discover
+from treewarden.ppdm_models.plugins import PluginIndex, discover
 
 
 class Rule(ABC):
@@ -41,6 +41,6 @@ class Rule(ABC):
         return max(have / wanted, 0.0)
 
 
-def rules() -> dict[str, Rule]:
+def rules() -> PluginIndex[Rule]:
     """Return every rule by name, in name order."""
     return discover(sys.modules[__name__], "RULE", Rule)

@@ -12,16 +12,13 @@ from typing import Any
 from treewarden.ppdm_models.errors import OutputError, TreeFormatError
 from treewarden.ppdm_models.files.convert import converted
 from treewarden.ppdm_models.files.load import OpenedFile, open_model
-from treewarden.ppdm_models.formats import Rewritable
+from treewarden.ppdm_models.formats import ESTIMATOR, Rewritable
 from treewarden.ppdm_models.formats.sklearn._arrays import class_label
 from treewarden.ppdm_models.formats.skops._estimator import PRIVATE, fitted_of
 from treewarden.ppdm_models.formats.skops._models import leaks_of, model_of
 from treewarden.ppdm_models.formats.skops._parts import LivePart
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, with_trees
 from treewarden.ppdm_models.tree.side_channels import people_named
-
-IN_MEMORY = "scikit-learn"
-"""The format that a scikit-learn estimator in memory is said to have."""
 
 NOTE = (
     "audited as its trees and what its own attributes are known to hold; a pickle or another file of the estimator "
@@ -76,7 +73,7 @@ def _of_sklearn(estimator: object, target: str, names: tuple[str, ...]) -> Opene
     root = LivePart(kind, estimator)
     fitted = fitted_of(root, names, strict=True)
     model = _aimed(model_of(fitted), target)
-    model = replace(model, format=IN_MEMORY, notes=(*model.notes, f"{root.name}: {NOTE}"))
+    model = replace(model, format=ESTIMATOR, notes=(*model.notes, f"{root.name}: {NOTE}"))
     leaks = (*leaks_of(root, fitted), *people_named(model))
     return OpenedFile(model, leaks, _InMemory(model, leaks))
 

@@ -7,7 +7,6 @@ import os
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path, PurePath, PurePosixPath
 
 from treewarden.ppdm_models import formats as formats_package
@@ -17,7 +16,7 @@ from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.formats import Format, Opened, Strippable, Writer
 from treewarden.ppdm_models.formats.common.json import DEPTH, nesting
 from treewarden.ppdm_models.formats.common.packed import packing_leaks, unpacked
-from treewarden.ppdm_models.plugins import discover
+from treewarden.ppdm_models.plugins import PluginIndex, discover
 from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind, people_named
 from treewarden.ppdm_models.tree.tree import Tree
@@ -43,19 +42,23 @@ class OpenedFile:
     opened: Opened
 
 
-def formats() -> dict[str, Format]:
+def formats() -> PluginIndex[Format]:
     """Return the formats by name, in name order."""
-    return dict(_discovered())
+    return discover(formats_package, "FORMAT", Format)
+
+
+def sniffed(data: bytes) -> dict[str, Format]:
+    """Return the formats that the bytes look like, by name; a room that cannot hold them is not imported."""
+    index = formats()
+    rooms = {name: index.room(name) for name in index}
+    open_rooms = {room.__name__ for room in set(rooms.values()) if room.may_hold(data)}
+    names = [name for name, room in rooms.items() if room.__name__ in open_rooms]
+    return {name: index[name] for name in names if index[name].sniff(data)}
 
 
 def writers() -> dict[str, Writer]:
     """Return the formats that models are written in, by name."""
     return {name: plugin for name, plugin in formats().items() if isinstance(plugin, Writer)}
-
-
-@cache
-def _discovered() -> dict[str, Format]:
-    return discover(formats_package, "FORMAT", Format)
 
 
 def read_model(path: Path) -> Model:
@@ -227,7 +230,7 @@ def _start_in(archive: zipfile.ZipFile, name: str) -> bytes:
 
 def _opened(data: bytes, source: str) -> tuple[str, Opened]:
     """Return the first format that understands the bytes, by name, and what it makes of them."""
-    candidates = {name: plugin for name, plugin in formats().items() if plugin.sniff(data)}
+    candidates = sniffed(data)
     if not candidates:
         raise TreeFormatError(source, _advice(data, source))
     refused: list[TreeFormatError] = []
@@ -271,7 +274,7 @@ def _advice(data: bytes, source: str) -> str:
 
 
 def _is_sniffed(data: bytes) -> bool:
-    return any(plugin.sniff(data) for plugin in formats().values())
+    return bool(sniffed(data))
 
 
 def _likeness(data: bytes) -> str:

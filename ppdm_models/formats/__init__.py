@@ -1,5 +1,8 @@
 """The formats a tree is published in: one file each, recognised by content, never by extension alone.
 
+A room holds the formats of one producer. Its ``may_hold`` looks at bytes before any of them is imported: it is false
+only where none of them would recognise these.
+
 Every format reads (``Format``). What else can be done is a contract of its own, asked for by ``isinstance``: a format
 that writes models is a ``Writer`` too, and what it opens may be ``Rewritable`` or ``Strippable``.
 """
@@ -12,6 +15,9 @@ from typing import ClassVar
 
 from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
+
+ESTIMATOR = "scikit-learn"
+"""The format that a scikit-learn estimator in memory is said to have."""
 
 
 class Opened:

@@ -6,13 +6,14 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from treewarden.audit.evidence import NOT_RUN, Evidence
 from treewarden.audit.inverters import facts_of
 from treewarden.audit.knowledge.knowledge import understated
 from treewarden.audit.of_releases import NOT_LINKED
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.run_ensemble import NOT_JOINED
+from treewarden.audit.run_inputs import NOT_JOINED
 from treewarden.policies.judging.decision import (
     FACTS_AGREE,
     NOTHING_JUDGED,
@@ -20,16 +21,18 @@ from treewarden.policies.judging.decision import (
     Decision,
     Finding,
 )
-from treewarden.policies.repair.attempts import RepairSearch
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.files.convert import SUFFIXES, first_writable, writable
-from treewarden.ppdm_models.files.fitted import IN_MEMORY
 from treewarden.ppdm_models.files.load import formats, writers
+from treewarden.ppdm_models.formats import ESTIMATOR
 from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.ppdm_models.tree.side_channels import kinds_of
 from treewarden.reports.building.assumed import accepted_words, untold
 from treewarden.reports.document.names import is_about_waivers
 from treewarden.reports.document.words import counted, listed, percent, sentence
+
+if TYPE_CHECKING:
+    from treewarden.policies.repair.attempts import RepairSearch
 
 # What a report says of the things that a file gives away beside its trees, and the command that takes them out.
 
@@ -42,7 +45,7 @@ def publish_step(evidence: Evidence) -> str:
     source, leaks = evidence.source, evidence.leaks
     if isinstance(leaks, Undetermined):
         return f"Do not publish {source} yet: {leaks.reason}."
-    if evidence.model.format == IN_MEMORY:
+    if evidence.model.format == ESTIMATOR:
         return _from_memory(evidence.model)
     if not leaks:
         return f"Publish exactly this file, {source}; a changed file needs an audit of its own."
@@ -55,7 +58,7 @@ def publish_step(evidence: Evidence) -> str:
 def removal(evidence: Evidence) -> str:
     """Return how what stands beside the trees is taken out, or what to do where the format does not let it go."""
     assert not isinstance(evidence.leaks, Undetermined)
-    if evidence.model.format == IN_MEMORY:
+    if evidence.model.format == ESTIMATOR:
         return _from_memory(evidence.model)
     goes = [leak for leak in evidence.leaks if leak.removable]
     stays = [leak for leak in evidence.leaks if not leak.removable]
@@ -147,11 +150,11 @@ def repair_steps(evidence: Evidence, command: str = "") -> Iterator[str]:
     model = evidence.model
     anew = "train the trees anew" if evidence.forest.is_ensemble else "train the tree anew"
     anew += f" with larger leaves {SETTINGS}"
-    is_only_read = model.format != IN_MEMORY and _is_only_read(model)
+    is_only_read = model.format != ESTIMATOR and _is_only_read(model)
     # Where there is a command, a format was found for it, which takes long: the model is written to see that it can be.
     target = repair_target(model) if is_only_read and not command else ""
     read_only = f"the format {model.format} is only read here"
-    if model.format == IN_MEMORY:
+    if model.format == ESTIMATOR:
         yield f"Call treewarden.repair with the same estimator and table: {TRIES}"
     elif target is None:
         yield (

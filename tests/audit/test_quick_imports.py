@@ -7,6 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.kit import places
+
 HEAVY = (
     "casadi",
     "lxml",
@@ -23,7 +25,7 @@ FOUND = """
 import sys
 from treewarden.ppdm_models.plugins import discover
 from {package} import {contract}
-discover(sys.modules[{package!r}], {export!r}, {contract})
+list(discover(sys.modules[{package!r}], {export!r}, {contract}).values())
 """
 LISTED = """
 from treewarden.commands.list import COMMAND
@@ -48,6 +50,10 @@ from treewarden.ppdm_models.tables.counting.source import count_table
 from treewarden.jobs.posterior import grouped
 print(count_table(open_source(Path({path!r}))).rows)
 print(list(grouped([], pa.schema([("p", pa.float64())]))), array_of(np.ones(2), np.ones(2) > 0))
+"""
+AUDITED = """
+from treewarden.cli import cli
+cli(["audit", {model!r}, "--data", {table!r}, "--sensitive", "play", "--quiet"], standalone_mode=False)
 """
 USED = """
 import sys
@@ -145,3 +151,27 @@ def test_pyomo_has_nothing_imported_along_that_nobody_asks_it_for(before):
 )
 def test_a_worker_imports_what_solves_a_block_and_no_more(left_out):
     assert seen_of([left_out], "import treewarden.audit.solver.worker") == []
+
+
+def test_an_audit_of_one_tree_leaves_alone_what_other_models_need(tmp_path):
+    golf = places.DATA / "formats/pmml/good/golf.pmml"
+    table = tmp_path / "golf.csv"
+    kinds = (
+        ("sunny,80,yes", 4),
+        ("sunny,80,no", 1),
+        ("rain,70,yes", 4),
+        ("rain,80,yes", 1),
+        ("rain,80,no", 4),
+    )
+    rows = [kind for kind, times in kinds for _ in range(times)]
+    table.write_text("\n".join(["outlook,temperature,play", *rows, ""]))
+    code = AUDITED.format(model=str(golf), table=str(table))
+    others = [
+        "treewarden.audit.joint.ensemble_inference",
+        "treewarden.audit.regression.inference",
+        "treewarden.audit.releases",
+        "treewarden.jobs.gate.gating",
+        "treewarden.ppdm_models.formats.xgboost.xgboost_model",
+        "treewarden.ppdm_models.methods.tpp.sanitise",
+    ]
+    assert seen_of(["treewarden.audit.run", *others], code) == ["treewarden.audit.run"]

@@ -19,7 +19,7 @@ from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import Audit
 from treewarden.jobs.posterior import audit_table
 from treewarden.policies.judging.decision import Decision
-from treewarden.ppdm_models.files.fitted import IN_MEMORY
+from treewarden.ppdm_models.formats import ESTIMATOR
 from treewarden.reports.building.build import audit_document
 from treewarden.reports.document.document import Document, Provenance
 from treewarden.reports.document.words import printable
@@ -151,7 +151,7 @@ class Result:
             reasons=reasons(brief),
             cases=cases(brief.findings),
             facts=[
-                *(("Note", note) for note in brief.model.notes if brief.model.format == IN_MEMORY),
+                *(("Note", note) for note in brief.model.notes if brief.model.format == ESTIMATOR),
                 *(("Warning", each) for each in brief.warnings[:1]),
                 *assumed_facts(brief),
             ],

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from treewarden.jobs.gate.gating import Gated
 from treewarden.reports.building.redacted import redacted
 from treewarden.reports.document.document import Document
 from treewarden.reports.document.gate import Gate
@@ -25,6 +24,7 @@ from treewarden.terminal.outputs import check_apart, check_file, check_folder
 if TYPE_CHECKING:
     from treewarden.commands._common_options import Command
     from treewarden.jobs.audit_inputs import Request
+    from treewarden.jobs.gate.gating import Gated
 
 
 ON_STDOUT = "text"

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from treewarden.audit.adversaries import AdversaryRequest, of_model_alone, with_adversaries
 from treewarden.audit.evidence import Enough
@@ -30,7 +31,6 @@ from treewarden.audit.population.linked_population import (
 )
 from treewarden.audit.population.population import Population, rerouted
 from treewarden.audit.progress import Share, Step, silent
-from treewarden.audit.releases import ReleaseCase, run_releases
 from treewarden.audit.result import Audit
 from treewarden.audit.run import run, start_early
 from treewarden.jobs.counting import columns_needed, counted, source_of
@@ -68,6 +68,9 @@ from treewarden.ppdm_models.tables.counting.addresses import parted
 from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, outputs_of
 from treewarden.reports.document.parts import File
+
+if TYPE_CHECKING:
+    from treewarden.audit.releases import ReleaseCase
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +254,11 @@ class AuditInputs:
         elif self.shared is None:
             audit = run(file.model, people, knowledge, *more, grades=grades, fails=fails)
         else:
+            from treewarden.audit.releases import (  # heavy: for several only
+                ReleaseCase,
+                run_releases,
+            )
+
             cases = (*self.earlier, ReleaseCase(file.model, people, file.leaks))
             audit = run_releases(cases, self.shared, knowledge, asked, options, step, is_enough)
         knowing = audit.full.evidence.knowledge
@@ -387,6 +395,8 @@ def _releases(
     """
     if not request.earlier:
         return (), None
+    from treewarden.audit.releases import ReleaseCase  # heavy: for several only
+
     cases, tables = [], []
     known: dict[object, Table] = {_place_of(request.data): table}
     for earlier, name in zip(request.earlier, names, strict=False):

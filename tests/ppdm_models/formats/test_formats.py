@@ -1,6 +1,7 @@
 """What holds for every format: its own good files read, its bad ones are refused with the message beside them."""
 
 import json
+import random
 from pathlib import Path
 
 import jsonschema
@@ -8,7 +9,7 @@ import pytest
 
 from tests.kit import places
 from treewarden.ppdm_models.errors import TreeFormatError
-from treewarden.ppdm_models.files.load import formats, load_model, read_tree, writers
+from treewarden.ppdm_models.files.load import formats, load_model, read_tree, sniffed, writers
 from treewarden.ppdm_models.formats.own import _document
 
 DATA = places.DATA / "formats"
@@ -69,3 +70,31 @@ def test_written_json_follows_the_schema():
     written = json.loads(writers()["treewarden_json"].write(tree))
     jsonschema.validate(written, json.loads(_document.schema_text()))
     assert [node["id"] for node in written["nodes"]] == ["1", "2", "3", "4", "5"]
+
+
+def cut_variants(data):
+    """Yield a file and what is left of it after cuts, among them some that are still recognised."""
+    yield data
+    for mark in (b"\xef\xbb\xbf", b"\n\n", b" "):
+        yield mark + data
+    draw = random.Random(len(data))
+    for _ in range(12):
+        start = draw.randrange(len(data) + 1)
+        yield data[:start] + data[start + draw.randrange(1, 400) :]
+        yield data[: draw.randrange(len(data) + 1)]
+
+
+@pytest.mark.parametrize("name", formats())
+def test_no_room_is_passed_over_that_holds_a_format_of_the_file(name):
+    index = formats()
+    may_hold = index.room(name).may_hold
+    for path in (*GOOD, *BAD):
+        for data in cut_variants(path.read_bytes()):
+            assert may_hold(data) or not index[name].sniff(data), path
+    assert any(may_hold(path.read_bytes()) for path in GOOD)
+
+
+def test_rooms_of_other_producers_stay_closed():
+    data = (DATA / "pmml/good/golf.pmml").read_bytes()
+    assert list(sniffed(data)) == ["pmml"]
+    assert [name for name in formats() if formats().room(name).may_hold(data)] == ["pmml"]

@@ -7,7 +7,7 @@ import pytest
 from tests.kit import places
 from treewarden.audit.evidence import NOT_RUN, ONE_TREE
 from treewarden.audit.reading import Undetermined
-from treewarden.audit.run_ensemble import NOT_JOINED
+from treewarden.audit.run_inputs import NOT_JOINED
 from treewarden.ppdm_models.files.convert import converted
 from treewarden.ppdm_models.files.load import formats, open_model, writers
 from treewarden.ppdm_models.formats import Rewritable
