@@ -11,7 +11,7 @@ from treewarden.audit.evidence import NOT_RUN, Evidence
 from treewarden.audit.exposures import exposure_of, not_run, prior_of_all
 from treewarden.audit.facts.kinds import contradicted_facts
 from treewarden.audit.facts.rows import DroppedRow
-from treewarden.audit.joint.ensemble_inference import EnsembleProblem, joined_of
+from treewarden.audit.joint.ensemble_inference import EnsembleProblem, join_trees
 from treewarden.audit.joint.profiles import (
     in_trees,
     only_certain,
@@ -88,7 +88,7 @@ def _joined(inputs: RunInputs) -> EnsembleProblem | Undetermined:
     if knowledge.facts:
         return FACTS_NOT_JOINED
     try:
-        return joined_of(
+        return join_trees(
             forest,
             population,
             clock(options.time_limit or ESTIMATE_SECONDS),

@@ -28,7 +28,7 @@ from benchmarks.studies.ensembles_models import LEARNERS
 from benchmarks.tables import table
 from treewarden.audit.clock import clock
 from treewarden.audit.joint.cells import cells_of
-from treewarden.audit.joint.ensemble_inference import joined_of, sums_of
+from treewarden.audit.joint.ensemble_inference import join_trees, sums_of
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Undetermined
@@ -135,7 +135,7 @@ def part(name: str, model: Path, people: Path) -> dict[str, object]:
         cells_of(forest.stops, population.counts)
         assert not isinstance(found, Undetermined), found.reason
     else:
-        joined = joined_of(forest, population, clock(240.0), 0.0)
+        joined = join_trees(forest, population, clock(240.0), 0.0)
         assert not isinstance(joined, Undetermined), joined.reason
         sure = (joined.joint.low == joined.cells.sizes[:, None]).any(axis=1)
         certain = f"{100 * joined.cells.sizes[sure].sum() / population.records:.1f} %"

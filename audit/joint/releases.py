@@ -23,16 +23,15 @@ from treewarden.audit.joint.cells import (
 )
 from treewarden.audit.joint.draws import Units
 from treewarden.audit.joint.ensemble_inference import (
-    MOST_ENTRIES,
     NOT_ALL_OF_SAMPLES,
     EnsembleProblem,
     of_part,
-    problem_with,
     recovered_leaves,
     sums_of,
 )
+from treewarden.audit.joint.leaf_facts import MOST_ENTRIES, problem_with
 from treewarden.audit.joint.profiles import Where
-from treewarden.audit.joint.result import CellPosterior, EnsembleInference, Released
+from treewarden.audit.joint.result import CellPosterior, EnsembleInference, Joint, Released
 from treewarden.audit.of_releases import of_release
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.linked_population import KnownGroups
@@ -100,26 +99,18 @@ def join_releases(
     searching: float,
     step: Step = silent,
 ) -> AllReleases | Undetermined:
-    """Return what several releases prove together, or why that is not known; the parameters are as of ``joined_of``."""
-    sums: list[LeafSums] = []
-    for number, release_view in enumerate(held):
-        name = shared.names[number]
-        with step(f"turning the leaves of {name} back into sums of labels"):
-            found = sums_of(release_view.forest, release_view.population, release_view.training)
-        if isinstance(found, Undetermined):
-            return Undetermined(of_release(name, found.reason))
-        sums.append(found)
-    size = sum(len(each.forest.trees) for each in held) * shared.places.shape[1]
-    if size > MOST_ENTRIES:
+    """Return what several releases prove together, or why that is not known; parameters are as of ``join_trees``."""
+    sums = _sums_by_release(held, shared, step)
+    if isinstance(sums, Undetermined):
+        return sums
+    trees = sum(len(release_view.forest.trees) for release_view in held)
+    if trees * shared.places.shape[1] > MOST_ENTRIES:
         return Undetermined("all trees of all releases would take too much memory")
     parts = _parts(held, shared, sums)
     with step("reasoning over what each release adds"):
-        told = list(
-            _disclosed_by_release(
-                held, shared, parts, until.part(ADDS_SHARE), searching * ADDS_SHARE
-            )
-        )
-    whole = _joined(shared, [part for each in parts for part in each])
+        adding, seconds = until.part(ADDS_SHARE), searching * ADDS_SHARE
+        added = _disclosed_by_release(held, shared, parts, adding, seconds)
+    whole = _joined(shared, [part for release_parts in parts for part in release_parts])
     if isinstance(whole, Undetermined):
         return whole
     cells, rows = whole
@@ -128,46 +119,67 @@ def join_releases(
     problem = "" if truth is None else problem_with(rows, truth)
     if problem:
         return Undetermined(problem)
-    is_cut = len(sums) > 1 and any(leaf_sums.is_cut for leaf_sums in sums)
-    is_complete = all(leaf_sums.is_complete for leaf_sums in sums) and not is_cut
+    missing = _missing(sums)
     with step("reasoning over the leaves of all releases"):
-        joint = reason(
-            rows,
-            truth=truth,
-            until=until,
-            searching=searching * (1 - ADDS_SHARE) if is_complete else 0.0,
-        )
-    if not is_complete:
-        missing = (
-            *(leaf_sums.missing for leaf_sums in sums),
-            CUT_OF_SEVERAL * is_cut,
-            NOT_ALL_OF_SAMPLES,
-        )
-        joint = of_part(joint, next(each for each in missing if each))
+        seconds = 0.0 if missing else searching * (1 - ADDS_SHARE)
+        joint = reason(rows, truth=truth, until=until, searching=seconds)
+    if missing:
+        joint = of_part(joint, missing)
     if joint.problem:
         return Undetermined(f"no table fits all releases: {joint.problem}")
-    sure = (joint.low == cells.sizes[:, None]).any(axis=1)
-    told[-1] = replace(told[-1], so_far=float(cells.sizes[sure].sum()))
     recovered = tuple(map(recovered_leaves, sums))
-    trees = sum(len(each.forest.trees) for each in held)
-    found_all = EnsembleInference(
+    inference = EnsembleInference(
         trees,
         sum(leaves for _, leaves in recovered),
         sum(exact for exact, _ in recovered),
         certain_by_leaf(rows, cells, trees),
         sums[-1].facts,
-        tuple(
-            of_release(name, said)
-            for name, leaf_sums in zip(shared.names, sums, strict=True)
-            for said in leaf_sums.said
-        ),
+        _said_of_sums(shared, sums),
         joint.left,
-        is_complete=is_complete,
-        releases=tuple(told),
+        is_complete=not missing,
+        releases=_with_all(added, joint, cells),
         differences=_differences(rows, shared, held[-1].forest.model.classes),
     )
-    joined = EnsembleProblem(found_all, units, cells, rows, joint, not is_complete)
+    joined = EnsembleProblem(inference, units, cells, rows, joint, bool(missing))
     return AllReleases(joined, shared, _where(held, shared))
+
+
+def _sums_by_release(
+    held: Sequence[ReleaseView], shared: KnownGroups, step: Step
+) -> list[LeafSums] | Undetermined:
+    """Return what the leaves of each release say of its people, or why that is not known of one."""
+    sums: list[LeafSums] = []
+    for name, release_view in zip(shared.names, held, strict=True):
+        with step(f"turning the leaves of {name} back into sums of labels"):
+            found = sums_of(release_view.forest, release_view.population, release_view.training)
+        if isinstance(found, Undetermined):
+            return Undetermined(of_release(name, found.reason))
+        sums.append(found)
+    return sums
+
+
+def _missing(sums: Sequence[LeafSums]) -> str:
+    """Return what the files say beyond the rows, "" where these are all that they say."""
+    is_cut = len(sums) > 1 and any(leaf_sums.is_cut for leaf_sums in sums)
+    if all(leaf_sums.is_complete for leaf_sums in sums) and not is_cut:
+        return ""
+    reasons = (*(leaf_sums.missing for leaf_sums in sums), CUT_OF_SEVERAL * is_cut)
+    return next((missing for missing in reasons if missing), NOT_ALL_OF_SAMPLES)
+
+
+def _said_of_sums(shared: KnownGroups, sums: Sequence[LeafSums]) -> tuple[str, ...]:
+    """Return what was taken for what where leaves were turned back, by release."""
+    return tuple(
+        of_release(name, said)
+        for name, leaf_sums in zip(shared.names, sums, strict=True)
+        for said in leaf_sums.said
+    )
+
+
+def _with_all(added: Sequence[Released], joint: Joint, cells: PeopleCells) -> tuple[Released, ...]:
+    """Return what each release adds, the last with how many people all of them make certain."""
+    sure = (joint.low == cells.sizes[:, None]).any(axis=1)
+    return (*added[:-1], replace(added[-1], so_far=float(cells.sizes[sure].sum())))
 
 
 def _units(shared: KnownGroups) -> Units:

@@ -28,7 +28,7 @@ from tests.judges.inverter_learners import LEARNERS, Lesson, NotGrownError, is_t
 from tests.judges.spread import ask_where, imported, in_order
 from treewarden.audit.clock import clock
 from treewarden.audit.inverters import GrownCase, LeafSums, leaf_sums
-from treewarden.audit.joint.ensemble_inference import joined_of
+from treewarden.audit.joint.ensemble_inference import join_trees
 from treewarden.audit.population.forest import Forest, forest_of
 from treewarden.audit.population.population import Population, build_population
 from treewarden.audit.reading import Undetermined
@@ -94,7 +94,7 @@ def _judge(found: Trial) -> None:
     if (sums.low == sums.high).all():
         found.tried["tables with another label"] += 1
         _, others, forest = _said(published.model, _relabelled(given, draw))
-        joined = joined_of(forest, others, clock(0.0), 0.0)
+        joined = join_trees(forest, others, clock(0.0), 0.0)
         found.claim(isinstance(joined, Undetermined), f"another label is not noticed; {said}")
     for what, other in _wrong(given, draw):
         found.tried["wrong tables"] += 1
@@ -134,7 +134,7 @@ def _hold(sums: LeafSums, people: Population, forest: Forest) -> bool:
 
 def _judge_joined(found: Trial, people: Population, forest: Forest, said: str) -> None:
     """Hold what all trees prove together against the true labels."""
-    joined = joined_of(forest, people, clock(SECONDS), SECONDS)
+    joined = join_trees(forest, people, clock(SECONDS), SECONDS)
     found.claim(not isinstance(joined, Undetermined), f"no table fits the true sums; {said}")
     if isinstance(joined, Undetermined):
         return

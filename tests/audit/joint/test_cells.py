@@ -12,12 +12,8 @@ from treewarden.audit.joint.cells import (
     certain_by_leaf,
     rows_of,
 )
-from treewarden.audit.joint.ensemble_inference import (
-    OTHER_LABELS,
-    OTHER_WAY_ROUND,
-    problem_with,
-    recovered_leaves,
-)
+from treewarden.audit.joint.ensemble_inference import recovered_leaves
+from treewarden.audit.joint.leaf_facts import OTHER_LABELS, OTHER_WAY_ROUND, problem_with
 from treewarden.audit.reading import Undetermined
 
 STOPS = np.array([[1, 1, 2, 2, 2], [1, 1, 1, 2, 2]])

@@ -9,7 +9,8 @@ from tests.kit.grown_models import FOLDER, truth
 from treewarden.audit.clock import clock
 from treewarden.audit.inverters import LeafSums, leaf_sums
 from treewarden.audit.joint.cells import cells_of
-from treewarden.audit.joint.ensemble_inference import joined_of, narrower
+from treewarden.audit.joint.ensemble_inference import join_trees
+from treewarden.audit.joint.leaf_facts import narrow_sums
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import build_population
 from treewarden.jobs.inputs import read
@@ -30,9 +31,9 @@ def test_boxes_of_people_narrow_the_leaves_that_hold_them():
         np.array([[0, 1], [0, 0], [0, 0], [1, 0]]),
         np.array([[0, 1], [1, 1], [1, 1], [1, 0]]),
     )
-    found = narrower(sums_of(low, high), (least, most), cells, STOPS)
+    found = narrow_sums(sums_of(low, high), (least, most), cells, STOPS)
     assert [each.tolist() for each in found] == [[1, 0, 1, 0], [2, 1, 2, 1]]
-    assert narrower(sums_of(*found), (least, most), cells, STOPS) is None
+    assert narrow_sums(sums_of(*found), (least, most), cells, STOPS) is None
 
 
 def test_known_ends_of_one_tree_narrow_the_next():
@@ -53,7 +54,7 @@ def test_the_whole_reasoning_goes_round_and_holds():
     people = build_population(file.model, read(FOLDER / "three.csv"), sensitive="y")
     case, _ = read_case(written("three", "three", 1), "three")
     alone = leaf_sums(case)
-    joined = joined_of(forest_of(file.model, people), people, clock(20.0), 2.0)
+    joined = join_trees(forest_of(file.model, people), people, clock(20.0), 2.0)
     assert joined.found.recovered >= int((alone.low == alone.high).sum())
     true = joined.cells.summed(people.truth)
     assert ((joined.joint.low <= true) & (true <= joined.joint.high)).all()

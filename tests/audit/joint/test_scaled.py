@@ -12,7 +12,7 @@ from treewarden.audit.inverters import Added
 from treewarden.audit.joint.bound_pipeline import reason
 from treewarden.audit.joint.cells import scaled_of
 from treewarden.audit.joint.counts import counts_of
-from treewarden.audit.joint.ensemble_inference import OTHER_LABELS, problem_with
+from treewarden.audit.joint.leaf_facts import OTHER_LABELS, problem_with
 
 pytest.importorskip("ortools", reason="looks for other tables")
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.kit.grown_models import FOLDER
 from tests.kit.small_audits import audit_model
-from treewarden.audit.joint import ensemble_inference
+from treewarden.audit.joint import leaf_facts
 from treewarden.audit.joint.result import EnsembleInference
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import call
@@ -138,7 +138,7 @@ def test_where_memory_does_not_go_for_all_trees_what_the_first_prove_holds_and_n
     monkeypatch,
 ):
     whole = audited("plain").evidence
-    monkeypatch.setattr(ensemble_inference, "MOST_ENTRIES", 3 * len(whole.population.counts))
+    monkeypatch.setattr(leaf_facts, "MOST_ENTRIES", 3 * len(whole.population.counts))
     part = audited("plain")
     worlds, truth = part.evidence.worlds, part.evidence.population.truth
     assert 0 < worlds.certain.sum() < whole.worlds.certain.sum()

@@ -1,0 +1,250 @@
+"""What the leaves of all trees say of their people: sums of labels, as rows over the people's cells.
+
+Leaf values that the file cuts to few digits are read again with what all leaves prove of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from treewarden.audit.clock import Clock
+from treewarden.audit.consistent_tables.proofs.bounds import ContradictionError
+from treewarden.audit.inverters import GrownCase, LeafSums, inverters, knowing, leaf_sums
+from treewarden.audit.joint.cells import (
+    JointRows,
+    PeopleCells,
+    ReleaseCells,
+    breaking,
+    cells_of,
+    first_trees,
+    rows_of,
+)
+from treewarden.audit.joint.counted_leaves import counted_sums
+from treewarden.audit.joint.counts import by_class, by_leaves, counts_of, propagate
+from treewarden.audit.joint.draws import Units, by_profile, replays
+from treewarden.audit.population.forest import Forest
+from treewarden.audit.population.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import IndexArray, IntArray
+from treewarden.ppdm_models.tree.ensemble import Ensemble
+from treewarden.ppdm_models.tree.growth import EnsembleGrowth, FactSource
+
+# Leaf values that were cut to few digits, read again with what all leaves prove of each.
+#
+# A value with few digits leaves bounds of the labels in its leaf. Other leaves may narrow these; then the value
+# itself is known better than its digits say it, so is what the model said of everybody before the next tree, and so
+# are the sums of all later leaves. Whoever has the file goes round until nothing moves.
+
+MOST_ROUNDS = 30
+"""How often cut leaf values are read again with what single rows prove of each leaf."""
+STILL_MOVING = (
+    "leaf values were cut to few digits, and what all leaves prove of each narrowed them again and again; it was not "
+    "followed to its end"
+)
+
+
+def narrow_sums(
+    sums: LeafSums, boxes: tuple[IntArray, IntArray], cells: PeopleCells, stops: IndexArray
+) -> tuple[IntArray, IntArray] | None:
+    """Return the ends of sums, (R,), within which boxes by cell and class (C, m) leave them; None where none moves.
+
+    ``stops`` (T, P) are where profiles stop in the trees that were joined; sums of later trees stay as they are.
+    """
+    low, high = sums.low.copy(), sums.high.copy()
+    for tree, stopped in enumerate(stops):
+        for output in np.unique(sums.output[sums.trees == tree]).tolist():
+            rows = np.flatnonzero((sums.trees == tree) & (sums.output == output))
+            place = np.searchsorted(sums.nodes[rows], stopped[cells.first])
+            least, most = (
+                np.rint(np.bincount(place, ends[:, output], len(rows))).astype(np.int64)
+                for ends in boxes
+            )
+            low[rows], high[rows] = (
+                np.maximum(low[rows], least),
+                np.minimum(high[rows], most),
+            )
+    is_same = (low == sums.low).all() and (high == sums.high).all()
+    return None if is_same else (low, high)
+
+
+def proved_by_rows(rows: JointRows, until: Clock) -> tuple[IntArray, IntArray]:
+    """Return the boxes (C, m) that one-row reasoning leaves.
+
+    Raises:
+        ContradictionError: no table fits.
+    """
+    counts = counts_of(rows)
+    found = propagate(counts, by_leaves(counts), until)
+    return by_class(counts, found.low, found.high)
+
+
+MOST_ENTRIES = 12_000_000
+"""So many places of people in leaves are joined, about 50 bytes each with what is worked out of them."""
+OTHER_LABELS = (
+    "the sums that its leaf values give are not those of the table's labels: the table, or what its labels mean, is "
+    "another, or leaves were changed after the training, as by pruning"
+)
+OTHER_WAY_ROUND = (
+    "the sums of its leaf values are those of the other class: the labels stand the other way round"
+)
+
+
+def problem_with(rows: JointRows, truth: IntArray) -> str:
+    """Return why the rows cannot be of these people, whose true values (C, m) are known; "" where they can."""
+    if not len(breaking(rows, truth)):
+        return "" if rows.scaled is None or rows.scaled.fits_all(truth) else OTHER_LABELS
+    if rows.classes == 2 and not len(breaking(rows, truth[:, ::-1])):
+        return OTHER_WAY_ROUND
+    return OTHER_LABELS
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EnsembleLeafFacts:
+    """What the leaves say, as sums and as rows over the cells of units; ``truth`` (C, m) is theirs, if it is known.
+
+    ``case`` is what the sums were read from, None where nothing is learnt by reading it again.
+    """
+
+    sums: LeafSums
+    rows: JointRows
+    units: Units
+    cells: PeopleCells
+    truth: IntArray | None
+    case: GrownCase | None = None
+
+
+def read_leaf_facts(
+    forest: Forest,
+    population: Population,
+    growth: EnsembleGrowth | None,
+    training: Mapping[str, float],
+    seeds: Sequence[int] | None,
+) -> EnsembleLeafFacts | Undetermined:
+    """Return what the leaves say, read off their counts or turned back from their values."""
+    units = by_profile(forest.stops, population)
+    if growth is None:
+        replayed = _replayed(forest, population, None, seeds)
+        return replayed or _fitting(counted_sums(forest, population), units, forest)
+    classes = len(forest.model.classes)
+    grown = knowing(growth, training)
+    case = GrownCase(grown, forest.trees, forest.stops, population.counts, classes)
+    is_sampled = inverters()[growth.library].is_sampled(grown)
+    found: EnsembleLeafFacts | Undetermined | None = None
+    if is_sampled:
+        found = _replayed(forest, population, grown, seeds)
+    found = found or _of_case(case, units, forest)
+    if isinstance(found, Undetermined) and units.truth is not None:
+        found = _by_default(case, units, forest) or found
+    if isinstance(found, Undetermined) and is_sampled is None:
+        found = _replayed(forest, population, grown, seeds) or found
+    return found
+
+
+def _replayed(
+    forest: Forest,
+    population: Population,
+    growth: EnsembleGrowth | None,
+    seeds: Sequence[int] | None,
+) -> EnsembleLeafFacts | None:
+    """Return what the leaves say of the records that were drawn, where these follow from a seed; None otherwise."""
+    if seeds is None:
+        return None
+    for units, sums in replays(forest, population, growth, seeds):
+        found = _fitting(sums, units, forest)
+        if isinstance(found, EnsembleLeafFacts):
+            return found
+    return None
+
+
+def _of_case(case: GrownCase, units: Units, forest: Forest) -> EnsembleLeafFacts | Undetermined:
+    """Return what the values of leaves say; the case goes with it where they were cut."""
+    found = _fitting(leaf_sums(case), units, forest)
+    if isinstance(found, Undetermined) or not found.sums.is_cut:
+        return found
+    return replace(found, case=case)
+
+
+def refine_cut_values(facts: EnsembleLeafFacts, forest: Forest, until: Clock) -> EnsembleLeafFacts:
+    """Return what values that were cut say, once what single rows prove of all leaves is known of each."""
+    for _ in range(MOST_ROUNDS):
+        if facts.case is None:
+            return facts
+        try:
+            boxes = proved_by_rows(facts.rows, until)
+        except ContradictionError:  # the reasoning over all rows will say so
+            return facts
+        narrowed = narrow_cut_values(facts, boxes, forest)
+        if narrowed is None:
+            return facts
+        facts = narrowed
+    return replace(facts, sums=mark_unfinished(facts.sums))
+
+
+def narrow_cut_values(
+    facts: EnsembleLeafFacts, boxes: tuple[IntArray, IntArray], forest: Forest
+) -> EnsembleLeafFacts | None:
+    """Return what values that were cut say where each cell lies in its box; None where that is nothing new.
+
+    Where they cannot be read so, somebody else may read on: then more may be known.
+    """
+    if facts.case is None:
+        return None
+    units = facts.units
+    ends = narrow_sums(facts.sums, boxes, facts.cells, units.stops[: joined_trees(forest, units)])
+    if ends is None:
+        return None
+    more = _fitting(leaf_sums(replace(facts.case, ends=ends)), units, forest)
+    if isinstance(more, Undetermined):
+        return replace(facts, sums=mark_unfinished(facts.sums), case=None)
+    return replace(more, case=facts.case)
+
+
+def mark_unfinished(sums: LeafSums) -> LeafSums:
+    """Return sums of which more may be known, as reading them again was not followed to its end."""
+    return replace(sums, is_complete=False, missing=sums.missing or STILL_MOVING)
+
+
+def _fitting(
+    sums: LeafSums | Undetermined, units: Units, forest: Forest
+) -> EnsembleLeafFacts | Undetermined:
+    """Return sums with their rows; why not, where the true values do not fit them."""
+    if isinstance(sums, Undetermined):
+        return sums
+    used = joined_trees(forest, units)
+    draws = None if units.draws is None else units.draws[:used]
+    cells = cells_of(units.stops[:used], units.people, draws)
+    truth = None if units.truth is None else cells.summed(units.truth)
+    part = ReleaseCells(units.stops[:used], first_trees(sums, used), draws=draws)
+    rows = rows_of([part], cells, len(forest.model.classes))
+    if isinstance(rows, Undetermined):
+        return rows
+    problem = "" if truth is None else problem_with(rows, truth)
+    return Undetermined(problem) if problem else EnsembleLeafFacts(sums, rows, units, cells, truth)
+
+
+def _by_default(case: GrownCase, units: Units, forest: Forest) -> EnsembleLeafFacts | None:
+    """Return what the leaves say if the library was left to itself where the file is silent; None if that cannot be."""
+    growth = case.growth
+    defaults = inverters()[growth.library].defaults
+    silent_on = {name: value for name, value in defaults.items() if growth.fact(name).value is None}
+    if not silent_on:
+        return None
+    taking = replace(case, growth=knowing(growth, silent_on, FactSource.TAKEN))
+    found = _of_case(taking, units, forest)
+    if isinstance(found, Undetermined):
+        return None
+    taken = ", ".join(f"{name} {value:g}" for name, value in silent_on.items())
+    said = f"the file withholds how it was trained; what its library does by itself fits, and is taken: {taken}"
+    return replace(found, sums=replace(found.sums, said=(*found.sums.said, said)))
+
+
+def joined_trees(forest: Forest, units: Units) -> int:
+    """Return how many trees' leaves are joined: the first ones, as far as memory goes."""
+    classes, size = len(forest.model.classes), len(units.people)
+    growth = forest.model.growth if isinstance(forest.model, Ensemble) else None
+    each = classes if growth is None and classes > 2 else 1
+    most = max(1, MOST_ENTRIES // max(each * size, 1))
+    return min(len(forest.trees), most)
