@@ -1,4 +1,4 @@
-"""An audit of several releases: what whoever holds them all can infer of the people in any of them."""
+"""An audit of several releases: what an adversary who holds all can infer of the people in any of them."""
 
 from __future__ import annotations
 
@@ -43,6 +43,45 @@ class ReleaseCase:
     leaks: tuple[Leak, ...] | Undetermined
 
 
+@dataclass(frozen=True, slots=True)
+class _ReleasesRequest:
+    """How releases are audited: by whom, what is read, with which options, who hears of it, and when it may stop."""
+
+    knowledge: Knowledge
+    calls: Sequence[MeasureCall]
+    options: AuditOptions
+    step: Step
+    enough: Enough | None
+
+    def share_of(self, releases: int) -> AuditOptions:
+        """Return the options with the part of the time for tables that one of so many releases, and all, have."""
+        budget = self.options.worlds_budget / (1 + releases)
+        return replace(self.options, worlds_budget=budget)
+
+    def run(self, case: ReleaseCase, options: AuditOptions) -> Audit:
+        """Return the audit of one release by itself."""
+        return run(
+            case.model,
+            case.population,
+            self.knowledge,
+            self.calls,
+            options,
+            case.leaks,
+            self.step,
+            self.enough,
+        )
+
+    def without_training(self) -> _ReleasesRequest:
+        """Return the same by an adversary who knows no settings of the training beside the files."""
+        return replace(self, knowledge=self.knowledge.model_copy(update={"training": {}}))
+
+    def training_of(self, *cases: ReleaseCase) -> dict[str, float]:
+        """Return the known settings of the training that leaf values of some releases depend on."""
+        training = self.knowledge.training
+        settings = frozenset[str]().union(*(settings_of(case.model) for case in cases))
+        return {name: training[name] for name in settings & set(training)}
+
+
 def run_releases(
     cases: Sequence[ReleaseCase],
     shared: KnownGroups | UnlinkedReleases,
@@ -52,8 +91,9 @@ def run_releases(
     step: Step = silent,
     enough: Enough | None = None,
 ) -> Audit:
-    """Audit several releases, in the order of their publication, by somebody who holds all and knows who is in which.
+    """Audit several releases, in the order of their publication, by an adversary who holds all of them.
 
+    The adversary knows who is in which release.
     The first exposure is of the last release's people, with all that all releases prove of them; then come those of the
     earlier releases, and what single trees prove by themselves, with the choice of their splits. Nobody may infer too
     much from any of these. What is proved of single trees' people joins what all releases prove. Where nothing links
@@ -65,90 +105,81 @@ def run_releases(
     cases = [
         replace(case, leaks=with_unheld(case.leaks, case.model, case.population)) for case in cases
     ]
-    training = knowledge.training
-    known = frozenset[str]().union(*(settings_of(case.model) for case in cases))
-    for name in sorted(set(training) - known):
-        problem = f"training: {name!r} is no setting that leaf values of these models depend on"
-        raise KnowledgeError(shared.names[-1], problem)
+    _check_training(cases, knowledge, shared.names[-1])
+    request = _ReleasesRequest(knowledge, calls, options, step, enough)
     if isinstance(shared, UnlinkedReleases):
-        return _of_unlinked(cases, shared, knowledge, calls, options, step, enough)
+        return _audit_unlinked(cases, shared, request)
     if cases[-1].model.task is Task.REGRESSION:
-        return _of_numbers(cases, shared, knowledge, calls, options, step, enough)
-    knowledge = knowledge.model_copy(update={"training": {}})
-    audit_options = replace(options, worlds_budget=options.worlds_budget / (1 + len(cases)))
-    alone = [
-        run(case.model, case.population, knowledge, calls, audit_options, case.leaks, step, enough)
-        for case in cases
-        if isinstance(case.model, Tree)
-    ]
+        return _audit_regression(cases, shared, request)
+    return _audit_classifiers(cases, shared, request)
+
+
+def _check_training(cases: Sequence[ReleaseCase], knowledge: Knowledge, where: str) -> None:
+    """Check that leaf values of some release depend on each setting that is known.
+
+    Raises:
+        KnowledgeError: they do not on one.
+    """
+    known = frozenset[str]().union(*(settings_of(case.model) for case in cases))
+    for name in sorted(set(knowledge.training) - known):
+        problem = f"training: {name!r} is no setting that leaf values of these models depend on"
+        raise KnowledgeError(where, problem)
+
+
+def _audit_classifiers(
+    cases: Sequence[ReleaseCase], shared: KnownGroups, request: _ReleasesRequest
+) -> Audit:
+    """Return the audit of releases that predict a class: with all of them, and of single ones by themselves."""
+    single, options = request.without_training(), request.share_of(len(cases))
+    alone = [single.run(case, options) for case in cases if isinstance(case.model, Tree)]
     proved = iter(alone)
     release_views = [
         ReleaseView(
             forest_of(case.model, case.population, jobs=options.jobs),
             case.population,
-            {name: training[name] for name in settings_of(case.model) & set(training)},
+            request.training_of(case),
             _worlds(next(proved)) if isinstance(case.model, Tree) else None,
         )
         for case in cases
     ]
     joined: AllReleases | Undetermined = FACTS_NOT_JOINED
-    if not knowledge.facts:
+    if not request.knowledge.facts:
         joined = join_releases(
             release_views,
             shared,
             clock(options.time_limit or ESTIMATE_SECONDS),
-            audit_options.worlds_budget if options.worlds else 0.0,
-            step,
+            options.worlds_budget if options.worlds else 0.0,
+            request.step,
         )
     if isinstance(joined, Undetermined):
         joined = Undetermined(f"{NOT_JOINED}: {joined.reason}")
     if isinstance(joined, Undetermined) or not joined.joined.found.is_complete:
         # What one of them proves alone, draws repeated from a seed and all, is more than nothing or bounds.
-        alone += [
-            run(
-                case.model,
-                case.population,
-                knowledge,
-                calls,
-                audit_options,
-                case.leaks,
-                step,
-                enough,
-            )
-            for case in cases
-            if not isinstance(case.model, Tree)
-        ]
+        alone += [single.run(case, options) for case in cases if not isinstance(case.model, Tree)]
     exposures = [
-        _exposure(case, shared, number, joined, knowledge, calls, options)
-        for number, case in enumerate(cases)
+        _exposure(case, shared, number, joined, single) for number, case in enumerate(cases)
     ]
     warnings = _warnings(cases, shared.warnings, alone)
     return Audit((*exposures[::-1], *_by_themselves(alone)), warnings)
 
 
-def _of_unlinked(
-    cases: Sequence[ReleaseCase],
-    unlinked: UnlinkedReleases,
-    knowledge: Knowledge,
-    calls: Sequence[MeasureCall],
-    options: AuditOptions,
-    step: Step,
-    enough: Enough | None,
+def _audit_unlinked(
+    cases: Sequence[ReleaseCase], unlinked: UnlinkedReleases, request: _ReleasesRequest
 ) -> Audit:
     """Return the audit of releases whose tables nothing links: of all of them undetermined, and of each table's own."""
     audits, exposures = [], list[Exposure]()
     for part in unlinked.parts:
         release_cases = [cases[number] for number in part.releases]
         share = (1 + len(release_cases) if len(release_cases) > 1 else 1) / (1 + len(cases))
-        budget = replace(options, worlds_budget=options.worlds_budget * share)
-        audit = _of_table(release_cases, part, knowledge, calls, budget, step, enough)
+        budget = replace(request.options, worlds_budget=request.options.worlds_budget * share)
+        audit = _audit_table(release_cases, part, replace(request, options=budget))
         audits.append(audit)
         exposures += _of_part(audit, release_cases, part)
     reason = Undetermined(unlinked.reason)
-    bare = knowledge.model_copy(update={"split": SplitLevel.NONE, "training": {}})
+    bare = request.without_training().knowledge.model_copy(update={"split": SplitLevel.NONE})
     found = []
     for number, case in enumerate(cases):
-        forest = forest_of(case.model, case.population, jobs=options.jobs)
+        forest = forest_of(case.model, case.population, jobs=request.options.jobs)
         is_number = case.model.task is Task.REGRESSION
         unknown = SEE_NUMBERS if is_number else reason
         evidence = unsolved(forest, case.population, bare, unknown, case.leaks)
@@ -161,27 +192,26 @@ def _of_unlinked(
             linkage_gap=unlinked.gap,
         )
         of = _said_of(unlinked.names, number)
-        found.append(replace(exposure_of(evidence, calls, not_run(unknown)), of=of))
+        found.append(replace(exposure_of(evidence, request.calls, not_run(unknown)), of=of))
     return Audit((*found[::-1], *exposures), _warnings(cases, unlinked.warnings, audits))
 
 
-def _of_table(
-    cases: Sequence[ReleaseCase],
-    part: SameTable,
-    knowledge: Knowledge,
-    calls: Sequence[MeasureCall],
-    options: AuditOptions,
-    step: Step,
-    enough: Enough | None,
-) -> Audit:
+def _audit_table(cases: Sequence[ReleaseCase], part: SameTable, request: _ReleasesRequest) -> Audit:
     """Return the audit of the releases of one table, of which who is who is known."""
-    settings = frozenset[str]().union(*(settings_of(case.model) for case in cases))
-    own = {name: knowledge.training[name] for name in settings & set(knowledge.training)}
-    knowledge = knowledge.model_copy(update={"training": own})
-    if part.shared is not None:
-        return run_releases(cases, part.shared, knowledge, calls, options, step, enough)
-    (case,) = cases
-    return run(case.model, case.population, knowledge, calls, options, case.leaks, step, enough)
+    training = request.training_of(*cases)
+    knowledge = request.knowledge.model_copy(update={"training": training})
+    if part.shared is None:
+        (case,) = cases
+        return replace(request, knowledge=knowledge).run(case, request.options)
+    return run_releases(
+        cases,
+        part.shared,
+        knowledge,
+        request.calls,
+        request.options,
+        request.step,
+        request.enough,
+    )
 
 
 def _of_part(audit: Audit, cases: Sequence[ReleaseCase], part: SameTable) -> list[Exposure]:
@@ -196,53 +226,36 @@ def _of_part(audit: Audit, cases: Sequence[ReleaseCase], part: SameTable) -> lis
     return [*exposures, *audit.exposures[len(cases) :]]
 
 
-def _of_numbers(
-    cases: Sequence[ReleaseCase],
-    shared: KnownGroups,
-    knowledge: Knowledge,
-    calls: Sequence[MeasureCall],
-    options: AuditOptions,
-    step: Step,
-    enough: Enough | None,
+def _audit_regression(
+    cases: Sequence[ReleaseCase], shared: KnownGroups, request: _ReleasesRequest
 ) -> Audit:
     """Return the audit of releases that predict a number: with all of them, and of each by itself."""
-    audit_options = replace(options, worlds_budget=options.worlds_budget / (1 + len(cases)))
-    training = [
-        {
-            name: knowledge.training[name]
-            for name in settings_of(case.model) & set(knowledge.training)
-        }
+    options = request.share_of(len(cases))
+    alone = [
+        replace(
+            request,
+            knowledge=request.knowledge.model_copy(update={"training": request.training_of(case)}),
+        ).run(case, options)
         for case in cases
     ]
-    alone = [
-        run(
-            case.model,
-            case.population,
-            knowledge.model_copy(update={"training": told}),
-            calls,
-            audit_options,
-            case.leaks,
-            step,
-            enough,
-        )
-        for case, told in zip(cases, training, strict=True)
-    ]
     joined: AllNumbers | Undetermined = FACTS_NOT_JOINED
-    if not knowledge.facts:
+    if not request.knowledge.facts:
         held = [
             HeldNumbers(
-                forest_of(case.model, case.population, jobs=options.jobs), case.population, told
+                forest_of(case.model, case.population, jobs=options.jobs),
+                case.population,
+                request.training_of(case),
             )
-            for case, told in zip(cases, training, strict=True)
+            for case in cases
         ]
-        seconds = clock(audit_options.worlds_budget if options.worlds else 0.0)
-        joined = join_numbers(held, shared, seconds, step)
-    knowledge = knowledge.model_copy(update={"split": SplitLevel.NONE, "training": {}})
+        seconds = clock(options.worlds_budget if options.worlds else 0.0)
+        joined = join_numbers(held, shared, seconds, request.step)
+    bare = request.without_training().knowledge.model_copy(update={"split": SplitLevel.NONE})
     exposures = []
     for number, case in enumerate(cases):
         people = shared.seen_by(number, case.population)
         forest = forest_of(case.model, people, jobs=options.jobs)
-        evidence = unsolved(forest, people, knowledge, SEE_NUMBERS, case.leaks)
+        evidence = unsolved(forest, people, bare, SEE_NUMBERS, case.leaks)
         numbers: ValueBounds | Undetermined
         if isinstance(joined, Undetermined):
             numbers = Undetermined(f"{NOT_JOINED}: {joined.reason}")
@@ -251,7 +264,7 @@ def _of_numbers(
         evidence = replace(
             evidence, numbers=numbers, together=SEE_NUMBERS, others=shared.others(number)
         )
-        exposure = exposure_of(evidence, calls, not_run(SEE_NUMBERS))
+        exposure = exposure_of(evidence, request.calls, not_run(SEE_NUMBERS))
         exposures.append(replace(exposure, of=_said_of(shared.names, number)))
     warnings = _warnings(cases, shared.warnings, alone)
     return Audit((*exposures[::-1], *_by_themselves(alone)), warnings)
@@ -305,14 +318,13 @@ def _exposure(
     shared: KnownGroups,
     number: int,
     joined: AllReleases | Undetermined,
-    knowledge: Knowledge,
-    calls: Sequence[MeasureCall],
-    options: AuditOptions,
+    request: _ReleasesRequest,
 ) -> Exposure:
-    """Return what somebody who holds all releases can infer of the people of one."""
+    """Return what an adversary who holds all releases can infer of the people of one."""
+    calls, options = request.calls, request.options
     people = shared.seen_by(number, case.population)
     forest = forest_of(case.model, people, jobs=options.jobs)
-    knowledge = knowledge.model_copy(update={"split": SplitLevel.NONE})
+    knowledge = request.knowledge.model_copy(update={"split": SplitLevel.NONE})
     of = _said_of(shared.names, number)
     if isinstance(joined, Undetermined):
         bare = unsolved(forest, people, knowledge, joined, case.leaks)
