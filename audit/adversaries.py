@@ -14,18 +14,18 @@ from treewarden.audit.entropy.posterior import Posterior, SolverReport, certain
 from treewarden.audit.evidence import NOT_READ, Evidence, Named
 from treewarden.audit.exposures import exposure_of, not_run, unsolved
 from treewarden.audit.facts.kinds import contradicted_facts
+from treewarden.audit.knowledge.adversaries import Adversary
 from treewarden.audit.knowledge.knowledge import Knowledge, resolved
 from treewarden.audit.measures import EvidenceSource, MeasureCall, measured, measures
 from treewarden.audit.of_releases import ADVERSARY
 from treewarden.audit.options import DEFAULT, AuditOptions, RowStatement
-from treewarden.audit.partial.adversaries import Adversary
-from treewarden.audit.partial.attribute_inference import secret_seen_by
-from treewarden.audit.partial.forest_attribute_inference import secret_seen_in_forest
+from treewarden.audit.partial.attributes.attribute_inference import infer_attribute
+from treewarden.audit.partial.attributes.forest_attribute_inference import infer_forest_attribute
+from treewarden.audit.partial.fitting.work_budget import FULL, AdversaryBudget
 from treewarden.audit.partial.full_knowledge import are_told, with_whole_records
-from treewarden.audit.partial.leaf_table import Ground
-from treewarden.audit.partial.target_inference import TargetInference, seen_by
-from treewarden.audit.partial.value_rules import Secret
-from treewarden.audit.partial.work_budget import FULL, AdversaryBudget
+from treewarden.audit.partial.secret_column import Secret
+from treewarden.audit.partial.target_inference import TargetInference, infer_target
+from treewarden.audit.partial.tree_context import TreeContext
 from treewarden.audit.population.forest import Forest, forest_of
 from treewarden.audit.population.merged_profiles import merged
 from treewarden.audit.population.population import Population
@@ -174,9 +174,9 @@ class _AuditedModel:
     is_of_whole_records: bool = False
 
     @cached_property
-    def _ground(self) -> Ground:
+    def _context(self) -> TreeContext:
         assert isinstance(self.forest.model, Tree)
-        return Ground(self.forest.model, self.population, self.knowledge)
+        return TreeContext(self.forest.model, self.population, self.knowledge)
 
     def seen(
         self, adversary: Adversary, seconds: float, effort: AdversaryBudget = FULL
@@ -193,19 +193,19 @@ class _AuditedModel:
         how = (until, self.options, effort)
         if self.secret is None:
             assert known is not None
-            seen = seen_by(self._ground, known, *how)
-            is_whole = self.is_of_whole_records and are_told(self._ground, known)
+            seen = infer_target(self._context, known, *how)
+            is_whole = self.is_of_whole_records and are_told(self._context, known)
             if isinstance(seen, Undetermined) or not is_whole:
                 return seen
             rest = effort.flows > 0
-            return with_whole_records(seen, self._ground, until, self.options, asks_rest=rest)
+            return with_whole_records(seen, self._context, until, self.options, asks_rest=rest)
         if known is None:
             known = tuple(name for name in self.population.qi if name != self.secret.name)
         if self.forest.is_ensemble:
             whole = (self.forest, self.population, self.knowledge, self.secret, known)
-            return secret_seen_in_forest(*whole, *how, knows_target=adversary.target)
-        about = (self._ground, self.secret, known)
-        return secret_seen_by(*about, *how, knows_target=adversary.target)
+            return infer_forest_attribute(*whole, *how, knows_target=adversary.target)
+        about = (self._context, self.secret, known)
+        return infer_attribute(*about, *how, knows_target=adversary.target)
 
 
 def _lacking(base: Exposure, asking: _AuditedModel, exposure: Exposure) -> tuple[Lacking, ...]:

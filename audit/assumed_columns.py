@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from treewarden.audit.partial.size_inference import SizeInference, infer_from_sizes
+from treewarden.audit.partial.attributes.size_inference import SizeInference, infer_from_sizes
 from treewarden.audit.result import Audit, Exposure
 from treewarden.ppdm_models.tree.paths import path_text
 from treewarden.ppdm_models.tree.tree import Tree

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from treewarden.audit.entropy.posterior import SolverReport
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.facts.rows import DroppedRow
+from treewarden.audit.knowledge.adversaries import Adversary
 from treewarden.audit.measures import MeasureCall, Parameters, call, measures
-from treewarden.audit.partial.adversaries import Adversary
 from treewarden.audit.reading import Interval, Measurement, Reading, Undetermined
 
 NOT_MEASURED = Measurement(Undetermined("the audit did not measure it"))

@@ -22,8 +22,8 @@ from benchmarks.machine import machine
 from treewarden.audit.clock import clock
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import SplitLevel
-from treewarden.audit.partial.leaf_table import Ground
-from treewarden.audit.partial.target_inference import TargetInference, seen_by
+from treewarden.audit.partial.target_inference import TargetInference, infer_target
+from treewarden.audit.partial.tree_context import TreeContext
 from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.files.load import read_tree
@@ -47,7 +47,9 @@ def measured(folder: Path, leaves: int, who: str, split: str) -> str:
     population, names = build_population(tree, table, sensitive=TARGET), columns_of(table)
     known = DEMOGRAPHY if who == "demography" else [each for each in names if each not in HIDDEN]
     before, began = _most_held(), time.monotonic()
-    seen = seen_by(Ground(tree, population, Knowledge(split=SplitLevel(split))), known, clock(20.0))
+    seen = infer_target(
+        TreeContext(tree, population, Knowledge(split=SplitLevel(split))), known, clock(20.0)
+    )
     seconds, most = time.monotonic() - began, _most_held()
     assert isinstance(seen, TargetInference)
     told = "not told"

@@ -10,14 +10,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
-from benchmarks.adult import (
-    CRITERIA,
-    MIN_RECORDS,
-    QUASI_IDENTIFIERS,
-    SENSITIVE,
-    adult,
-    multiway,
-)
+from benchmarks.adult import CRITERIA, MIN_RECORDS, QUASI_IDENTIFIERS, SENSITIVE, adult, multiway
 from benchmarks.worlds_tables import grown
 from tests.judges.worlds.zhu_du_example import RECORDS
 from treewarden.jobs.demo import SENSITIVE as AFFAIR

@@ -61,7 +61,9 @@ audit/consistent_tables
 audit/entropy
 audit/joint
 audit/regression
+audit/partial/fitting
 audit/partial
+audit/partial/attributes
 audit/divergence.py
 audit/randomised
 audit/evidence.py

@@ -16,13 +16,14 @@ from scipy.sparse import csgraph
 
 from treewarden.audit.clock import Clock
 from treewarden.audit.entropy.violated import VIOLATION_SHARE
-from treewarden.audit.partial.flows import Network
+from treewarden.audit.partial.compatible_values import CompatibleValues
+from treewarden.audit.partial.fitting.count_rows import Slopes
+from treewarden.audit.partial.fitting.flows import Network
+from treewarden.audit.partial.fitting.margins import HELD, MOST_GAP, ROUNDS, FittedTable, Margins
+from treewarden.audit.partial.fitting.splits import PlacedEstimate
+from treewarden.audit.partial.fitting.work_budget import Allowance
 from treewarden.audit.partial.leaf_table import LeafTable
-from treewarden.audit.partial.margins import HELD, MOST_GAP, ROUNDS, FittedTable, Margins
-from treewarden.audit.partial.secret_part import CompatibleValues
-from treewarden.audit.partial.splits import PlacedEstimate, Slopes
 from treewarden.audit.partial.value_rules import OPEN
-from treewarden.audit.partial.work_budget import Allowance
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import System, leaf_knowledge, max_violation
@@ -37,7 +38,7 @@ from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 
 
 @dataclass(frozen=True, slots=True)
-class Classed:
+class ClassedLeaves:
     """Leaves parted by class: the leaf's place among L, and the class, of each of C parts, (C,) each.
 
     ``population`` are the people told apart by class too, who stop at their part; ``of`` is the profile of each row,
@@ -108,9 +109,9 @@ class Classed:
         return np.asarray(np.eye(truth.shape[1])[self.klass])
 
 
-def classed(
+def leaves_by_class(
     leaves: LeafTable, population: Population, together: IndexArray | None = None
-) -> Classed:
+) -> ClassedLeaves:
     """Return leaves parted by class; the people's classes are known from the table.
 
     Each class of a leaf is counted unless ``together`` (L, m) says of which others only the sum is known with it, by
@@ -139,7 +140,7 @@ def classed(
     sizes = np.bincount(of_part, own, len(codes)).astype(np.float64)
     leaf, part_class = np.divmod(codes, size)
     of_parts = replace(leaves, nodes=parts, sizes=sizes)
-    return Classed(leaf, part_class, together, people, profile, of_parts)
+    return ClassedLeaves(leaf, part_class, together, people, profile, of_parts)
 
 
 NOT_SOLVED = Undetermined(
@@ -263,7 +264,7 @@ class _Over:
 
 def under_rows(
     leaves: LeafTable,
-    parts: Classed,
+    parts: ClassedLeaves,
     net: Network,
     klass: IndexArray,
     spread: sparse.csr_array,

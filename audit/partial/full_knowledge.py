@@ -18,21 +18,26 @@ from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.grower import incomplete_records
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.partial.envelope import spanning
-from treewarden.audit.partial.leaf_table import Ground
 from treewarden.audit.partial.target_inference import TargetInference
+from treewarden.audit.partial.tree_context import TreeContext
 from treewarden.audit.population.members import members
 from treewarden.audit.population.merged_profiles import merged
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import build_system
 
 
-def are_told(ground: Ground, known: Collection[str]) -> bool:
+def are_told(context: TreeContext, known: Collection[str]) -> bool:
     """Return whether every column that the tree tests is known, and no fact is, which may be about another one."""
-    return ground.tests.keys() <= set(known) and not ground.knowledge.facts
+    return context.tests.keys() <= set(known) and not context.knowledge.facts
 
 
 def with_whole_records(
-    seen: TargetInference, ground: Ground, until: Clock, options: AuditOptions, *, asks_rest: bool
+    seen: TargetInference,
+    context: TreeContext,
+    until: Clock,
+    options: AuditOptions,
+    *,
+    asks_rest: bool,
 ) -> TargetInference:
     """Return what such a person makes of it, given that with the choice of splits stated over shares.
 
@@ -41,7 +46,7 @@ def with_whole_records(
     Raises:
         SolverError: the wanted solver is not there.
     """
-    tree, everybody, knowledge = ground.tree, ground.population, ground.knowledge
+    tree, everybody, knowledge = context.tree, context.population, context.knowledge
     people, of = merged(everybody, seen.population.qi)
     leaf = np.zeros(len(people.counts), dtype=np.intp)
     leaf[of] = everybody.leaf

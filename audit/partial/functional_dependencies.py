@@ -13,7 +13,8 @@ from functools import cached_property
 import numpy as np
 
 from treewarden.audit.knowledge.declared import words_of
-from treewarden.audit.partial.partial_view import ImpliedValue
+from treewarden.audit.partial.partial_view import ImpliedValue, PartialView
+from treewarden.audit.partial.value_kinds import ValueKinds
 from treewarden.audit.population.population import Population
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
@@ -68,7 +69,7 @@ class Codes:
 
 
 @dataclass(frozen=True, slots=True)
-class Closed:
+class AttributeClosure:
     """The columns somebody knows who was told of some, and what else he knows: ``guesses`` are of (P,) profiles.
 
     Of some profiles of a guess only what tests ask about is known; ``values`` says of which the value itself is, (P,).
@@ -80,7 +81,9 @@ class Closed:
     values: Mapping[str, BoolArray]
 
 
-def closed(table: Codes, told: Collection[str], never: Collection[str] = ()) -> Closed:
+def attribute_closure(
+    table: Codes, told: Collection[str], never: Collection[str] = ()
+) -> AttributeClosure:
     """Return what known columns give away of the others; of those ``never`` known nothing is concluded."""
     known, said = with_given(table, told, never)
     guesses, values = {}, {}
@@ -91,7 +94,7 @@ def closed(table: Codes, told: Collection[str], never: Collection[str] = ()) -> 
                 guesses[name], values[name] = guess, is_value
                 said.append(why)
     ordered = tuple(name for name in table.population.qi if name in known)
-    return Closed(ordered, guesses, tuple(said), values)
+    return AttributeClosure(ordered, guesses, tuple(said), values)
 
 
 def with_given(
@@ -125,11 +128,38 @@ def with_given(
     return known, said
 
 
-def guess_of(told: Closed, name: str, of: IndexArray, size: int) -> ImpliedValue:
+def guess_of(told: AttributeClosure, name: str, of: IndexArray, size: int) -> ImpliedValue:
     """Return a guess of profiles that are told apart by known columns alone: all parts of one are guessed alike."""
     guess, first = told.guesses[name], np.zeros(size, dtype=np.intp)
     first[of] = np.arange(len(of))
     return ImpliedValue(guess.column.take(first), guess.is_known[first])
+
+
+@dataclass(frozen=True, slots=True)
+class AdversaryKnowledge:
+    """What an adversary knows who is told some columns of a tree's people.
+
+    ``closure`` are these columns with what they imply of others. ``people`` are the inference groups that they tell
+    apart, and ``group_of_profile`` (P,) is the group of each profile of the table. ``hidden`` are the values that each
+    tested column can have that stays unknown. ``views`` are what the tests of the tree make of it: with what is implied
+    of hidden columns and, where that is anything, without it too.
+    """
+
+    closure: AttributeClosure
+    people: Population
+    group_of_profile: IndexArray
+    hidden: Mapping[str, ValueKinds]
+    views: tuple[PartialView, ...]
+
+    @property
+    def groups(self) -> int:
+        """How many inference groups there are."""
+        return len(self.people.counts)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The known columns, and those of which a value is implied of some people."""
+        return (*self.closure.known, *self.closure.guesses)
 
 
 def given_away(population: Population, known: str, of: IndexArray) -> BoolArray:

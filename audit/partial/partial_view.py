@@ -6,193 +6,26 @@ hidden value by the tests above. The tree is walked once for all profiles, with 
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
 
-from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
+from treewarden.audit.partial.value_kinds import ValueKinds
+from treewarden.ppdm_models.arrays import BoolArray, IndexArray
 from treewarden.ppdm_models.tables.routing import prepared
-from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, Columns, NumericColumn
+from treewarden.ppdm_models.tree.column import Column, Columns
 from treewarden.ppdm_models.tree.predicate import (
-    CategoryTest,
-    MissingTest,
-    NumericTest,
     Predicate,
     TestAnswer,
     answer,
     are_opposite,
-    atoms,
     features_of,
     refusals,
     refused_by,
 )
-from treewarden.ppdm_models.tree.tree import (
-    Feature,
-    Missing,
-    NoTrueChild,
-    Tree,
-)
-
-# The values that a hidden column can have, as a tree's tests see them, and how common each is in the table.
-
-
-@dataclass(frozen=True, slots=True)
-class ValueKinds:
-    """What values a column can have, D of them, one of each kind that the tests of a tree tell apart.
-
-    ``values`` are as the table has them, ``seen`` as the tests see them; ``refused`` are values that the model refuses
-    where it is asked about them. ``share`` (D,) is how many people have each, 0 for what nobody in the table has but
-    somebody could. ``of`` (P,) is the place of each profile's value.
-    """
-
-    values: Column
-    seen: Column
-    refused: BoolArray
-    share: FloatArray
-    of: IndexArray
-
-    def __len__(self) -> int:
-        return len(self.share)
-
-
-Test = NumericTest | CategoryTest | MissingTest
-"""A test of one column."""
-
-
-def asked_by(trees: Iterable[Tree]) -> defaultdict[str, set[Test]]:
-    """Return the tests of each column that trees hold, by its name."""
-    found: defaultdict[str, set[Test]] = defaultdict(set)
-    for part in (part for tree in trees for node in tree.nodes for part in atoms(node.test)):
-        if isinstance(part, Test):
-            found[part.feature].add(part)
-    return found
-
-
-def domain_of(
-    tests: Collection[Test],
-    feature: Feature,
-    column: Column,
-    counts: FloatArray,
-    cuts: Iterable[float] = (),
-) -> ValueKinds:
-    """Return the domain of one column, given that of each profile and how many people have the profile, (P,) each.
-
-    ``tests`` are those of the column; ``cuts`` are further ends at which numbers are told apart. Whoever sees that all
-    numbers of a column are whole takes the others for whole too.
-    """
-    values, of = (
-        _numbers(tests, feature, column, cuts)
-        if isinstance(column, NumericColumn)
-        else _categories(feature, column)
-    )
-    columns, invalid = prepared((feature,), {feature.name: values})
-    share = np.bincount(of, counts, len(values)).astype(np.float64)
-    refused = invalid.get(feature.name, np.zeros(len(values), dtype=bool))
-    return ValueKinds(values, columns[feature.name], refused, share, of)
-
-
-def told_apart(trees: Sequence[Tree], columns: Mapping[str, Column]) -> dict[str, IndexArray]:
-    """Return the place of each value, (P,), among those that the tests of trees tell apart, by column."""
-    found, tests = {}, asked_by(trees)
-    for feature in dict.fromkeys(each for tree in trees for each in tree.used_features()):
-        if feature.name in columns:
-            seen, refused = prepared((feature,), {feature.name: columns[feature.name]})
-            places = _places(seen[feature.name], tests[feature.name])
-            bad = refused.get(feature.name)
-            found[feature.name] = places if bad is None else np.where(bad, places.max() + 1, places)
-    return found
-
-
-def _places(column: Column, tests: Collection[Test]) -> IndexArray:
-    """Return the place of each value among those that these tests of its column answer differently."""
-    if isinstance(column, NumericColumn):
-        # An end parts numbers before it, or behind it: it belongs to one side.
-        numeric_tests = [test for test in tests if isinstance(test, NumericTest)]
-        before = [numeric_test.low for numeric_test in numeric_tests if numeric_test.low_closed]
-        before += [
-            numeric_test.high for numeric_test in numeric_tests if not numeric_test.high_closed
-        ]
-        behind = [numeric_test.low for numeric_test in numeric_tests if not numeric_test.low_closed]
-        behind += [numeric_test.high for numeric_test in numeric_tests if numeric_test.high_closed]
-        places = np.searchsorted(np.unique(before), column.numbers, side="right")
-        places += np.searchsorted(np.unique(behind), column.numbers, side="left")
-        return np.asarray(
-            np.where(column.missing, places.max(initial=0) + 1, places), dtype=np.intp
-        )
-    names = CategoricalColumn(np.arange(-1, len(column.categories)), column.categories)
-    test_answers = [answer(test, {test.feature: names}, len(names)) for test in tests]
-    table = np.array(
-        [row for test_answer in test_answers for row in (test_answer.true, test_answer.unknown)],
-        dtype=bool,
-    )
-    places = np.unique(table.T, axis=0, return_inverse=True)[1].reshape(-1)
-    return np.asarray(places[column.codes + 1], dtype=np.intp)
-
-
-def _categories(feature: Feature, column: CategoricalColumn) -> tuple[Column, IndexArray]:
-    names = (
-        *column.categories,
-        *(each for each in feature.values if each not in column.categories),
-    )
-    lacks = column.codes < 0
-    codes = np.arange(len(names) + bool(lacks.any()), dtype=np.int64)
-    codes[len(names) :] = -1
-    of = np.where(lacks, len(names), column.codes).astype(np.intp)
-    return CategoricalColumn(codes, names), of
-
-
-def _numbers(
-    tests: Collection[Test], feature: Feature, column: NumericColumn, cuts: Iterable[float]
-) -> tuple[Column, IndexArray]:
-    own = np.unique(column.numbers[~column.missing])
-    found = (test for test in tests if isinstance(test, NumericTest))
-    ends = {
-        end
-        for numeric_test in found
-        for end in (numeric_test.low, numeric_test.high)
-        if np.isfinite(end)
-    }
-    ends |= {*cuts, *_treated(feature)}
-    between = _between(np.array(sorted(ends)), is_whole=bool((own == np.rint(own)).all()))
-    values = np.union1d(own, between)
-    of = np.searchsorted(values, column.numbers).astype(np.intp)
-    if column.missing.any():
-        of[column.missing] = len(values)
-        values = np.append(values, np.nan)
-    return NumericColumn(values), of
-
-
-def _treated(feature: Feature) -> set[float]:
-    """Return the numbers that a model treats otherwise than those next to them."""
-    ends = [
-        end
-        for treatment in feature.treatments
-        for end in (
-            treatment.low,
-            treatment.high,
-            *(end for low, _, high, _ in treatment.intervals for end in (low, high)),
-            *treatment.values,
-            *treatment.invalid,
-            *treatment.missing,
-        )
-    ]
-    return {float(end) for end in ends if not isinstance(end, str) and np.isfinite(end)}
-
-
-def _between(ends: FloatArray, *, is_whole: bool) -> FloatArray:
-    """Return the ends, and a number in each gap between them and on either side: whole ones only, where all are."""
-    if not len(ends):
-        return np.zeros(0)
-    outside = np.array([np.floor(ends[0]) - 1, np.ceil(ends[-1]) + 1])
-    if not is_whole:
-        return np.concatenate([ends, ends[:-1] / 2 + ends[1:] / 2, outside])
-    first = np.floor(ends) + 1  # the first whole number behind an end
-    inside = first[:-1][first[:-1] <= ends[1:]]
-    return np.concatenate([ends[ends == np.rint(ends)], inside, outside])
-
+from treewarden.ppdm_models.tree.tree import Missing, NoTrueChild, Tree
 
 Masks = Mapping[str, BoolArray]
 """By hidden column, which values of its domain a path leaves open; a column that no test asked about is not there."""
@@ -211,7 +44,7 @@ class ImpliedValue:
 
 
 @dataclass(frozen=True, slots=True)
-class PossibleStop:
+class ReachablePath:
     """One way to stop at a node: which hidden values lead there, and the profiles that can have taken it."""
 
     node: int
@@ -244,7 +77,7 @@ def branches(tree: Tree) -> TreeBranches:
 
 
 @dataclass(frozen=True, slots=True)
-class Knower:
+class PartialView:
     """What is known of each of P profiles, as the tests of a tree see it, and what can be of the rest.
 
     Every column that the tree tests is among ``known`` or ``hidden``; ``guesses`` are of hidden ones. ``rest`` are the
@@ -266,7 +99,7 @@ class Knower:
         """The tree that is walked."""
         return self.branches.tree
 
-    def of(self, profiles: IndexArray) -> Knower:
+    def of(self, profiles: IndexArray) -> PartialView:
         """Return the same for some of the profiles."""
         guesses = {
             name: ImpliedValue(
@@ -296,19 +129,19 @@ class Knower:
                 self.answered[test] = found
         return found
 
-    def hiding(self, hidden: Mapping[str, ValueKinds]) -> Knower:
+    def hiding(self, hidden: Mapping[str, ValueKinds]) -> PartialView:
         """Return who guesses nothing and to whom other columns are hidden; of those that are now, the domains stay."""
         rest = self.rest & _remaining_nodes(self.branches, _lacking(hidden))
         return replace(self, hidden=hidden, guesses={}, rest=rest)
 
 
-def knower(
+def partial_view(
     tests: TreeBranches,
     known: Columns,
     hidden: Mapping[str, ValueKinds],
     guesses: Mapping[str, ImpliedValue],
     size: int,
-) -> Knower:
+) -> PartialView:
     """Return what a walk needs, from columns as the table has them."""
     columns, refused = prepared(tests.tree.features, known)
     features = {feature.name: feature for feature in tests.tree.features}
@@ -320,7 +153,9 @@ def knower(
         for name, implied_value in guesses.items()
     }
     lacking = _lacking(hidden) | {name for name, column in columns.items() if column.missing.any()}
-    return Knower(tests, columns, refused, hidden, ready, size, _remaining_nodes(tests, lacking))
+    return PartialView(
+        tests, columns, refused, hidden, ready, size, _remaining_nodes(tests, lacking)
+    )
 
 
 def _remaining_nodes(tests: TreeBranches, lacking: set[str]) -> frozenset[int]:
@@ -333,11 +168,11 @@ def _lacking(hidden: Mapping[str, ValueKinds]) -> set[str]:
     return {name for name, domain in hidden.items() if domain.seen.missing.any()}
 
 
-def places(who: Knower) -> Iterator[PossibleStop]:
+def reachable_paths(view: PartialView) -> Iterator[ReachablePath]:
     """Yield every way to stop in the tree that some profile can have taken; a node may come up several times."""
-    tree = who.tree
-    everybody = np.arange(who.size, dtype=np.intp)
-    entered, _, _ = _test_passers(who, 0, everybody, {})
+    tree = view.tree
+    everybody = np.arange(view.size, dtype=np.intp)
+    entered, _, _ = _test_passers(view, 0, everybody, {})
     pending = [(0, *entered)]
     while pending:
         index, rows, masks = pending.pop()
@@ -345,63 +180,65 @@ def places(who: Knower) -> Iterator[PossibleStop]:
             continue
         node = tree.nodes[index]
         if node.is_leaf:
-            yield PossibleStop(index, masks, rows)
+            yield ReachablePath(index, masks, rows)
             continue
         for child in node.children:
-            if child in who.rest:
+            if child in view.rest:
                 pending.append((child, rows, masks))
                 rows = rows[:0]
                 break
-            way, lost, (rows, masks) = _test_passers(who, child, rows, masks)
+            way, lost, (rows, masks) = _test_passers(view, child, rows, masks)
             pending.append((child, *way))
             if tree.missing is Missing.LAST_PREDICTION and len(lost[0]):
-                yield PossibleStop(index, lost[1], lost[0])
+                yield ReachablePath(index, lost[1], lost[0])
             elif tree.missing is Missing.DEFAULT_CHILD and node.default_child is not None:
                 pending.append((node.default_child, *lost))
             if not len(rows):
                 break
         if tree.no_true_child is NoTrueChild.LAST_PREDICTION and len(rows):
-            yield PossibleStop(index, masks, rows)
+            yield ReachablePath(index, masks, rows)
 
 
 Way = tuple[IndexArray, Masks]
 """Profiles, and what their hidden values can be."""
 
 
-def _test_passers(who: Knower, node: int, rows: IndexArray, masks: Masks) -> tuple[Way, Way, Way]:
+def _test_passers(
+    view: PartialView, node: int, rows: IndexArray, masks: Masks
+) -> tuple[Way, Way, Way]:
     """Return who can pass a node's test, of whom it can be unknown, and who can be left for the next one."""
-    test, names = who.tree.nodes[node].test, who.branches.reads[node]
-    if names.isdisjoint(who.hidden):
-        for name in names & who.refused.keys():
-            rows = rows[~who.refused[name][rows]]
+    test, names = view.tree.nodes[node].test, view.branches.reads[node]
+    if names.isdisjoint(view.hidden):
+        for name in names & view.refused.keys():
+            rows = rows[~view.refused[name][rows]]
         if any(refusals(test)):
-            known = {name: who.known[name].take(rows) for name in names}
+            known = {name: view.known[name].take(rows) for name in names}
             rows = rows[~refused_by(test, known, len(rows))]
-        test_answer = answer(test, {name: who.known[name].take(rows) for name in names}, len(rows))
-        ways = [(_those(rows, part), masks) for part in _parts(who.tree, test_answer)]
+        test_answer = answer(test, {name: view.known[name].take(rows) for name in names}, len(rows))
+        ways = [(_those(rows, part), masks) for part in _parts(view.tree, test_answer)]
         return ways[0], ways[1], ways[2]
     if len(names) > 1:
         return (rows, masks), (rows, masks), (rows, masks)
     (name,) = names
-    able = _guessed(who, test, name, rows)
-    left = masks[name] if name in masks else ~who.hidden[name].refused
+    able = _guessed(view, test, name, rows)
+    left = masks[name] if name in masks else ~view.hidden[name].refused
     ways = [
         _narrowed(name, masks, left, part, own)
-        for part, own in zip(who.values(test, name), able, strict=True)
+        for part, own in zip(view.values(test, name), able, strict=True)
     ]
     return ways[0], ways[1], ways[2]
 
 
 def _guessed(
-    who: Knower, test: Predicate, name: str, rows: IndexArray
+    view: PartialView, test: Predicate, name: str, rows: IndexArray
 ) -> tuple[IndexArray, IndexArray, IndexArray]:
     """Return whom a guess of their hidden value lets pass, leaves unknown, and leaves for the next test."""
-    guess = who.guesses.get(name)
+    guess = view.guesses.get(name)
     free = None if guess is None else ~guess.is_known[rows]
     if guess is None or free is None or free.all():
         return rows, rows, rows
     test_answer = answer(test, {name: guess.column.take(rows)}, len(rows))
-    true, unknown, rest = _parts(who.tree, test_answer)
+    true, unknown, rest = _parts(view.tree, test_answer)
     return (
         _those(rows, true | free),
         _those(rows, free if unknown is None else unknown | free),

@@ -9,9 +9,9 @@ import numpy as np
 from scipy import sparse
 
 from treewarden.audit.consistent_tables.result import Consistency, ConsistentTables
-from treewarden.audit.partial.flows import Network, ValueBoundsOfGroups
-from treewarden.audit.partial.margin_fitting import GAP, Spread
-from treewarden.audit.partial.partial_view import Knower, places
+from treewarden.audit.partial.fitting.flows import Network, ValueBoundsOfGroups
+from treewarden.audit.partial.fitting.margin_fitting import GAP, FittedMargins
+from treewarden.audit.partial.partial_view import PartialView, reachable_paths
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
@@ -47,16 +47,16 @@ Stops = list[tuple[IndexArray, list[int]]]
 """Profiles that can stop at the same nodes, and these; a node may come up several times."""
 
 
-def reach(who: Knower) -> Reachability:
+def reach(view: PartialView) -> Reachability:
     """Return where each profile can stop.
 
     Profiles are lumped by two random 64-bit sums over their places. Where there are too many places to keep, one of
     each lump is walked again.
     """
     rng = np.random.default_rng(0)
-    marks = rng.integers(1 << 63, size=(2, len(who.tree.nodes)), dtype=np.int64)
-    sums, chunks = np.zeros((2, who.size), dtype=np.int64), 0
-    for stops in _stops(who):
+    marks = rng.integers(1 << 63, size=(2, len(view.tree.nodes)), dtype=np.int64)
+    sums, chunks = np.zeros((2, view.size), dtype=np.int64), 0
+    for stops in _stops(view):
         rows, sizes = _profiles(stops)
         nodes = np.concatenate([each for _, each in stops])
         starts = np.cumsum([0, *(len(each) for _, each in stops)])[:-1]
@@ -66,19 +66,19 @@ def reach(who: Knower) -> Reachability:
     _, first, lump_of = np.unique(sums.T, axis=0, return_index=True, return_inverse=True)
     lump_of = lump_of.reshape(-1)
     if chunks == 1:
-        place = np.full(who.size, -1, dtype=np.intp)
+        place = np.full(view.size, -1, dtype=np.intp)
         place[first] = np.arange(len(first))
     else:
-        stops = [each for chunk in _stops(who.of(first)) for each in chunk]
+        stops = [each for chunk in _stops(view.of(first)) for each in chunk]
         place = np.arange(len(first))
-    return Reachability(lump_of, *_crowds(stops, place, len(first), len(who.tree.nodes)))
+    return Reachability(lump_of, *_crowds(stops, place, len(first), len(view.tree.nodes)))
 
 
-def _stops(who: Knower) -> Iterator[Stops]:
+def _stops(view: PartialView) -> Iterator[Stops]:
     """Yield who can stop where, many at a time; once at least."""
     found: dict[int, tuple[IndexArray, list[int]]] = {}
     number, nobody = 0, (np.zeros(0, dtype=np.intp), [0])
-    for place in places(who):
+    for place in reachable_paths(view):
         # Tests on hidden columns hand on the very same profiles.
         _, nodes = found.setdefault(id(place.profiles), (place.profiles, []))
         nodes.append(place.node)
@@ -130,10 +130,9 @@ def _crowds(
 #
 # Where the sizes of leaves are published and no fact parts the people of a leaf, the maximum-entropy estimate of a
 # profile's class is the average of the leaves' own estimates over where such a person is likely to be: the entropy of
-# a
-# table is at most that of its spread over leaves and that of the leaves' classes, and the product attains it. A class
-# is
-# possible for a person exactly where some leaf that can hold such a person can hold the class: put one on the other.
+# a table is at most that of its spread over leaves and that of the leaves' classes, and the product attains it. A
+# class is possible for a person exactly where some leaf that can hold such a person can hold the class: put one on
+# the other.
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +147,9 @@ class Proofs:
     possible: BoolArray
 
 
-def shares(net: Network, found: Spread, leaf_shares: FloatArray, sizes: FloatArray) -> FloatArray:
+def shares(
+    net: Network, found: FittedMargins, leaf_shares: FloatArray, sizes: FloatArray
+) -> FloatArray:
     """Return the estimate of each lump, (S, m), given that of each leaf, (L, m), and the leaves' sizes (L,), people.
 
     Lumps whose block was not brought near enough to the optimum are not a number.

@@ -20,15 +20,16 @@ from treewarden.audit.facts.rows import TRUTH_TOLERANCE_SHARE, Grouping, SplitFa
 from treewarden.audit.facts.stopped_leaves import is_known_learner, settings_in_force
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import SplitLevel
-from treewarden.audit.partial.leaf_table import LeafTable
-from treewarden.audit.partial.partial_view import TreeBranches
-from treewarden.audit.partial.splits import (
+from treewarden.audit.partial.fitting.splits import (
     PlacedEstimate,
     SplitChoiceView,
     SureSplits,
     compared,
     left_of,
 )
+from treewarden.audit.partial.leaf_table import LeafTable
+from treewarden.audit.partial.tree_context import TreeContext
+from treewarden.audit.partial.unknown_leaf_sizes import are_told_apart
 from treewarden.audit.population.members import members
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
@@ -36,7 +37,7 @@ from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tree.column import Column, NumericColumn
 from treewarden.ppdm_models.tree.nodes import Criterion
 from treewarden.ppdm_models.tree.tool import Tool
-from treewarden.ppdm_models.tree.tree import Tree
+from treewarden.ppdm_models.tree.tree import Task
 
 ONLY_CLASSES = Undetermined(
     "what somebody learns who knows only some columns is worked out for trees that predict a class"
@@ -70,32 +71,45 @@ MIXED = "some tests ask about a hidden column and another one at once, so where 
 NOT_WHOLE = Undetermined(
     "some people count for parts of a person, so nothing is asked of whole records"
 )
+NO_CLASSES = Undetermined("who has which class is not known from the table")
 WITH_AND_WITHOUT = "the estimate spans what he believes who knows that and who does not"
 
 
+def refusal_of(context: TreeContext, *, needs_classes: bool = False) -> Undetermined | None:
+    """Return why nothing is inferred for adversaries who know some columns; None where it is.
+
+    Raises:
+        KnowledgeError: the level asks for numbers that neither the file publishes nor the table can give.
+    """
+    if context.tree.task is not Task.CLASSIFICATION:
+        return ONLY_CLASSES
+    if context.population.weight is not None:
+        return WEIGHED
+    if needs_classes and isinstance(context.population.truth, Undetermined):
+        return NO_CLASSES
+    if not context.are_sizes_published and not are_told_apart(context.leaves):
+        return NO_SIZES
+    return None
+
+
 def doubts_of(
-    tests: TreeBranches,
-    leaves: LeafTable,
-    knowledge: Knowledge,
-    known: Sequence[str],
-    hidden: Collection[str],
+    context: TreeContext, known: Sequence[str], hidden: Collection[str]
 ) -> tuple[str, ...]:
-    """Return why more may be known than is used here.
+    """Return why an adversary with some known and some hidden columns may know more than is used here.
 
     Where all class counts are known, splits on hidden columns prove nothing of who has which class: any hidden values
     that lead to a leaf can be given to any of its people.
     """
-    found = []
-    compares_known = any(feature.name in known for feature in tests.tree.features)
+    leaves, knowledge, found = context.leaves, context.knowledge, []
+    compares_known = any(feature.name in known for feature in context.tree.features)
     if knowledge.split is not SplitLevel.NONE and (compares_known or not leaves.are_counted):
         found.append(SPLITS_NOT_USED)
-    if (
-        not found
-    ):  # what splits say leaves certainty open already, and the estimate goes without the rest
+    if not found:
+        # What splits say leaves certainty open already, and the estimate goes without the rest.
         found += _of_the_learner(leaves, knowledge, known, compares_known=compares_known)
     if knowledge.facts:
         found.append(FACTS_NOT_USED)
-    if tests.are_mixed(hidden):
+    if context.branches.are_mixed(hidden):
         found.append(MIXED)
     return tuple(found)
 
@@ -129,24 +143,20 @@ def why_broken(choice: SplitChoiceView, parts: Sequence[PlacedEstimate]) -> str:
 
 
 def choice_of(
-    tree: Tree,
-    population: Population,
-    people: Population,
-    leaves: LeafTable,
-    knowledge: Knowledge,
-    doubts: tuple[str, ...],
+    context: TreeContext, people: Population, doubts: tuple[str, ...]
 ) -> SplitChoiceView | None:
-    """Return what somebody knows of how splits were chosen who tells ``people`` apart; None where it is not used.
+    """Return what an adversary who tells ``people`` apart knows of how splits were chosen; None where it is not used.
 
     It is where nothing else than such choices may say more, and the classes of each leaf are counted.
     """
-    if doubts != (SPLITS_NOT_USED,) or not leaves.are_counted:
+    if doubts != (SPLITS_NOT_USED,) or not context.leaves.are_counted:
         return None
-    case = Case(tree, replace(population, qi=people.qi), members(tree, population.leaf), knowledge)
+    tree, population = context.tree, replace(context.population, qi=people.qi)
+    case = Case(tree, population, members(tree, population.leaf), context.knowledge)
     columns = {name: people.columns[name] for name in people.qi}
-    criterion = Criterion(knowledge.split.value)
+    criterion = Criterion(context.knowledge.split.value)
     return SplitChoiceView(
-        tree, leaves.nodes, columns, criterion, grower(case).surely, sure_splits(case)
+        tree, context.leaves.nodes, columns, criterion, grower(case).surely, sure_splits(case)
     )
 
 

@@ -11,87 +11,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from treewarden.audit.knowledge.declared import words_of
 from treewarden.audit.partial.functional_dependencies import (
     SURPRISE,
+    AdversaryKnowledge,
     Codes,
     given_away,
-    gives_all,
     with_given,
 )
-from treewarden.audit.partial.partial_view import Masks, ValueKinds
+from treewarden.audit.partial.partial_view import Masks
+from treewarden.audit.partial.secret_column import Secret
+from treewarden.audit.partial.value_kinds import ValueKinds
 from treewarden.audit.population.population import Population
-from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
-from treewarden.ppdm_models.errors import KnowledgeError
-from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn, number_text
-from treewarden.ppdm_models.tree.tree import Tree
-
-# A column of the people that is to stay secret, where that is not the tree's target: its values, or bins of them.
-
-MOST_VALUES = 10
-"""So many different numbers are values by themselves; more need bins."""
-MISSING = "(missing)"
-
-
-@dataclass(frozen=True, slots=True)
-class Secret:
-    """A secret column: its values in words, and the place of each profile's among them, (P,).
-
-    ``ends`` part numbers into bins, each of which holds its lower end; ``numbers`` are values by themselves. Of
-    categories both are empty.
-    """
-
-    name: str
-    values: tuple[str, ...]
-    of: IndexArray
-    ends: FloatArray
-    numbers: FloatArray
-
-    def places(self, column: Column) -> IndexArray:
-        """Return the place among the values of each entry of a column; a number between two values is the nearest."""
-        lacks = column.missing
-        if isinstance(column, CategoricalColumn):
-            index = {name: place for place, name in enumerate(self.values)}
-            codes = np.array([index[name] for name in column.categories], dtype=np.intp)
-            found = codes[np.maximum(column.codes, 0)] if len(codes) else np.zeros(len(column), int)
-        elif len(self.ends):
-            found = np.digitize(column.numbers, self.ends)
-        else:
-            between = self.numbers[:-1] / 2 + self.numbers[1:] / 2
-            found = np.digitize(column.numbers, between)
-        found = np.where(lacks, len(self.values) - 1, found)
-        return np.asarray(found, dtype=np.intp)
-
-
-def secret_of(
-    population: Population,
-    name: str,
-    bins: Sequence[float] | None,
-    where: str,
-    more: Sequence[str] = (),
-) -> Secret:
-    """Return a secret column of the people; ``more`` are categories that somebody could have and nobody does.
-
-    Raises:
-        KnowledgeError: it holds many different numbers and there are no bins, or they part nothing.
-    """
-    column = population.columns[name]
-    nothing = np.zeros(0)
-    missing = (MISSING,) if column.missing.any() else ()
-    if isinstance(column, CategoricalColumn):
-        if bins:
-            problem = f"bins part numbers, and {name!r} holds categories; leave them out"
-            raise KnowledgeError(where, problem)
-        names = tuple(dict.fromkeys((*column.categories, *more)))
-        secret = Secret(name, (*names, *missing), np.zeros(0, dtype=np.intp), nothing, nothing)
-    else:
-        secret = _of_numbers(column, name, bins, where, missing)
-    places = secret.places(column)
-    if len(np.unique(places)) < 2:
-        problem = f"{name!r} has one value in this table, so there is nothing to learn of it"
-        raise KnowledgeError(where, f"{problem}; name another secret, or other bins")
-    return Secret(name, secret.values, places, secret.ends, secret.numbers)
+from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 
 
 def of_one_attribute(table: Codes, secret: Secret, columns: Collection[str]) -> list[str]:
@@ -130,30 +62,6 @@ def tellers(table: Codes, secret: Secret, columns: Collection[str]) -> list[str]
 def _and_what_it_gives(table: Codes, secret: Secret, name: str) -> set[str]:
     known, _ = with_given(table, [name], never=(secret.name,))
     return {name, *known} - {secret.name}
-
-
-def _of_numbers(
-    column: NumericColumn,
-    name: str,
-    bins: Sequence[float] | None,
-    where: str,
-    missing: tuple[str, ...],
-) -> Secret:
-    own, nowhere = np.unique(column.numbers[~column.missing]), np.zeros(0, dtype=np.intp)
-    if not bins:
-        if len(own) > MOST_VALUES:
-            problem = (
-                f"secret {name!r} holds {len(own):,} different numbers, of which somebody's is hardly ever told; "
-                "give bins, ends that part them (--bins 30,60)"
-            )
-            raise KnowledgeError(where, problem)
-        texts = tuple(number_text(float(each)) for each in own)
-        return Secret(name, (*texts, *missing), nowhere, np.zeros(0), own)
-    ends = np.unique(np.array(bins, dtype=np.float64))
-    texts = tuple(number_text(float(end)) for end in ends)
-    inner = (f"{low} to below {high}" for low, high in zip(texts, texts[1:], strict=False))
-    words = (f"below {texts[0]}", *inner, f"{texts[-1]} or more", *missing)
-    return Secret(name, words, nowhere, ends, np.zeros(0))
 
 
 SECRET = ""
@@ -197,42 +105,38 @@ class ImpliedValues:
         return left
 
 
-def said_of(
+def imply_values(
     table: Codes,
     secret: Secret,
-    known: Collection[str],
-    values: Mapping[str, BoolArray],
-    hidden: Mapping[str, ValueKinds],
-    of: IndexArray,
-    size: int,
-    classes: Sequence[FloatArray] = (),
+    knowledge: AdversaryKnowledge,
+    people_by_class: Sequence[FloatArray] = (),
     target: str = "",
     outcome: IndexArray | None = None,
 ) -> ImpliedValues | None:
-    """Return what columns say of a secret to somebody who knows some of them; None where they say nothing.
+    """Return what columns imply of a secret, for an adversary who knows some of them; None where they imply nothing.
 
-    ``of`` (P,) is the place among ``size`` profiles of each of the table's, by what he knows; ``values`` say of
-    which of the table's profiles he knows the value of a hidden column, (P,). ``classes`` are how many people of
-    each profile have each class, (P,) each, where he knows everybody's, in the column ``target``; or knows that of some
-    people, ``outcome`` (P,) the place among these, ``OPEN`` of the others.
+    ``people_by_class`` is how many people of each profile have each class, (P,) each, where everybody's class is known,
+    in the column ``target``, or that of some people: ``outcome`` (P,) is its place among these, ``OPEN`` of the others.
     """
-    population = table.population
-    names = dict.fromkeys((*known, *values, *hidden))
+    population, of = table.population, knowledge.group_of_profile
+    known, values = knowledge.closure.known, knowledge.closure.values
+    names = dict.fromkeys((*known, *values, *knowledge.hidden))
     told = {name: telling(table, secret, name) for name in names if name != secret.name}
     told = {name: each for name, each in told.items() if each.any()}
-    of_class = _of_classes(population, secret, classes)
+    of_class = _of_classes(population, secret, people_by_class)
     if not told and max(of_class, default=OPEN) == OPEN:
         return None
-    of_profile, people = np.full(size, OPEN, dtype=np.intp), np.zeros(len(population.counts), bool)
+    of_profile = np.full(knowledge.groups, OPEN, dtype=np.intp)
+    people = np.zeros(len(population.counts), bool)
     for name, each in told.items():
         if name in known or name in values:
             sure = each if name in known else each & values[name]
             of_profile[of[sure]] = secret.of[sure]
         people |= each
     of_hidden = {
-        name: _of_values(hidden[name], given_away(population, name, secret.of), secret.of)
-        for name, each in told.items()
-        if name in hidden
+        name: _of_values(knowledge.hidden[name], given_away(population, name, secret.of), secret.of)
+        for name in told
+        if name in knowledge.hidden
     }
     by, number = tuple(told), population.counts.copy()
     if outcome is not None:
@@ -244,7 +148,7 @@ def said_of(
         of_class = ()
     if max(of_class, default=OPEN) != OPEN:
         by = (*by, target)
-        said = [own for own, value in zip(classes, of_class, strict=True) if value != OPEN]
+        said = [own for own, value in zip(people_by_class, of_class, strict=True) if value != OPEN]
         number = np.where(people, number, np.sum(said, axis=0))
         people[:] = True
     return ImpliedValues(of_profile, of_hidden, of_class, by, float(number[people].sum()))
@@ -297,99 +201,3 @@ def _of_values(domain: ValueKinds, told: BoolArray, secret: IndexArray) -> Index
             high = found[there[np.minimum(after, len(there) - 1)]]
             found[nobody] = np.where(low == high, low, OPEN)
     return found
-
-
-# What known columns say of what the tree predicts: who is told the code of a diagnosis needs no tree to know it.
-#
-# What a column that the tree tests says of some people is what the tree was grown from, and what of it is published
-# is
-# what is asked; only a code of the target, which says everybody's, is known by itself. Of other columns all counts
-# that
-# is no chance.
-
-TARGET = ""
-"""What the target is called among the people's columns here: no column is called that."""
-NOTHING: Mapping[str, BoolArray] = {}
-SAYING = "in this table {} what {} is, of {:,.0f} people"
-SPANNING = f"{SAYING}: the readings span what follows of that and what follows without it"
-NOT_USED = f"{SAYING}, which is not used: it may prove more"
-
-
-@dataclass(frozen=True, slots=True)
-class ImpliedClasses:
-    """The class that is said of each profile, (P,), ``OPEN`` where none is; by which columns, of how many people."""
-
-    of: IndexArray
-    by: tuple[str, ...]
-    people: float
-
-    def words(self, said: str, target: str) -> str:
-        """Return in words what is said of the target."""
-        values = "" if (self.of != OPEN).all() else "some values of "
-        verb = "says" if len(self.by) == 1 and not values else "say"
-        return said.format(f"{values}{words_of(self.by)} {verb}", target, self.people)
-
-
-def outcome_said(
-    tested: Collection[str],
-    population: Population,
-    known: Collection[str],
-    values: Mapping[str, BoolArray] = NOTHING,
-) -> ImpliedClasses | None:
-    """Return what known columns say of people's classes; None where they say none.
-
-    ``tested`` are the columns that the tree tests. ``values`` say of which profiles the value of a hidden column is
-    known, (P,).
-    """
-    people, profile, klass = _by_class(population)
-    told, by = np.zeros(len(profile), dtype=bool), []
-    for name in dict.fromkeys((*known, *values)):
-        own = _implied_class(people, name, klass, is_tested=name in tested)
-        if name not in known:
-            own &= values[name][profile]
-        if own.any():
-            told |= own
-            by.append(name)
-    if not by:
-        return None
-    of = np.full(len(population.counts), OPEN, dtype=np.intp)
-    of[profile[told]] = klass[told]
-    return ImpliedClasses(of, tuple(by), float(people.counts[told].sum()))
-
-
-def target_of(tree: Tree, population: Population) -> str:
-    """Return what the tree predicts, in words."""
-    return population.sensitive or tree.target or "the target"
-
-
-def outcome_tellers(
-    tested: Collection[str], population: Population, columns: Collection[str]
-) -> list[str]:
-    """Return which of these columns say what the target of some people is."""
-    people, _, klass = _by_class(population)
-    return [
-        name
-        for name in columns
-        if _implied_class(people, name, klass, is_tested=name in tested).any()
-    ]
-
-
-def _implied_class(
-    people: Population, name: str, klass: IndexArray, *, is_tested: bool
-) -> BoolArray:
-    if is_tested and not gives_all(people, name, TARGET):
-        return np.zeros(len(klass), dtype=bool)
-    return given_away(people, name, klass)
-
-
-def _by_class(population: Population) -> tuple[Population, IndexArray, IndexArray]:
-    """Return the people told apart by their class too, and the profile and class of each row; nobody without truth."""
-    truth = population.truth
-    if isinstance(truth, Undetermined):
-        truth = np.zeros((len(population.counts), 1))
-    profile, klass = (each.astype(np.intp) for each in np.nonzero(truth > 0))
-    names = tuple(str(each) for each in range(truth.shape[1]))
-    columns = {name: column.take(profile) for name, column in population.columns.items()}
-    columns[TARGET] = CategoricalColumn(klass, names)
-    people = replace(population, columns=columns, counts=truth[profile, klass])
-    return people, profile, klass

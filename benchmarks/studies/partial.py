@@ -23,10 +23,10 @@ from benchmarks.studies.ensembles_data import LABEL, data_of
 from treewarden.audit.clock import clock
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import SplitLevel
-from treewarden.audit.partial.attribute_inference import secret_seen_by
-from treewarden.audit.partial.leaf_table import Ground
-from treewarden.audit.partial.target_inference import TargetInference, seen_by
-from treewarden.audit.partial.value_rules import secret_of
+from treewarden.audit.partial.attributes.attribute_inference import infer_attribute
+from treewarden.audit.partial.secret_column import secret_of
+from treewarden.audit.partial.target_inference import TargetInference, infer_target
+from treewarden.audit.partial.tree_context import TreeContext
 from treewarden.audit.population.population import Population, build_population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
@@ -173,7 +173,7 @@ def rows(folder: Path) -> Iterator[str]:
     for name, settings, said in ROWS:
         own = trees.setdefault(f"{name} {settings}", grown(folder, name, dict(settings)))
         known, began = knowing(own.population, said), time.monotonic()
-        seen = seen_by(Ground(own.tree, own.population, NO_SPLITS), known, clock(60.0))
+        seen = infer_target(TreeContext(own.tree, own.population, NO_SPLITS), known, clock(60.0))
         assert isinstance(seen, TargetInference)
         yield _row(name, own, said, seen, time.monotonic() - began)
     yield ""
@@ -185,8 +185,8 @@ def rows(folder: Path) -> Iterator[str]:
         own = trees.setdefault(f"{name} {settings}", grown(folder, name, dict(settings)))
         known, began = knowing(own.population, said), time.monotonic()
         column = secret_of(own.population, secret, BINS.get(secret), "secret")
-        seen = secret_seen_by(
-            Ground(own.tree, own.population, NO_SPLITS),
+        seen = infer_attribute(
+            TreeContext(own.tree, own.population, NO_SPLITS),
             column,
             known,
             knows_target=knows_target,

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from treewarden.audit.facts.rows import TRUTH_TOLERANCE_SHARE
-from treewarden.audit.partial.flows import Network, network
+from treewarden.audit.partial.fitting.flows import Network, network
 from treewarden.audit.partial.leaf_table import LeafTable
 from treewarden.audit.population.merged_profiles import merged
 from treewarden.audit.population.population import Population, build_population

@@ -37,13 +37,14 @@ from treewarden.audit.clock import clock
 from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import LeafLevel, SplitLevel
-from treewarden.audit.partial.attribute_inference import secret_seen_by
-from treewarden.audit.partial.flows import Rooms, ends
-from treewarden.audit.partial.leaf_table import Ground, leaf_table
-from treewarden.audit.partial.margin_fitting import GAP, spread
+from treewarden.audit.partial.attributes.attribute_inference import infer_attribute
+from treewarden.audit.partial.fitting.flows import Rooms, ends
+from treewarden.audit.partial.fitting.margin_fitting import GAP, fit_margins
+from treewarden.audit.partial.leaf_table import leaf_table
 from treewarden.audit.partial.reachability import proofs, shares
-from treewarden.audit.partial.target_inference import TargetInference, seen_by
-from treewarden.audit.partial.value_rules import secret_of
+from treewarden.audit.partial.secret_column import secret_of
+from treewarden.audit.partial.target_inference import TargetInference, infer_target
+from treewarden.audit.partial.tree_context import TreeContext
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import IntArray
 
@@ -84,7 +85,7 @@ def trial(seed: int) -> Trial:
 def _judge_network(found: Trial, case: Small) -> None:
     found.tried["networks"] += 1
     net = case.network
-    placed, classes = spread(net), case.classes.astype(float)
+    placed, classes = fit_margins(net), case.classes.astype(float)
     proved = proofs(net, classes, classes)
     tables = np.array(list(case.tables()))
     found.tried["tables"] += len(tables)
@@ -116,7 +117,7 @@ def _judge_tree(found: Trial, rng: np.random.Generator) -> None:
     tree, population = tree_and_people(rng, int(rng.integers(3, MOST_RECORDS + 1)))
     before: TargetInference | None = None
     for known in ([], [str(rng.choice(population.qi))], list(population.qi)):
-        seen = seen_by(Ground(tree, population, NO_SPLITS), known, clock(SECONDS))
+        seen = infer_target(TreeContext(tree, population, NO_SPLITS), known, clock(SECONDS))
         assert isinstance(seen, TargetInference)
         worlds = seen.worlds
         assert not isinstance(worlds, Undetermined)
@@ -147,8 +148,8 @@ def _judge_feature(found: Trial, rng: np.random.Generator) -> None:
     secret = secret_of(population, name, None, "the secret")
     for known in ([], [each for each in population.qi if each != name]):
         for knows_target in (False, True):
-            seen = secret_seen_by(
-                Ground(tree, population, NO_SPLITS),
+            seen = infer_attribute(
+                TreeContext(tree, population, NO_SPLITS),
                 secret,
                 known,
                 knows_target=knows_target,
@@ -182,8 +183,8 @@ def _judge_uncounted(found: Trial, rng: np.random.Generator) -> None:
     for level in (LeafLevel.LABELS, LeafLevel.RATES):
         knowledge = NO_SPLITS.model_copy(update={"leaf": level})
         until = clock(SECONDS)
-        seen = secret_seen_by(
-            Ground(tree, population, knowledge), secret, known, knows_target=True, until=until
+        seen = infer_attribute(
+            TreeContext(tree, population, knowledge), secret, known, knows_target=True, until=until
         )
         assert isinstance(seen, TargetInference)
         worlds, said = seen.worlds, f"knowing {known}, {level.value} and classes"

@@ -58,7 +58,7 @@ def test_leaves_are_looked_at_once_for_all_adversaries(files, told, monkeypatch)
         return leaf_table(*about)
 
     monkeypatch.setattr(
-        import_module("treewarden.audit.partial.leaf_table"), "leaf_table", looked_at
+        import_module("treewarden.audit.partial.tree_context"), "leaf_table", looked_at
     )
     report(files, "--knowledge", told)
     assert len(asked) == 1

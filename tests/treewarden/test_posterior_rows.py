@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from tests.kit.small_audits import audit_of, evidence_of, flat_tree, only_world, pack_of, people_of
-from treewarden.audit.partial.adversaries import Adversary
+from treewarden.audit.knowledge.adversaries import Adversary
 from treewarden.audit.result import Audit
 from treewarden.jobs.posterior import audit_rows, audit_table, grouped, schema_of
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from treewarden.audit.adversaries import AdversaryRequest
+from treewarden.audit.knowledge.adversaries import WORDS, adversary_of, check_names, found_column
 from treewarden.audit.knowledge.declared import (
     MOST,
     MOST_CHARACTERS,
@@ -16,10 +17,11 @@ from treewarden.audit.knowledge.declared import (
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.presets import ALL
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.partial.adversaries import WORDS, adversary_of, check_names, found_column
-from treewarden.audit.partial.functional_dependencies import Codes, closed
-from treewarden.audit.partial.partial_view import told_apart
-from treewarden.audit.partial.value_rules import Secret, outcome_tellers, secret_of, tellers
+from treewarden.audit.partial.functional_dependencies import Codes, attribute_closure
+from treewarden.audit.partial.outcome_rules import outcome_tellers
+from treewarden.audit.partial.secret_column import Secret, secret_of
+from treewarden.audit.partial.value_kinds import told_apart
+from treewarden.audit.partial.value_rules import tellers
 from treewarden.audit.population.file_only_population import said_of
 from treewarden.audit.population.population import Population, build_population
 from treewarden.audit.result import KNOWS_ALL
@@ -149,7 +151,9 @@ def _adding(
     if secret is not None:
         adding |= set(tellers(columns, secret, new))
     never = new if secret is None else (*new, secret.name)
-    return tuple(name for name in new if name in adding or closed(columns, [name], never).said)
+    return tuple(
+        name for name in new if name in adding or attribute_closure(columns, [name], never).said
+    )
 
 
 def _columns(table: Table, model: Model, people: Population, target: str) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tests.judges import partial_cases
-from treewarden.audit.partial.margin_fitting import spread
+from treewarden.audit.partial.fitting.margin_fitting import fit_margins
 from treewarden.audit.partial.reachability import proofs, shares
 
 
@@ -20,7 +20,7 @@ class Small:
             case.classes.astype(float),
         )
         self.net = made = case.network
-        self.spread = spread(made)
+        self.spread = fit_margins(made)
         self.proved = proofs(made, self.classes, self.classes)
         self.estimate = shares(made, self.spread, self.classes / sizes[:, None], sizes)
         self.leaves = self.spread.people.toarray()[:, made.group_of]

@@ -7,7 +7,7 @@ import pytest
 
 from tests.audit.partial.networks import Small
 from tests.judges import partial_cases
-from treewarden.audit.partial.flows import LOOKED, Room, Rooms, ends, moved, table_of
+from treewarden.audit.partial.fitting.flows import LOOKED, Room, Rooms, ends, moved, table_of
 
 
 def test_margins_keep_a_person_out_of_a_leaf_that_its_path_leaves_open():

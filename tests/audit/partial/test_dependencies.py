@@ -6,9 +6,9 @@ import pytest
 from treewarden.audit.clock import clock
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import SplitLevel
-from treewarden.audit.partial.functional_dependencies import Codes, closed, indicators
-from treewarden.audit.partial.leaf_table import Ground
-from treewarden.audit.partial.target_inference import seen_by
+from treewarden.audit.partial.functional_dependencies import Codes, attribute_closure, indicators
+from treewarden.audit.partial.target_inference import infer_target
+from treewarden.audit.partial.tree_context import TreeContext
 from treewarden.audit.population.population import Population, build_population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.learn.id3 import grow_id3
@@ -37,7 +37,7 @@ def _categories(values):
 
 
 def test_a_column_that_says_another_is_known_with_it():
-    found = closed(
+    found = attribute_closure(
         Codes(people({"school": ["a", "b", "c"], "years": [8, 10, 12]}, [100, 100, 100])),
         ["school"],
     )
@@ -47,7 +47,7 @@ def test_a_column_that_says_another_is_known_with_it():
 
 def test_a_value_that_says_another_is_a_guess_of_those_who_have_it():
     table = {"kin": ["husband", "child", "child"], "sex": ["M", "F", "M"]}
-    found = closed(Codes(people(table, [100, 50, 50])), ["kin"])
+    found = attribute_closure(Codes(people(table, [100, 50, 50])), ["kin"])
     assert found.known == ("kin",)
     assert found.guesses["sex"].is_known.tolist() == [True, False, False]
     assert "of 100 people" in found.said[0]
@@ -55,7 +55,7 @@ def test_a_value_that_says_another_is_a_guess_of_those_who_have_it():
 
 def test_few_who_agree_by_chance_give_nothing_away():
     table = {"street": ["a", "b", "c", "d"], "sex": ["M", "F", "M", "F"]}
-    found = closed(Codes(people(table, [3, 3, 3, 3])), ["street"])
+    found = attribute_closure(Codes(people(table, [3, 3, 3, 3])), ["street"])
     assert found.known == ("street",)
     assert not found.guesses
 
@@ -63,8 +63,8 @@ def test_few_who_agree_by_chance_give_nothing_away():
 def test_what_all_have_is_no_surprise_and_what_is_never_known_is_not_concluded():
     table = {"school": ["a", "b"], "years": [8, 10], "country": ["x", "x"]}
     everyone = people(table, [100, 100])
-    assert closed(Codes(everyone), ["school"], never=["years"]).known == ("school",)
-    assert "country" not in closed(Codes(everyone), ["school"]).known
+    assert attribute_closure(Codes(everyone), ["school"], never=["years"]).known == ("school",)
+    assert "country" not in attribute_closure(Codes(everyone), ["school"]).known
 
 
 def test_indicators_of_one_attribute_are_known_together():
@@ -78,10 +78,10 @@ def test_indicators_of_one_attribute_are_known_together():
     }
     everyone = people(table)
     assert list(indicators(everyone)) == [("town_north", "town_south", "town_west")]
-    found = closed(Codes(everyone), ["town_north"])
+    found = attribute_closure(Codes(everyone), ["town_north"])
     assert found.known == ("town_north", "town_south", "town_west")
     assert "who knows one is taken to know all" in found.said[0]
-    assert closed(Codes(everyone), ["town_north"], never=["town_west"]).known == (
+    assert attribute_closure(Codes(everyone), ["town_north"], never=["town_west"]).known == (
         "town_north",
         "town_south",
     )
@@ -100,9 +100,9 @@ def test_indicators_may_be_truth_values_and_lack_some():
 
 def test_numbers_next_to_each_other_give_away_what_all_of_them_have():
     table = {"age": list(range(60)), "at_school": ["yes"] * 18 + ["no"] * 42}
-    assert closed(Codes(people(table)), ["age"]).known == ("age", "at_school")
+    assert attribute_closure(Codes(people(table)), ["age"]).known == ("age", "at_school")
     table["at_school"][9] = "no"  # so that what is left of either side are too few
-    found = closed(Codes(people(table)), ["age"])
+    found = attribute_closure(Codes(people(table)), ["age"])
     assert found.guesses["at_school"].is_known.tolist() == [False] * 18 + [True] * 42
 
 
@@ -111,8 +111,8 @@ def test_missing_numbers_lie_next_to_none():
     ages = [*map(float, range(44)), *[float("nan")] * 3]
     table = {"age": ages, "sex": ["M"] * 40 + ["F"] * 7}
     everyone = people(table)
-    assert not closed(Codes(everyone), ["age"]).guesses
-    assert closed(Codes(everyone), ["age"]).known == ("age",)
+    assert not attribute_closure(Codes(everyone), ["age"]).guesses
+    assert attribute_closure(Codes(everyone), ["age"]).known == ("age",)
 
 
 def test_the_estimate_spans_what_is_believed_with_and_without_what_is_given_away():
@@ -130,7 +130,9 @@ def test_the_estimate_spans_what_is_believed_with_and_without_what_is_given_away
     classes = np.eye(2)[column["ill"].codes]
     tree = grow_id3({"sex": column["sex"]}, classes, column["ill"].categories, min_records=1)
     population = build_population(tree, table, sensitive="ill", qi=("kin", "sex"))
-    seen = seen_by(Ground(tree, population, Knowledge(split=SplitLevel.NONE)), ["kin"], clock(5.0))
+    seen = infer_target(
+        TreeContext(tree, population, Knowledge(split=SplitLevel.NONE)), ["kin"], clock(5.0)
+    )
     yes = column["ill"].categories.index("yes")
     husband = seen.population.columns["kin"].categories.index("husband")
     order = np.argsort(seen.population.columns["kin"].codes != husband)

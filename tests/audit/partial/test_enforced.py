@@ -13,9 +13,9 @@ from treewarden.audit.ipopt.status import Status
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.partial import target_inference
-from treewarden.audit.partial.cutting_planes import enforced
-from treewarden.audit.partial.leaf_table import Ground
-from treewarden.audit.partial.target_inference import seen_by
+from treewarden.audit.partial.fitting.split_constrained import estimate_under_splits
+from treewarden.audit.partial.target_inference import infer_target
+from treewarden.audit.partial.tree_context import TreeContext
 from treewarden.audit.population.population import build_population
 from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn
 from treewarden.ppdm_models.tables.read_table import table_of
@@ -47,10 +47,10 @@ def noted(monkeypatch, module):
     asked = []
 
     def noting(problem, without, allowance):
-        asked.append((problem, found := enforced(problem, without, allowance)))
+        asked.append((problem, found := estimate_under_splits(problem, without, allowance)))
         return found
 
-    monkeypatch.setattr(module, "enforced", noting)
+    monkeypatch.setattr(module, "estimate_under_splits", noting)
     return asked
 
 
@@ -66,7 +66,7 @@ def test_the_estimate_under_split_rows_is_that_of_the_exact_problem(criterion, d
     knowledge = Knowledge(split=SplitLevel(criterion), min_leaf=1)
     for seed in range(draws):
         tree, population = grown(seed, criterion)
-        seen_by(Ground(tree, population, knowledge), ["age", "zip", "dose"], clock(5.0))
+        infer_target(TreeContext(tree, population, knowledge), ["age", "zip", "dose"], clock(5.0))
     assert len(asked) >= draws // 4
     assert are_those_of_the_exact_problem(asked, criterion) == 0
 
@@ -79,8 +79,8 @@ def test_so_it_is_where_a_column_says_what_is_predicted_of_some_people(
     knowledge = Knowledge(split=SplitLevel(criterion), min_leaf=1)
     for seed in range(draws):
         tree, population = grown(seed, criterion, told=40)
-        seen = seen_by(
-            Ground(tree, population, knowledge), ["age", "zip", "dose", "chart"], clock(5.0)
+        seen = infer_target(
+            TreeContext(tree, population, knowledge), ["age", "zip", "dose", "chart"], clock(5.0)
         )
         assert any("chart" in each for each in seen.said)
     assert len(asked) >= draws // 4

@@ -9,30 +9,25 @@ from tests.judges.partial_cases import every_value, tree_and_people
 from treewarden.audit.clock import clock
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import LeafLevel, SplitLevel
-from treewarden.audit.partial.attribute_inference import secret_seen_by
-from treewarden.audit.partial.leaf_table import Ground
+from treewarden.audit.partial.attributes.attribute_inference import infer_attribute
+from treewarden.audit.partial.secret_column import secret_of
+from treewarden.audit.partial.tree_context import TreeContext
 from treewarden.audit.partial.unmodelled_knowledge import SPLITS_NOT_USED
-from treewarden.audit.partial.value_rules import secret_of
 from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.errors import KnowledgeError
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.predicate import Always, NumericTest
-from treewarden.ppdm_models.tree.tree import (
-    Feature,
-    Node,
-    Quality,
-    Tree,
-)
+from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Tree
 
 NO_SPLITS = Knowledge(split=SplitLevel.NONE)
 
 
 def asked(tree, population, name, known, *, knows_target, knowledge=NO_SPLITS, bins=None):
     secret = secret_of(population, name, bins, "known.toml")
-    return secret_seen_by(
-        Ground(tree, population, knowledge),
+    return infer_attribute(
+        TreeContext(tree, population, knowledge),
         secret,
         known,
         knows_target=knows_target,

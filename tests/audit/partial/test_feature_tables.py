@@ -8,9 +8,9 @@ from tests.kit.tiers import seeds
 from treewarden.audit.clock import clock
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import SplitLevel
-from treewarden.audit.partial import value_rules as columns
-from treewarden.audit.partial.attribute_inference import secret_seen_by
-from treewarden.audit.partial.leaf_table import Ground
+from treewarden.audit.partial import secret_column as columns
+from treewarden.audit.partial.attributes.attribute_inference import infer_attribute
+from treewarden.audit.partial.tree_context import TreeContext
 from treewarden.ppdm_models.errors import KnowledgeError
 
 NO_SPLITS = Knowledge(split=SplitLevel.NONE)
@@ -22,8 +22,8 @@ def secret_of(tree, population, name, bins=None):
 
 
 def seen(tree, population, secret, known, *, knows_target=False, knowledge=NO_SPLITS):
-    return secret_seen_by(
-        Ground(tree, population, knowledge),
+    return infer_attribute(
+        TreeContext(tree, population, knowledge),
         secret,
         known,
         knows_target=knows_target,

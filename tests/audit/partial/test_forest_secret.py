@@ -10,8 +10,11 @@ from tests.kit.cases import random_table
 from treewarden.audit.clock import FOREVER
 from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.partial.forest_attribute_inference import NOT_TOGETHER, secret_seen_in_forest
-from treewarden.audit.partial.value_rules import secret_of
+from treewarden.audit.partial.attributes.forest_attribute_inference import (
+    NOT_TOGETHER,
+    infer_forest_attribute,
+)
+from treewarden.audit.partial.secret_column import secret_of
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Undetermined
@@ -57,7 +60,7 @@ def seen(forest, population, name, known, *, knows_target, bins=None):
     model = forest_of(forest, population)
     secret = secret_of(population, name, bins, "known.toml")
     about = (model, population, Knowledge(), secret, known, FOREVER)
-    return secret, secret_seen_in_forest(*about, knows_target=knows_target)
+    return secret, infer_forest_attribute(*about, knows_target=knows_target)
 
 
 def fillings(forest, population, secret, known, *, knows_target):

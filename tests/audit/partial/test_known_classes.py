@@ -14,10 +14,11 @@ from tests.kit.tiers import seeds
 from treewarden.audit.clock import clock
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import LeafLevel, SplitLevel
-from treewarden.audit.partial.attribute_inference import secret_seen_by
+from treewarden.audit.partial.attributes.attribute_inference import infer_attribute
 from treewarden.audit.partial.class_rows import NOT_USED
-from treewarden.audit.partial.leaf_table import Ground, leaf_table
-from treewarden.audit.partial.value_rules import secret_of
+from treewarden.audit.partial.leaf_table import leaf_table
+from treewarden.audit.partial.secret_column import secret_of
+from treewarden.audit.partial.tree_context import TreeContext
 from treewarden.audit.population.merged_profiles import merged
 from treewarden.ppdm_models.tables.routing import route
 
@@ -51,8 +52,8 @@ def banded(tree, rng):
 
 
 def asked(tree, population, knowledge, name, known):
-    return secret_seen_by(
-        Ground(tree, population, knowledge),
+    return infer_attribute(
+        TreeContext(tree, population, knowledge),
         secret_of(population, name, None, "known.toml"),
         known,
         knows_target=True,

@@ -7,10 +7,10 @@ import pytest
 from scipy import sparse
 from threadpoolctl import threadpool_info
 
-from treewarden.audit.partial import multipliers
-from treewarden.audit.partial.margins import MOST_GAP, Margins, by_ipopt
-from treewarden.audit.partial.splits import Slopes, cells_of, rows_over
-from treewarden.audit.partial.work_budget import Allowance
+from treewarden.audit.partial.fitting import multipliers
+from treewarden.audit.partial.fitting.count_rows import Slopes, cells_of, rows_over
+from treewarden.audit.partial.fitting.margins import MOST_GAP, Margins, by_ipopt
+from treewarden.audit.partial.fitting.work_budget import Allowance
 
 
 def of_groups(supply, demand):
@@ -97,7 +97,7 @@ def test_a_step_that_is_not_found_is_left_to_ipopt(monkeypatch):
         raise RuntimeError("Maximum number of iterations reached.")
 
     monkeypatch.setattr(
-        import_module("treewarden.audit.partial.multipliers").optimize, "nnls", endless
+        import_module("treewarden.audit.partial.fitting.multipliers").optimize, "nnls", endless
     )
     found = margins.under([rows], np.zeros(0), Allowance(1e9))
     assert found.table.toarray() == pytest.approx(wanted.table.toarray(), abs=1e-4)
@@ -108,7 +108,9 @@ def test_rows_that_speak_of_too_much_are_not_put_in(monkeypatch):
     margins = of_groups([3.0, 4.0], [2.0, 5.0])
     rows = [rows_of([[[1, 0], [0, 0]]], [1.5]), rows_of([[[0, 0], [1, 0]]], [0.1])]
     assert margins.under(rows, np.zeros(0), Allowance(1e9)) is not None
-    monkeypatch.setattr(import_module("treewarden.audit.partial.splits"), "MOST_SPOKEN", 1)
+    monkeypatch.setattr(
+        import_module("treewarden.audit.partial.fitting.count_rows"), "MOST_SPOKEN", 1
+    )
     assert margins.under(rows, np.zeros(0), Allowance(1e9)) is None
 
 

@@ -10,23 +10,21 @@ from tests.judges.partial_cases import every_table, tree_and_people
 from treewarden.audit.clock import clock
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import LeafLevel, SplitLevel
-from treewarden.audit.partial.leaf_table import Ground, leaf_table
-from treewarden.audit.partial.partial_view import branches, knower
+from treewarden.audit.options import DEFAULT
+from treewarden.audit.partial.fitting.work_budget import AdversaryBudget
+from treewarden.audit.partial.functional_dependencies import AdversaryKnowledge, AttributeClosure
+from treewarden.audit.partial.partial_view import branches, partial_view
 from treewarden.audit.partial.reachability import reach
-from treewarden.audit.partial.target_inference import seen_by, with_outcome
+from treewarden.audit.partial.target_inference import infer_target, infer_with_outcome
+from treewarden.audit.partial.target_proofs import TargetProblem
+from treewarden.audit.partial.tree_context import TreeContext
 from treewarden.audit.partial.value_rules import OPEN
-from treewarden.audit.partial.work_budget import Allowance
 from treewarden.audit.population.members import members
 from treewarden.audit.population.merged_profiles import merged
 from treewarden.audit.population.population import build_population
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.predicate import Always, CategoryTest, NumericTest
-from treewarden.ppdm_models.tree.tree import (
-    Feature,
-    Node,
-    Quality,
-    Tree,
-)
+from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Tree
 
 NO_SPLITS = Knowledge(split=SplitLevel.NONE)
 
@@ -63,7 +61,7 @@ def townspeople(code):
 )
 def test_who_knows_a_code_of_the_target_may_know_everybodys(code):
     people = townspeople(code)
-    seen = seen_by(Ground(town_tree(), people, NO_SPLITS), ["code"], clock(5.0))
+    seen = infer_target(TreeContext(town_tree(), people, NO_SPLITS), ["code"], clock(5.0))
     assert seen.posterior.low == pytest.approx(np.minimum(seen.posterior.low, 0.5))
     assert seen.posterior.high.max(axis=1) == pytest.approx(1.0)
     assert seen.worlds.open_profiles.all()
@@ -74,7 +72,7 @@ def test_who_knows_a_code_of_the_target_may_know_everybodys(code):
 def test_a_code_of_some_people_changes_what_is_believed_of_the_others():
     people = townspeople(lambda y, n: "sick" if y == "no" and n % 2 else "")
     sick = (people.columns["code"].codes == people.columns["code"].categories.index("sick")).sum()
-    seen = seen_by(Ground(town_tree(), people, NO_SPLITS), ["code"], clock(5.0))
+    seen = infer_target(TreeContext(town_tree(), people, NO_SPLITS), ["code"], clock(5.0))
     assert sick
     codes = seen.population.columns["code"]
     at = int(np.flatnonzero(codes.codes == codes.categories.index("sick"))[0])
@@ -89,19 +87,19 @@ def test_a_code_of_some_people_changes_what_is_believed_of_the_others():
 def test_where_classes_are_not_counted_a_code_leaves_the_estimate_open():
     people = townspeople(lambda y, _: y)
     labels = NO_SPLITS.model_copy(update={"leaf": LeafLevel.LABELS})
-    seen = seen_by(Ground(town_tree(), people, labels), ["code"], clock(5.0))
+    seen = infer_target(TreeContext(town_tree(), people, labels), ["code"], clock(5.0))
     assert "which is not used" in seen.posterior.reason
     assert seen.worlds.open_profiles.all()
 
 
 def test_what_a_tested_column_says_of_some_people_is_what_the_tree_was_grown_from():
     people = townspeople(lambda y, _: "same")
-    seen = seen_by(Ground(town_tree(), people, NO_SPLITS), ["town"], clock(5.0))
+    seen = infer_target(TreeContext(town_tree(), people, NO_SPLITS), ["town"], clock(5.0))
     assert not seen.said
     pure = town_tree((25.0, 0.0))
     columns = {"town": ["x"] * 25 + ["y"] * 25, "y": ["yes"] * 25 + ["no"] * 25}
     people = build_population(pure, table_of(columns), sensitive="y")
-    seen = seen_by(Ground(pure, people, NO_SPLITS), ["town"], clock(5.0))
+    seen = infer_target(TreeContext(pure, people, NO_SPLITS), ["town"], clock(5.0))
     assert any("town says what y is" in each for each in seen.said)
 
 
@@ -111,20 +109,18 @@ def test_what_is_proved_with_known_classes_is_that_of_every_table(seed):
     tree, population = tree_and_people(rng, 5)
     known = ["x0"] if seed % 2 else ["x1"]
     people, of = merged(population, known)
-    leaves = leaf_table(tree, population, NO_SPLITS)
-    truth = people.truth
+    context = TreeContext(tree, population, NO_SPLITS)
+    leaves, truth = context.leaves, people.truth
     said = np.where((truth > 0).sum(axis=1) == 1, truth.argmax(axis=1), OPEN)
-    who = knower(
-        branches(tree),
-        people.columns,
-        Ground(tree, population, NO_SPLITS).hidden_from(known),
-        {},
-        len(people.counts),
-    )
-    found = reach(who)
-    believed, worlds, gap = with_outcome(
-        found, said, population, people, of, leaves, None, (), 10**6, Allowance(1e9)
-    )
+    hidden = context.hidden_from(known)
+    view = partial_view(branches(tree), people.columns, hidden, {}, len(people.counts))
+    closure = AttributeClosure(tuple(known), {}, (), {})
+    knowledge = AdversaryKnowledge(closure, people, of, hidden, (view,))
+    budget = AdversaryBudget(enforcing=1e9, flows=10**6)
+    problem = TargetProblem(context, knowledge, (), None, clock(60.0), DEFAULT, budget)
+    found = reach(view)
+    inference = infer_with_outcome(problem, found, said, budget.flows)
+    believed, worlds, gap = inference.posterior, inference.worlds, inference.gap
     tables = every_table(tree, population, known)
     for profile, klass in enumerate(said.tolist()):
         if klass != OPEN:
@@ -226,7 +222,7 @@ def answers(columns, nodes, known, secret=""):
     people = build_population(tree, table, sensitive="y")
     if secret:
         return asked(tree, people, secret, known, knows_target=False)
-    return seen_by(Ground(tree, people, NO_SPLITS), known, clock(5.0))
+    return infer_target(TreeContext(tree, people, NO_SPLITS), known, clock(5.0))
 
 
 def repeated(*rows):

@@ -11,14 +11,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.ppdm_models.tree_strategies import trees
-from treewarden.audit.partial.partial_view import (
-    ImpliedValue,
-    asked_by,
-    branches,
-    domain_of,
-    knower,
-)
+from treewarden.audit.partial.partial_view import ImpliedValue, branches, partial_view
 from treewarden.audit.partial.reachability import reach
+from treewarden.audit.partial.value_kinds import asked_by, domain_of
 from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn, Treatment
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest, atoms
@@ -95,7 +90,7 @@ def test_a_person_can_stop_exactly_where_some_hidden_values_lead(data):
     assume(prod(len(each) for each in hidden.values()) <= MOST_WAYS)
     known = {name: columns[name] for name in names if name not in hidden}
     tests = branches(tree)
-    found = reach(knower(tests, known, hidden, {}, size))
+    found = reach(partial_view(tests, known, hidden, {}, size))
     for profile in range(size):
         here = set(np.flatnonzero(where(found)[profile]).tolist())
         ways = every_way(tree, columns, hidden, profile)
@@ -125,10 +120,10 @@ def test_a_guess_of_a_hidden_value_closes_the_other_ways():
     x = NumericColumn(np.array([1.0, 1.0, 7.0]))
     colour = CategoricalColumn(np.array([0, 1, 0]), ("red", "blue"))
     hidden = {"colour": domain(tree, tree.features[1], colour, np.ones(3))}
-    open_ = reach(knower(branches(tree), {"x": x}, hidden, {}, 3))
+    open_ = reach(partial_view(branches(tree), {"x": x}, hidden, {}, 3))
     assert open_.lump_of.tolist() == [0, 0, 1] or open_.lump_of.tolist() == [1, 1, 0]
     guess = {"colour": ImpliedValue(colour, np.array([True, False, False]))}
-    told = reach(knower(branches(tree), {"x": x}, hidden, guess, 3))
+    told = reach(partial_view(branches(tree), {"x": x}, hidden, guess, 3))
     assert (where(told) > 0).tolist() == [
         [False, False, False, True, False],
         [False, False, False, True, True],
@@ -142,10 +137,10 @@ def test_what_is_not_kept_is_walked_again(monkeypatch, most):
     colour = CategoricalColumn(np.array([0, 1, 0, -1, 1, 1]), ("red", "blue"))
     hidden = {"colour": domain(tree, tree.features[1], colour, np.ones(6))}
     x = NumericColumn(np.array([1.0, 2.0, 7.0, 8.0, 5.0, 6.0]))
-    found = reach(knower(branches(tree), {"x": x}, hidden, {}, 6))
+    found = reach(partial_view(branches(tree), {"x": x}, hidden, {}, 6))
     monkeypatch.setattr(import_module("treewarden.audit.partial.reachability"), "MOST_KEPT", most)
     monkeypatch.setattr(import_module("treewarden.audit.partial.partial_view"), "FEW_VALUES", 0)
-    again = reach(knower(branches(tree), {"x": x}, hidden, {}, 6))
+    again = reach(partial_view(branches(tree), {"x": x}, hidden, {}, 6))
     assert found.lump_of.tolist() == again.lump_of.tolist()
     assert where(found).tolist() == where(again).tolist()
     assert sorted({*where(found).sum(axis=1).tolist()}) == [1.0, 2.0]
@@ -166,7 +161,7 @@ def test_the_last_of_two_opposite_tests_is_asked_where_a_value_can_be_missing(mi
             name: domain(tree, features[name], columns[name], np.ones(5)) for name in concealed
         }
         known = {name: columns[name] for name in columns if name not in hidden}
-        found = reach(knower(branches(tree), known, hidden, {}, 5))
+        found = reach(partial_view(branches(tree), known, hidden, {}, 5))
         for profile in range(5):
             here = np.flatnonzero(where(found)[profile])
             assert set(here.tolist()) == every_way(tree, columns, hidden, profile)
@@ -181,7 +176,7 @@ def test_a_number_that_the_model_takes_for_missing_can_be_hidden_although_nobody
     }
     hidden = {"x": domain(tree, treated, columns["x"], np.ones(2))}
     assert np.isnan(hidden["x"].seen.numbers).any()
-    seen = knower(branches(tree), columns, {}, {}, 2)
+    seen = partial_view(branches(tree), columns, {}, {}, 2)
     assert seen.rest == {2, 4}
     assert seen.hiding(hidden).rest == {4}
 

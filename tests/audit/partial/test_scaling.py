@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from treewarden.audit.partial import margin_fitting
-from treewarden.audit.partial.flows import network
-from treewarden.audit.partial.margin_fitting import GAP, spread, weighed
+from treewarden.audit.partial.fitting import margin_fitting
+from treewarden.audit.partial.fitting.flows import network
+from treewarden.audit.partial.fitting.margin_fitting import GAP, fit_margins, weighed
 
 
 def drawn(seed, size, share):
@@ -24,9 +24,9 @@ def test_direct_steps_and_conjugate_gradients_lead_to_the_same_table(
     monkeypatch, seed, share, name, limit
 ):
     net = drawn(seed, 90, share)
-    found = spread(net)
+    found = fit_margins(net)
     monkeypatch.setattr(margin_fitting, name, limit)
-    direct = spread(net)
+    direct = fit_margins(net)
     assert found.gap.max() <= GAP
     assert direct.gap.max() <= GAP
     assert found.people.toarray() == pytest.approx(direct.people.toarray(), abs=1e-7)
@@ -40,7 +40,7 @@ def test_a_large_block_is_scaled_by_conjugate_gradients(monkeypatch):
 
     monkeypatch.setattr(margin_fitting, "SWEEPS", 1)
     monkeypatch.setattr(margin_fitting._BlockDual, "_direct", direct)
-    found = spread(drawn(4, 200, 0.3))
+    found = fit_margins(drawn(4, 200, 0.3))
     assert found.steps > 1
     assert found.gap.max() <= GAP
 
@@ -52,7 +52,7 @@ def test_where_no_step_is_found_nothing_is_decided(monkeypatch):
     monkeypatch.setattr(margin_fitting, "SWEEPS", 1)
     monkeypatch.setattr(margin_fitting, "GRADIENTS", 1)
     monkeypatch.setattr(margin_fitting, "splu", singular)
-    found = spread(drawn(0, 90, 0.0))
+    found = fit_margins(drawn(0, 90, 0.0))
     assert found.steps == 0
     assert found.gap.max() > GAP
 
@@ -81,7 +81,7 @@ def test_few_people_beside_very_many_are_spread_where_steps_would_lead_far_away(
         many = rng.random() < 0.2
         people = int(10 ** rng.uniform(0, 6)) if many else int(rng.integers(1, 4))
         world[lump, two] = rng.multinomial(people, rng.dirichlet([0.3, 0.3]))
-    found = spread(network(sparse.csr_array(arcs.astype(float)), sparse.csr_array(world)))
+    found = fit_margins(network(sparse.csr_array(arcs.astype(float)), sparse.csr_array(world)))
     assert found.gap.max() <= GAP
     assert found.people.sum(axis=0) == pytest.approx(world.sum(axis=0))
 

@@ -10,9 +10,10 @@ from tests.kit.cases import multiway_tree, random_table
 from treewarden.audit.clock import clock
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import LeafLevel, SplitLevel
-from treewarden.audit.partial.leaf_table import Ground
-from treewarden.audit.partial.target_inference import NO_SIZES, SPLITS_NOT_USED, WEIGHED, seen_by
-from treewarden.audit.partial.work_budget import AdversaryBudget
+from treewarden.audit.partial.fitting.work_budget import AdversaryBudget
+from treewarden.audit.partial.target_inference import infer_target
+from treewarden.audit.partial.tree_context import TreeContext
+from treewarden.audit.partial.unmodelled_knowledge import NO_SIZES, SPLITS_NOT_USED, WEIGHED
 from treewarden.audit.population.population import build_population
 from treewarden.ppdm_models.tree.tree import Criterion, Quality
 
@@ -30,7 +31,7 @@ def small(seed, records=5):
 def test_what_is_certain_and_possible_is_that_of_every_table(seed):
     tree, population = small(seed)
     known = ["x0"] if seed % 2 else ["x1"]
-    seen = seen_by(Ground(tree, population, NO_SPLITS), known, clock(5.0))
+    seen = infer_target(TreeContext(tree, population, NO_SPLITS), known, clock(5.0))
     tables = every_table(tree, population, known)
     counts = tables[0].sum(axis=1)
     assert (seen.worlds.certain == (tables.min(axis=0) == counts[:, None]).any(axis=1)).all()
@@ -49,9 +50,9 @@ def test_what_is_certain_and_possible_is_that_of_every_table(seed):
 @pytest.mark.parametrize("seed", range(10))
 def test_with_little_effort_it_is_told_who_is_certain_and_no_table_is_shown(seed):
     tree, population = small(seed)
-    seen = seen_by(Ground(tree, population, NO_SPLITS), ["x0"], clock(5.0))
-    ground = Ground(tree, population, NO_SPLITS)
-    little = seen_by(ground, ["x0"], clock(5.0), effort=AdversaryBudget(flows=0))
+    seen = infer_target(TreeContext(tree, population, NO_SPLITS), ["x0"], clock(5.0))
+    context = TreeContext(tree, population, NO_SPLITS)
+    little = infer_target(context, ["x0"], clock(5.0), effort=AdversaryBudget(flows=0))
     for name in ("certain", "excluded", "open_profiles", "open_exclusions"):
         assert np.array_equal(getattr(seen.worlds, name), getattr(little.worlds, name))
     assert np.array_equal(seen.posterior.values, little.posterior.values)
@@ -68,10 +69,10 @@ def test_nobody_who_knows_less_is_surer_or_proves_more(seed):
     known = list(population.qi)
     best = np.inf, np.inf
     while known:
-        seen = seen_by(Ground(tree, population, NO_SPLITS), known, clock(5.0))
+        seen = infer_target(TreeContext(tree, population, NO_SPLITS), known, clock(5.0))
         certain = float(seen.population.counts[seen.worlds.certain].sum())
         sure = float(seen.posterior.values.max())
-        full = seen_by(Ground(tree, population, NO_SPLITS), population.qi, clock(5.0))
+        full = infer_target(TreeContext(tree, population, NO_SPLITS), population.qi, clock(5.0))
         assert certain <= best[0]
         assert sure <= float(full.posterior.values.max()) + 1e-9
         assert seen.posterior.values.sum(axis=1) == pytest.approx(1)
@@ -81,9 +82,9 @@ def test_nobody_who_knows_less_is_surer_or_proves_more(seed):
 
 def test_labels_and_rates_of_leaves_are_used_as_far_as_they_are_known():
     tree, population = small(3, records=12)
-    by_counts = seen_by(Ground(tree, population, NO_SPLITS), ["x0"], clock(5.0))
+    by_counts = infer_target(TreeContext(tree, population, NO_SPLITS), ["x0"], clock(5.0))
     labels = NO_SPLITS.model_copy(update={"leaf": LeafLevel.LABELS})
-    by_labels = seen_by(Ground(tree, population, labels), ["x0"], clock(5.0))
+    by_labels = infer_target(TreeContext(tree, population, labels), ["x0"], clock(5.0))
     assert by_labels.posterior.values == pytest.approx(np.full((2, 2), 0.5))
     assert by_counts.posterior.values.max() > 0.5
     assert by_labels.worlds.certain.sum() <= by_counts.worlds.certain.sum()
@@ -92,8 +93,8 @@ def test_labels_and_rates_of_leaves_are_used_as_far_as_they_are_known():
 def test_choices_of_splits_that_are_not_used_leave_open_who_is_not_certain():
     tree, population = small(3, records=12)
     gini = Knowledge(split=SplitLevel.GINI)
-    bare = seen_by(Ground(tree, population, NO_SPLITS), ["x0"], clock(5.0))
-    seen = seen_by(Ground(tree, population, gini), ["x0"], clock(5.0))
+    bare = infer_target(TreeContext(tree, population, NO_SPLITS), ["x0"], clock(5.0))
+    seen = infer_target(TreeContext(tree, population, gini), ["x0"], clock(5.0))
     assert seen.doubts == (SPLITS_NOT_USED,)
     assert seen.posterior.values == pytest.approx(bare.posterior.values)
     assert (seen.worlds.certain == bare.worlds.certain).all()
@@ -104,6 +105,6 @@ def test_choices_of_splits_that_are_not_used_leave_open_who_is_not_certain():
 def test_what_is_not_worked_out_is_said():
     tree, population = small(3, records=12)
     weighed = replace(population, weight=np.ones(len(population.counts)))
-    assert seen_by(Ground(tree, weighed, NO_SPLITS), ["x0"], clock(5.0)) is WEIGHED
+    assert infer_target(TreeContext(tree, weighed, NO_SPLITS), ["x0"], clock(5.0)) is WEIGHED
     bare = replace(tree, quality=Quality.NORMALISED)
-    assert seen_by(Ground(bare, population, NO_SPLITS), ["x0"], clock(5.0)) is NO_SIZES
+    assert infer_target(TreeContext(bare, population, NO_SPLITS), ["x0"], clock(5.0)) is NO_SIZES

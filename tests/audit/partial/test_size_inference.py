@@ -11,8 +11,10 @@ from sklearn.tree import DecisionTreeClassifier
 from tests.audit.partial.features import NUMBERS, of_categories, of_numbers
 from tests.kit.places import DATA
 from treewarden.api.requests import model_input
-from treewarden.audit.partial.forest_attribute_inference import secret_seen_by_sizes
-from treewarden.audit.partial.size_inference import (
+from treewarden.audit.partial.attributes.forest_attribute_inference import (
+    infer_attribute_from_sizes,
+)
+from treewarden.audit.partial.attributes.size_inference import (
     DRAWN,
     NO_SIZES,
     WEIGHED,
@@ -21,7 +23,7 @@ from treewarden.audit.partial.size_inference import (
     infer_from_sizes,
     published_sizes,
 )
-from treewarden.audit.partial.value_rules import secret_of
+from treewarden.audit.partial.secret_column import secret_of
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.merged_profiles import merged
 from treewarden.audit.population.population import build_population
@@ -122,7 +124,7 @@ def test_what_sizes_leave_of_a_secret_holds_in_every_filling(seed, kind):
         except KnowledgeError:  # one bin holds everybody
             continue
         known = [each for each in population.qi if each != name]
-        seen = secret_seen_by_sizes(forest, population, secret, known)
+        seen = infer_attribute_from_sizes(forest, population, secret, known)
         if seen is None:
             continue
         _, of = merged(population, known)

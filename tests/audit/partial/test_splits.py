@@ -12,12 +12,12 @@ from treewarden.audit.clock import clock
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.partial.attribute_inference import secret_seen_by
-from treewarden.audit.partial.leaf_table import Ground
-from treewarden.audit.partial.splits import PlacedEstimate, SplitChoiceView, compared
-from treewarden.audit.partial.target_inference import seen_by
-from treewarden.audit.partial.value_rules import secret_of
-from treewarden.audit.partial.work_budget import AdversaryBudget
+from treewarden.audit.partial.attributes.attribute_inference import infer_attribute
+from treewarden.audit.partial.fitting.splits import PlacedEstimate, SplitChoiceView, compared
+from treewarden.audit.partial.fitting.work_budget import AdversaryBudget
+from treewarden.audit.partial.secret_column import secret_of
+from treewarden.audit.partial.target_inference import infer_target
+from treewarden.audit.partial.tree_context import TreeContext
 from treewarden.audit.population.population import build_population
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
@@ -67,7 +67,9 @@ def binary_tree(rng):
 @pytest.mark.parametrize("criterion", [Criterion.GINI, Criterion.ENTROPY])
 @pytest.mark.parametrize("seed", range(20))
 def test_each_candidate_is_counted_as_by_hand(monkeypatch, seed, criterion, least, at_once):
-    monkeypatch.setattr(import_module("treewarden.audit.partial.splits"), "MOST_AT_ONCE", at_once)
+    monkeypatch.setattr(
+        import_module("treewarden.audit.partial.fitting.splits"), "MOST_AT_ONCE", at_once
+    )
     rng = np.random.default_rng(seed)
     tree, counts = binary_tree(rng)
     size = 7
@@ -151,11 +153,13 @@ def by_age():
 
 def test_an_estimate_that_a_better_split_on_a_known_column_refutes_is_sought_again():
     tree, population = by_age()
-    without = seen_by(
-        Ground(tree, population, Knowledge(split=SplitLevel.NONE)), ["age"], clock(5.0)
+    without = infer_target(
+        TreeContext(tree, population, Knowledge(split=SplitLevel.NONE)), ["age"], clock(5.0)
     )
     assert without.posterior.values[:, 0] == pytest.approx([5 / 6, 3 / 10])
-    seen = seen_by(Ground(tree, population, Knowledge(split=SplitLevel.GINI)), ["age"], clock(5.0))
+    seen = infer_target(
+        TreeContext(tree, population, Knowledge(split=SplitLevel.GINI)), ["age"], clock(5.0)
+    )
     # With a of the four young below of class 0, age would leave this much at the root; the chosen split leaves 6.
     a = np.linspace(2, 3, 1_000_001)
     left = 6 - ((a + 2) ** 2 + (4 - a) ** 2) / 6 + 10 - ((6 - a) ** 2 + (a + 4) ** 2) / 10
@@ -164,29 +168,40 @@ def test_an_estimate_that_a_better_split_on_a_known_column_refutes_is_sought_aga
     assert (seen.posterior.low <= seen.posterior.values).all()
     assert (seen.posterior.high - seen.posterior.low < 2e-3).all()
     no_time = AuditOptions(time_limit=1e-9)
-    seen = seen_by(
-        Ground(tree, population, Knowledge(split=SplitLevel.GINI)), ["age"], clock(5.0), no_time
+    seen = infer_target(
+        TreeContext(tree, population, Knowledge(split=SplitLevel.GINI)),
+        ["age"],
+        clock(5.0),
+        no_time,
     )
     assert "1 of 2 other splits on known columns would be better" in seen.posterior.reason
     gini = Knowledge(split=SplitLevel.GINI)
-    little = seen_by(
-        Ground(tree, population, gini), ["age"], clock(5.0), effort=AdversaryBudget(enforcing=1e4)
+    little = infer_target(
+        TreeContext(tree, population, gini),
+        ["age"],
+        clock(5.0),
+        effort=AdversaryBudget(enforcing=1e4),
     )
     assert little.posterior == seen.posterior
-    enough = seen_by(
-        Ground(tree, population, gini), ["age"], clock(5.0), effort=AdversaryBudget(enforcing=1e8)
+    enough = infer_target(
+        TreeContext(tree, population, gini),
+        ["age"],
+        clock(5.0),
+        effort=AdversaryBudget(enforcing=1e8),
     )
     assert enough.posterior.values[:, 0] == pytest.approx(
         [(best + 2) / 6, (6 - best) / 10], abs=1e-4
     )
-    nobody = seen_by(Ground(tree, population, Knowledge(split=SplitLevel.GINI)), [], clock(5.0))
+    nobody = infer_target(
+        TreeContext(tree, population, Knowledge(split=SplitLevel.GINI)), [], clock(5.0)
+    )
     assert nobody.posterior.values == pytest.approx(np.array([[0.5, 0.5]]))
 
 
 def test_a_ratio_of_gains_and_missing_values_are_not_compared():
     tree, population = by_age()
     ratio = Knowledge(split=SplitLevel.GAIN_RATIO)
-    seen = seen_by(Ground(tree, population, ratio), ["age"], clock(5.0))
+    seen = infer_target(TreeContext(tree, population, ratio), ["age"], clock(5.0))
     assert "is not used" in seen.posterior.reason
 
 
@@ -230,8 +245,8 @@ def test_what_is_believed_of_a_secret_column_heeds_better_splits_on_known_ones()
     def seen(split, **more):
         knowledge, until = Knowledge(split=split, min_leaf=1), clock(5.0)
         more |= {"knows_target": True, "until": until}
-        return secret_seen_by(
-            Ground(tree, population, knowledge), secret, ["age"], **more
+        return infer_attribute(
+            TreeContext(tree, population, knowledge), secret, ["age"], **more
         ).posterior
 
     # Of a young ones of class 0 below and b of class 1, age would leave this much there; the chosen split leaves 44/15.

@@ -9,8 +9,8 @@ from treewarden.audit.clock import clock
 from treewarden.audit.facts.case import Case
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import SplitLevel
-from treewarden.audit.partial.leaf_table import Ground
-from treewarden.audit.partial.target_inference import seen_by
+from treewarden.audit.partial.target_inference import infer_target
+from treewarden.audit.partial.tree_context import TreeContext
 from treewarden.audit.partial.unmodelled_knowledge import sure_splits
 from treewarden.audit.population.members import members
 from treewarden.audit.population.population import build_population
@@ -19,13 +19,7 @@ from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.nodes import Criterion
 from treewarden.ppdm_models.tree.predicate import Always, CategoryTest, NumericTest
 from treewarden.ppdm_models.tree.tool import Tool
-from treewarden.ppdm_models.tree.tree import (
-    Feature,
-    Learner,
-    Node,
-    Quality,
-    Tree,
-)
+from treewarden.ppdm_models.tree.tree import Feature, Learner, Node, Quality, Tree
 
 GINI = Knowledge(split=SplitLevel.GINI)
 NONE = Knowledge(split=SplitLevel.NONE)
@@ -75,7 +69,8 @@ def test_cuts_that_a_learner_may_not_have_compared_bind_nothing(learner):
     assert not any(each.any() for each in sure(tree, population).values())
     # Believing that the young are of class 0 would break the row that binds the others.
     seen, without = (
-        seen_by(Ground(tree, population, each), ["age"], clock(5.0)) for each in (GINI, NONE)
+        infer_target(TreeContext(tree, population, each), ["age"], clock(5.0))
+        for each in (GINI, NONE)
     )
     assert np.array_equal(seen.posterior.values, without.posterior.values)
 
@@ -92,7 +87,7 @@ def test_what_the_true_table_shows_to_be_better_is_no_fact():
     ages = [20] * 6 + [30] * 2 + [20] * 2 + [30] * 6
     tree, population = by_h(ages, Learner(tool=Tool.RPART, criterion=Criterion.GINI))
     assert sure(tree, population)[0, "age"].tolist() == [False]
-    seen = seen_by(Ground(tree, population, GINI), ["age"], clock(5.0))
+    seen = infer_target(TreeContext(tree, population, GINI), ["age"], clock(5.0))
     assert seen.posterior.values == pytest.approx(np.full((2, 2), 0.5))
     unknown = replace(population, truth=Undetermined("not known"))
     assert sure(tree, unknown)[0, "age"].tolist() == [True]

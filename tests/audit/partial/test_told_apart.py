@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from treewarden.audit.partial.partial_view import told_apart
+from treewarden.audit.partial.value_kinds import told_apart
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from treewarden.ppdm_models.tree.predicate import Always, CategoryTest, NumericTest
 from treewarden.ppdm_models.tree.tree import Feature, Node, Tree

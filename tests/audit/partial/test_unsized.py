@@ -9,22 +9,19 @@ from tests.audit.partial.features import of_categories, of_numbers
 from treewarden.audit.clock import clock
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import LeafLevel, SplitLevel
-from treewarden.audit.partial.attribute_inference import secret_seen_by
-from treewarden.audit.partial.leaf_table import SIZES_NOT_USED, SIZES_UNKNOWN, Ground
-from treewarden.audit.partial.target_inference import NO_SIZES, SPLITS_NOT_USED, seen_by
-from treewarden.audit.partial.value_rules import secret_of
+from treewarden.audit.partial.attributes.attribute_inference import infer_attribute
+from treewarden.audit.partial.secret_column import secret_of
+from treewarden.audit.partial.target_inference import infer_target
+from treewarden.audit.partial.tree_context import TreeContext
+from treewarden.audit.partial.unknown_leaf_sizes import SIZES_NOT_USED, SIZES_UNKNOWN
+from treewarden.audit.partial.unmodelled_knowledge import NO_SIZES, SPLITS_NOT_USED
 from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.predicate import CategoryTest
-from treewarden.ppdm_models.tree.tree import (
-    Feature,
-    Node,
-    Quality,
-    Tree,
-)
+from treewarden.ppdm_models.tree.tree import Feature, Node, Quality, Tree
 
 NO_SPLITS = Knowledge(split=SplitLevel.NONE)
 
@@ -75,7 +72,7 @@ def of_two_leaves():
 
 
 def by_class(tree, population, known, knowledge=NO_SPLITS):
-    return seen_by(Ground(tree, population, knowledge), known, clock(5.0))
+    return infer_target(TreeContext(tree, population, knowledge), known, clock(5.0))
 
 
 def test_leaves_are_as_likely_as_hidden_values_are_common_however_mixed_their_classes_are():
@@ -222,8 +219,8 @@ def test_choices_of_splits_say_more_where_sizes_are_unknown():
 
 def of_colour(tree, population, *, knows_target=False, knowledge=NO_SPLITS):
     secret = secret_of(population, "colour", None, "known.toml")
-    return secret_seen_by(
-        Ground(tree, population, knowledge),
+    return infer_attribute(
+        TreeContext(tree, population, knowledge),
         secret,
         ["sex"],
         knows_target=knows_target,
@@ -285,7 +282,7 @@ def test_a_value_that_is_given_away_leads_on_by_itself_however_common_it_is():
     tree = Tree(nodes, features, "ill", ("no", "yes"))
     population = build_population(tree, table_of(columns), sensitive="ill")
     tree = with_shares(tree, population)
-    seen = seen_by(Ground(tree, population, NO_SPLITS), ["K"], clock(5.0))
+    seen = infer_target(TreeContext(tree, population, NO_SPLITS), ["K"], clock(5.0))
     # Nine in ten are g1, and of k1 it is known that they are "a", as 44 of 100 are.
     assert seen.posterior.values == pytest.approx(np.array([[0.1, 0.9], [0.604, 0.396]]))
 
@@ -307,8 +304,8 @@ def test_a_secret_value_that_no_leaf_leaves_is_believed_of_nobody():
     table = table_of({**columns, "ill": ["no", "yes"] * 10})
     population = build_population(tree, table, sensitive="ill")
     secret = secret_of(population, "s", None, "known.toml")
-    seen = secret_seen_by(
-        Ground(with_shares(tree, population), population, NO_SPLITS),
+    seen = infer_attribute(
+        TreeContext(with_shares(tree, population), population, NO_SPLITS),
         secret,
         ["x"],
         knows_target=False,

@@ -2,8 +2,8 @@
 
 import pytest
 
+from treewarden.audit.knowledge.adversaries import adversary_of, check_names
 from treewarden.audit.knowledge.declared import DeclaredAdversary
-from treewarden.audit.partial.adversaries import adversary_of, check_names
 from treewarden.ppdm_models.errors import KnowledgeError
 
 COLUMNS = ("age", "Sex", "zip_code", "income", "flu")

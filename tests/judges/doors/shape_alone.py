@@ -13,14 +13,7 @@ import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
 from tests.judges.doors import Judge, Trial
-from tests.judges.doors._refits import (
-    Drawn,
-    ask,
-    draw_table,
-    every_labelling,
-    forced_in,
-    is_sound,
-)
+from tests.judges.doors._refits import Drawn, ask, draw_table, every_labelling, forced_in, is_sound
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.ppdm_models.files.load import load_tree, writers
 from treewarden.ppdm_models.formats.sklearn._fitted import from_sklearn

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treewarden.audit.partial.partial_view import asked_by, domain_of, told_apart
-from treewarden.audit.partial.value_rules import Secret
+from treewarden.audit.partial.secret_column import Secret
+from treewarden.audit.partial.value_kinds import asked_by, domain_of, told_apart
 from treewarden.audit.population.population import Population
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray
 from treewarden.ppdm_models.tables.routing import Router

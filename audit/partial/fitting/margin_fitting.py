@@ -16,7 +16,7 @@ from scipy import linalg, sparse
 from scipy.sparse import csgraph
 from scipy.sparse.linalg import splu
 
-from treewarden.audit.partial.flows import Network
+from treewarden.audit.partial.fitting.flows import Network
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 
 SWEEPS = 30
@@ -44,7 +44,7 @@ GRADIENTS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class FittedMargins:
     """How people of each lump are spread over groups of leaves, (S, G), people, and how well that is proved.
 
     ``gap`` (S,) bounds, in records times nats, how far the block of each lump is from the optimum; infinite where
@@ -56,7 +56,7 @@ class Spread:
     steps: int
 
 
-def spread(net: Network) -> Spread:
+def fit_margins(net: Network) -> FittedMargins:
     """Return the maximum-entropy spread of a network, block by block."""
     net.movable.sort_indices()
     arcs = net.movable.tocoo()
@@ -83,7 +83,7 @@ def spread(net: Network) -> Spread:
         gap[here] = margin_table.gap
         steps += margin_table.steps
     table = sparse.csr_array((people, (row, column)), shape=net.movable.shape)
-    return Spread(table, gap, steps)
+    return FittedMargins(table, gap, steps)
 
 
 @dataclass(frozen=True, slots=True)

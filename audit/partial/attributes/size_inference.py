@@ -12,14 +12,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from treewarden.audit.partial.partial_view import (
-    TreeBranches,
-    ValueKinds,
-    asked_by,
-    branches,
-    domain_of,
-)
-from treewarden.audit.partial.plain_sizes import covered, held_at, plain_tree, settled
+from treewarden.audit.partial.attributes.plain_sizes import covered, held_at, plain_tree, settled
+from treewarden.audit.partial.partial_view import TreeBranches, branches
+from treewarden.audit.partial.value_kinds import ValueKinds, asked_by, domain_of
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray

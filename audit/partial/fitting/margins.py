@@ -12,10 +12,16 @@ from scipy import optimize, sparse
 from scipy.sparse import csgraph
 
 from treewarden.audit.ipopt.program import SMALLEST_MASS, BlockProgram
-from treewarden.audit.partial.margin_fitting import weighed
-from treewarden.audit.partial.multipliers import multipliers
-from treewarden.audit.partial.splits import CountRows, PlaceCells, Slopes, cells_of, rows_over
-from treewarden.audit.partial.work_budget import Allowance
+from treewarden.audit.partial.fitting.count_rows import (
+    CountRows,
+    PlaceCells,
+    Slopes,
+    cells_of,
+    rows_over,
+)
+from treewarden.audit.partial.fitting.margin_fitting import weighed
+from treewarden.audit.partial.fitting.multipliers import multipliers
+from treewarden.audit.partial.fitting.work_budget import Allowance
 from treewarden.audit.solver.block_solver import solve_task
 from treewarden.audit.solver.interior import interior
 from treewarden.audit.solver.task import CONVEX_TRIES, SolverTask

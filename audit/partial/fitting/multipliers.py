@@ -15,8 +15,8 @@ import numpy as np
 from scipy import linalg, optimize, sparse
 from threadpoolctl import ThreadpoolController
 
-from treewarden.audit.partial.splits import CountRows, PlaceCells
-from treewarden.audit.partial.work_budget import Allowance
+from treewarden.audit.partial.fitting.count_rows import CountRows, PlaceCells
+from treewarden.audit.partial.fitting.work_budget import Allowance
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 
 STEPS = 200

@@ -17,16 +17,17 @@ from treewarden.audit.consistent_tables.result import OUT_OF_TIME, ConsistentTab
 from treewarden.audit.knowledge.knowledge import Knowledge, resolved
 from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.options import DEFAULT, AuditOptions
-from treewarden.audit.partial.attribute_inference import secret_seen_by
-from treewarden.audit.partial.functional_dependencies import Codes, closed
-from treewarden.audit.partial.leaf_table import Ground, are_sizes_published
-from treewarden.audit.partial.partial_view import told_apart
+from treewarden.audit.partial.attributes.attribute_inference import infer_attribute
+from treewarden.audit.partial.attributes.size_inference import SizeClaim, claims_of
+from treewarden.audit.partial.attributes.witness_exchanges import ClassCells, exchangeable
+from treewarden.audit.partial.fitting.work_budget import FULL, AdversaryBudget
+from treewarden.audit.partial.functional_dependencies import Codes, attribute_closure
+from treewarden.audit.partial.leaf_table import are_sizes_published
 from treewarden.audit.partial.reachability import Proofs, bounded
-from treewarden.audit.partial.size_inference import SizeClaim, claims_of
+from treewarden.audit.partial.secret_column import MISSING, Secret
 from treewarden.audit.partial.target_inference import TargetInference
-from treewarden.audit.partial.value_rules import MISSING, Secret
-from treewarden.audit.partial.witness_exchanges import ClassCells, exchangeable
-from treewarden.audit.partial.work_budget import FULL, AdversaryBudget
+from treewarden.audit.partial.tree_context import TreeContext
+from treewarden.audit.partial.value_kinds import told_apart
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.merged_profiles import merged
 from treewarden.audit.population.population import Population
@@ -52,7 +53,7 @@ OF_SIZES = "the size of a node leaves this value alone"
 NO_ESTIMATE = Undetermined(f"no estimate: {ONLY_SIZES}")
 
 
-def secret_seen_by_sizes(
+def infer_attribute_from_sizes(
     forest: Forest, population: Population, secret: Secret, known: Collection[str]
 ) -> TargetInference | None:
     """Return what sizes of nodes prove of a secret; None where no size does, or some other tested column is unknown."""
@@ -116,7 +117,29 @@ PUBLISHED = {
 }
 
 
-def secret_seen_in_forest(
+@dataclass(frozen=True, slots=True)
+class _ReadableTrees:
+    """Trees of a forest by their place: those to read, and how far these are all that may prove something.
+
+    ``places`` are the trees whose leaves hold published counts and that test the secret; where none tests it, the first
+    of those with counts. ``testing`` is how many test it, and ``usable`` how many have counts.
+    """
+
+    places: tuple[int, ...]
+    testing: int
+    usable: int
+
+    @classmethod
+    def from_forest(cls, forest: Forest, population: Population, secret: str) -> _ReadableTrees:
+        """Return the trees that say something of a secret."""
+        everything = range(len(forest.trees))
+        usable = [place for place in everything if _is_usable(forest, population, place)]
+        testing = [place for place in everything if _tests(forest.trees[place], secret)]
+        places = [place for place in usable if place in testing] if testing else usable[:1]
+        return cls(tuple(places), len(testing), len(usable))
+
+
+def infer_forest_attribute(
     forest: Forest,
     population: Population,
     knowledge: Knowledge,
@@ -128,59 +151,59 @@ def secret_seen_in_forest(
     *,
     knows_target: bool,
 ) -> TargetInference | Undetermined:
-    """Return what an adversary makes of a secret column of a forest's people, of whom they know these columns.
+    """Return what an adversary who knows these columns of a forest's people can infer of a secret column.
 
     Raises:
         KnowledgeError: the level asks for numbers that neither the file publishes nor the table can give.
     """
-    usable = [place for place in range(len(forest.trees)) if _is_usable(forest, population, place)]
-    if not usable:
-        return _without_counts(forest, population, secret, known)
-    testing = [place for place, tree in enumerate(forest.trees) if _tests(tree, secret.name)]
-    asked = [place for place in usable if place in testing]
-    places = asked if testing else usable[:1]
-    if not places:
+    trees = _ReadableTrees.from_forest(forest, population, secret.name)
+    if not trees.places:
         return _without_counts(forest, population, secret, known)
     table = Codes(population, told_apart(list(forest.trees), population.columns))
     knowledge = knowledge.model_copy(update={"split": SplitLevel.NONE})
-    less = replace(effort, flows=effort.flows // len(places))
-    target_inferences: list[TargetInference] = []
-    for place in places:
-        if target_inferences and until.is_over:
+    budget = replace(effort, flows=effort.flows // len(trees.places))
+    inferences: list[TargetInference] = []
+    for place in trees.places:
+        if inferences and until.is_over:
             break
         tree = forest.trees[place]
         people = replace(population, leaf=forest.stops[place])
-        ground = Ground(tree, people, resolved(knowledge, tree)[0], table)
-        about = (ground, secret, known, until, options, less)
-        own = secret_seen_by(*about, knows_target=knows_target)
-        if isinstance(own, Undetermined):
-            return own
-        target_inferences.append(own)
-    first = target_inferences[0]
-    if not testing:
-        return first
-    left = [NOT_TOGETHER]
-    if len(target_inferences) < len(places):
-        left.append(f"{OUT_OF_TIME}: {len(target_inferences):,} of {len(places):,} trees were read")
-    if len(asked) < len(testing):
-        left.append(NOT_ALL_TREES.format(len(testing) - len(asked), len(forest.trees)))
-    doubts = tuple(
-        dict.fromkeys(
-            doubt for target_inference in target_inferences for doubt in target_inference.doubts
-        )
-    )
-    said = tuple(
-        dict.fromkeys(
-            each for target_inference in target_inferences for each in target_inference.said
-        )
-    )
-    worlds = _combined(target_inferences, [place + 1 for place in places], (*doubts, *left))
+        context = TreeContext(tree, people, resolved(knowledge, tree)[0], table)
+        about = (context, secret, known, until, options, budget)
+        of_tree = infer_attribute(*about, knows_target=knows_target)
+        if isinstance(of_tree, Undetermined):
+            return of_tree
+        inferences.append(of_tree)
+    if not trees.testing:
+        return inferences[0]
+    inference = _join_trees(forest, trees, inferences)
     # Values of leaves that rest on several trees at once, as boosted ones do, an exchange might change.
-    is_whole = len(usable) == len(forest.trees) and not _has_others(forest)
-    if isinstance(worlds, ConsistentTables) and is_whole and not (doubts or said):
-        rows = _ClassRows.of(population, table, secret, known, first, knows_target=knows_target)
+    is_whole = trees.usable == len(forest.trees) and not _has_others(forest)
+    worlds, is_plain = inference.worlds, not (inference.doubts or inference.said)
+    if isinstance(worlds, ConsistentTables) and is_whole and is_plain:
+        rows = _ClassRows.from_people(
+            population, table, secret, known, inferences[0], knows_target=knows_target
+        )
         if rows is not None:
             worlds = rows.witnessed(worlds, forest.trees, population, secret)
+            inference = replace(inference, worlds=worlds)
+    return inference
+
+
+def _join_trees(
+    forest: Forest, trees: _ReadableTrees, inferences: Sequence[TargetInference]
+) -> TargetInference:
+    """Return what the trees prove that were read, one by one, and why they may prove more together."""
+    left = [NOT_TOGETHER]
+    if len(inferences) < len(trees.places):
+        left.append(f"{OUT_OF_TIME}: {len(inferences):,} of {len(trees.places):,} trees were read")
+    if len(trees.places) < trees.testing:
+        left.append(NOT_ALL_TREES.format(trees.testing - len(trees.places), len(forest.trees)))
+    doubts = tuple(dict.fromkeys(doubt for one in inferences for doubt in one.doubts))
+    said = tuple(dict.fromkeys(sentence for one in inferences for sentence in one.said))
+    numbers = [place + 1 for place in trees.places]
+    worlds = _combined(inferences, numbers, (*doubts, *left))
+    first = inferences[0]
     return TargetInference(
         first.population, NO_FOREST_ESTIMATE, worlds, doubts, 0.0, said, first.prior
     )
@@ -190,7 +213,7 @@ def _without_counts(
     forest: Forest, population: Population, secret: Secret, known: Collection[str]
 ) -> TargetInference | Undetermined:
     """Return what sizes of nodes prove where no tree that tests the secret counts classes, or what is missing."""
-    target_inference = secret_seen_by_sizes(forest, population, secret, known)
+    target_inference = infer_attribute_from_sizes(forest, population, secret, known)
     if target_inference is not None:
         return target_inference
     return Undetermined(NEEDS_COUNTS.format(forest.model.source, _published(forest)))
@@ -278,7 +301,7 @@ class _ClassRows:
     row: IndexArray
 
     @classmethod
-    def of(
+    def from_people(
         cls,
         population: Population,
         table: Codes,
@@ -292,7 +315,7 @@ class _ClassRows:
         truth = population.truth
         if isinstance(truth, Undetermined):
             return None
-        told = closed(table, known, (secret.name,))
+        told = attribute_closure(table, known, (secret.name,))
         people, alike = merged(population, told.known)
         profile, klass = (each.astype(np.intp) for each in np.nonzero(truth > 0))
         part = klass if knows_target else np.zeros(len(klass), np.intp)

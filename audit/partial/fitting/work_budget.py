@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from treewarden.audit.clock import FOREVER, Clock, clock
 from treewarden.audit.ipopt.backends import door
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.partial.flows import WORK
+from treewarden.audit.partial.fitting.flows import WORK
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,172 +1,39 @@
-"""Other splits on known columns that would beat the chosen ones at an estimate, as rows that rule this out.
+"""The split-constrained estimate: people spread over leaves such that no other split beats the chosen one.
 
-What a candidate leaves of impurity is concave in the estimate and grows with it, so its tangents bound it from above:
-tables in which no candidate is better fulfil every tangent's row.
+People are lumped as far as no cutting plane tells them apart; the greatest entropy under the planes is found by its
+dual.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse import csgraph
 
 from treewarden.audit.entropy.posterior import Posterior
-from treewarden.audit.partial.flows import MOST_PEOPLE, Network
-from treewarden.audit.partial.margins import HELD, MOST_GAP, ROUNDS, SPARE, Margins, off_by
-from treewarden.audit.partial.splits import (
-    ColumnCandidates,
-    PlacedEstimate,
-    Slopes,
-    SplitChoiceView,
-    besides,
+from treewarden.audit.partial.fitting.count_rows import Slopes
+from treewarden.audit.partial.fitting.cutting_planes import (
+    CutProblem,
+    CuttingPlane,
+    PlacedPart,
+    broken,
 )
-from treewarden.audit.partial.work_budget import Allowance
+from treewarden.audit.partial.fitting.margins import MOST_GAP, ROUNDS, Margins, off_by
+from treewarden.audit.partial.fitting.splits import PlacedEstimate
+from treewarden.audit.partial.fitting.work_budget import Allowance
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, alike
-from treewarden.ppdm_models.tree.nodes import Criterion
-
-
-@dataclass(frozen=True, slots=True)
-class Some:
-    """Some of the people: all of some classes. They can be where ``net`` says.
-
-    ``held`` has them, by class, as they are believed to be without what the choice says; its places are the groups of
-    ``net``. ``gap`` (S,) bounds how far that is from the optimum, as in ``Spread``.
-    """
-
-    held: PlacedEstimate
-    net: Network
-    gap: FloatArray
-
-
-@dataclass(frozen=True, slots=True)
-class CutProblem:
-    """People of P profiles over L leaves, (L, m) of each class: in ``parts``, where everybody's class is known."""
-
-    choice: SplitChoiceView
-    parts: tuple[Some, ...]
-    classes: FloatArray
-
-    @property
-    def people(self) -> FloatArray:
-        """How many people each profile has, (P,)."""
-        return np.asarray(np.sum([some.held.people for some in self.parts], axis=0))
-
-
-@dataclass(frozen=True, slots=True)
-class CuttingPlane:
-    """A row: over the people at leaves ``here`` (L,), each in a branch (P,), ``slope`` (B, m) sums to ``least``.
-
-    An estimate may lack ``spare`` of what is asked for. ``is_sure`` says that it binds in every table: each branch has
-    the people that a learner asks for.
-    """
-
-    here: BoolArray
-    branch: IndexArray
-    slope: FloatArray
-    least: float
-    spare: float
-    is_sure: bool
-
-    @property
-    def key(self) -> bytes:
-        """Which candidate it is a tangent of."""
-        return self.here.tobytes() + self.branch.tobytes()
-
-
-def broken(problem: CutProblem, parts: Sequence[PlacedEstimate]) -> Iterator[CuttingPlane | None]:
-    """Yield a tangent of the worst broken row of each column at each node; None where a learner may not have it.
-
-    ``parts`` are all people, by class, as they are believed to be.
-    """
-    choice = problem.choice
-    chosen = choice.left(problem.classes)
-    for beside in besides(choice, parts):
-        best = beside.left.argmin(axis=1)
-        least, size = beside.left.min(axis=1), beside.people
-        lacking = least < chosen[beside.nodes] - HELD * np.maximum(size, 1.0)
-        for number in np.flatnonzero(lacking).tolist():
-            if not (beside.is_number or choice.tree.learner.multiway):
-                yield None
-                return
-            node = int(beside.nodes[number])
-            here = np.zeros(len(choice.nodes), dtype=bool)
-            here[choice.below[[node]].indices] = True
-            branch, counts = _branches(beside, number, int(best[number]))
-            yield CuttingPlane(
-                here,
-                branch,
-                _slope(counts, choice.criterion),
-                chosen[node] - SPARE * size[number],
-                HELD * float(size[number]),
-                _is_admissible(problem, here, branch),
-            )
-
-
-def _branches(beside: ColumnCandidates, number: int, cut: int) -> tuple[IndexArray, FloatArray]:
-    """Return the branch of each profile, (P,), under the best candidate at a node, and the people of each, (B, m)."""
-    table, there = beside.table[number], beside.there[number]
-    if beside.is_number:
-        counts = np.stack([table[: cut + 1].sum(axis=0), table[cut + 1 :].sum(axis=0)])
-        return np.asarray(beside.of > there[cut], dtype=np.intp), counts
-    size = int(table.any(axis=1).sum())
-    # A value that nobody there has goes with the next one: nobody of it can be there.
-    branch = np.searchsorted(there[:size], beside.of).clip(max=size - 1)
-    return np.asarray(branch, dtype=np.intp), table[:size]
-
-
-def _slope(counts: FloatArray, criterion: Criterion) -> FloatArray:
-    """Return how what is left of impurity grows with each class of each branch, (B, m)."""
-    total = counts.sum(axis=1, keepdims=True)
-    shares = np.divide(counts, total, out=np.zeros_like(counts), where=total > 0)
-    if criterion is Criterion.GINI:
-        return np.asarray(1 - 2 * shares + (shares**2).sum(axis=1, keepdims=True))
-    return np.asarray(-np.log(np.maximum(shares, 1e-12)))
-
-
-def _is_admissible(problem: CutProblem, here: BoolArray, branch: IndexArray) -> bool:
-    """Return whether each branch of a candidate has as many people as a learner asks for, in every table that fits."""
-    if problem.choice.least <= 1:
-        return True
-    return all(
-        sum(_fewest(part, here, branch == each) for part in problem.parts) >= problem.choice.least
-        for each in np.unique(branch)
-    )
-
-
-def _fewest(part: Some, here: BoolArray, some: BoolArray) -> float:
-    """Return a number of people of some profiles that is at some leaves in every table: those who fit nowhere else."""
-    net, classes = part.net, part.held.over.shape[1] // len(here)
-    people = np.bincount(part.held.lump[some], part.held.people[some], len(net.supply))
-    if net.supply.sum() > MOST_PEOPLE:
-        return 0.0
-    held = np.rint(people).astype(np.int32)
-    # Of a group of leaves that many people can be elsewhere than at these leaves.
-    elsewhere = part.held.over @ np.repeat(~here, classes)
-    room = np.rint(net.demand * elsewhere).astype(np.int32)
-    lumps, groups = net.movable.shape
-    arcs = net.movable.tocoo()
-    source, sink = lumps + groups, lumps + groups + 1
-    start = np.concatenate([np.full(lumps, source), arcs.row, lumps + np.arange(groups)])
-    end = np.concatenate([np.arange(lumps), lumps + arcs.col, np.full(groups, sink)])
-    most = np.concatenate([held, held[arcs.row], room])
-    graph = sparse.csr_array((most, (start, end)), shape=(sink + 1, sink + 1))
-    return float(held.sum() - csgraph.maximum_flow(graph, source, sink).flow_value)
-
 
 # People in lumps that no row of the choice of splits tells apart, where such rows speak of them at all.
 #
 # In a block of the network of which no row speaks people are as without rows. Elsewhere profiles of a lump are told
-# apart
-# by their branches, but only those that can be where the row speaks; leaves of a group by whether it speaks of them,
-# and
-# only then by class. What is told apart by nothing is shared by size in the table of greatest entropy.
+# apart by their branches, but only those that can be where the row speaks; leaves of a group by whether it speaks of
+# them, and only then by class. What is told apart by nothing is shared by size in the table of greatest entropy.
 
 
 @dataclass(frozen=True, slots=True)
-class Lumps:
+class CutLumps:
     """One part of the people, where rows speak of them: R lumps over J places, ``margins``, and everybody else.
 
     ``group`` (P,) is the lump of each profile: lumps of the network of whom no row speaks, ``others``, come after the
@@ -175,7 +42,7 @@ class Lumps:
     columns of ``Held.over`` number them; ``demand`` (K,) are its people. ``gap`` is that of the others.
     """
 
-    some: Some
+    some: PlacedPart
     group: IndexArray
     others: IndexArray
     branch: IndexArray
@@ -214,7 +81,7 @@ class Lumps:
         return np.asarray(of_place[self.place] + np.log(share))
 
 
-def lumps_of(problem: CutProblem, some: Some, cuts: Collection[CuttingPlane]) -> Lumps:
+def lump_people(problem: CutProblem, some: PlacedPart, cuts: Collection[CuttingPlane]) -> CutLumps:
     """Return a part of the people in lumps."""
     net, placed_estimate, classes = some.net, some.held, problem.classes.shape[1]
     cells = placed_estimate.over.tocoo()
@@ -256,7 +123,7 @@ def lumps_of(problem: CutProblem, some: Some, cuts: Collection[CuttingPlane]) ->
     )
     # The gap of a block stands at each of its lumps.
     _, one = np.unique(net.block_of_lump[others], return_index=True)
-    return Lumps(
+    return CutLumps(
         some,
         of_profile,
         others,
@@ -271,7 +138,7 @@ def lumps_of(problem: CutProblem, some: Some, cuts: Collection[CuttingPlane]) ->
     )
 
 
-def together(parts: Sequence[Lumps]) -> Margins:
+def together(parts: Sequence[CutLumps]) -> Margins:
     """Return the lumps of all parts over the places of all parts: nobody is at a place of another part."""
     margins, blocks = [lumps.margins for lumps in parts], 0
     of_lump, of_place = [], []
@@ -288,7 +155,7 @@ def together(parts: Sequence[Lumps]) -> Margins:
     )
 
 
-def apart(parts: Sequence[Lumps], table: sparse.csr_array) -> tuple[PlacedEstimate, ...]:
+def apart(parts: Sequence[CutLumps], table: sparse.csr_array) -> tuple[PlacedEstimate, ...]:
     """Return the people of each part, given those of all lumps by place."""
     placed_estimates, lumps, places = [], 0, 0
     for part in parts:
@@ -298,7 +165,7 @@ def apart(parts: Sequence[Lumps], table: sparse.csr_array) -> tuple[PlacedEstima
     return tuple(placed_estimates)
 
 
-def slopes(parts: Sequence[Lumps], cuts: Collection[CuttingPlane]) -> list[Slopes]:
+def slopes(parts: Sequence[CutLumps], cuts: Collection[CuttingPlane]) -> list[Slopes]:
     """Return each cut as a row over the lumps and places of all parts."""
     found = []
     for number, cut in enumerate(cuts):
@@ -316,8 +183,7 @@ def slopes(parts: Sequence[Lumps], cuts: Collection[CuttingPlane]) -> list[Slope
 #
 # Rows that are broken are put in as tangents, the greatest entropy under them is found by its dual in one multiplier
 # each, and what that breaks is put in again. The dual bounds the greatest entropy of all tables that fulfil the rows,
-# and
-# so how far the result is from the optimum.
+# and so how far the result is from the optimum.
 
 SMALLEST = 1e-300
 
@@ -335,20 +201,22 @@ class SplitConstrained:
     is_sure: bool
 
 
-def enforced(problem: CutProblem, without: FloatArray, allowance: Allowance) -> Posterior | None:
+def estimate_under_splits(
+    problem: CutProblem, without: FloatArray, allowance: Allowance
+) -> Posterior | None:
     """Return the estimate with what the choice of splits says put in; None where it was not found, or is too large.
 
     A candidate binds only if a learner could have compared it. Where a branch of one may have too few people for that
     in some table, the ends span this estimate and that ``without`` such rows, (P, m).
     """
-    under = spread_under(problem, allowance)
+    under = fit_under_splits(problem, allowance)
     if under is None:
         return None
     posterior = _posterior(problem, under)
     return posterior if under.is_sure else _spanning(posterior, without)
 
 
-def spread_under(problem: CutProblem, allowance: Allowance) -> SplitConstrained | None:
+def fit_under_splits(problem: CutProblem, allowance: Allowance) -> SplitConstrained | None:
     """Return the people as they are spread with the rows put in; None where it was not found, or is too large."""
     cuts: list[CuttingPlane] = []
     spread, gap, spare = tuple(some.held for some in problem.parts), 0.0, 0.0
@@ -369,7 +237,7 @@ def spread_under(problem: CutProblem, allowance: Allowance) -> SplitConstrained 
             if start.of_row[i] > 0 or cutting_plane.key not in again
         ]
         cuts, start = [*(cuts[i] for i in kept), *new], replace(start, of_row=start.of_row[kept])
-        parts = [lumps_of(problem, some, cuts) for some in problem.parts]
+        parts = [lump_people(problem, some, cuts) for some in problem.parts]
         margins = together(parts)
         fitted_table = margins.under(slopes(parts, cuts), start.over(parts), allowance)
         if fitted_table is None:
@@ -389,11 +257,11 @@ class _StartMultipliers:
     of_cell: FloatArray
     of_row: FloatArray
 
-    def over(self, parts: Sequence[Lumps]) -> FloatArray:
+    def over(self, parts: Sequence[CutLumps]) -> FloatArray:
         """Return multipliers of the places of all parts, then of the rows."""
         return np.concatenate([*(lumps.of_places(self.of_cell) for lumps in parts), self.of_row])
 
-    def after(self, parts: Sequence[Lumps], multipliers: FloatArray) -> _StartMultipliers:
+    def after(self, parts: Sequence[CutLumps], multipliers: FloatArray) -> _StartMultipliers:
         """Return what was found, given multipliers of the places of all parts, then of the rows."""
         of_cell, ends = (
             self.of_cell.copy(),

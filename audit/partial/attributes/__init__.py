@@ -1,0 +1,1 @@
+"""Attribute inference: what an adversary can infer of a column that is to stay secret."""

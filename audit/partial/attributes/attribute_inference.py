@@ -1,0 +1,340 @@
+"""Attribute inference from one tree, for an adversary who knows some columns and perhaps the value that it predicts.
+
+A path says in which part of a hidden column's values the people of its leaf lie. So the estimate of a person's value is
+what the leaves that can hold such a person leave of it, each weighed by how likely the person is there; where a path
+leaves several values, by how common each is in the table. An adversary who knows everybody's class as well spreads the
+people of each class over the leaves by itself: that is what opens columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from treewarden.audit.clock import Clock
+from treewarden.audit.consistent_tables.result import ConsistentTables
+from treewarden.audit.entropy.posterior import certain
+from treewarden.audit.knowledge.declared import words_of
+from treewarden.audit.knowledge.levels import SplitLevel
+from treewarden.audit.options import DEFAULT, AuditOptions
+from treewarden.audit.partial.attributes.attribute_posterior import (
+    AttributeEstimate,
+    AttributeEstimator,
+)
+from treewarden.audit.partial.attributes.attribute_without_sizes import (
+    ALL_DECIDE,
+    UnsizedAttribute,
+)
+from treewarden.audit.partial.class_rows import NOT_USED as CLASSES_NOT_USED
+from treewarden.audit.partial.class_rows import uncounted_places
+from treewarden.audit.partial.envelope import shown_by_both, spanning
+from treewarden.audit.partial.fitting.work_budget import FULL, AdversaryBudget
+from treewarden.audit.partial.functional_dependencies import AdversaryKnowledge, Codes
+from treewarden.audit.partial.outcome_rules import NOT_USED as OUTCOME_NOT_USED
+from treewarden.audit.partial.outcome_rules import SPANNING as OUTCOME_SPANNING
+from treewarden.audit.partial.outcome_rules import ImpliedClasses, imply_classes, target_of
+from treewarden.audit.partial.reachability import bounded
+from treewarden.audit.partial.secret_column import Secret
+from treewarden.audit.partial.target_inference import TargetInference
+from treewarden.audit.partial.tree_context import TreeContext
+from treewarden.audit.partial.unmodelled_knowledge import (
+    NOT_WHOLE,
+    SPLITS_NOT_USED,
+    WITH_AND_WITHOUT,
+    choice_of,
+    doubts_of,
+    refusal_of,
+)
+from treewarden.audit.partial.value_rules import (
+    ImpliedValues,
+    excluding,
+    imply_values,
+    of_one_attribute,
+)
+from treewarden.audit.population.population import Population
+from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.ppdm_models.tree.column import CategoricalColumn
+
+NOT_TESTED = (
+    "the tree does not ask about {name}: what is left is how common its values are in the table"
+)
+ONE_ATTRIBUTE = (
+    "{} and {} are indicators of one attribute: what follows is not worked out, and may be more"
+)
+EXCLUDING = "in this table some values of {} exclude some of {}: what follows is not worked out, and may be more"
+SAYING = (
+    "in this table some values of {} say what {} is, of {:,.0f} people: the readings span what follows of that and "
+    "what follows without it"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownClasses:
+    """What is known of people's classes: the ``classes`` (C,) of everybody, None where not everybody's is known.
+
+    ``people_by_class`` (P,) is how many people of each profile have each of them, or all people. ``outcome`` is what
+    known columns imply of classes, where not everybody's is known, and ``is_used`` whether that is used.
+    """
+
+    classes: IndexArray | None
+    people_by_class: tuple[FloatArray, ...]
+    outcome: ImpliedClasses | None
+    is_used: bool
+
+    @property
+    def used_outcome(self) -> ImpliedClasses | None:
+        """What known columns imply of classes, where it is used."""
+        return self.outcome if self.is_used else None
+
+
+@dataclass(frozen=True, slots=True)
+class _AttributeEstimates:
+    """What follows with all that is used of known columns (``full``), and with less or more.
+
+    ``unaided`` goes without what known columns imply of tested ones, None where that is nothing; ``ruled`` use what
+    columns imply of the secret and of the target.
+    """
+
+    full: AttributeEstimate
+    unaided: AttributeEstimate | None
+    ruled: tuple[AttributeEstimate, ...]
+
+    @property
+    def others(self) -> tuple[AttributeEstimate, ...]:
+        """All but the full one."""
+        return self.ruled if self.unaided is None else (self.unaided, *self.ruled)
+
+
+def infer_attribute(
+    context: TreeContext,
+    secret: Secret,
+    known: Collection[str],
+    until: Clock,
+    options: AuditOptions = DEFAULT,
+    effort: AdversaryBudget = FULL,
+    *,
+    knows_target: bool,
+) -> TargetInference | Undetermined:
+    """Return what an adversary who knows these columns of a tree's people can infer of a secret column.
+
+    The people are told apart by the secret column too. In the estimate ``low`` counts only what leaves decide
+    by themselves, the rest how common values are. Where splits on the secret were compared, their choice may say more
+    of who has what inside a leaf: ``high`` then counts all that leaves leave open. Certain and excluded hold in every
+    table with these leaves. ``effort`` is what may be spent.
+
+    Raises:
+        KnowledgeError: the level asks for numbers that neither the file publishes nor the table can give.
+        SolverError: the wanted solver is not there.
+        TableError: no table with these leaves has these numbers.
+    """
+    refusal = refusal_of(context, needs_classes=knows_target)
+    if refusal is not None:
+        return refusal
+    knowledge = context.adversary_knowledge(known, secret)
+    classes = _known_classes(context, knowledge, knows_target=knows_target)
+    implied = _imply_values(context, secret, knowledge, classes)
+    tested = {secret.name, *(() if implied is None else implied.of_hidden)}
+    tested &= {feature.name for feature in context.tree.features}
+    doubts = _doubts(context, secret, knowledge, classes, sorted(tested))
+    is_uncounted = knows_target and not context.leaves.are_counted
+    flows = 0 if until.is_over else effort.flows // len(classes.people_by_class)
+    is_sized = context.are_sizes_published
+    estimator = AttributeEstimator(
+        context,
+        knowledge,
+        secret,
+        classes.classes,
+        classes.people_by_class,
+        choice_of(context, knowledge.people, doubts) if is_sized else None,
+        doubts,
+        context.knowledge.split is not SplitLevel.NONE and bool(tested),
+        options,
+        effort,
+        uncounted_places(context.leaves, until) if is_uncounted else None,
+    )
+    estimates = _estimate(estimator, implied, classes.used_outcome, flows)
+    inference = _conclude(estimator, estimates, implied, classes.used_outcome)
+    if is_uncounted and _is_open(inference.worlds):
+        assert isinstance(inference.worlds, ConsistentTables)
+        left = (*inference.worlds.left, CLASSES_NOT_USED)
+        worlds = replace(inference.worlds, left=left, not_decided=left)
+        inference = replace(inference, worlds=worlds)
+    if is_sized:
+        return inference
+    profiles = [part.profiles for part in estimates.full.parts]
+    return UnsizedAttribute(estimator, estimates.full.arcs, profiles).infer(inference)
+
+
+def _known_classes(
+    context: TreeContext, knowledge: AdversaryKnowledge, *, knows_target: bool
+) -> _KnownClasses:
+    population, truth = context.population, context.population.truth
+    is_used = context.are_sizes_published and context.leaves.are_counted
+    if not knows_target:
+        closure = knowledge.closure
+        outcome = imply_classes(context.tests, population, closure.known, closure.values)
+        return _KnownClasses(
+            None, (population.counts,), outcome, is_used=is_used and outcome is not None
+        )
+    assert not isinstance(truth, Undetermined)
+    classes = np.flatnonzero(truth.sum(axis=0) > 0)
+    by_class = tuple(truth[:, klass] for klass in classes.tolist())
+    return _KnownClasses(classes, by_class, None, is_used=False)
+
+
+def _imply_values(
+    context: TreeContext, secret: Secret, knowledge: AdversaryKnowledge, classes: _KnownClasses
+) -> ImpliedValues | None:
+    """Return what columns imply of the secret, the target among them where people's classes are known."""
+    truth, outcome = context.population.truth, classes.outcome
+    by_class = classes.people_by_class if classes.classes is not None else ()
+    if outcome is not None and not isinstance(truth, Undetermined):
+        by_class = tuple(truth.T)
+    return imply_values(
+        context.table,
+        secret,
+        knowledge,
+        by_class,
+        target_of(context.tree, context.population),
+        None if outcome is None else outcome.of,
+    )
+
+
+def _doubts(
+    context: TreeContext,
+    secret: Secret,
+    knowledge: AdversaryKnowledge,
+    classes: _KnownClasses,
+    tested: Collection[str],
+) -> tuple[str, ...]:
+    """Return why more may be known; ``tested`` are the secret and what implies it, as far as the tree has them."""
+    population, closure = context.population, knowledge.closure
+    doubts = doubts_of(context, (*knowledge.columns, *tested), knowledge.hidden)
+    if classes.outcome is not None and not classes.is_used:
+        target = target_of(context.tree, population)
+        doubts = (*doubts, classes.outcome.words(OUTCOME_NOT_USED, target))
+    doubts += _of_one_attribute(context.table, secret, (*closure.known, *knowledge.hidden))
+    columns = dict.fromkeys((*closure.known, *closure.values, *knowledge.hidden))
+    excluded = excluding(population, secret, columns)
+    if excluded:
+        doubts = (*doubts, EXCLUDING.format(words_of(excluded), secret.name))
+    if not context.are_sizes_published and context.knowledge.split is not SplitLevel.NONE:
+        doubts = tuple(dict.fromkeys((SPLITS_NOT_USED, *doubts)))
+    return doubts
+
+
+def _of_one_attribute(table: Codes, secret: Secret, columns: Collection[str]) -> tuple[str, ...]:
+    """Return why more may be known: a column that is known or tested is an indicator of the secret's attribute."""
+    found = of_one_attribute(table, secret, columns)
+    return (ONE_ATTRIBUTE.format(words_of(found), secret.name),) if found else ()
+
+
+def _estimate(
+    estimator: AttributeEstimator,
+    implied: ImpliedValues | None,
+    outcome: ImpliedClasses | None,
+    flows: int,
+) -> _AttributeEstimates:
+    """Return the estimates with and without what columns imply of tested columns, of the secret and of the target."""
+    views, unaided = estimator.knowledge.views, None
+    full = estimator.estimate(views[0], None, flows)
+    if len(views) > 1:
+        unaided = estimator.estimate(views[1], None, 0)
+    ruled = [] if implied is None else [estimator.estimate(views[0], implied, flows)]
+    if outcome is not None:
+        rules = (None,) if implied is None else (None, implied)
+        ruled += [
+            estimator.estimate_with_outcome(view, rule, outcome.of, flows)
+            for view in views
+            for rule in rules
+        ]
+    return _AttributeEstimates(full, unaided, tuple(ruled))
+
+
+def _conclude(
+    estimator: AttributeEstimator,
+    estimates: _AttributeEstimates,
+    implied: ImpliedValues | None,
+    outcome: ImpliedClasses | None,
+) -> TargetInference:
+    """Return what the estimates say together: the span of all, and tables that fit whatever is taken for known."""
+    secret, population = estimator.secret, estimator.population
+    people, full = _people(estimator, estimates.full), estimates.full
+    worlds = _worlds(estimator, people, full)
+    for estimate in estimates.ruled:
+        worlds = shown_by_both(worlds, _worlds(estimator, people, estimate))
+    said = _remarkable(estimator, implied)
+    if outcome is not None:
+        said += (outcome.words(OUTCOME_SPANNING, target_of(estimator.context.tree, population)),)
+    share = np.bincount(secret.of, population.counts, len(secret.values)) / population.records
+    return TargetInference(
+        people,
+        spanning(full.posterior, *(estimate.posterior for estimate in estimates.others)),
+        worlds,
+        estimator.doubts,
+        max(float(estimate.gaps.max(initial=0.0)) for estimate in (full, *estimates.others)),
+        said,
+        certain(np.tile(share, (len(people.counts), 1))),
+    )
+
+
+def _is_open(worlds: ConsistentTables | Undetermined) -> bool:
+    if isinstance(worlds, Undetermined):
+        return False
+    return bool(worlds.open_profiles.any() or worlds.open_exclusions.any())
+
+
+def _remarkable(estimator: AttributeEstimator, implied: ImpliedValues | None) -> tuple[str, ...]:
+    """Return what the adversary was taken to know, and what was taken for what the tree says nothing of."""
+    closure, secret = estimator.knowledge.closure, estimator.secret
+    said = [*closure.said, WITH_AND_WITHOUT] if closure.said else []
+    if implied is not None:
+        said.append(SAYING.format(words_of(implied.by), secret.name, implied.people))
+    if secret.name not in estimator.knowledge.hidden:
+        said.append(NOT_TESTED.format(name=secret.name))
+    return tuple(said)
+
+
+def _people(estimator: AttributeEstimator, estimate: AttributeEstimate) -> Population:
+    """Return the people as the adversary tells them apart, with how many of each have each secret value."""
+    people, classes, secret = estimator.knowledge.people, estimator.classes, estimator.secret
+    parts = estimate.parts
+    rows = np.concatenate([part.profiles for part in parts])
+    columns = {name: column.take(rows) for name, column in people.columns.items()}
+    qi = people.qi
+    if classes is not None:
+        tree = estimator.context.tree
+        target = target_of(tree, estimator.population)
+        klass = np.repeat(classes, [len(part.profiles) for part in parts])
+        columns[target] = CategoricalColumn(klass, tree.classes)
+        qi = (*qi, target)
+    size, values = estimator.knowledge.groups, len(secret.values)
+    cell = estimator.knowledge.group_of_profile * values + secret.of
+    counts = [
+        np.bincount(cell, number, size * values).reshape(size, values)[part.profiles]
+        for number, part in zip(estimator.people_by_class, parts, strict=True)
+    ]
+    truth = np.concatenate(counts).astype(np.float64)
+    return replace(
+        people,
+        qi=qi,
+        columns=columns,
+        counts=truth.sum(axis=1),
+        leaf=np.full(len(rows), -1, dtype=np.intp),
+        truth=truth,
+    )
+
+
+def _worlds(
+    estimator: AttributeEstimator, people: Population, estimate: AttributeEstimate
+) -> ConsistentTables | Undetermined:
+    counts, doubts = estimator.population.counts, estimator.doubts
+    if (counts != np.rint(counts)).any():
+        return NOT_WHOLE
+    worlds = bounded(people, estimate.proved, is_exact=not doubts, more=estimate.ranges)
+    sure = np.flatnonzero(worlds.certain & (worlds.counts > 0)).tolist()
+    reasons = dict.fromkeys(sure, ALL_DECIDE)
+    return replace(worlds, reasons=reasons, left=doubts, not_decided=doubts)
