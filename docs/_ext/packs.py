@@ -1,4 +1,4 @@
-"""Reference page of the policy packs that ship: every clause with its limit, its reason and its source."""
+"""Reference page of the built-in policies: every check with its limit, its reason and its source."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from treewarden.policies.shipped import packs_of_tables, shipped_packs
 def packs_page() -> str:
     """Return the page of packs."""
     opening = (
-        "# Policy packs\n\nThe policies that ship. A clause of severity *warning* or *note* is reported and changes "
-        "the verdict only with `--fail-on`. [Write a policy](../../policy.md) says how to make your own; the "
-        "[measures](measures.md) are described on a page of their own.\n"
+        "# Built-in policies\n\nChecks with the severity *warning* or *note* are advisory: they change the verdict "
+        "only with `--fail-on`. [Write a policy](../../policy.md) shows how to write your own. Each check limits a "
+        "[metric](measures.md).\n"
     )
     return "\n".join(
         [
@@ -33,8 +33,8 @@ def _pack(name: str, folder: str) -> str:
     reasons = "\n".join(map(_reason, pack.clauses))
     return (
         f"## `{name}`\n\n**{escaped(pack.title)}.** {escaped(pack.description)} Version {pack.version}.\n\n"
-        f"{table(('Clause', 'Asks for', 'Severity'), rows)}\n\nWhy, and where each limit is from:\n\n{reasons}\n\n"
-        f"The file, with what was considered for each limit:\n\n"
+        f"{table(('Check', 'Requires', 'Severity'), rows)}\n\nReasons and sources:\n\n{reasons}\n\n"
+        f"The file, with the considerations for each limit:\n\n"
         f"```{{literalinclude}} ../../../policies/{folder}/{name}.toml\n:language: toml\n```\n"
     )
 
@@ -42,7 +42,7 @@ def _pack(name: str, folder: str) -> str:
 def _row(clause: Clause) -> tuple[str, str, str]:
     demand = _demand(clause)
     if clause.scope is not None:
-        demand += f", judged by {clause.scope}"
+        demand += f", decided by {clause.scope}"
     if clause.under is not None:
         demand += f", as if the adversary knew `{clause.under.words}`"
     return f"`{clause.id}`", demand, clause.severity

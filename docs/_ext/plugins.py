@@ -22,25 +22,25 @@ from treewarden.reports.renderers import names, renderer
 
 READS = {
     "leaves": "the leaves and the records in them",
-    "estimate": "the maximum-entropy estimate",
-    "worlds": "what whole records prove",
-    "cells": "how often each value can occur, over whole records",
-    "file": "what stands in the file beside its trees",
-    "truth": "everybody's true value",
-    "together": "what the leaves of several trees say of their people",
-    "numbers": "between which ends the leaves of a model of numbers leave those of people",
-    "noise": "a table of noisy records, with the true ones",
-    "shape": "how many splits and leaves the trees have, and how many people the table",
+    "estimate": "the maximum-entropy inference",
+    "worlds": "what consistent tables prove",
+    "cells": "how often each value can occur in consistent tables",
+    "file": "the content of the file beside its trees",
+    "truth": "everyone's true value",
+    "together": "what the leaves of several trees prove together",
+    "numbers": "the interval of each person's number in a regression model",
+    "noise": "a table of noisy records, and the true records",
+    "shape": "the number of splits, leaves and people",
 }
-ENDS = {"low": "small readings", "high": "large readings"}
+ENDS = {"low": "smaller", "high": "larger"}
 
 
 def measures_page() -> str:
-    """Return the page of measures."""
+    """Return the page of metrics."""
     return _page(
-        "Measures",
-        "What can be read off an audit. A measure gives an interval, or says why it could not tell. A policy's clause "
-        "names one measure; `treewarden list measures` lists them.",
+        "Metrics",
+        "What an audit measures. A metric is a range, or not available for a stated reason. A check of a policy "
+        "names one metric (`measure` in the file). [Terms](../../terms.md) maps each one to the field's term.",
         {name: _measure(name, measure) for name, measure in measures().items()},
     )
 
@@ -49,11 +49,11 @@ def rules_page() -> str:
     """Return the page of rules."""
     told = {
         name: _about(rule)
-        + f"\n\nHolds where the reading is {rule.words} the limit. "
-        + f"For measures of which {ENDS[rule.risk]} are dangerous."
+        + f"\n\nPasses if the metric is {rule.words} the limit. "
+        + f"For metrics that are riskier when {ENDS[rule.risk]}."
         for name, rule in rules().items()
     }
-    opening = "How a reading is held against a limit: on its dangerous end, so that what is open never passes."
+    opening = "How a metric is compared with a limit. The worse end of its range counts, so nothing undecided passes."
     return _page("Rules", opening, told)
 
 
@@ -61,8 +61,8 @@ def remedies_page() -> str:
     """Return the page of remedies."""
     told = {name: _about(remedy) for name, remedy in remedies().items()}
     opening = (
-        "What `treewarden repair` tries. A remedy proposes, mildest change first, and decides nothing: each proposal "
-        "is audited again. See [Making a model publishable](../../repair.md)."
+        "What `treewarden repair` tries. A remedy proposes changes, the mildest first. Each proposal is audited "
+        "again. See [Repair a model](../../repair.md)."
     )
     return _page("Remedies", opening, told)
 
@@ -71,8 +71,8 @@ def constraints_page() -> str:
     """Return the page of constraints."""
     found = discover(constraints, "CONSTRAINT", Constraint)
     opening = (
-        "The kinds of knowledge that an adversary is assumed to reason with. Each gives rows to the "
-        "[estimate](../../engineering/estimate.md), and to the [reasoning over whole records](../../proofs.md)."
+        "The kinds of facts that an adversary is assumed to use. Each gives constraints to the "
+        "[inference](../../engineering/estimate.md), and to the [proofs](../../proofs.md)."
     )
     return _page("Constraints", opening, {name: _about(each) for name, each in found.items()})
 
@@ -80,8 +80,8 @@ def constraints_page() -> str:
 def formats_page() -> str:
     """Return the page of formats."""
     opening = (
-        "One section per format, by its name in `treewarden list formats`. What each says about people, and which of "
-        "its numbers an audit uses, stands in [Formats](../../formats.md)."
+        "One section for each format, by its name in `treewarden list formats`. [Formats](../../formats.md) shows what "
+        "to give to treewarden, and what each format says about people."
     )
     told = {name: f"{_about(each)}\n\n{_abilities(each)}" for name, each in formats().items()}
     return _page("Formats by name", opening, told)
@@ -94,7 +94,7 @@ def renderers_page() -> str:
         f"`{renderer(name).suffix}`."
         for name in names()
     }
-    return _page("Renderers", "The forms of a report, by the name that `--format` takes.", told)
+    return _page("Renderers", "The formats of a report, by the name that `--format` takes.", told)
 
 
 def _page(title: str, opening: str, told: Mapping[str, str]) -> str:
@@ -115,10 +115,10 @@ def _measure(name: str, measure: Measure) -> str:
     facts = {
         "In words": escaped(measure.plain),
         "Unit": measure.unit,
-        "Dangerous": ENDS[measure.risk],
+        "Riskier when": ENDS[measure.risk],
         "Sensible limits": _limits(*measure.limits),
         "Reads": ", ".join(READS[each] for each in sorted(measure.reads)),
-        "Asked by": ", ".join(_clauses(name)) or "no pack that ships",
+        "Used by": ", ".join(_clauses(name)) or "no built-in policy",
     }
     told = "\n".join([_about(measure), "", *(f":{key}: {said}" for key, said in facts.items())])
     if not measure.parameters:

@@ -19,8 +19,8 @@ def schema_page() -> str:
     return "\n".join(
         [
             "# Schema of the JSON report\n",
-            "What `--format json` prints. [The JSON report](../../json.md) says what the keys mean; this page lists "
-            "every key with its type, as JSON Schema has it. The schema itself is the file "
+            "What `--format json` prints. [The JSON report](../../json.md) explains the keys, and this page lists "
+            "them with their types. The JSON Schema is the file "
             "{download}`audit.schema.json <../../../reports/document/audit.schema.json>`.\n",
             _section("The document", schema),
             *(_section(name, parts[name]) for name in sorted(parts)),

@@ -1,0 +1,49 @@
+"""The user's guide stays short, has an index that fits a screen, and uses the words of docs/terms.md."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.docs import pages
+
+GUIDE = [
+    page for page in pages.WRITTEN if pages.DOCS in page.parents and "engineering" not in page.parts
+]
+MOST_WORDS = 35_000
+MOST_LINKS = 12
+
+UNWANTED = re.compile(
+    r"\b(whoever|he|him|his|himself|of whom|mends?|mended|graver|gravest|"
+    r"of who knows|somebody who|what somebody|is told of|beyond all bounds|could not tell|"
+    r"turned back|goes out|go out|grown anew|policy packs?|packs that ship)\b",
+    re.IGNORECASE,
+)
+
+
+def prose(text):
+    """Return what a page says outside of blocks and spans of code."""
+    return pages.INLINE.sub("", pages.INDENTED.sub("", pages.FENCED.sub("", text)))
+
+
+def test_the_guide_is_short():
+    assert sum(len(page.read_text("utf-8").split()) for page in GUIDE) <= MOST_WORDS
+
+
+def test_the_first_screen_of_the_index_has_few_links():
+    first = (pages.DOCS / "index.md").read_text("utf-8").split("```{toctree}")[0]
+    assert 0 < len(pages.links(first)) <= MOST_LINKS
+
+
+def test_every_page_of_the_guide_is_in_a_list_of_the_index():
+    index = (pages.DOCS / "index.md").read_text("utf-8")
+    listed = set(index.split())
+    names = {str(page.relative_to(pages.DOCS).with_suffix("")) for page in GUIDE}
+    assert names - listed == {"index"}
+
+
+@pytest.mark.parametrize("page", GUIDE, ids=pages.name)
+def test_a_page_uses_the_words_of_the_terms(page):
+    found = [found[0] for found in UNWANTED.finditer(prose(page.read_text("utf-8")))]
+    assert found == []
