@@ -19,7 +19,7 @@ SPARING = {
     "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
     "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "1s",
 }
-"""How docs/cluster.md has Dask started where its own processes share processors with the jobs."""
+"""How docs/engineering/clusters.md starts Dask if its own processes share processors with the jobs."""
 
 
 @dataclass(frozen=True, slots=True)
