@@ -62,6 +62,11 @@ TABLES = frozenset({Foreign.EXCEL, Foreign.SPSS, Foreign.STATA, Foreign.SAS})
 """What is read as a table, though never as a model."""
 PORTABLE, PORTABLE_WITHIN = b"SPSSPORT", 600
 """What stands near the start of SPSS's portable files."""
+IN_WORKBOOKS = tuple(
+    b"xl/" + part
+    for part in (b"workbook", b"worksheets", b"styles.", b"sharedStrings", b"theme/", b"_rels/")
+)
+"""How files in an archive of Excel are called: long enough not to stand in packed bytes by chance."""
 SPREADSHEET = b"application/vnd.oasis.opendocument.spreadsheet"
 PAGES = (b"<html", b"<!doctype html", b"<table")
 
@@ -120,7 +125,8 @@ def _kind(data: bytes) -> Foreign | None:
     if data.startswith(b"PK\x03\x04"):
         if SPREADSHEET in data[:PORTABLE_WITHIN]:
             return Foreign.OPEN_DOCUMENT
-        return Foreign.EXCEL if b"xl/" in data[:PEEKED] else None
+        is_workbook = any(part in data[:PEEKED] for part in IN_WORKBOOKS)
+        return Foreign.EXCEL if is_workbook else None
     return Foreign.SPSS if PORTABLE in data[:PORTABLE_WITHIN] else None
 
 

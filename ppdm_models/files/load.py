@@ -18,7 +18,7 @@ from treewarden.ppdm_models.formats.common.json import DEPTH, nesting
 from treewarden.ppdm_models.formats.common.packed import packing_leaks, unpacked
 from treewarden.ppdm_models.plugins import PluginIndex, discover
 from treewarden.ppdm_models.tree.ensemble import Model
-from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind, people_named
+from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind, people_named, unread_rest
 from treewarden.ppdm_models.tree.tree import Tree
 from treewarden.ppdm_models.unsupported_files import model_advice
 from treewarden.ppdm_models.unsupported_models import members_advice, text_advice
@@ -178,7 +178,7 @@ def open_model(data: bytes, source: str) -> OpenedFile:
     model = _named(opened.model, name, source)
     is_told = any(leak.kind is LeakKind.PERSON for leak in opened.leaks)
     named = () if is_told else people_named(model)
-    rest = () if formats()[name].accounts_for_all else (_unread_leak(name),)
+    rest = () if formats()[name].accounts_for_all else (unread_rest(name),)
     packing = packing_leaks(data, removable=isinstance(opened, Strippable))
     return OpenedFile(model, (*opened.leaks, *packing, *named, *rest), opened)
 
@@ -246,14 +246,6 @@ def _opened(data: bytes, source: str) -> tuple[str, Opened]:
         f"as {name}: {error}" for name, error in zip(candidates, refused, strict=True)
     )
     raise TreeFormatError(source, f"no format fits ({reasons})") from refused[0]
-
-
-def _unread_leak(form: str) -> Leak:
-    """Return that a file may hold more than what its reader looks at."""
-    what = (
-        f"whatever else such a file may hold: the reader of {form} looks at no more than it needs"
-    )
-    return Leak(LeakKind.UNKNOWN, "anywhere in it", what, None, False, is_possible=True)
 
 
 def _too_large(size: int) -> str:

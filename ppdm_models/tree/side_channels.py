@@ -107,6 +107,14 @@ class Leak:
     is_possible: bool = False
 
 
+def unread_rest(form: str) -> Leak:
+    """Return that a file may hold more than what its reader looks at; ``form`` is the name of its format."""
+    what = (
+        f"whatever else such a file may hold: the reader of {form} looks at no more than it needs"
+    )
+    return Leak(LeakKind.UNKNOWN, "anywhere in it", what, None, False, is_possible=True)
+
+
 def kinds_of(leaks: Iterable[Leak]) -> tuple[str, ...]:
     """Return the kinds of some leaks, each once, in their order."""
     return tuple(dict.fromkeys(str(leak.kind) for leak in leaks))

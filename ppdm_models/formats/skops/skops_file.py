@@ -4,15 +4,34 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 
 from treewarden.ppdm_models.archive import is_archive
-from treewarden.ppdm_models.formats import Format, Opened
+from treewarden.ppdm_models.formats import Format, Opened, Strippable
 from treewarden.ppdm_models.formats.common.packed import stray_files
 from treewarden.ppdm_models.formats.skops._estimator import Fitted, fitted_of
 from treewarden.ppdm_models.formats.skops._models import leaks_of, model_of
-from treewarden.ppdm_models.formats.skops._parts import SCHEMA, FilePart, open_archive
-from treewarden.ppdm_models.tree.side_channels import Leak
+from treewarden.ppdm_models.formats.skops._parts import (
+    SCHEMA,
+    Archive,
+    FilePart,
+    open_archive,
+)
+from treewarden.ppdm_models.formats.skops._rewriting import (
+    has_room,
+    is_counted,
+    is_dated,
+    written_anew,
+)
+from treewarden.ppdm_models.formats.skops._unread import clean_npy, is_accounted, strange_parts
+from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind, unread_rest
 
+ATTRIBUTES = {
+    LeakKind.REPLAY: ("random_state",),
+    LeakKind.PER_RECORD: ("oob_decision_function_", "oob_prediction_"),
+    LeakKind.TARGET_STATISTICS: ("oob_score_",),
+}
+"""What is taken out to remove leaks of a kind."""
 BETWEEN_QUOTES = re.compile(rb'"([^"]*)(?=")')
 """Whatever stands between one quote and the next, of which each closes one and opens another."""
 
@@ -20,13 +39,69 @@ BETWEEN_QUOTES = re.compile(rb'"([^"]*)(?=")')
 class Skops(Format):
     """A decision tree, forest or boosted model, alone or at the end of a pipeline."""
 
+    accounts_for_all = True
+
     def sniff(self, data: bytes) -> bool:
         return is_archive(data) and b"schema.json" in data
 
     def open(self, data: bytes, source: str) -> Opened:
         root = open_archive(data, source).root()
         fitted = fitted_of(root)
-        return Opened(model_of(fitted), _leaks(root, fitted))
+        if is_accounted(root, fitted):
+            return _OpenedSkops(data, root, fitted)
+        return Opened(model_of(fitted), (*_leaks(root, fitted), unread_rest("skops_file")))
+
+
+class _OpenedSkops(Strippable):
+    """A file of one tree or forest alone, all of which is accounted for."""
+
+    def __init__(self, data: bytes, root: FilePart, fitted: Fitted) -> None:
+        model = model_of(fitted)  # first: it refuses arrays that contradict each other
+        told = [_removable(leak) for leak in _leaks(root, fitted)]
+        super().__init__(model, (*told, *_beside_model(data, root, fitted)))
+        self.archive = root.archive
+
+    def without(self, kinds: frozenset[LeakKind]) -> bytes:
+        removed = [name for kind, names in ATTRIBUTES.items() if kind in kinds for name in names]
+        return written_anew(self.archive, removed)
+
+
+def _removable(leak: Leak) -> Leak:
+    return replace(leak, removable=True) if leak.kind in ATTRIBUTES else leak
+
+
+def _beside_model(data: bytes, root: FilePart, fitted: Fitted) -> Iterator[Leak]:
+    """Yield what no reader of the file knows; what its writer left between numbers, objects and files goes with it."""
+    for strange in strange_parts(root, fitted):
+        yield Leak(LeakKind.UNKNOWN, strange.where, f"{strange.what}: nobody looked into it")
+    if "oob_score_" in fitted.known:
+        what = "how well the trees that did not see a training record predict it"
+        where = fitted.part.place_of("oob_score_")
+        yield Leak(LeakKind.TARGET_STATISTICS, where, what, removable=True)
+    archive = root.archive
+    arrays = [name for name in archive.files if name.endswith(".npy")]
+    dirty = [name for name in arrays if not _is_clean(archive, name)]
+    if dirty:
+        what = (
+            "bytes of no number, which NumPy saved as they were in memory: pieces of whatever the program held there, "
+            "the training table too"
+        )
+        where = dirty[0] if len(dirty) == 1 else f"{len(dirty)} arrays, the first {dirty[0]}"
+        yield Leak(LeakKind.UNKNOWN, where, what, removable=True)
+    if has_room(data):
+        what = "bytes of the archive that belong to no file in it"
+        yield Leak(LeakKind.UNKNOWN, "the archive", what, removable=True)
+    if is_dated(data):
+        yield Leak(LeakKind.TIMESTAMP, "the archive", "when the file was written", removable=True)
+    if not is_counted(root.raw):
+        what = (
+            "addresses in the memory of the program that wrote the file, as numbers of its objects"
+        )
+        yield Leak(LeakKind.IDENTIFIER, SCHEMA, what, removable=True)
+
+
+def _is_clean(archive: Archive, name: str) -> bool:
+    return clean_npy(archive.files[name], f"{archive.source}/{name}") == archive.files[name]
 
 
 def _leaks(root: FilePart, fitted: Fitted) -> Iterator[Leak]:

@@ -17,7 +17,7 @@ from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.load import formats, load_tree
 from tests.kit import places
 
-formats()
+list(formats().values())
 data = Path(sys.argv[1]).read_bytes()
 opened = []
 watched = ("open", "socket.", "subprocess.", "urllib.", "os.system")

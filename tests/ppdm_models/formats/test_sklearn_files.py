@@ -157,7 +157,7 @@ def test_counts_labels_and_settings_of_a_skops_tree_are_those_of_training():
         here = Y[where == int(leaf.name)]
         assert leaf.class_counts == tuple(float((here == label).sum()) for label in read.classes)
     data = skops_io.dumps(estimator)
-    assert [leak.kind for leak in SKOPS.open(data, "model.skops").leaks] == [LeakKind.REPLAY]
+    assert LeakKind.REPLAY in {leak.kind for leak in SKOPS.open(data, "model.skops").leaks}
 
 
 @pytest.mark.parametrize(
@@ -193,15 +193,16 @@ def test_a_step_that_cannot_be_undone_is_named():
 )
 def test_what_a_fitted_step_keeps_of_the_training_records_is_found(step, kind):
     estimator = make_pipeline(step, tree.DecisionTreeClassifier()).fit(X, Y)
-    assert [leak.kind for leak in SKOPS.open(skops_io.dumps(estimator), "m").leaks] == [kind]
+    first, rest = SKOPS.open(skops_io.dumps(estimator), "m").leaks
+    assert (first.kind, rest.kind, rest.is_possible) == (kind, LeakKind.UNKNOWN, True)
 
 
 def test_a_table_in_the_archive_is_found():
     data = io.BytesIO(skops_io.dumps(tree.DecisionTreeClassifier().fit(X, Y)))
     with zipfile.ZipFile(data, "a") as archive:
         archive.writestr("people.csv", "age,flu\n30,yes\n")
-    (leak,) = SKOPS.open(data.getvalue(), "m").leaks
-    assert (leak.kind, leak.where) == (LeakKind.UNKNOWN, "people.csv")
+    leaks = [(leak.kind, leak.where) for leak in SKOPS.open(data.getvalue(), "m").leaks]
+    assert (LeakKind.UNKNOWN, "people.csv") in leaks
 
 
 def test_estimates_for_each_record_that_was_not_drawn_are_found():
@@ -209,8 +210,8 @@ def test_estimates_for_each_record_that_was_not_drawn_are_found():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # few trees: somebody was drawn for all of them
         data = skops_io.dumps(estimator.fit(X, Y))
-    (leak,) = SKOPS.open(data, "m").leaks
-    assert (leak.kind, leak.records) == (LeakKind.PER_RECORD, len(X))
+    records = {leak.kind: leak.records for leak in SKOPS.open(data, "m").leaks}
+    assert records[LeakKind.PER_RECORD] == len(X)
 
 
 def test_a_scaler_publishes_the_extremes():

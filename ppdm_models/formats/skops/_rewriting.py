@@ -1,0 +1,119 @@
+"""A skops file written anew: no bytes of no field, objects counted from 1, and without what is to be taken out."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+import zipfile
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from treewarden.ppdm_models.archive import FIRST_MOMENT
+from treewarden.ppdm_models.formats.skops._parts import SCHEMA, Archive
+from treewarden.ppdm_models.formats.skops._unread import clean_npy
+
+LOCAL_HEADER, CENTRAL_HEADER, END_HEADER = 30, 46, 22
+"""Bytes of a zip archive's records without their names."""
+Raw = dict[str, Any]
+
+
+def written_anew(archive: Archive, removed: Collection[str]) -> bytes:
+    """Return the archive in its plainest form: clean arrays, objects and files named by their order, no dates.
+
+    ``removed`` are attributes that go; a ``random_state`` among them becomes null wherever it stands.
+
+    Raises:
+        TreeFormatError: an array is damaged.
+    """
+    root: Raw = copy.deepcopy(json.loads(archive.files[SCHEMA]))
+    for part in objects_in(root):
+        _take_out(part, removed)
+    numbers: dict[object, int] = {}
+    arrays: dict[str, bytes] = {}
+    for part in objects_in(root):
+        if "__id__" in part:
+            number = part["__id__"] if type(part["__id__"]) is int else object()
+            part["__id__"] = numbers.setdefault(number, len(numbers) + 1)
+        name = part.get("file")
+        if isinstance(name, str) and name in archive.files:
+            part["file"] = f"{part.get('__id__', len(arrays) + 1)}.npy"
+            arrays[part["file"]] = clean_npy(archive.files[name], f"{archive.source}/{name}")
+    schema = json.dumps(root, indent=2).encode()
+    return _zipped({**arrays, SCHEMA: schema})
+
+
+def objects_in(root: Raw) -> Iterator[Raw]:
+    """Yield every described object, those outside before those inside, in the order of the file."""
+    pending: list[object] = [root]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, dict):
+            if "__loader__" in part:
+                yield part
+            pending.extend(reversed(part.values()))
+        elif isinstance(part, list):
+            pending.extend(reversed(part))
+
+
+def is_counted(root: Mapping[str, Any]) -> bool:
+    """Return whether objects are numbered by their order, and array files by these: no address of a memory."""
+    seen: dict[object, int] = {}
+    for part in objects_in(dict(root)):
+        number = part.get("__id__", 0)
+        if type(number) is not int:
+            return False
+        if "__id__" in part and number != seen.setdefault(number, len(seen) + 1):
+            return False
+        if "file" in part and part["file"] != f"{number}.npy":
+            return False
+    return True
+
+
+def _take_out(part: Raw, removed: Collection[str]) -> None:
+    """Take attributes out of a described dictionary, and a seed's number out of its setting."""
+    content = part.get("content")
+    if part["__loader__"] != "DictNode" or not isinstance(content, dict):
+        return
+    for name in [name for name in content if name in removed]:
+        if name == "random_state":
+            if isinstance(content[name], dict) and "content" in content[name]:
+                content[name] |= {
+                    "content": "null",
+                    "__id__": object(),
+                }  # no longer the same number
+            continue
+        del content[name]
+        types = part.get("key_types")
+        if isinstance(types, dict) and isinstance(types.get("content"), list) and types["content"]:
+            types["content"].pop()
+
+
+def _zipped(files: Mapping[str, bytes]) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            info = zipfile.ZipInfo(name, FIRST_MOMENT)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(info, data)
+    return out.getvalue()
+
+
+# What an archive holds between and around its files.
+
+
+def is_dated(data: bytes) -> bool:
+    """Return whether an archive says when its files were put into it."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return any(info.date_time != FIRST_MOMENT for info in archive.infolist())
+
+
+def has_room(data: bytes) -> bool:
+    """Return whether an archive holds bytes of no file: comments, fields of its own, gaps, or two files of one name."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        infos = archive.infolist()
+        size = END_HEADER
+        for info in infos:
+            name = len(info.orig_filename.encode("utf-8", "surrogatepass"))
+            size += LOCAL_HEADER + CENTRAL_HEADER + 2 * name + info.compress_size
+    return size != len(data) or len({info.filename for info in infos}) < len(infos)

@@ -1,0 +1,318 @@
+"""What a skops file of trees holds that no reader of it knows: every key, text, number and byte is accounted for.
+
+scikit-learn's nodes have seven bytes that belong to no field, and a byte that leaves do not use. NumPy saves them as
+they were in memory, so that an ordinary file holds pieces of whatever the program held there before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+
+from treewarden.ppdm_models.formats.common.json import pointer
+from treewarden.ppdm_models.formats.sklearn._fitted import FIELDS
+from treewarden.ppdm_models.formats.skops._estimator import FORESTS, TREES, Fitted
+from treewarden.ppdm_models.formats.skops._parts import Array, FilePart, read_npy
+
+KEYS = frozenset(("__class__", "__module__", "__loader__", "__id__"))
+KEYS_OF_LOADER: Mapping[str, frozenset[str]] = {
+    "JsonNode": frozenset(("content", "is_json")),
+    "NdArrayNode": frozenset(("content", "type", "shape", "file")),
+    "TupleNode": frozenset(("content",)),
+    "ListNode": frozenset(("content",)),
+    "DictNode": frozenset(("content", "key_types")),
+    "ObjectNode": frozenset(("content",)),
+    "TreeNode": frozenset(("content", "__reduce__")),
+    "TypeNode": frozenset(),
+}
+"""What stands in a described object beside its class, by what skops builds it with."""
+CLASSES_OF_LOADER: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "JsonNode": (("builtins", "str"),),
+    "TypeNode": (("builtins", "str"),),
+    "TupleNode": (("builtins", "tuple"),),
+    "ListNode": (("builtins", "list"),),
+    "DictNode": (("builtins", "dict"),),
+    "TreeNode": (("sklearn.tree._tree", "Tree"),),
+    "NdArrayNode": tuple(
+        ("numpy", name)
+        for name in ("ndarray", "int64", "int32", "float64", "float32", "bool", "bool_")
+    ),
+}
+OF_ROOT = frozenset(("protocol", "_skops_version"))
+MODULES = ("sklearn.tree._classes", "sklearn.ensemble._forest")
+VERSION = re.compile(r"[0-9]{1,4}(?:\.[0-9a-z]{1,8}){1,4}")
+WORDS = frozenset(
+    (
+        *("gini", "entropy", "log_loss", "squared_error", "friedman_mse", "absolute_error"),
+        *("poisson", "mse", "mae", "best", "random", "sqrt", "log2", "auto", "balanced"),
+        *("balanced_subsample", "deprecated", "warn"),
+    )
+)
+SETTINGS = frozenset(
+    (
+        *("criterion", "splitter", "max_depth", "min_samples_split", "min_samples_leaf"),
+        *(
+            "min_weight_fraction_leaf",
+            "max_features",
+            "max_leaf_nodes",
+            "class_weight",
+            "ccp_alpha",
+        ),
+        *("min_impurity_decrease", "min_impurity_split", "presort", "monotonic_cst", "n_jobs"),
+        *("bootstrap", "oob_score", "verbose", "warm_start", "max_samples", "n_estimators"),
+        *("_sample_weight",),
+    )
+)
+"""Settings of trees and forests: words that scikit-learn knows, or short numbers."""
+KINDS = tuple(
+    f"{name}{task}" for name in (*TREES, *FORESTS) for task in ("Classifier", "Regressor")
+)
+SIZES = frozenset(("max_features_", "_n_samples", "_n_samples_bootstrap"))
+INNER = frozenset(("estimator", "estimator_", "base_estimator", "base_estimator_"))
+"""The tree that a forest made its own from: settings, and nothing that was fitted."""
+READ = frozenset(("n_features_in_", "n_features_", "feature_names_in_", "classes_", "random_state"))
+"""What the model or a leak of its own has, at the estimator itself."""
+NAMED = frozenset(("oob_decision_function_", "oob_prediction_", "oob_score_"))
+LONGEST = 12
+"""Characters of a number that is a setting: more would be room for something else."""
+LEAF, UNDEFINED = -1, -2
+
+Place = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Strange:
+    """Something that no reader knows: where it stands, and what it is, without repeating it."""
+
+    place: Place
+    what: str
+
+    @property
+    def where(self) -> str:
+        """The place as a JSON pointer."""
+        return pointer(self.place)
+
+
+def is_accounted(root: FilePart, fitted: Fitted) -> bool:
+    """Return whether a file holds one tree or forest of scikit-learn alone, so that all of it can be judged."""
+    is_alone = root.place == fitted.part.place
+    return is_alone and root.module in MODULES and root.kind in KINDS
+
+
+def strange_parts(root: FilePart, fitted: Fitted) -> Iterator[Strange]:
+    """Yield what stands in the description that no reader knows."""
+    for key in OF_ROOT & root.raw.keys():
+        value = root.raw[key]
+        is_known = VERSION.fullmatch(str(value)) or (type(value) is int and 0 <= value < 100)
+        if not is_known:
+            yield Strange((key,), "a version that is no version")
+    yield from _forms(root, OF_ROOT)
+    yield from _of_estimator(root, fitted, is_root=True)
+
+
+def _forms(part: FilePart, extra_keys: frozenset[str] = frozenset()) -> Iterator[Strange]:
+    """Yield described objects of another form than skops gives them; whatever a key of its own holds."""
+    pending = [(part, extra_keys)]
+    first_of_number: dict[object, Mapping[str, object]] = {}
+    while pending:
+        node, extra = pending.pop()
+        number = node.raw.get("__id__", 0)
+        if type(number) is not int:
+            yield Strange((*node.steps, "__id__"), "a number of an object that is no number")
+        elif not _are_equal(first_of_number.setdefault(number, node.raw), node.raw) and number:
+            yield Strange(
+                node.steps, "the number of another object, which skops would build instead"
+            )
+        known = KEYS_OF_LOADER.get(node.loader)
+        if known is None:
+            yield Strange(node.steps, "an object of a kind that is not read here")
+            continue
+        for key in node.raw.keys() - KEYS - known - extra:
+            yield Strange((*node.steps, key), "a key that skops does not write")
+        classes = CLASSES_OF_LOADER.get(node.loader)
+        if classes is not None and (node.module, node.kind) not in classes:
+            yield Strange(node.steps, "the name of a class that does not stand in such a place")
+        if not _is_in_form(node):
+            yield Strange(node.steps, "not the form that skops gives such an object")
+        pending += [(child, frozenset()) for child in _children(node)]
+
+
+def _are_equal(first: object, second: object) -> bool:
+    """Return whether two described objects are the same but for the numbers of the objects inside them."""
+    if first is second:
+        return True
+    if isinstance(first, dict) and isinstance(second, dict):
+        keys = first.keys() - {"__id__"}
+        is_same = keys == second.keys() - {"__id__"}
+        return is_same and all(_are_equal(first[key], second[key]) for key in keys)
+    if isinstance(first, list) and isinstance(second, list):
+        return len(first) == len(second) and all(map(_are_equal, first, second))
+    return type(first) is type(second) and first == second
+
+
+def _is_in_form(part: FilePart) -> bool:
+    """Return whether the keys that say how an object was written hold what skops writes there."""
+    if part.loader == "JsonNode":
+        return part.raw.get("is_json", True) is True
+    if part.loader != "NdArrayNode":
+        return True
+    content, kind = part.raw.get("content"), part.raw.get("type")
+    if kind != "json":
+        return kind == "numpy" and content is None and "shape" not in part.raw
+    is_listed = isinstance(content, list) and "file" not in part.raw
+    shape = part.raw.get("shape")
+    sizes = [each.plain() for each in part.child(shape, "shape").items()] if shape else []
+    return isinstance(content, list) and is_listed and sizes == [len(content)]
+
+
+def _children(part: FilePart) -> Iterator[FilePart]:
+    """Yield every described object directly inside one, wherever skops puts them."""
+    content = part.raw.get("content")
+    if isinstance(content, list):
+        yield from (part.child(item, "content", at) for at, item in enumerate(content))
+    elif isinstance(content, dict) and part.loader == "DictNode":
+        yield from (part.child(item, "content", name) for name, item in content.items())
+    elif isinstance(content, dict):
+        yield part.child(content, "content")
+    for key in ("shape", "key_types"):
+        if key in part.raw:
+            yield part.child(part.raw[key], key)
+    reduced = part.raw.get("__reduce__")
+    if isinstance(reduced, dict) and "args" in reduced:
+        yield part.child(reduced["args"], "__reduce__", "args")
+
+
+def _of_estimator(part: FilePart, fitted: Fitted, *, is_root: bool) -> Iterator[Strange]:
+    """Yield attributes of a tree or forest that scikit-learn does not give it, or that hold something else."""
+    for name, value in part.attributes().items():
+        if name in INNER:
+            yield from _of_settings(value, fitted)
+        elif name == "estimators_" and is_root:
+            for tree in value.items():
+                yield from _of_estimator(tree, fitted, is_root=False)
+        elif name == "tree_":
+            yield from _of_tree(value, fitted)
+        elif not _is_known(name, value, fitted, is_root=is_root):
+            yield Strange(value.steps, f"{name!r:.40}, which is not read")
+    yield from _of_class(part)
+
+
+def _of_settings(part: FilePart, fitted: Fitted) -> Iterator[Strange]:
+    """Yield what a tree that was never fitted has beside its settings."""
+    for name, value in part.attributes().items():
+        if not _is_known(name, value, fitted, is_root=False):
+            yield Strange(value.steps, f"{name!r:.40}, which is not read")
+    yield from _of_class(part)
+
+
+def _of_class(part: FilePart) -> Iterator[Strange]:
+    if part.module not in MODULES or part.kind not in KINDS:
+        yield Strange(part.steps, "an estimator of a kind that does not stand here")
+
+
+def _is_known(name: str, value: FilePart, fitted: Fitted, *, is_root: bool) -> bool:
+    """Return whether an attribute is what scikit-learn keeps under its name, and tells nothing more."""
+    if name in SETTINGS:
+        return value.loader == "JsonNode" and is_setting(value.plain())
+    if name in SIZES or name == "random_state":  # a seed is a leak of its own
+        return value.plain() is None or is_size(value.plain())
+    if name == "estimator_params":
+        return all(item.plain() in SETTINGS | READ for item in value.items())
+    if name == "classes_" and not is_root:
+        return bool(value.array().tolist() == list(range(len(fitted.classes))))
+    if name in READ | NAMED and is_root:
+        return True
+    return _is_told(name, value.plain(), fitted)
+
+
+def _is_told(name: str, value: object, fitted: Fitted) -> bool:
+    """Return whether a number is the one that the model has anyway, or the version of scikit-learn."""
+    if name == "_sklearn_version":
+        return VERSION.fullmatch(str(value)) is not None
+    told = {
+        "n_outputs_": 1,
+        "n_classes_": len(fitted.classes) or 1,
+        "n_features_in_": fitted.width,
+        "n_features_": fitted.width,
+    }
+    return name in told and type(value) is int and value == told[name]
+
+
+def is_setting(value: object) -> bool:
+    """Return whether a value is a word of scikit-learn's settings, or a number that holds no more than a setting."""
+    if isinstance(value, str):
+        return value in WORDS
+    is_number = value is None or isinstance(value, int | float)
+    return is_number and len(repr(value)) <= LONGEST
+
+
+def is_size(value: object) -> bool:
+    """Return whether a value is a whole number that a size or a seed can be."""
+    return type(value) is int and 0 <= value < 2**32
+
+
+def _of_tree(tree: FilePart, fitted: Fitted) -> Iterator[Strange]:
+    """Yield what a fitted tree's state holds beside the arrays that are read."""
+    state = tree.attributes()
+    for name in state.keys() - {"nodes", "values", "max_depth", "node_count"}:
+        yield Strange(state[name].steps, f"{name!r:.40}, which is not read")
+    nodes: Any = state["nodes"].array()
+    if set(nodes.dtype.names or ()) - {*FIELDS, "missing_go_to_left"}:
+        yield Strange(state["nodes"].steps, "a column of nodes that is not read")
+    is_leaf = nodes["left_child"] == LEAF
+    for column in ("feature", "threshold"):
+        if (nodes[column][is_leaf] != UNDEFINED).any():
+            yield Strange(state["nodes"].steps, f"a {column} of leaves, which have none")
+    for name, size in (("max_depth", _depth(nodes)), ("node_count", len(nodes))):
+        if name in state and state[name].plain() != size:
+            yield Strange(state[name].steps, f"{name!r}, which is not that of the tree")
+    made = tree.raw.get("__reduce__")
+    if not isinstance(made, dict) or made.keys() != {"args"}:
+        yield Strange((*tree.steps, "__reduce__"), "not how skops says a tree is made")
+        return
+    arguments = tree.child(made["args"], "__reduce__", "args").items()
+    told = [np.atleast_1d(np.asarray(argument.plain())).tolist() for argument in arguments]
+    if told != [[fitted.width], [len(fitted.classes) or 1], [1]]:
+        yield Strange((*tree.steps, "__reduce__"), "sizes that are not those of the tree")
+
+
+def _depth(nodes: Any) -> int:  # noqa: ANN401  # an array with named fields
+    """Return how many tests the longest path of a tree has; parents stand before their children."""
+    depth = np.zeros(len(nodes), dtype=np.int64)
+    for node in np.flatnonzero(nodes["left_child"] != LEAF):
+        depth[[nodes["left_child"][node], nodes["right_child"][node]]] = depth[node] + 1
+    return int(depth.max(initial=0))
+
+
+# The bytes of arrays, and the numbers of objects: as a program without memory of its own would write them.
+
+
+def clean_npy(data: bytes, where: str) -> bytes:
+    """Return an array file with its numbers, and nothing in the bytes that belong to none.
+
+    Raises:
+        TreeFormatError: it is no array file that is read.
+    """
+    array = read_npy(data, where)
+    if array.dtype.names is not None:
+        array = _clean_nodes(array)
+    file = BytesIO()
+    np.lib.format.write_array(file, array, allow_pickle=False)
+    return file.getvalue()
+
+
+def _clean_nodes(nodes: Any) -> Array:  # noqa: ANN401  # an array with named fields
+    names = nodes.dtype.names
+    clean: Any = np.zeros(nodes.shape, dtype=nodes.dtype)
+    for name in names:
+        clean[name] = nodes[name]
+    if "missing_go_to_left" in names and "left_child" in names:
+        to_left = clean["missing_go_to_left"]
+        to_left[...] = np.where(clean["left_child"] == LEAF, 0, to_left != 0)
+    cleaned: Array = clean
+    return cleaned
