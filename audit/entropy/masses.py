@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from treewarden.audit.entropy.blocks import ViolatedCandidate
-from treewarden.audit.ipopt.program import SMALLEST_MASS, BlockProgram
+from treewarden.audit.ipopt.program import SMALLEST_MASS, BlockProgram, SplitRows, SplitTerms
 from treewarden.audit.system.system import LeafKnowledge, complete
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 from treewarden.ppdm_models.tree.tree import Criterion
@@ -94,17 +94,21 @@ class ProgramBuilder:
             rows=rows,
             low=ends[:, 0],
             high=ends[:, 1],
-            term_row=terms[:, 0].astype(np.intp),
-            term_variable=terms[:, 1].astype(np.intp),
-            term_coefficient=terms[:, 2],
-            term_scale=terms[:, 3],
-            term_known=terms[:, 4],
-            term_most=terms[:, 5],
-            split_constant=splits[:, 0],
-            split_limit=splits[:, 1],
-            split_records=splits[:, 2],
             cost=np.zeros(n),
-            split_linear=sparse.csr_matrix((len(splits), n)),
+            splits=SplitRows(
+                SplitTerms(
+                    row=terms[:, 0].astype(np.intp),
+                    variable=terms[:, 1].astype(np.intp),
+                    coefficient=terms[:, 2],
+                    scale=terms[:, 3],
+                    known=terms[:, 4],
+                    most=terms[:, 5],
+                ),
+                constant=splits[:, 0],
+                limit=splits[:, 1],
+                records=splits[:, 2],
+                linear=sparse.csr_matrix((len(splits), n)),
+            ),
             is_impossible=self.is_impossible,
         )
 

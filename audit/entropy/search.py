@@ -57,11 +57,12 @@ def saddle(one: SolvedBlock) -> FloatArray | None:
     y, kappa = one.answer.z[pooled], form.kappa[pooled]
     records = program.scale[pooled] / kappa
     curvature = np.diag(kappa / y + EPS * records * (kappa / y) ** 2)
-    inside = form.members[:, pooled][program.term_variable].toarray()
-    size, u = float(kappa[0]), one.answer.z[program.term_variable]
+    terms = program.splits.terms
+    inside = form.members[:, pooled][terms.variable].toarray()
+    size, u = float(kappa[0]), one.answer.z[terms.variable]
     is_gini = program.criterion is Criterion.GINI
-    bend = -2 * size / program.term_scale if is_gini else -size / u
-    weight = one.answer.split[program.term_row] * program.term_coefficient * bend
+    bend = -2 * size / terms.scale if is_gini else -size / u
+    weight = one.answer.split[terms.row] * terms.coefficient * bend
     curvature += inside.T @ (weight[:, None] * inside)
     scaled = curvature / np.sqrt(np.outer(kappa / y, kappa / y))
     try:

@@ -50,14 +50,13 @@ def build_model(program: BlockProgram) -> pyo.ConcreteModel:
         low, high = float(program.low[row]), float(program.high[row])
         model.linear.add(total == low if low == high else (_finite(low), total, _finite(high)))
     model.split = pyo.ConstraintList()
-    for row in range(len(program.split_constant)):
-        terms = np.flatnonzero(program.term_row == row).tolist()
+    splits = program.splits
+    for row in range(len(splits)):
+        terms = np.flatnonzero(splits.terms.row == row).tolist()
         total = pyo.quicksum(_term(program, z, t) for t in terms)
-        if program.split_linear.indptr[row + 1] > program.split_linear.indptr[row]:
-            total = total + _sum(program.split_linear, row, z)
-        model.split.add(
-            total + float(program.split_constant[row]) <= float(program.split_limit[row])
-        )
+        if splits.linear.indptr[row + 1] > splits.linear.indptr[row]:
+            total = total + _sum(splits.linear, row, z)
+        model.split.add(total + float(splits.constant[row]) <= float(splits.limit[row]))
     return model
 
 
@@ -71,8 +70,9 @@ def _sum(rows: sparse.csr_matrix, row: int, z: list[pyo.Var]) -> object:
 
 
 def _term(program: BlockProgram, z: list[pyo.Var], term: int) -> object:
-    u = z[program.term_variable[term]]
-    coefficient, scale = float(program.term_coefficient[term]), float(program.term_scale[term])
+    terms = program.splits.terms
+    u = z[terms.variable[term]]
+    coefficient, scale = float(terms.coefficient[term]), float(terms.scale[term])
     if program.criterion is Criterion.GINI:
         return (-coefficient / scale) * u**2
     return -coefficient * u * pyo.log(u / scale)
@@ -102,16 +102,17 @@ def derivatives(
     log = casadi.log(y / scale)
     objective = casadi.dot(y - scale * eps, log) + casadi.dot(_column(program.cost), x)
     slope = _column(program.cost) + _padded(log + 1 - eps * scale / y, n)
-    phi, rise, bend = _phi(program, _at(x, program.term_variable))
-    across = sparse.csr_matrix(sparse.vstack([program.rows, program.split_linear]))[
+    terms = program.splits.terms
+    phi, rise, bend = _phi(program, _at(x, terms.variable))
+    across = sparse.csr_matrix(sparse.vstack([program.rows, program.splits.linear]))[
         np.argsort(places)
     ]
-    rows = split[program.term_row]
+    rows = split[terms.row]
     # The constants of split rows went to the rows' ends.
     values = _matrix(across) @ x + _summing(rows, len(places)) @ phi
     curved = factor * _padded(1 / y + eps * scale / y**2, n)
-    curved += _summing(program.term_variable, n) @ (_at(prices, rows) * bend)
-    bent = np.union1d(np.arange(n_mass), program.term_variable)
+    curved += _summing(terms.variable, n) @ (_at(prices, rows) * bend)
+    bent = np.union1d(np.arange(n_mass), terms.variable)
     diagonal = casadi.Sparsity.triplet(n, n, bent.tolist(), bent.tolist())
     hessian = casadi.MX(diagonal, _at(curved, bent))
     point = {"x": x, "p": eps}
@@ -130,7 +131,8 @@ def derivatives(
 
 def _phi(program: BlockProgram, u: Expression) -> tuple[Expression, Expression, Expression]:
     """Return each term of the split rows and its first two derivatives."""
-    weight, scale = _column(program.term_coefficient), _column(program.term_scale)
+    terms = program.splits.terms
+    weight, scale = _column(terms.coefficient), _column(terms.scale)
     if program.criterion is Criterion.GINI:
         return -weight * u**2 / scale, -2 * weight * u / scale, -2 * weight / scale
     log = casadi.log(u / scale)
@@ -143,7 +145,7 @@ def _jacobian(
     """Return the derivatives of all rows: what is linear, and each term's in its place."""
     flat, (height, width) = sparse.coo_matrix(across), across.shape
     row = np.concatenate([flat.row, rows])
-    column = np.concatenate([flat.col, program.term_variable])
+    column = np.concatenate([flat.col, program.splits.terms.variable])
     keys, place = np.unique(column * height + row, return_inverse=True)  # column by column
     linear, curved = place[: flat.nnz], place[flat.nnz :]
     entries = _column(np.bincount(linear, flat.data, len(keys)).astype(np.float64))

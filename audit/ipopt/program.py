@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from treewarden.ppdm_models.arrays import FloatArray, IndexArray
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tree.tree import Criterion
 
 SMALLEST_MASS = 1e-12
@@ -22,15 +22,64 @@ TAU = 1e-7
 
 
 @dataclass(frozen=True, slots=True)
+class SplitTerms:
+    """The T terms of split rows: ``coefficient * phi(z[variable], scale)`` in each ``row``, (T,) each.
+
+    In terms of the chosen split, the variable is at least ``known`` and at most ``most``, see
+    `treewarden.audit.entropy.masses.MassCells`.
+    """
+
+    row: IndexArray
+    variable: IndexArray
+    coefficient: FloatArray
+    scale: FloatArray
+    known: FloatArray
+    most: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    def only(self, places: IndexArray | BoolArray) -> SplitTerms:
+        """Return some of the terms, in this order."""
+        return SplitTerms(
+            row=self.row[places],
+            variable=self.variable[places],
+            coefficient=self.coefficient[places],
+            scale=self.scale[places],
+            known=self.known[places],
+            most=self.most[places],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SplitRows:
+    """Split rows: the terms of one plus its ``constant`` must not exceed its ``limit``, tau * ``records`` of the node.
+
+    ``linear`` (split rows, variables) is added to them: zero but in the form of `treewarden.audit.solver.elastic`.
+    """
+
+    terms: SplitTerms
+    constant: FloatArray
+    limit: FloatArray
+    records: FloatArray
+    linear: sparse.csr_matrix
+
+    def __len__(self) -> int:
+        return len(self.limit)
+
+
+def no_split_rows(variables: int) -> SplitRows:
+    """Return no split rows over so many variables."""
+    none, nowhere = np.zeros(0), np.zeros(0, dtype=np.intp)
+    terms = SplitTerms(nowhere, nowhere, none, none, none, none)
+    return SplitRows(terms, none, none, none, sparse.csr_matrix((0, variables)))
+
+
+@dataclass(frozen=True, slots=True)
 class BlockProgram:
     """The arrays of one block: ``scale`` (n_y,) is w * kappa per mass, ``rows`` a CSR matrix with its ends.
 
-    Split rows: term t of row ``term_row[t]`` is ``term_coefficient[t] * phi(z[term_variable[t]], term_scale[t])``;
-    a row's terms plus ``split_constant`` must not exceed ``split_limit`` (tau * records of the node). In terms of the
-    chosen split, the variable is at least ``term_known`` and at most ``term_most``, see
-    `treewarden.audit.entropy.masses.MassCells`.
-    ``cost`` is added to the objective and ``split_linear`` to the split rows: both are zero but in the form of
-    `treewarden.audit.solver.elastic`.
+    ``cost`` is added to the objective: zero but in the form of `treewarden.audit.solver.elastic`.
     ``is_impossible``: a row is broken whatever the variables are.
     """
 
@@ -42,17 +91,8 @@ class BlockProgram:
     rows: sparse.csr_matrix
     low: FloatArray
     high: FloatArray
-    term_row: IndexArray
-    term_variable: IndexArray
-    term_coefficient: FloatArray
-    term_scale: FloatArray
-    term_known: FloatArray
-    term_most: FloatArray
-    split_constant: FloatArray
-    split_limit: FloatArray
-    split_records: FloatArray
     cost: FloatArray
-    split_linear: sparse.csr_matrix
+    splits: SplitRows
     is_impossible: bool = False
 
     @property
@@ -63,7 +103,7 @@ class BlockProgram:
     @property
     def is_convex(self) -> bool:
         """Whether every split row is a convex function below a bound, so that a local optimum is the optimum."""
-        return bool((self.term_coefficient <= 0).all())
+        return bool((self.splits.terms.coefficient <= 0).all())
 
     def objective(self, z: FloatArray) -> float:
         """Return the negative entropy of the masses, in nats times records, without the eps term."""
@@ -72,23 +112,23 @@ class BlockProgram:
 
     def split_values(self, z: FloatArray) -> FloatArray:
         """Return the left side of each split row less its constant limit, in records: 0 or less where it holds."""
-        u = np.maximum(z[self.term_variable], SMALLEST_MASS)
+        splits, terms = self.splits, self.splits.terms
+        u = np.maximum(z[terms.variable], SMALLEST_MASS)
         is_gini = self.criterion is Criterion.GINI
-        phi = -(u**2) / self.term_scale if is_gini else -u * np.log(u / self.term_scale)
-        sums = np.bincount(
-            self.term_row, weights=self.term_coefficient * phi, minlength=len(self.split_constant)
-        )
-        return np.asarray(sums + self.split_linear @ z + self.split_constant - self.split_limit)
+        phi = -(u**2) / terms.scale if is_gini else -u * np.log(u / terms.scale)
+        sums = np.bincount(terms.row, weights=terms.coefficient * phi, minlength=len(splits))
+        return np.asarray(sums + splits.linear @ z + splits.constant - splits.limit)
 
     def split_jacobian(self, z: FloatArray) -> sparse.csr_matrix:
         """Return the derivatives of the split rows, shape (split rows, variables)."""
-        u = np.maximum(z[self.term_variable], SMALLEST_MASS)
+        terms = self.splits.terms
+        u = np.maximum(z[terms.variable], SMALLEST_MASS)
         is_gini = self.criterion is Criterion.GINI
-        slope = -2 * u / self.term_scale if is_gini else -(np.log(u / self.term_scale) + 1)
-        shape = (len(self.split_constant), self.size)
-        weights = self.term_coefficient * slope
-        curved = sparse.csr_matrix((weights, (self.term_row, self.term_variable)), shape=shape)
-        return curved + self.split_linear
+        slope = -2 * u / terms.scale if is_gini else -(np.log(u / terms.scale) + 1)
+        shape = (len(self.splits), self.size)
+        weights = terms.coefficient * slope
+        curved = sparse.csr_matrix((weights, (terms.row, terms.variable)), shape=shape)
+        return curved + self.splits.linear
 
     def linear_error(self, z: FloatArray) -> float:
         """Return the largest miss of a linear row or bound, in records."""
@@ -98,7 +138,7 @@ class BlockProgram:
 
     def split_error(self, z: FloatArray) -> float:
         """Return the largest excess of a split row over its limit, as a share of its node's records."""
-        return float(np.max(self.split_values(z) / self.split_records, initial=0.0))
+        return float(np.max(self.split_values(z) / self.splits.records, initial=0.0))
 
     def gradient(self, z: FloatArray, eps: float) -> FloatArray:
         """Return the derivative of the objective with its eps term, shape (variables,)."""

@@ -162,7 +162,7 @@ def _from_inside(task: SolverTask, before: SolverAnswer) -> SolverAnswer:
     here = replace(
         solver_answer,
         z=z,
-        split=inner.multipliers(solver_answer.split, len(task.program.split_limit)),
+        split=inner.multipliers(solver_answer.split, len(task.program.splits)),
         objective=objective,
         other=None if solver_answer.other is None else inner.restored(solver_answer.other),
         rivals=tuple(inner.restored(z) for z in solver_answer.rivals),

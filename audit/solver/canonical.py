@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from treewarden.audit.ipopt.program import BlockProgram
+from treewarden.audit.ipopt.program import BlockProgram, SplitRows
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 
 ROUNDS = 3
@@ -74,8 +74,12 @@ def canonical(program: BlockProgram) -> Canonical:
     new_variable, new_split = np.argsort(order), np.argsort(splits)
     matrix = sparse.csr_matrix(program.rows[linear][:, order])
     matrix.sort_indices()
-    term_row, term_variable = new_split[program.term_row], new_variable[program.term_variable]
-    terms = np.lexsort((program.term_coefficient, term_variable, term_row))
+    moved = replace(
+        program.splits.terms,
+        row=new_split[program.splits.terms.row],
+        variable=new_variable[program.splits.terms.variable],
+    )
+    terms = np.lexsort((moved.coefficient, moved.variable, moved.row))
     sorted_program = replace(
         program,
         scale=program.scale[order[: len(program.scale)]],
@@ -85,17 +89,14 @@ def canonical(program: BlockProgram) -> Canonical:
         rows=matrix,
         low=program.low[linear],
         high=program.high[linear],
-        term_row=term_row[terms],
-        term_variable=term_variable[terms],
-        term_coefficient=program.term_coefficient[terms],
-        term_scale=program.term_scale[terms],
-        term_known=program.term_known[terms],
-        term_most=program.term_most[terms],
-        split_constant=program.split_constant[splits],
-        split_limit=program.split_limit[splits],
-        split_records=program.split_records[splits],
         cost=program.cost[order],
-        split_linear=sparse.csr_matrix(program.split_linear[splits][:, order]),
+        splits=SplitRows(
+            moved.only(terms),
+            constant=program.splits.constant[splits],
+            limit=program.splits.limit[splits],
+            records=program.splits.records[splits],
+            linear=sparse.csr_matrix(program.splits.linear[splits][:, order]),
+        ),
     )
     return Canonical(sorted_program, order, splits, terms)
 
@@ -113,13 +114,24 @@ def rounded_program(program: BlockProgram) -> BlockProgram:
         upper=_rounded(program.upper),
         low=_rounded(_something(program.low)),
         high=_rounded(_something(program.high)),
-        term_coefficient=_rounded(program.term_coefficient),
-        term_scale=_rounded(program.term_scale),
-        term_known=_rounded(program.term_known),
-        term_most=_rounded(program.term_most),
-        split_constant=_rounded(_something(program.split_constant)),
-        split_limit=_rounded(program.split_limit),
-        split_records=_rounded(program.split_records),
+        splits=_rounded_splits(program.splits),
+    )
+
+
+def _rounded_splits(splits: SplitRows) -> SplitRows:
+    terms = splits.terms
+    return replace(
+        splits,
+        terms=replace(
+            terms,
+            coefficient=_rounded(terms.coefficient),
+            scale=_rounded(terms.scale),
+            known=_rounded(terms.known),
+            most=_rounded(terms.most),
+        ),
+        constant=_rounded(_something(splits.constant)),
+        limit=_rounded(splits.limit),
+        records=_rounded(splits.records),
     )
 
 
@@ -137,20 +149,19 @@ def _refined(program: BlockProgram, begin: Hashes) -> tuple[Hashes, Hashes]:
 
     ``begin`` (variables,) tells variables apart too.
     """
-    linear, across = program.rows.tocoo(), program.split_linear.tocoo()
+    splits, terms = program.splits, program.splits.terms
+    linear, across = program.rows.tocoo(), splits.linear.tocoo()
     n_rows = program.rows.shape[0]
-    row = np.concatenate([linear.row, n_rows + program.term_row, n_rows + across.row])
-    variable = np.concatenate([linear.col, program.term_variable, across.col])
+    row = np.concatenate([linear.row, n_rows + terms.row, n_rows + across.row])
+    variable = np.concatenate([linear.col, terms.variable, across.col])
     edges = np.concatenate(
         [
             _hash(linear.data),
-            _hash(program.term_coefficient, program.term_scale),
+            _hash(terms.coefficient, terms.scale),
             _hash(across.data),
         ]
     )
-    rows = np.concatenate(
-        [_hash(program.low, program.high), _hash(program.split_constant, program.split_limit)]
-    )
+    rows = np.concatenate([_hash(program.low, program.high), _hash(splits.constant, splits.limit)])
     scale = np.zeros(program.size)
     scale[: len(program.scale)] = program.scale
     variables = _mixed(_hash(scale, program.lower, program.upper, program.cost), begin)

@@ -22,19 +22,13 @@ from treewarden.ppdm_models.tree.tree import Criterion
 # How far split rows can bend the problem away from convex, chain by chain.
 #
 # A chain is the terms of the chosen splits that a mass is in, node by node. Seen from a point, the entropy of masses
-# y
-# rises above its tangent by D(y|p) = sum y log(y / p) - y + p, and by at least D(v|w) for their total v, w at the
-# point
-# (log-sum inequality). A term of a chosen split falls below its tangent: by c (v - w)^2 / s for gini, by c D(v + k|w
-# + k)
-# for the entropy, k the known mass beside them. The ratio of its fall to D(v|w) grows with v (that of the second
-# derivatives does), so it is largest at the most that v can be: the term's weight. Where weights times multipliers
-# sum to
-# 1 or less along every chain, each term can have its own part of the entropy, and the Lagrangian lies above its
-# tangent
-# at that point. From any point the weights are at most 2 c v / s and c v / (v + k), v at its most (Cauchy-Schwarz):
-# under
-# these the Lagrangian is convex.
+# y rises above its tangent by D(y|p) = sum y log(y / p) - y + p, and by at least D(v|w) for their total v, w at the
+# point (log-sum inequality). A term of a chosen split falls below its tangent: by c (v - w)^2 / s for gini, by c D(v
+# + k|w + k) for the entropy, k the known mass beside them. The ratio of its fall to D(v|w) grows with v (that of the
+# second derivatives does), so it is largest at the most that v can be: the term's weight. Where weights times
+# multipliers sum to 1 or less along every chain, each term can have its own part of the entropy, and the Lagrangian
+# lies above its tangent at that point. From any point the weights are at most 2 c v / s and c v / (v + k), v at its
+# most (Cauchy-Schwarz): under these the Lagrangian is convex.
 #
 # All this holds for every class by itself. Pooled, each class has its share of the pool's masses, and the same
 # weight.
@@ -52,8 +46,9 @@ def chains(program: BlockProgram, members: sparse.csr_matrix) -> sparse.csr_matr
 
     ``members`` (variables, masses) says which masses each variable sums.
     """
-    bent = sparse.diags_array((program.term_coefficient > 0).astype(float))
-    return sparse.csr_matrix(bent @ members[program.term_variable])
+    terms = program.splits.terms
+    bent = sparse.diags_array((terms.coefficient > 0).astype(float))
+    return sparse.csr_matrix(bent @ members[terms.variable])
 
 
 def weights(
@@ -67,36 +62,36 @@ def weights(
     Seen from a point, each term is taken ``margin`` times, but no more than from any point. Shape (split rows, chains);
     chains with the same weights are one, chains without weight are left out.
     """
-    shape = (len(program.split_limit), len(program.term_row))
+    terms = program.splits.terms
+    shape = (len(program.splits), len(terms))
     bend = _most(program)
     if z is not None:
         bend = np.minimum(margin * _from(program, chains, z), bend)
-    bend = np.where(program.term_coefficient > 0, program.term_coefficient * bend, 0.0)
-    terms = sparse.csr_matrix((bend, (program.term_row, np.arange(shape[1]))), shape=shape)
-    dense = (terms @ chains).toarray()
+    bend = np.where(terms.coefficient > 0, terms.coefficient * bend, 0.0)
+    by_row = sparse.csr_matrix((bend, (terms.row, np.arange(shape[1]))), shape=shape)
+    dense = (by_row @ chains).toarray()
     dense = np.ceil(dense[:, dense.any(axis=0)] * DIGITS) / DIGITS
     return sparse.csr_matrix(np.unique(dense, axis=1) if dense.size else dense)
 
 
 def _most(program: BlockProgram) -> FloatArray:
     """Return the weight of each term that no point exceeds."""
-    free = program.term_most - program.term_known
+    terms = program.splits.terms
+    free = terms.most - terms.known
     if program.criterion is Criterion.GINI:
-        return np.asarray(2 * free / program.term_scale)
-    return np.divide(free, program.term_most, out=np.zeros_like(free), where=free > 0)
+        return np.asarray(2 * free / terms.scale)
+    return np.divide(free, terms.most, out=np.zeros_like(free), where=free > 0)
 
 
 def _from(program: BlockProgram, chains: sparse.csr_matrix, z: FloatArray) -> FloatArray:
     """Return the weight of each term seen from a point."""
-    total = np.maximum(chains @ z[: len(program.scale)], SMALLEST_MASS)
-    beside = np.maximum(z[program.term_variable] - total, 0.0)
-    most = program.term_most - beside
+    terms, total = program.splits.terms, np.maximum(chains @ z[: len(program.scale)], SMALLEST_MASS)
+    beside = np.maximum(z[terms.variable] - total, 0.0)
+    most = terms.most - beside
     far = most - total > NEAR_SHARE * most
     w, v = np.where(far, total, 1.0), np.where(far, most, 2.0)
-    if program.criterion is Criterion.GINI:
-        fall = (v - w) ** 2 / program.term_scale
-    else:
-        fall = _divergence(v + beside, w + beside)
+    is_gini = program.criterion is Criterion.GINI
+    fall = (v - w) ** 2 / terms.scale if is_gini else _divergence(v + beside, w + beside)
     return np.where(far, fall / _divergence(v, w) * (1 + ROUNDING_SHARE), _most(program))
 
 
@@ -115,7 +110,7 @@ FLAT_SHARE = 1e-2
 
 
 def elastic(program: BlockProgram, chains: sparse.csr_matrix, z: FloatArray | None) -> BlockProgram:
-    """Return the elastic form: one more variable per chain of `curvature`, with its price; ``z`` as there."""
+    """Return the elastic form: one more variable per chain, with its price; ``z`` is as of ``weights``."""
     prices = weights(program, chains, z, MARGIN)
     extra = prices.shape[1]
     wide = sparse.csr_matrix((program.rows.shape[0], extra))
@@ -126,7 +121,10 @@ def elastic(program: BlockProgram, chains: sparse.csr_matrix, z: FloatArray | No
         upper=np.concatenate([program.upper, np.full(extra, np.inf)]),
         rows=sparse.csr_matrix(sparse.hstack([program.rows, wide])),
         cost=np.concatenate([program.cost, np.ones(extra)]),
-        split_linear=sparse.csr_matrix(sparse.hstack([program.split_linear, -prices])),
+        splits=replace(
+            program.splits,
+            linear=sparse.csr_matrix(sparse.hstack([program.splits.linear, -prices])),
+        ),
     )
 
 

@@ -14,7 +14,7 @@ from scipy import sparse
 from scipy.linalg import qr
 from scipy.optimize import linprog
 
-from treewarden.audit.ipopt.program import SMALLEST_MASS, BlockProgram
+from treewarden.audit.ipopt.program import SMALLEST_MASS, BlockProgram, SplitRows
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tree.tree import Criterion
 
@@ -55,7 +55,7 @@ class Interior:
 
     def chains(self, whole: BlockProgram, chains: sparse.csr_matrix) -> sparse.csr_matrix:
         """Return chains (terms, masses) of `treewarden.audit.solver.elastic` for what remains of the program."""
-        kept = chains[self.free[whole.term_variable]]
+        kept = chains[self.free[whole.splits.terms.variable]]
         return sparse.csr_matrix(kept[:, self.free[: len(whole.scale)]])
 
     def multipliers(self, split: FloatArray, count: int) -> FloatArray:
@@ -203,21 +203,18 @@ def _without(
     linear: tuple[sparse.csr_matrix, FloatArray, FloatArray],
 ) -> Interior:
     """Return the program over its free variables; what the others add to split rows becomes a constant."""
-    place = np.cumsum(free) - 1
-    stays = free[program.term_variable]
-    constant = program.split_constant + program.split_linear[:, ~free] @ values[~free]
-    gone = ~stays
-    np.add.at(
-        constant,
-        program.term_row[gone],
-        program.term_coefficient[gone]
-        * _phi(program.criterion, values[program.term_variable[gone]], program.term_scale[gone]),
-    )
-    across = sparse.csr_matrix(program.split_linear[:, free])
+    place, splits, terms = np.cumsum(free) - 1, program.splits, program.splits.terms
+    stays = free[terms.variable]
+    constant = splits.constant + splits.linear[:, ~free] @ values[~free]
+    gone = terms.only(~stays)
+    bent = _phi(program.criterion, values[gone.variable], gone.scale)
+    np.add.at(constant, gone.row, gone.coefficient * bent)
+    across = sparse.csr_matrix(splits.linear[:, free])
     filled = np.diff(across.indptr) > 0
-    filled[program.term_row[stays]] = True
+    filled[terms.row[stays]] = True
     kept = np.flatnonzero(filled)
     number = np.cumsum(filled) - 1
+    left = terms.only(stays)
     smaller = replace(
         program,
         scale=program.scale[free[: len(program.scale)]],
@@ -227,17 +224,18 @@ def _without(
         rows=linear[0],
         low=linear[1],
         high=linear[2],
-        term_row=number[program.term_row[stays]].astype(np.intp),
-        term_variable=place[program.term_variable[stays]].astype(np.intp),
-        term_coefficient=program.term_coefficient[stays],
-        term_scale=program.term_scale[stays],
-        term_known=program.term_known[stays],
-        term_most=program.term_most[stays],
-        split_constant=constant[kept],
-        split_limit=program.split_limit[kept],
-        split_records=program.split_records[kept],
         cost=program.cost[free],
-        split_linear=across[kept],
+        splits=SplitRows(
+            replace(
+                left,
+                row=number[left.row].astype(np.intp),
+                variable=place[left.variable].astype(np.intp),
+            ),
+            constant=constant[kept],
+            limit=splits.limit[kept],
+            records=splits.records[kept],
+            linear=across[kept],
+        ),
     )
     return Interior(smaller, free, np.maximum(values, SMALLEST_MASS), kept)
 

@@ -119,7 +119,7 @@ def _is_success(said: Solution) -> bool:
 
 def _fits(program: BlockProgram, said: Solution) -> bool:
     sizes = (len(said.z), len(said.linear), len(said.split), len(said.bounds))
-    rows = (program.rows.shape[0], len(program.split_limit))
+    rows = (program.rows.shape[0], len(program.splits))
     if sizes != (program.size, *rows, program.size) or said.iterations < 0:
         return False
     every = (said.z, said.linear, said.split, said.bounds)
@@ -298,5 +298,5 @@ class SolverAnswer:
 
 def no_answer(task: SolverTask, outcome: TaskOutcome, iterations: int = 0) -> SolverAnswer:
     """Return that a task was not solved."""
-    empty = np.zeros(len(task.program.split_limit))
+    empty = np.zeros(len(task.program.splits))
     return SolverAnswer(outcome, task.starts[0], empty, iterations=iterations)

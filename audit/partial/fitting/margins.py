@@ -11,7 +11,7 @@ import numpy as np
 from scipy import optimize, sparse
 from scipy.sparse import csgraph
 
-from treewarden.audit.ipopt.program import SMALLEST_MASS, BlockProgram
+from treewarden.audit.ipopt.program import SMALLEST_MASS, BlockProgram, no_split_rows
 from treewarden.audit.partial.fitting.count_rows import (
     CountRows,
     PlaceCells,
@@ -83,7 +83,7 @@ def _program(
     matrix = sparse.csr_matrix(sparse.vstack([of_group, of_place, rows.value]))
     low = np.concatenate([supply, demand, rows.least])
     is_equal = np.concatenate([np.ones(len(supply) + len(demand), dtype=bool), rows.is_equal])
-    size, none, nowhere = len(cells), np.zeros(0), np.zeros(0, dtype=np.intp)
+    size = len(cells)
     return BlockProgram(
         criterion=Criterion.GINI,
         scale=np.ones(size),
@@ -93,17 +93,8 @@ def _program(
         rows=matrix,
         low=low,
         high=np.where(is_equal, low, np.inf),
-        term_row=nowhere,
-        term_variable=nowhere,
-        term_coefficient=none,
-        term_scale=none,
-        term_known=none,
-        term_most=none,
-        split_constant=none,
-        split_limit=none,
-        split_records=none,
         cost=np.zeros(size),
-        split_linear=sparse.csr_matrix((0, size)),
+        splits=no_split_rows(size),
     )
 
 

@@ -1,6 +1,7 @@
 """Programs in an order that depends on their numbers alone: solved alike, however their parts were ordered."""
 
 from dataclasses import replace
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from treewarden.audit.entropy.blocks import blocks
 from treewarden.audit.entropy.reduce import Reduced
 from treewarden.audit.entropy.search import EntropySearch
 from treewarden.audit.entropy.violated import violated
+from treewarden.audit.ipopt.program import SplitRows
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.solver.block_solver import solve_task
@@ -37,9 +39,9 @@ def shuffled(form: Reduced, seed: int) -> tuple[Reduced, np.ndarray, np.ndarray]
     )
     rows, splits = (
         draw.permutation(len(program.low)),
-        draw.permutation(len(program.split_limit)),
+        draw.permutation(len(program.splits)),
     )
-    terms = draw.permutation(len(program.term_row))
+    terms = draw.permutation(len(program.splits.terms))
     other = replace(
         program,
         scale=program.scale[order[:n_mass]],
@@ -49,16 +51,17 @@ def shuffled(form: Reduced, seed: int) -> tuple[Reduced, np.ndarray, np.ndarray]
         rows=sparse.csr_matrix(program.rows[rows][:, order]),
         low=program.low[rows],
         high=program.high[rows],
-        term_row=np.argsort(splits)[program.term_row[terms]],
-        term_variable=np.argsort(order)[program.term_variable[terms]],
-        term_coefficient=program.term_coefficient[terms],
-        term_scale=program.term_scale[terms],
-        term_known=program.term_known[terms],
-        term_most=program.term_most[terms],
-        split_constant=program.split_constant[splits],
-        split_limit=program.split_limit[splits],
-        split_records=program.split_records[splits],
-        split_linear=sparse.csr_matrix(program.split_linear[splits][:, order]),
+        splits=SplitRows(
+            replace(
+                program.splits.terms,
+                row=np.argsort(splits)[program.splits.terms.row],
+                variable=np.argsort(order)[program.splits.terms.variable],
+            ).only(terms),
+            constant=program.splits.constant[splits],
+            limit=program.splits.limit[splits],
+            records=program.splits.records[splits],
+            linear=sparse.csr_matrix(program.splits.linear[splits][:, order]),
+        ),
     )
     chains = sparse.csr_matrix(form.chains[terms][:, order[:n_mass]])
     return replace(form, program=other, chains=chains), order, splits
@@ -67,13 +70,22 @@ def shuffled(form: Reduced, seed: int) -> tuple[Reduced, np.ndarray, np.ndarray]
 @pytest.mark.parametrize("seed", range(4))
 def test_a_program_in_another_order_has_the_same_canonical_form(seed):
     form = block(seed)
-    assert len(form.program.split_limit)
+    assert len(form.program.splits)
     one = canonical(form.program)
     for again in range(3):
         mixed, *_ = shuffled(form, again)
         two = canonical(mixed.program)
-        for name in ("scale", "start", "upper", "low", "high", "term_coefficient", "split_limit"):
-            wanted, got = getattr(one.program, name), getattr(two.program, name)
+        names = (
+            "scale",
+            "start",
+            "upper",
+            "low",
+            "high",
+            "splits.terms.coefficient",
+            "splits.limit",
+        )
+        for name in names:
+            wanted, got = attrgetter(name)(one.program), attrgetter(name)(two.program)
             np.testing.assert_allclose(got, wanted, rtol=1e-12)
         assert (one.program.rows != two.program.rows).nnz == 0
         assert (one.chains(form.chains) != two.chains(mixed.chains)).nnz == 0
@@ -90,11 +102,17 @@ def test_the_last_digits_of_a_start_do_not_change_the_order(seed):
 @pytest.mark.parametrize("seed", range(4))
 def test_numbers_that_differ_by_rounding_alone_are_the_same_in_canonical_form(seed):
     program = block(seed).program
-    numbers = ("scale", "start", "low", "high", "upper", "term_scale", "split_constant")
+    numbers = ("scale", "start", "low", "high", "upper")
     up = {name: np.nextafter(getattr(program, name), np.inf) for name in numbers}
-    one, two = canonical(program).program, canonical(replace(program, **up)).program
-    for name in numbers:
-        assert getattr(one, name).tolist() == getattr(two, name).tolist()
+    terms = program.splits.terms
+    splits = replace(
+        program.splits,
+        terms=replace(terms, scale=np.nextafter(terms.scale, np.inf)),
+        constant=np.nextafter(program.splits.constant, np.inf),
+    )
+    one, two = canonical(program).program, canonical(replace(program, splits=splits, **up)).program
+    for name in (*numbers, "splits.terms.scale", "splits.constant"):
+        assert attrgetter(name)(one).tolist() == attrgetter(name)(two).tolist()
 
 
 @pytest.mark.parametrize("seed", range(4))

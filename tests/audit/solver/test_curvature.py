@@ -18,6 +18,7 @@ from treewarden.audit.entropy.masses import ProgramBuilder
 from treewarden.audit.entropy.search import EntropySearch
 from treewarden.audit.entropy.solved import shares
 from treewarden.audit.entropy.violated import violated
+from treewarden.audit.ipopt.program import SplitTerms
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.population.population import build_population
@@ -47,13 +48,18 @@ def test_no_term_falls_by_more_than_its_weight_of_what_the_entropy_rises(
         EMPTY,
         criterion=criterion,
         scale=np.array([scale]),
-        term_row=np.array([0]),
-        term_variable=np.array([1]),
-        term_coefficient=np.array([1.0]),
-        term_scale=np.array([scale]),
-        term_known=np.array([known]),
-        term_most=np.array([known + free]),
-        split_limit=np.zeros(1),
+        splits=replace(
+            EMPTY.splits,
+            terms=SplitTerms(
+                row=np.array([0]),
+                variable=np.array([1]),
+                coefficient=np.array([1.0]),
+                scale=np.array([scale]),
+                known=np.array([known]),
+                most=np.array([known + free]),
+            ),
+            limit=np.zeros(1),
+        ),
     )
     point = np.array([w, w + known])
     weight = weights(program, sparse.csr_matrix([[1.0]]), point).toarray().max(initial=0.0)
@@ -91,7 +97,9 @@ def corners(program, count):
     assert (program.low == program.high).all()
     tops = np.where(np.isfinite(program.upper), program.upper, program.scale.sum())
     ends = np.stack([program.lower, tops], axis=1)
-    terms = draw.permutation(program.term_variable[program.term_coefficient > 0])[:count]
+    terms = draw.permutation(program.splits.terms.variable[program.splits.terms.coefficient > 0])[
+        :count
+    ]
     wanted = [*draw.normal(size=(count, program.size)), *-np.eye(program.size)[terms]]
     for cost in wanted:
         answer = linprog(cost, A_eq=program.rows, b_eq=program.low, bounds=ends)
@@ -102,7 +110,7 @@ def rises(pooled, whole, load):
     """How far the Lagrangian with all classes is above its tangent at a pooled point, at some corners."""
     point, program = whole.program.start, whole.program
     draw = np.random.default_rng(1)
-    prices = draw.random(len(program.split_limit))
+    prices = draw.random(len(program.splits))
     seen = weights(pooled.program, pooled.chains, pooled.program.start)
     prices *= load / (seen.T @ prices).max()
     slope = program.gradient(point, 0.0) + program.split_jacobian(point).T @ prices

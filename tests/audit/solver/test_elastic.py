@@ -25,7 +25,7 @@ def test_no_multipliers_prove_more_than_is_true(monkeypatch, split):
         assert answer.floor <= answer.objective + 1e-6
         for scale in (0.0, 0.1, 1.0, 10.0):
             linear = scale * draw.normal(size=len(program.low))
-            split_prices = scale * draw.normal(size=len(program.split_limit))
+            split_prices = scale * draw.normal(size=len(program.splits))
             proved = floor(program, task.chains, answer.z, linear, split_prices)
             assert proved <= answer.objective + 1e-6
 
@@ -33,7 +33,7 @@ def test_no_multipliers_prove_more_than_is_true(monkeypatch, split):
 def test_huge_multipliers_that_cancel_prove_no_more_than_none(monkeypatch):
     draw = np.random.default_rng(0)
     for task in curved_tasks(monkeypatch, "entropy"):
-        program, none = task.program, np.zeros(len(task.program.split_limit))
+        program, none = task.program, np.zeros(len(task.program.splits))
         equal = program.low == program.high
         twice = replace(
             program,

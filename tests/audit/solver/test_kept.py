@@ -15,7 +15,7 @@ from tests.kit.cases import curved_tasks, multiway_case
 from treewarden.audit.entropy.blocks import blocks
 from treewarden.audit.entropy.search import BEGINNING, EntropySearch
 from treewarden.audit.ipopt.backend import Solution
-from treewarden.audit.ipopt.program import BlockProgram
+from treewarden.audit.ipopt.program import BlockProgram, no_split_rows
 from treewarden.audit.ipopt.status import Status
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.options import AuditOptions
@@ -150,7 +150,7 @@ def test_the_optimum_with_its_multipliers_is_taken():
 
 def small_program():
     """Return the entropy of three shares of three records: its maximum is one each."""
-    none, three = np.zeros(0), np.ones(3)
+    three = np.ones(3)
     return BlockProgram(
         criterion=Criterion.GINI,
         scale=3 * three,
@@ -160,17 +160,8 @@ def small_program():
         rows=sparse.csr_matrix(np.ones((1, 3))),
         low=np.array([3.0]),
         high=np.array([3.0]),
-        term_row=none.astype(np.intp),
-        term_variable=none.astype(np.intp),
-        term_coefficient=none,
-        term_scale=none,
-        term_known=none,
-        term_most=none,
-        split_constant=none,
-        split_limit=none,
-        split_records=none,
         cost=0 * three,
-        split_linear=sparse.csr_matrix((0, 3)),
+        splits=no_split_rows(3),
     )
 
 
