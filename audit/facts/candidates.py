@@ -61,7 +61,7 @@ def compared(at: NodeAttribute, by: Grower) -> Iterator[SplitFamily | LeftOut]:
         if sets is not None:
             yield sets
         yield from _compared_candidates(at, family_of(at, bins, by), by)
-    elif by.sends_missing and at.is_numeric:
+    elif by.sends_missing and at.attribute.is_numeric:
         yield from _either_side(at, lacks, by)
     else:
         yield _without_values(at, lacks, by)
@@ -77,7 +77,7 @@ def _compared_candidates(
             continue
         kept = np.isin(family.admissible, sure)
         if not kept.all():
-            yield LeftOut(at.node, at.name, why, possible=(_only(family, ~kept),))
+            yield LeftOut(at.node, at.attribute.name, why, possible=(_only(family, ~kept),))
             family = _only(family, kept)
     if family is not None and len(family.admissible):
         yield family
@@ -89,7 +89,7 @@ def _only(family: SplitFamily, kept: BoolArray) -> SplitFamily:
 
 def _unlisted_sets(at: NodeAttribute, bins: Bins, by: Grower) -> LeftOut | None:
     """Return the sets of categories that are no candidates here though the learner may have compared them."""
-    if at.is_numeric:
+    if at.attribute.is_numeric:
         return None
     here = len(bins.found)
     is_listed = grouping_at(at, here, by) is not Grouping.ONE_AGAINST_REST
@@ -97,10 +97,10 @@ def _unlisted_sets(at: NodeAttribute, bins: Bins, by: Grower) -> LeftOut | None:
         return None
     if here > MOST_BINS_FOR_SUBSETS:
         why = f"sets of the values of {{}}, as there are more than {MOST_BINS_FOR_SUBSETS}"
-        return LeftOut(at.node, at.name, why, is_open=True)
+        return LeftOut(at.node, at.attribute.name, why, is_open=True)
     sets = family_of(replace(at, grouping=Grouping.SUBSET), bins, by)
     why = "sets of the values of {}, as the tree shows none"
-    return None if sets is None else LeftOut(at.node, at.name, why, possible=(sets,))
+    return None if sets is None else LeftOut(at.node, at.attribute.name, why, possible=(sets,))
 
 
 def _large(at: NodeAttribute, family: SplitFamily, by: Grower) -> tuple[str, IntArray]:
@@ -128,14 +128,16 @@ def _sure(at: NodeAttribute, family: SplitFamily, by: Grower) -> tuple[str, IntA
     values = np.unique(at.values)
     below, above = values[:-1], values[1:]
     pairs = zip(below, above, strict=True)
-    shown = np.array([((at.cuts >= a) & (at.cuts < b)).any() for a, b in pairs], dtype=bool)
+    shown = np.array(
+        [((at.attribute.cuts >= a) & (at.attribute.cuts < b)).any() for a, b in pairs], dtype=bool
+    )
     if by.tool is Tool.SPARK:
         most = by.max_bins or FEWEST_BINS
-        if at.distinct <= most and by.table_records <= max(SPARK_SAMPLE_RECORDS, most**2):
+        if at.attribute.distinct <= most and by.table_records <= max(SPARK_SAMPLE_RECORDS, most**2):
             return "", everything
         why = "cuts of {} that the tree does not show, as Spark sorts numbers into bins"
         return why, np.flatnonzero(shown)
-    if at.distinct > FEWEST_BINS:
+    if at.attribute.distinct > FEWEST_BINS:
         return "splits on {}, as its learner may have sorted numbers into bins", nothing
     size = np.maximum(1.0, np.maximum(np.abs(below), np.abs(above)))
     why = "cuts between values of {} that are too near to each other for some learners"
@@ -155,7 +157,7 @@ def _either_side(
         # Newer versions part the missing values from a constant; older ones pass the attribute over.
         if right is not None:
             why = "missing values of {} against a single value, which only some versions try"
-            yield LeftOut(at.node, at.name, why, possible=(right,))
+            yield LeftOut(at.node, at.attribute.name, why, possible=(right,))
         return
     yield from _compared_candidates(at, right, by)
     left = family_of(at, bins_of(np.where(lacks, -np.inf, at.values)), by)
@@ -171,26 +173,26 @@ def _without_values(at: NodeAttribute, lacks: BoolArray, by: Grower) -> LeftOut:
     of their own, and a gain over the records that have a value, C4.5's fractions among them. The last is never above
     the gain with a branch of their own, as impurity is concave; so that one implies it.
     """
-    who = lacking(at.lacking, "a value")
+    who = lacking(at.attribute.lacking, "a value")
     why = f"splits on {{}}, as {who} there and it is not known what the learner did then"
     if by.tool is Tool.RPART:
         why = f"splits on {{}}, as {who} there and rpart counts the others alone"
     possible: list[SplitFamily] = []
     anything = replace(by, smallest=1)
     if by.tool is not Tool.RPART:
-        sides = (np.inf, -np.inf) if at.is_numeric else (float(len(at.names)),)
+        sides = (np.inf, -np.inf) if at.attribute.is_numeric else (float(len(at.attribute.names)),)
         found = (family_of(at, bins_of(np.where(lacks, end, at.values)), anything) for end in sides)
         possible = [family for family in found if family is not None]
     there = np.flatnonzero(~lacks)
     if not len(there):
-        return LeftOut(at.node, at.name, why, tuple(possible))
+        return LeftOut(at.node, at.attribute.name, why, tuple(possible))
     present = family_of(at, bins_of(at.values[there]), anything, there)
     if present is None:
-        return LeftOut(at.node, at.name, why, tuple(possible))
+        return LeftOut(at.node, at.attribute.name, why, tuple(possible))
     if len(present.admissible) > MOST_THREE_WAY:
-        return LeftOut(at.node, at.name, why, is_open=True)
+        return LeftOut(at.node, at.attribute.name, why, is_open=True)
     implying = tuple(_three_way(at, present, int(code), lacks) for code in present.admissible)
-    return LeftOut(at.node, at.name, why, tuple(possible), implying)
+    return LeftOut(at.node, at.attribute.name, why, tuple(possible), implying)
 
 
 def _three_way(at: NodeAttribute, present: SplitFamily, code: int, lacks: BoolArray) -> SplitFamily:

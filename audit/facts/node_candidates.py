@@ -11,7 +11,7 @@ from treewarden.audit.facts.candidates import compared
 from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.grower import Grower, incomplete_records, lacking
 from treewarden.audit.facts.rows import Grouping, LeftOut, Origin, SplitFamily
-from treewarden.audit.facts.split_families import MISSING, Levels, NodeAttribute
+from treewarden.audit.facts.split_families import MISSING, Levels, NodeAttribute, TableAttribute
 from treewarden.audit.population.table_counts import UNNAMED_WEIGHTS
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray, ShortArray
 from treewarden.ppdm_models.tree.column import CategoricalColumn, number_text
@@ -132,21 +132,16 @@ def of_everybody(case: Case, by: Grower) -> Iterator[SplitFamily]:
 
 @dataclass(frozen=True, slots=True)
 class SeenAttribute:
-    """An attribute, each profile's value (P,) as the learner compared it, and where it is cut.
+    """An attribute, and each profile's value (P,) as the learner compared it.
 
     Profiles are in the order of the nodes where they stop, so that those of a node are looked at where they lie.
-    ``distinct`` is how many values it has, ``lacking`` how many records have none; ``names`` are its categories.
-    ``codes`` (P,) are the places of the values among the ``levels``, one beyond them where there is no value.
+    ``codes`` (P,) are the places of the values among the attribute's levels, one beyond them where there is no value.
     """
 
     feature: Feature
+    attribute: TableAttribute
     values: FloatArray
-    distinct: int
-    lacking: float
-    cuts: FloatArray
-    levels: Levels
     codes: ShortArray
-    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,15 +182,19 @@ def _seen(case: Case, feature: Feature) -> SeenAttribute:
         values = np.where(column.codes < 0, np.nan, column.codes.astype(np.float64))
         names, none = column.categories, np.zeros(0)
         levels, codes = _levels(values, lambda value: names[int(value)])
-        return SeenAttribute(feature, values, len(names), lacking, none, levels, codes, names)
+        attribute = TableAttribute(
+            feature.name, feature.numeric, names, len(names), lacking, none, levels
+        )
+        return SeenAttribute(feature, attribute, values, codes)
     values = column.numbers
     if feature.single:
         with np.errstate(over="ignore"):
             values = values.astype(np.float32).astype(np.float64)
     cuts = {end for node in case.tree.nodes for end in _ends(node.test, feature.name)}
     levels, codes = _levels(values, number_text)
-    distinct = len(levels.values)
-    return SeenAttribute(feature, values, distinct, lacking, np.array(sorted(cuts)), levels, codes)
+    distinct, ends = len(levels.values), np.array(sorted(cuts))
+    attribute = TableAttribute(feature.name, feature.numeric, (), distinct, lacking, ends, levels)
+    return SeenAttribute(feature, attribute, values, codes)
 
 
 def _levels(values: FloatArray, name: Callable[[float], str]) -> tuple[Levels, ShortArray]:
@@ -242,24 +241,17 @@ def attribute_at(
     criterion: Criterion,
 ) -> NodeAttribute:
     """Return an attribute at a node, as the learner saw it there."""
-    feature = seen.feature
     return NodeAttribute(
         node=node.index,
-        name=feature.name,
-        is_numeric=feature.numeric,
+        attribute=seen.attribute,
         grouping=grouping,
         criterion=criterion,
         profiles=passing.profiles,
         chosen=passing.chosen,
         values=seen.values[passing.place],
-        records=passing.records,
-        names=seen.names,
-        distinct=seen.distinct,
-        lacking=seen.lacking,
-        cuts=seen.cuts,
-        origin=Origin("split_choice", case.tree.where(node), node.index),
-        levels=seen.levels,
         codes=seen.codes[passing.place],
+        records=passing.records,
+        origin=Origin("split_choice", case.tree.where(node), node.index),
     )
 
 

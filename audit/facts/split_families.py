@@ -37,32 +37,41 @@ class Levels:
 
 
 @dataclass(frozen=True, slots=True)
+class TableAttribute:
+    """One attribute as the learner saw it in the whole table.
+
+    ``names`` are what its categories are called, ``distinct`` is how many values the table has, ``lacking`` how many
+    records of it have none. ``cuts`` are where the published tree cuts it, ``levels`` its values in order.
+    """
+
+    name: str
+    is_numeric: bool
+    names: tuple[str, ...]
+    distinct: int
+    lacking: float
+    cuts: FloatArray
+    levels: Levels
+
+
+@dataclass(frozen=True, slots=True)
 class NodeAttribute:
     """One attribute at one node, as the learner saw it.
 
-    ``values`` (K,) are those of the node's profiles, NaN where missing (codes where it is no number); ``records`` (K,)
-    are how many records each has; ``chosen`` (K,) the child that each goes to. ``names`` are what its categories are
-    called, ``distinct`` how many values the whole table has, ``lacking`` how many records of it have none, ``cuts``
-    where the published tree cuts it. ``levels`` are the values of the whole table in order, and ``codes`` (K,) the
-    places among them of the node's profiles.
+    ``values`` (K,) are those of the node's profiles, NaN where missing (codes where it is no number), and ``codes``
+    (K,) their places among the levels of the table; ``records`` (K,) are how many records each profile has, ``chosen``
+    (K,) the child that each goes to.
     """
 
     node: int
-    name: str
-    is_numeric: bool
+    attribute: TableAttribute
     grouping: Grouping
     criterion: Criterion
     profiles: IndexArray
     chosen: IndexArray
     values: FloatArray
-    records: FloatArray
-    names: tuple[str, ...]
-    distinct: int
-    lacking: float
-    cuts: FloatArray
-    origin: Origin
-    levels: Levels
     codes: ShortArray
+    records: FloatArray
+    origin: Origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +91,16 @@ def bins_of(values: FloatArray) -> Bins:
 
 def bins_at(at: NodeAttribute) -> Bins:
     """Return the bins of an attribute that no profile of its node lacks, one for each value that is different."""
-    if len(at.levels.values) > MANY_LEVELS * len(at.codes):
+    levels = at.attribute.levels
+    if len(levels.values) > MANY_LEVELS * len(at.codes):
         return bins_of(at.values)
-    is_here = np.zeros(len(at.levels.values), dtype=bool)
+    is_here = np.zeros(len(levels.values), dtype=bool)
     is_here[at.codes] = True
     if is_here.all():
-        return Bins(at.levels.values, at.codes, at.levels.names)
+        return Bins(levels.values, at.codes, levels.names)
     place = (np.cumsum(is_here) - 1).astype(np.int32)
-    names = tuple(compress(at.levels.names, is_here.tolist()))
-    return Bins(at.levels.values[is_here], place[at.codes], names)
+    names = tuple(compress(levels.names, is_here.tolist()))
+    return Bins(levels.values[is_here], place[at.codes], names)
 
 
 def family_of(
@@ -117,7 +127,7 @@ def family_of(
         return None
     return SplitFamily(
         node=at.node,
-        attribute=at.name,
+        attribute=at.attribute.name,
         criterion=at.criterion,
         grouping=grouping,
         profiles=profiles,
@@ -131,7 +141,7 @@ def family_of(
 
 def grouping_at(at: NodeAttribute, bins: int, by: Grower) -> Grouping:
     """Return how candidates are formed of so many bins: sets of many categories are too many to list."""
-    if at.is_numeric:
+    if at.attribute.is_numeric:
         return Grouping.THRESHOLD
     if at.grouping is Grouping.SUBSET and takes_one_by_one(at, by):
         return Grouping.ONE_AGAINST_REST
@@ -142,7 +152,7 @@ def grouping_at(at: NodeAttribute, bins: int, by: Grower) -> Grouping:
 
 def takes_one_by_one(at: NodeAttribute, by: Grower) -> bool:
     """Whether a learner is known to part one category of an attribute from the others, and never sets of them."""
-    many = ANY in at.names or at.distinct > MOST_SET_VALUES
+    many = ANY in at.attribute.names or at.attribute.distinct > MOST_SET_VALUES
     return by.sets is False or (by.tool is Tool.TREEWARDEN and many)
 
 
@@ -168,9 +178,9 @@ def after_next(values: FloatArray) -> FloatArray:
 
 
 def _bin_name(at: NodeAttribute, value: float) -> str:
-    if at.is_numeric:
+    if at.attribute.is_numeric:
         return number_text(float(value)) if np.isfinite(value) else MISSING
-    return at.names[int(value)] if value < len(at.names) else MISSING
+    return at.attribute.names[int(value)] if value < len(at.attribute.names) else MISSING
 
 
 def allowed(grouping: Grouping, records: FloatArray, smallest: float) -> IntArray:

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from treewarden.audit.facts.rows import Grouping, Origin
-from treewarden.audit.facts.split_families import Levels, NodeAttribute, bins_at, bins_of
+from treewarden.audit.facts.split_families import (
+    Levels,
+    NodeAttribute,
+    TableAttribute,
+    bins_at,
+    bins_of,
+)
 from treewarden.ppdm_models.tree.column import number_text
 from treewarden.ppdm_models.tree.tree import Criterion
 
@@ -20,20 +26,22 @@ def test_bins_are_the_same_however_many_values_the_table_has(seed, size):
     values = draw.choice(column, size=size)
     at = NodeAttribute(
         node=0,
-        name="x",
-        is_numeric=True,
+        attribute=TableAttribute(
+            name="x",
+            is_numeric=True,
+            names=(),
+            distinct=len(levels),
+            lacking=0.0,
+            cuts=np.zeros(0),
+            levels=Levels(levels, tuple(map(number_text, levels.tolist()))),
+        ),
         grouping=Grouping.ONE_AGAINST_REST,
         criterion=Criterion.GINI,
         profiles=np.arange(size),
         chosen=np.zeros(size, dtype=np.intp),
         values=values,
         records=np.ones(size),
-        names=(),
-        distinct=len(levels),
-        lacking=0.0,
-        cuts=np.zeros(0),
         origin=Origin("split_choice", "a node", 0),
-        levels=Levels(levels, tuple(map(number_text, levels.tolist()))),
         codes=np.searchsorted(levels, values),
     )
     found, sorted_out = bins_at(at), bins_of(values)
