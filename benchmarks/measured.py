@@ -16,6 +16,7 @@ import sys
 import time
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -32,20 +33,21 @@ from treewarden.audit.population.members import members
 from treewarden.audit.solver.checkpoint import default_jobs, start_ahead
 from treewarden.audit.system.system import build_system
 
-REPORTED = (
-    "status",
-    "reason",
-    "entropy",
-    "entropy_bound",
-    "entropy_relaxed",
-    "bound_argument",
-    "max_violation",
-    "kkt_error",
-    "iterations",
-    "rows_active",
-    "blocks",
-    "blocks_stalled",
-)
+REPORTED = {
+    "status": "status",
+    "reason": "reason",
+    "entropy": "entropy",
+    "entropy_bound": "entropy_bound",
+    "entropy_relaxed": "entropy_relaxed",
+    "bound_argument": "bound_argument",
+    "max_violation": "run.max_violation",
+    "kkt_error": "run.kkt_error",
+    "iterations": "run.iterations",
+    "rows_active": "rows_active",
+    "blocks": "blocks.total",
+    "blocks_stalled": "blocks.stalled",
+}
+"""The figures of an estimate, and where its report has them."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,7 @@ def solved(task: Task) -> dict[str, Any]:
                 posterior, report = direct.solve(system)
             else:
                 posterior, report = answer(system, jobs=1 if task.stages else None)
-        figures = {name: getattr(report, name) for name in REPORTED}
+        figures = {name: attrgetter(path)(report) for name, path in REPORTED.items()}
     seconds = time.perf_counter() - began
     own = divergences(posterior.values, people.truth)
     if task.save:

@@ -146,7 +146,7 @@ def reasoned(task: Task) -> Figures:
     few = reason(system, budget_seconds=task.budget, tiers=Tiers(posterior=False))
     decided = time.process_time() - done
     by_leaves = reason(system, budget_seconds=0).certain
-    posterior = worlds.posterior
+    posterior = worlds.enumeration.posterior
     is_stuck, is_stuck_then = (
         (told.low < told.high) & (told.reached_low == told.reached_high) for told in (worlds, few)
     )

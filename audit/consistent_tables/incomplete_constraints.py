@@ -14,7 +14,11 @@ import numpy as np
 from treewarden.audit.clock import Clock, clock
 from treewarden.audit.consistent_tables.engine import reason
 from treewarden.audit.consistent_tables.outcome import with_what_is_open
-from treewarden.audit.consistent_tables.result import Consistency, ConsistentTables
+from treewarden.audit.consistent_tables.result import (
+    Consistency,
+    ConsistentTables,
+    TableEnumeration,
+)
 from treewarden.audit.consistent_tables.state import ALL_TIERS, Enough, Tiers, never
 from treewarden.audit.facts.rows import Linear, Origin
 from treewarden.audit.reading import Undetermined
@@ -113,9 +117,7 @@ def _joined(
         reached_low=reached[0],
         reached_high=reached[1],
         witnesses=() if found is None else found.witnesses,
-        posterior=NOT_COUNTED,
-        split_bits=NOT_COUNTED,
-        counted=None,
+        enumeration=TableEnumeration(NOT_COUNTED, NOT_COUNTED),
         left=(IN_DOUBT, *dict.fromkeys([*proved.left, *(() if found is None else found.left)])),
         seconds=proved.seconds + (0.0 if found is None else found.seconds),
     )

@@ -9,7 +9,12 @@ import numpy as np
 
 from treewarden.audit.clock import FOREVER, Clock, OutOfTimeError
 from treewarden.audit.consistent_tables.facts.facts import Facts
-from treewarden.audit.consistent_tables.result import Consistency, ConsistentTables, Witness
+from treewarden.audit.consistent_tables.result import (
+    Consistency,
+    ConsistentTables,
+    TableEnumeration,
+    Witness,
+)
 from treewarden.audit.consistent_tables.state import ReasoningState
 from treewarden.audit.consistent_tables.witnesses.exact_posterior import (
     ExactPosterior,
@@ -97,9 +102,7 @@ def so_far(run: ReasoningState) -> ConsistentTables:
         (),
         dict.fromkeys(np.flatnonzero(certain).tolist(), BY_LEAF),
         (),
-        _by_profile(facts, run.posterior),
-        run.split_bits,
-        run.counted,
+        TableEnumeration(_by_profile(facts, run.posterior), run.split_bits, run.counted),
         notes=facts.notes,
     )
 
@@ -142,9 +145,7 @@ def inconsistent(facts: Facts, says: tuple[str, ...], seconds: float) -> Consist
         says,
         {},
         (),
-        why,
-        why,
-        TableNumbers(0, 0),
+        TableEnumeration(why, why, TableNumbers(0, 0)),
         notes=facts.notes,
         seconds=seconds,
     )

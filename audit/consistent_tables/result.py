@@ -1,4 +1,4 @@
-"""What reasoning over whole records found out: per profile and class what is certain, possible, or not decided."""
+"""What consistent tables prove: per profile and class what is certain, possible, or not decided."""
 
 from __future__ import annotations
 
@@ -41,6 +41,19 @@ class Witness:
 
 
 @dataclass(frozen=True, slots=True)
+class TableEnumeration:
+    """What all consistent tables together say, where they were counted, or drawn from.
+
+    ``posterior`` is the share of each class over all of them, ``split_bits`` by how many bits the choice of splits
+    narrows them, ``numbers`` how many there are, None where that was not counted.
+    """
+
+    posterior: ExactPosterior | Undetermined
+    split_bits: Reading
+    numbers: TableNumbers | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ConsistentTables:
     """Integer reasoning over a published tree. Arrays are by profile, (P, m) or (P,).
 
@@ -61,9 +74,7 @@ class ConsistentTables:
     conflict: tuple[str, ...]
     reasons: Mapping[int, str]
     witnesses: tuple[Witness, ...]
-    posterior: ExactPosterior | Undetermined
-    split_bits: Reading
-    counted: TableNumbers | None = None
+    enumeration: TableEnumeration
     not_decided: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     left: tuple[str, ...] = ()

@@ -10,7 +10,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from treewarden.audit.entropy.blocks import Block, ViolatedCandidate, blocks
-from treewarden.audit.entropy.posterior import Posterior, SolverReport, entropy
+from treewarden.audit.entropy.posterior import (
+    BlockCounts,
+    Posterior,
+    SolverReport,
+    SolverRun,
+    entropy,
+)
 from treewarden.audit.entropy.search import BEGINNING, EntropySearch
 from treewarden.audit.entropy.solved import SolvedBlock, entropies, shares
 from treewarden.audit.entropy.violated import (
@@ -129,7 +135,7 @@ def _exchanged(
 
 def _is_as_good(program: BlockProgram, image: FloatArray, z: FloatArray) -> bool:
     """Return whether an image breaks no row more than the point does, and has its objective: then it is one."""
-    records = float(program.split_records.max(initial=1.0))
+    records = float(program.splits.records.max(initial=1.0))
     return (
         program.linear_error(image) <= program.linear_error(z) + ERROR_RECORDS
         and program.split_error(image) <= program.split_error(z) + ERROR_RECORDS / records
@@ -295,14 +301,12 @@ def _in_rounds(search: EntropySearch, began: float) -> tuple[Posterior, SolverRe
             relaxed if search.whole is None else search.plain, system.case.population.counts
         ),
         bound_argument=proved.argument,
-        seconds=time.perf_counter() - began,
+        run=SolverRun(search.door if solved else "none", seconds=time.perf_counter() - began),
         rows=system.size,
         rows_active=len(active),
-        blocks_flat=good.flat,
-        blocks_several=good.several,
+        blocks=BlockCounts(flat=good.flat, several=good.several),
         profiles_fixed=0 if search.whole is None else search.whole.profiles_fixed,
         split_rows="real" if search.whole is None else "integer",
-        door=search.door if solved else "none",
     )
     return _concluded(search, (values, good.low, good.high), solved, figures, seen)
 
@@ -343,17 +347,21 @@ def _concluded(
     report = replace(
         figures,
         status="stalled" if reason else ("optimal" if solved else "closed form"),
-        max_violation=worst,
-        kkt_error=max(
-            (solved_block.answer.kkt_error for solved_block in solved.values()), default=0.0
+        run=replace(
+            figures.run,
+            max_violation=worst,
+            kkt_error=max(
+                (solved_block.answer.kkt_error for solved_block in solved.values()), default=0.0
+            ),
+            iterations=sum(solved_block.answer.iterations for solved_block in solved.values()),
         ),
-        iterations=sum(solved_block.answer.iterations for solved_block in solved.values()),
-        blocks=len(solved),
-        blocks_stalled=len(stalled),
-        blocks_symmetric_broken=sum(
-            not solved_block.is_symmetric for solved_block in solved.values()
+        blocks=replace(
+            figures.blocks,
+            total=len(solved),
+            stalled=len(stalled),
+            symmetric_broken=sum(not solved_block.is_symmetric for solved_block in solved.values()),
+            saddle=sum(solved_block.is_saddle for solved_block in solved.values()),
         ),
-        blocks_saddle=sum(solved_block.is_saddle for solved_block in solved.values()),
         signatures=_signatures(search, solved),
         is_convex=is_convex,
         is_unique=is_convex and not reason,

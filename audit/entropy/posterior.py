@@ -53,16 +53,45 @@ class Without:
 
 
 @dataclass(frozen=True, slots=True)
+class BlockCounts:
+    """How many blocks the estimate was solved in, and how many of them are of a kind.
+
+    ``stalled`` ones were not solved; in ``flat`` ones other estimates beside the one found are as good, in ``several``
+    others apart from it; in ``symmetric_broken`` ones classes that no row tells apart had to differ, and in ``saddle``
+    ones letting them differ would raise the entropy.
+    """
+
+    total: int = 0
+    stalled: int = 0
+    flat: int = 0
+    several: int = 0
+    symmetric_broken: int = 0
+    saddle: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SolverRun:
+    """What the solver did, and how exact that is.
+
+    ``door`` is the backend. ``max_violation`` is the largest relative violation over all rows, re-checked outside the
+    solver, and ``kkt_error`` the largest stationarity residual.
+    """
+
+    door: str = "none"
+    iterations: int = 0
+    seconds: float = field(default=0.0, compare=False)
+    max_violation: float | None = None
+    kkt_error: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SolverReport:
     """How the estimate was found, and how good it is. Entropies in nats per record.
 
     ``status`` is "closed form", "optimal", "stalled" or "not run"; ``entropy_bound`` is the best proved upper bound on
     the entropy and ``bound_argument`` what proves it: "closed form", "convex", "elastic" or "relaxation";
-    ``entropy_relaxed`` is the entropy without the split rows; ``max_violation`` the largest relative violation over all
-    rows, re-checked outside the solver. ``is_unique`` is true where the optimum is proved to be the only one;
-    ``blocks_flat`` counts the blocks where other estimates beside it are as good, ``blocks_several`` those where others
-    apart from it are, ``blocks_symmetric_broken`` those where classes that no row tells apart had to differ,
-    ``blocks_saddle`` those where letting them differ would raise the entropy.
+    ``entropy_relaxed`` is the entropy without the split rows. ``is_unique`` is true where the optimum is proved to be
+    the only one.
     ``split_rows`` is "integer" where split rows are statements about whole records, "real" otherwise;
     ``profiles_fixed`` counts the profiles of which whole records prove everything. ``signatures`` is how many kinds of
     profiles the estimate tells apart, which is what it costs: those of a kind have a leaf in common and, where it has
@@ -74,22 +103,13 @@ class SolverReport:
     entropy_bound: float | None = None
     entropy_relaxed: float | None = None
     bound_argument: str = ""
-    max_violation: float | None = None
-    kkt_error: float | None = None
-    iterations: int = 0
-    seconds: float = field(default=0.0, compare=False)
+    run: SolverRun = SolverRun()
     rows: int = 0
     rows_active: int = 0
-    blocks: int = 0
-    blocks_stalled: int = 0
-    blocks_flat: int = 0
-    blocks_several: int = 0
-    blocks_symmetric_broken: int = 0
-    blocks_saddle: int = 0
+    blocks: BlockCounts = BlockCounts()
     profiles_fixed: int = 0
     signatures: int = 0
     split_rows: str = "real"
     is_convex: bool = True
     is_unique: bool = False
-    door: str = "none"
     reason: str = ""

@@ -10,8 +10,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from treewarden.audit.consistent_tables.result import Consistency, ConsistentTables
-from treewarden.audit.entropy.posterior import Posterior, SolverReport, entropy
+from treewarden.audit.consistent_tables.result import (
+    Consistency,
+    ConsistentTables,
+    TableEnumeration,
+)
+from treewarden.audit.entropy.posterior import (
+    BlockCounts,
+    Posterior,
+    SolverReport,
+    SolverRun,
+    entropy,
+)
 from treewarden.audit.joint.cells import ALL_PEOPLE
 from treewarden.audit.joint.ensemble_inference import EnsembleProblem
 from treewarden.audit.joint.result import How
@@ -49,11 +59,10 @@ def report_of(joined: EnsembleProblem, people: float) -> SolverReport:
         entropy=entropy(guess.shares, sizes),
         entropy_bound=guess.bound / people,
         bound_argument="convex",
-        max_violation=guess.residual,
-        seconds=joined.joint.seconds,
+        run=SolverRun("dual Newton", seconds=joined.joint.seconds, max_violation=guess.residual),
         rows=rows,
         rows_active=rows,
-        blocks=1,
+        blocks=BlockCounts(1),
         profiles_fixed=int(
             _ProfileParts.of(joined)
             .all_of((joined.joint.low == joined.joint.high).all(axis=1))
@@ -61,7 +70,6 @@ def report_of(joined: EnsembleProblem, people: float) -> SolverReport:
         ),
         split_rows="integer",
         is_unique=True,
-        door="dual Newton",
     )
 
 
@@ -102,8 +110,7 @@ def worlds_of(
         conflict=(),
         reasons={},
         witnesses=(),
-        posterior=NOT_COUNTED,
-        split_bits=NO_SPLITS,
+        enumeration=TableEnumeration(NOT_COUNTED, NO_SPLITS),
         not_decided=joint.left,
         left=joint.left,
         seconds=joint.seconds,
@@ -142,8 +149,7 @@ def only_certain(population: Population, certain: BoolArray, classes: int) -> Co
         conflict=(),
         reasons=dict.fromkeys(np.flatnonzero(certain).tolist(), BY_ALL),
         witnesses=(),
-        posterior=NOT_COUNTED,
-        split_bits=NO_SPLITS,
+        enumeration=TableEnumeration(NOT_COUNTED, NO_SPLITS),
     )
 
 

@@ -30,7 +30,7 @@ class ExactPosterior(Measure):
         worlds = known_worlds(evidence)
         if isinstance(worlds, Undetermined):
             return worlds
-        posterior = worlds.posterior
+        posterior = worlds.enumeration.posterior
         if isinstance(posterior, Undetermined):
             return posterior
         true = true_values(evidence, worlds) & (worlds.counts > 0)[:, None]
@@ -43,7 +43,7 @@ class ExactPosterior(Measure):
         worlds = known_worlds(evidence)
         if isinstance(worlds, Undetermined):
             return Measurement(worlds)
-        posterior = worlds.posterior
+        posterior = worlds.enumeration.posterior
         if isinstance(posterior, Undetermined):
             return Measurement(posterior)
         true = true_values(evidence, worlds) & (worlds.counts > 0)[:, None]

@@ -27,7 +27,9 @@ class SplitBits(Measure):
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
         worlds = known_worlds(evidence)
-        return Measurement(worlds if isinstance(worlds, Undetermined) else worlds.split_bits)
+        return Measurement(
+            worlds if isinstance(worlds, Undetermined) else worlds.enumeration.split_bits
+        )
 
 
 MEASURE = SplitBits()

@@ -13,7 +13,11 @@ import numpy as np
 
 from treewarden.audit.clock import Clock
 from treewarden.audit.consistent_tables.incomplete_constraints import reason_in_doubt
-from treewarden.audit.consistent_tables.result import Consistency, ConsistentTables
+from treewarden.audit.consistent_tables.result import (
+    Consistency,
+    ConsistentTables,
+    TableEnumeration,
+)
 from treewarden.audit.entropy.estimate import estimate
 from treewarden.audit.entropy.posterior import Posterior, certain
 from treewarden.audit.facts.case import Case
@@ -93,8 +97,7 @@ def _alone(counts: IntArray) -> ConsistentTables:
         (),
         {},
         (),
-        NOT_ASKED,
-        NOT_ASKED,
+        TableEnumeration(NOT_ASKED, NOT_ASKED),
     )
 
 

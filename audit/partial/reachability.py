@@ -8,7 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from treewarden.audit.consistent_tables.result import Consistency, ConsistentTables
+from treewarden.audit.consistent_tables.result import (
+    Consistency,
+    ConsistentTables,
+    TableEnumeration,
+)
 from treewarden.audit.partial.fitting.flows import Network, ValueBoundsOfGroups
 from treewarden.audit.partial.fitting.margin_fitting import GAP, FittedMargins
 from treewarden.audit.partial.partial_view import PartialView, reachable_paths
@@ -263,8 +267,7 @@ def bounded(
         conflict=(),
         reasons={},
         witnesses=(),
-        posterior=NOT_COUNTED,
-        split_bits=NOT_COUNTED,
+        enumeration=TableEnumeration(NOT_COUNTED, NOT_COUNTED),
     )
 
 

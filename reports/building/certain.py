@@ -56,7 +56,7 @@ def worlds_part(evidence: Evidence) -> WorldsPart:
         records_not_decided=number(float(worlds.counts[open_].sum())),
         records_with_excluded_value=number(float(worlds.counts[worlds.excluded.any(axis=1)].sum())),
         summary=_summary(evidence, worlds),
-        split_bits=value(worlds.split_bits, "bits"),
+        split_bits=value(worlds.enumeration.split_bits, "bits"),
         posterior=kind,
         posterior_text=said,
         rows_text=_rows(worlds, said),
@@ -75,7 +75,7 @@ def _larger(worlds: ConsistentTables) -> tuple[str, ...]:
 def _rows(worlds: ConsistentTables, told: str) -> tuple[Row, ...]:
     """Return the counts as lines of a table."""
     ruled_out = float(worlds.counts[worlds.excluded.any(axis=1)].sum())
-    bits = worlds.split_bits
+    bits = worlds.enumeration.split_bits
     said = (
         ("Groups of people who look alike", count(float((worlds.counts > 0).sum()))),
         ("Certain", _groups(worlds, worlds.certain)),
@@ -127,7 +127,7 @@ def _summary(evidence: Evidence, worlds: ConsistentTables) -> str:
 
 
 def _posterior(worlds: ConsistentTables) -> tuple[Found, str]:
-    posterior = worlds.posterior
+    posterior = worlds.enumeration.posterior
     if isinstance(posterior, Undetermined):
         gave_up = "gave up" in posterior.reason
         return "gave up" if gave_up else "not run", sentence(posterior.reason)
@@ -137,9 +137,9 @@ def _posterior(worlds: ConsistentTables) -> tuple[Found, str]:
             "sampled",
             f"Estimated from {tables} drawn at random among all that fit (99 % intervals).",
         )
-    if worlds.counted is None:
+    if worlds.enumeration.numbers is None:
         return "enumerated", "Every table that fits was counted."
-    tables = _large(worlds.counted.worlds)
+    tables = _large(worlds.enumeration.numbers.worlds)
     return "enumerated", f"Every table that fits was counted: {tables}."
 
 

@@ -101,7 +101,7 @@ def _certainty(
         else _reached(estimate.high.ravel(), truth.ravel()),
         worlds=worlds,
         worlds_are_proved_only=isinstance(whole_records, ConsistentTables)
-        and isinstance(whole_records.posterior, Undetermined),
+        and isinstance(whole_records.enumeration.posterior, Undetermined),
         certain=certain,
         limit=limit,
         summary=f"The adversary is at least 90 % sure of the best guess about {count(sure)} of "
@@ -111,9 +111,9 @@ def _certainty(
 
 def _best_of_worlds(worlds: ConsistentTables) -> FloatArray:
     """Return per profile the best guess's probability among all tables that fit, else what they all give at least."""
-    if isinstance(worlds.posterior, Undetermined):
+    if isinstance(worlds.enumeration.posterior, Undetermined):
         return np.asarray(worlds.low.max(axis=1) / np.maximum(worlds.counts, 1))
-    return np.asarray(worlds.posterior.values.max(axis=1))
+    return np.asarray(worlds.enumeration.posterior.values.max(axis=1))
 
 
 def _divergence(estimate: Posterior, truth: FloatArray, limit: float | None) -> Divergence:

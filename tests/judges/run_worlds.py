@@ -133,15 +133,15 @@ def _bounds(found: Trial, worlds: ConsistentTables, every: Every) -> None:
 
 
 def _posterior(found: Trial, worlds: ConsistentTables, every: Every, case: Told) -> None:
-    if worlds.counted is not None:
-        counted = worlds.counted
+    if worlds.enumeration.numbers is not None:
+        counted = worlds.enumeration.numbers
         found.claim(counted.worlds == len(every.ways), f"{counted.worlds} worlds counted")
         found.claim(counted.data_sets == sum(every.ways), f"{counted.data_sets} data sets counted")
         wanted = (every.worlds_without_splits, every.sets_without_splits)
         if counted.worlds_without_splits is not None:
             own = (counted.worlds_without_splits, counted.data_sets_without_splits)
             found.claim(own == wanted, f"{own} without split rows, not {wanted}")
-    told_shares, bits = worlds.posterior, worlds.split_bits
+    told_shares, bits = worlds.enumeration.posterior, worlds.enumeration.split_bits
     if isinstance(told_shares, Undetermined):
         found.tried.update(["posterior undetermined"])
         return
@@ -189,8 +189,8 @@ def _nested(found: Trial, levels: list[Told]) -> None:
             and (stronger.reached_high <= weaker.high).all(),
             "nesting: a world of the stronger level lies outside the weaker one's",
         )
-        if stronger.counted and weaker.counted:
-            is_less = stronger.counted.data_sets <= weaker.counted.data_sets
+        if stronger.enumeration.numbers and weaker.enumeration.numbers:
+            is_less = stronger.enumeration.numbers.data_sets <= weaker.enumeration.numbers.data_sets
             found.claim(is_less, "nesting: the stronger level has more data sets")
         if all_weak and all_strong:
             names = [{table.tobytes() for table in each.tables} for each in (all_strong, all_weak)]
@@ -207,7 +207,9 @@ def example(criterion: str) -> list[str]:
         worlds = reason(system, budget_seconds=BUDGET_SECONDS, tiers=tiers)
         truth = system.case.population.truth
         found.claim((worlds.low == truth).all(), f"{name}: not every class is proved")
-        sure = (worlds.posterior.values == truth / truth.sum(axis=1, keepdims=True)).all()
+        sure = (
+            worlds.enumeration.posterior.values == truth / truth.sum(axis=1, keepdims=True)
+        ).all()
         found.claim(sure, f"{name}: the posterior is not 100 %")
     return [f"Example 1, {criterion}, {said}" for said in found.misses]
 

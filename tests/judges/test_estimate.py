@@ -64,7 +64,7 @@ def test_each_form_of_a_problem_with_several_estimates_contains_what_the_other_s
 def test_readings_span_the_mirror_images_of_an_estimate_in_which_classes_alike_differ(seed):
     answer = answered(sample(seed))
     posterior = answer.posterior
-    assert answer.report.blocks_several
+    assert answer.report.blocks.several
     assert (posterior.low <= posterior.values).all()
     assert (posterior.values <= posterior.high).all()
     assert (posterior.high - posterior.low).max() > 1e-2

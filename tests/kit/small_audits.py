@@ -6,7 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from treewarden.audit.consistent_tables.result import Consistency, ConsistentTables
+from treewarden.audit.consistent_tables.result import (
+    Consistency,
+    ConsistentTables,
+    TableEnumeration,
+)
 from treewarden.audit.consistent_tables.witnesses.exact_posterior import (
     ExactPosterior,
     TableNumbers,
@@ -165,9 +169,7 @@ def only_world(population):
         (),
         reasons,
         (),
-        posterior,
-        exactly(0),
-        TableNumbers(1, 1),
+        TableEnumeration(posterior, exactly(0), TableNumbers(1, 1)),
     )
 
 

@@ -88,7 +88,7 @@ def in_order(made, *names):
 
 @pytest.mark.parametrize(("spec", "criterion", "worlds", "sets"), EACH)
 def test_worlds_and_data_sets_are_counted(spec, criterion, worlds, sets):
-    counted = worlds_of(system(spec, criterion)).counted
+    counted = worlds_of(system(spec, criterion)).enumeration.numbers
     assert (counted.worlds, counted.worlds_without_splits) == worlds
     if sets is not None:
         assert (counted.data_sets, counted.data_sets_without_splits) == sets
@@ -112,7 +112,7 @@ def test_ranges_and_posteriors_are_those_of_brute_force(spec, criterion, worlds,
     assert (told.high == every.max(axis=0)).all()
     assert (told.reached_low == told.low).all()
     assert (told.reached_high == told.high).all()
-    assert np.allclose(told.posterior.values, posterior_of(found, spec["counts"]))
+    assert np.allclose(told.enumeration.posterior.values, posterior_of(found, spec["counts"]))
 
 
 @pytest.mark.parametrize(("spec", "criterion", "worlds", "sets"), EACH)
@@ -133,8 +133,8 @@ def test_example_1_forces_everybody(criterion):
     told = worlds_of(system(R1, criterion))
     assert told.certain.all()
     assert told.certain_class.tolist() == [0, 0, 1, 1]
-    assert told.posterior.values[1].tolist() == [1, 0]
-    assert told.split_bits.low == pytest.approx(1.0)
+    assert told.enumeration.posterior.values[1].tolist() == [1, 0]
+    assert told.enumeration.split_bits.low == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("criterion", BOTH)
@@ -146,19 +146,19 @@ def test_example_1_is_forced_with_or_without_listing_worlds(criterion, tiers):
 def test_without_split_rows_half_of_example_1_is_open():
     told = worlds_of(system(R2))
     assert told.certain.tolist() == [True, False, False, True]
-    assert told.posterior.values[1:3].tolist() == [[0.5, 0.5], [0.5, 0.5]]
-    assert told.split_bits.high == 0
+    assert told.enumeration.posterior.values[1:3].tolist() == [[0.5, 0.5], [0.5, 0.5]]
+    assert told.enumeration.split_bits.high == 0
 
 
 @pytest.mark.parametrize("criterion", BOTH)
 @pytest.mark.parametrize("strict", [False, True])
 def test_labels_alone_force_one_person_of_example_1(criterion, strict):
     told = worlds_of(system(R3, criterion), strict_ties=strict)
-    assert (told.counted.worlds, told.counted.data_sets) == (7, 14)
+    assert (told.enumeration.numbers.worlds, told.enumeration.numbers.data_sets) == (7, 14)
     assert told.certain_class.tolist() == [-1, -1, 1, -1]
     assert (told.low[0, 0], told.high[0, 0]) == (1, 2)
     wanted = [float(x) for x in (Fraction(5, 7), Fraction(5, 14), 0, Fraction(2, 7))]
-    assert told.posterior.values[:, 0].tolist() == pytest.approx(wanted)
+    assert told.enumeration.posterior.values[:, 0].tolist() == pytest.approx(wanted)
 
 
 @pytest.mark.parametrize("criterion", BOTH)
@@ -176,7 +176,7 @@ def test_a_tie_with_a_later_attribute_or_in_an_unknown_order_may_be(criterion):
     for made in (later, system(R4, criterion)):
         told = worlds_of(made, strict_ties=True)
         assert told.consistency is Consistency.CONSISTENT
-        assert told.counted.worlds == 2
+        assert told.enumeration.numbers.worlds == 2
 
 
 @pytest.mark.parametrize("criterion", BOTH)
@@ -186,7 +186,7 @@ def test_rows_that_no_table_obeys_are_named(criterion):
     assert told.consistency is Consistency.INCONSISTENT
     assert all("node 0 would have split on a0" in said for said in told.conflict)
     assert 0 < len(told.conflict) <= len(rows)
-    assert told.counted.worlds == 0
+    assert told.enumeration.numbers.worlds == 0
 
 
 POSTERIORS = [
@@ -278,7 +278,7 @@ POSTERIORS = [
     [pytest.param(*rest, id=f"{name} {rest[1]}") for name, *rest in POSTERIORS],
 )
 def test_posteriors_are_the_fractions_of_the_reference(spec, criterion, wanted):
-    values = worlds_of(system(spec, criterion)).posterior.values
+    values = worlds_of(system(spec, criterion)).enumeration.posterior.values
     for profile, shares in wanted.items():
         for klass, share in enumerate(shares):
             assert values[profile, klass] == pytest.approx(float(share))

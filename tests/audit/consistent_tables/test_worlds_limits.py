@@ -82,4 +82,4 @@ def test_the_same_question_gets_the_same_answer_twice():
     first, second = (worlds_of(system, tiers=ONLY_PROOFS) for _ in range(2))
     assert (first.low == second.low).all()
     assert (first.reached_high == second.reached_high).all()
-    assert (first.posterior.values == second.posterior.values).all()
+    assert (first.enumeration.posterior.values == second.enumeration.posterior.values).all()

@@ -70,12 +70,12 @@ def test_two_runs_within_the_budget_agree_in_everything(settings):
         assert (getattr(first, name) == getattr(second, name)).all()
     assert first.reasons == second.reasons
     assert first.witnesses == second.witnesses
-    assert first.split_bits == second.split_bits
-    assert (first.posterior.values == second.posterior.values).all()
+    assert first.enumeration.split_bits == second.enumeration.split_bits
+    assert (first.enumeration.posterior.values == second.enumeration.posterior.values).all()
 
 
 def test_draws_that_are_nearly_all_thrown_away_are_given_up_and_that_is_said():
     system = build_system(grow_tree(*german(), criterion="gini", min_samples_leaf=10))
     told = reason(system, budget_seconds=1000, tiers=Tiers(solver=False, swaps=False))
-    assert "gave up" in told.posterior.reason
-    assert told.split_bits == told.posterior
+    assert "gave up" in told.enumeration.posterior.reason
+    assert told.enumeration.split_bits == told.enumeration.posterior

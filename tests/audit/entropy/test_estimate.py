@@ -125,7 +125,7 @@ def test_rates_alone_spread_the_errors_of_a_leaf_evenly():
         np.testing.assert_allclose(
             posterior.values[here], np.tile(expected, (here.sum(), 1)), atol=1e-12
         )
-    assert report.blocks == 0
+    assert report.blocks.total == 0
 
 
 @pytest.mark.parametrize("split", ["none", *SPLITS])

@@ -10,7 +10,13 @@ import time
 import numpy as np
 import pyomo.core as pyo
 
-from treewarden.audit.entropy.posterior import Posterior, SolverReport, entropy
+from treewarden.audit.entropy.posterior import (
+    BlockCounts,
+    Posterior,
+    SolverReport,
+    SolverRun,
+    entropy,
+)
 from treewarden.audit.entropy.violated import VIOLATION_SHARE
 from treewarden.audit.facts.impurity_rows import by_bin, by_child, candidate_branches, ratios
 from treewarden.audit.facts.rows import Linear, SplitFamily, as_lines, branch_of_bins
@@ -49,16 +55,12 @@ def solve(system: System) -> tuple[Posterior, SolverReport]:
         entropy_bound=entropy(start, counts),
         entropy_relaxed=entropy(start, counts),
         bound_argument="relaxation",
-        max_violation=worst,
-        iterations=iterations,
-        seconds=time.perf_counter() - began,
+        run=SolverRun(name, iterations, time.perf_counter() - began, worst),
         rows=system.size,
         rows_active=system.size,
-        blocks=1,
-        blocks_stalled=0 if accepted else 1,
+        blocks=BlockCounts(1, stalled=0 if accepted else 1),
         is_convex=False,
         is_unique=False,
-        door=name,
         reason="" if accepted else f"the unreduced problem was not solved: {said}",
     )
     return Posterior(values, np.full(len(counts), accepted), values, values), report

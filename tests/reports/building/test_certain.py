@@ -101,7 +101,9 @@ def test_where_the_sampler_gave_up_the_picture_has_what_is_proved():
     unknown = replace(
         ONLY,
         low=np.where(ONLY.counts[:, None] == 4, ONLY.low, 0),
-        posterior=Undetermined("the sampler gave up: too few draws fit"),
+        enumeration=replace(
+            ONLY.enumeration, posterior=Undetermined("the sampler gave up: too few draws fit")
+        ),
     )
     series = certainty(unknown)
     assert series.worlds_are_proved_only
@@ -110,6 +112,7 @@ def test_where_the_sampler_gave_up_the_picture_has_what_is_proved():
 
 
 def test_a_number_of_tables_with_hundreds_of_digits_is_said_shortly():
-    many = replace(ONLY, counted=replace(ONLY.counted, worlds=10**400))
+    numbers = replace(ONLY.enumeration.numbers, worlds=10**400)
+    many = replace(ONLY, enumeration=replace(ONLY.enumeration, numbers=numbers))
     told = worlds_part(evidence_of(TREE, worlds=many)).posterior_text
     assert told == "Every table that fits was counted: about 10^400."
