@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from docs._ext.reference import FOLDER, PAGES
@@ -22,3 +24,18 @@ def test_links_of_generated_pages_lead_to_pages(page):
     targets = [link.split("#")[0] for link in pages.links(PAGES[page]())]
     files = {to: (pages.DOCS / FOLDER / to).resolve() for to in targets if to}
     assert [to for to, file in files.items() if not (file.exists() or file in GENERATED)] == []
+
+
+def anchors(text):
+    """The names of a page's headings, as MyST makes them."""
+    titles = re.findall(r"^#+ (.*)$", pages.FENCED.sub("", text), re.MULTILINE)
+    plain = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", title).lower() for title in titles]
+    return {re.sub(r"[^\w\- ]", "", title).replace(" ", "-") for title in plain}
+
+
+@pytest.mark.parametrize("page", pages.WRITTEN, ids=pages.name)
+def test_links_to_headings_lead_to_headings(page):
+    links = [link.split("#", 1) for link in pages.links(page.read_text("utf-8")) if "#" in link]
+    targets = [((page.parent / path).resolve() if path else page, name) for path, name in links]
+    headings = {file: anchors(file.read_text("utf-8")) for file, _ in targets if file.is_file()}
+    assert [name for file, name in targets if name not in headings.get(file, {name})] == []
