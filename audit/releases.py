@@ -153,7 +153,7 @@ def _audit_classifiers(
         )
     if isinstance(joined, Undetermined):
         joined = Undetermined(f"{NOT_JOINED}: {joined.reason}")
-    if isinstance(joined, Undetermined) or not joined.joined.found.is_complete:
+    if isinstance(joined, Undetermined) or not joined.joined.inference.is_complete:
         # What one of them proves alone, draws repeated from a seed and all, is more than nothing or bounds.
         alone += [single.run(case, options) for case in cases if not isinstance(case.model, Tree)]
     exposures = [
@@ -342,7 +342,7 @@ def _exposure(
         posterior_of(ensemble_problem),
         worlds,
         case.leaks,
-        together=ensemble_problem.found,
+        together=ensemble_problem.inference,
         others=shared.others(number),
     )
     return replace(exposure_of(evidence, calls, report_of(ensemble_problem, people.records)), of=of)

@@ -69,7 +69,7 @@ def _joined_evidence(inputs: RunInputs) -> tuple[Evidence, SolverReport]:
         posterior_of(joined),
         worlds,
         inputs.leaks,
-        together=joined.found,
+        together=joined.inference,
     )
     return evidence, report_of(joined, population.records)
 

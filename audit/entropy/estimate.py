@@ -88,14 +88,16 @@ ERROR_RECORDS = 1e-6
 MARK = np.uint64(0x9E3779B97F4A7C15)
 
 
-def mirror_images(program: BlockProgram, z: FloatArray, held: IndexArray) -> Iterator[FloatArray]:
+def mirror_images(
+    program: BlockProgram, z: FloatArray, fixed_group: IndexArray
+) -> Iterator[FloatArray]:
     """Yield points that differ from ``z`` in the places of variables, and are as good; none for a large program.
 
-    Variables with other numbers in ``held`` (variables,) do not change places.
+    Variables with other numbers in ``fixed_group`` (variables,) do not change places.
     """
     if program.size > SMALL_PROGRAM:
         return
-    program, begin = rounded_program(program), held.astype(np.uint64)
+    program, begin = rounded_program(program), fixed_group.astype(np.uint64)
     colours, low, high, tried = refined(program, begin), z.copy(), z.copy(), 0
     for v in range(len(program.scale)):
         slack = SAME_SHARE * program.scale[v]
@@ -218,14 +220,16 @@ def _as_good(
             yield point
 
 
-def _is_another(point: FloatArray, own: FloatArray) -> bool:
-    return bool(np.abs(point - own).max(initial=0.0) > SAME_SHARE)
+def _is_another(point: FloatArray, values: FloatArray) -> bool:
+    return bool(np.abs(point - values).max(initial=0.0) > SAME_SHARE)
 
 
-def _differ_in(own: FloatArray, alike: IndexArray) -> bool:
+def _differ_in(values: FloatArray, alike: IndexArray) -> bool:
     """Return whether an estimate tells classes apart that no row tells apart: then it has mirror images."""
     return (
-        bool(np.ptp(own[:, alike], axis=1).max(initial=0.0) > SAME_SHARE) if len(alike) else False
+        bool(np.ptp(values[:, alike], axis=1).max(initial=0.0) > SAME_SHARE)
+        if len(alike)
+        else False
     )
 
 
@@ -313,7 +317,7 @@ def _in_rounds(search: EntropySearch, began: float) -> tuple[Posterior, SolverRe
 
 def _concluded(
     search: EntropySearch,
-    found: tuple[FloatArray, FloatArray, FloatArray],
+    ends: tuple[FloatArray, FloatArray, FloatArray],
     solved: Mapping[Block, SolvedBlock],
     figures: SolverReport,
     seen: Violated,
@@ -323,7 +327,7 @@ def _concluded(
     What was ``seen`` of split rows at the estimate is not worked out again, but where whole records say them.
     """
     system = search.system
-    values, low, high = found
+    values, low, high = ends
     counts = system.case.population.counts
     decided = np.ones(len(counts), dtype=bool)
     stalled = [

@@ -23,7 +23,9 @@ MOST_ASKED = 20
 """For how many kinds of people the estimate is made again: a limit on work and not on time, so that readings repeat."""
 
 
-def without_one(system: System, found: Posterior, options: AuditOptions) -> Without | Undetermined:
+def without_one(
+    system: System, posterior: Posterior, options: AuditOptions
+) -> Without | Undetermined:
     """Return the estimate without a person, for the profiles of several where most may be owed to one.
 
     These are asked first whose estimate most exceeds the share of their class in the leaf.
@@ -48,7 +50,7 @@ def without_one(system: System, found: Posterior, options: AuditOptions) -> With
         pure = np.flatnonzero(leaf.low == leaf.records)
         low[np.ix_(here, pure)] = 1.0  # the others of a leaf that is known to be pure are so too
         open_[np.ix_(here, pure)] = False
-    most = np.where(open_, found.high - share, -np.inf)
+    most = np.where(open_, posterior.high - share, -np.inf)
     order = np.argsort(-most, axis=None, kind="stable")[: min(MOST_ASKED, int(open_.sum()))]
     for cell in order.tolist():
         profile, klass = divmod(cell, truth.shape[1])

@@ -240,19 +240,22 @@ def add_leaf_rows(cells: MassCells) -> None:
         _lead(cells, node, leaf_knowledge)
 
 
-def _lead(cells: MassCells, node: int, known: LeafKnowledge) -> None:
+def _lead(cells: MassCells, node: int, leaf_knowledge: LeafKnowledge) -> None:
     """Add the rows by which a label whose mass is not known leads the other pools."""
-    if known.label is None or known.low[known.label] == known.high[known.label]:
+    if (
+        leaf_knowledge.label is None
+        or leaf_knowledge.low[leaf_knowledge.label] == leaf_knowledge.high[leaf_knowledge.label]
+    ):
         return
-    label, label_constant = cells.leaf_total[node, known.label]
+    label, label_constant = cells.leaf_total[node, leaf_knowledge.label]
     if label is None:
         return
     for pool, kappa in enumerate(cells.lumping.kappa):
         total, constant = cells.leaf_total[node, pool]
-        if pool == known.label or (total is None and constant == 0):
+        if pool == leaf_knowledge.label or (total is None and constant == 0):
             continue
         others = [] if total is None else [total]
-        least = known.margin + constant / kappa - label_constant
+        least = leaf_knowledge.margin + constant / kappa - label_constant
         cells.build.row(
             [label, *others], [1.0, *[-1.0 / float(kappa) for _ in others]], least, np.inf
         )

@@ -118,10 +118,12 @@ def compared_at(
                 break  # numbers are cut, however categories are grouped
 
 
-def _unlisted(found: SplitFamily | LeftOut) -> LeftOut:
-    if isinstance(found, SplitFamily):
-        return LeftOut(found.node, found.attribute, UNLISTED, possible=(found,))
-    return replace(found, why=UNLISTED)
+def _unlisted(compared_family: SplitFamily | LeftOut) -> LeftOut:
+    if isinstance(compared_family, SplitFamily):
+        return LeftOut(
+            compared_family.node, compared_family.attribute, UNLISTED, possible=(compared_family,)
+        )
+    return replace(compared_family, why=UNLISTED)
 
 
 def of_everybody(case: Case, by: Grower) -> Iterator[SplitFamily]:

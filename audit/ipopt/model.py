@@ -183,8 +183,10 @@ def _padded(values: Expression, size: int) -> Expression:
     return casadi.vertcat(values, casadi.DM.zeros(size - values.numel()))
 
 
-def _function(name: str, given: dict[str, Expression], told: dict[str, Expression]) -> Expression:
-    return casadi.Function(name, [*given.values()], [*told.values()], [*given], [*told])
+def _function(
+    name: str, inputs: dict[str, Expression], outputs: dict[str, Expression]
+) -> Expression:
+    return casadi.Function(name, [*inputs.values()], [*outputs.values()], [*inputs], [*outputs])
 
 
 # A Pyomo model as CasADi has read it: Pyomo writes it as ``.nl``, CasADi parses that and derives it exactly.

@@ -366,7 +366,7 @@ class _BoundState:
         # A clock that has run out leaves the search with the tables that it is given.
         clock = until if searching is None else replace(until, end=until.now() + searching)
         clock = clock.part(0.0) if is_over else clock
-        found = search(counts, self.boxes, self._known(truth), self._likely(), clock)
+        found = search(counts, self.boxes, self._true_numbers(truth), self._likely(), clock)
         self.reached = found.reached_low, found.reached_high
         self.left = (DECIDED,) if is_over and found.left else found.left
         before, now = self.boxes, found.boxes
@@ -383,7 +383,7 @@ class _BoundState:
         for cell in np.flatnonzero(settled(self.counts, boxes) >= 0).tolist():
             self.how[cell] = self.how[cell] or by
 
-    def _known(self, truth: IntArray | None) -> IntArray | None:
+    def _true_numbers(self, truth: IntArray | None) -> IntArray | None:
         if truth is None or self.counts.width > 1:
             return truth
         return truth[:, 1:]
@@ -396,7 +396,7 @@ class _BoundState:
         near = np.rint(shares * self.counts.sizes[:, None]).astype(np.int64)
         return np.clip(near, self.boxes.low, self.boxes.high)
 
-    def _told(self) -> CellPosterior | Undetermined:
+    def _estimate(self) -> CellPosterior | Undetermined:
         """Return the estimate; none where the file tells more of people who are not certain than it was made from."""
         is_whole = self.counts.scaled is None or (settled(self.counts, self.boxes) >= 0).all()
         return self.guess if is_whole else MORE_IS_TOLD
@@ -412,7 +412,7 @@ class _BoundState:
             reached_high,
             tuple(self.how),
             self.boxes.row,
-            self._told(),
+            self._estimate(),
             self.problem,
             self.left,
             seconds,

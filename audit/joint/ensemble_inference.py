@@ -51,13 +51,13 @@ NOT_ALL_OF_SAMPLES = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EnsembleProblem:
-    """What was found, with those whom it is about, their cells, the rows over these and what they prove.
+    """What was inferred from an ensemble: of whom, their cells, the rows over these and what they prove.
 
     ``is_part`` says that the file tells more: other trees are not joined, or the rows are only bounds of what was
     drawn. Whoever knows that may tell the people of a cell apart, and rule out tables that fit the rows.
     """
 
-    found: EnsembleInference
+    inference: EnsembleInference
     units: Units
     cells: PeopleCells
     rows: JointRows
@@ -148,7 +148,7 @@ def join_trees(
         return joined
     with step("measuring what the first trees tell"):
         disclosed = _disclosed_by_first_trees(joined, forest, population, published.sums)
-        return replace(joined, found=replace(inference, over_trees=disclosed))
+        return replace(joined, inference=replace(inference, over_trees=disclosed))
 
 
 def _in_cells(
@@ -211,7 +211,7 @@ def _disclosed_by_first_trees(
     until = clock(OVER_TREES_SECONDS)
     early = prefixes(cells, units, population, growth, joined.rows.classes, until)
     last = replace(
-        count_certain(joined.joint, joined.cells, units, population, joined.found.by_leaf),
+        count_certain(joined.joint, joined.cells, units, population, joined.inference.by_leaf),
         trees=len(forest.trees),
         predicted=predicted(growth, units, units.stops),
     )
@@ -227,9 +227,9 @@ def _missing(sums: LeafSums, used: int, trees: int) -> str:
     return ""
 
 
-def of_part(joint: Joint, said: str) -> Joint:
+def of_part(joint: Joint, missing: str) -> Joint:
     """Return what some of what the file says proves, which holds; what is left open may be settled by the rest."""
-    return replace(joint, guess=Undetermined(f"no estimate: {said}"), left=(said,))
+    return replace(joint, guess=Undetermined(f"no estimate: {missing}"), left=(missing,))
 
 
 def _unfit(forest: Forest, population: Population) -> str:

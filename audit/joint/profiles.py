@@ -64,7 +64,7 @@ def report_of(joined: EnsembleProblem, people: float) -> SolverReport:
         rows_active=rows,
         blocks=BlockCounts(1),
         profiles_fixed=int(
-            _ProfileParts.of(joined)
+            _ProfileParts.from_problem(joined)
             .all_of((joined.joint.low == joined.joint.high).all(axis=1))
             .sum()
         ),
@@ -96,7 +96,7 @@ def worlds_of(
     In a table that fits, the people of a cell may be swapped: of x people with a value among s, a profile with n of
     them has between x - (s - n) and x.
     """
-    joint, parts = joined.joint, _ProfileParts.of(joined)
+    joint, parts = joined.joint, _ProfileParts.from_problem(joined)
     counts = np.rint(population.counts).astype(np.int64)
     low, high = parts.summed(parts.least(joint.low)), parts.summed(parts.most(joint.high))
     reached = _reached(joined, population, parts, counts[:, None])
@@ -167,7 +167,7 @@ class _ProfileParts:
     starts: IndexArray
 
     @classmethod
-    def of(cls, joined: EnsembleProblem) -> _ProfileParts:
+    def from_problem(cls, joined: EnsembleProblem) -> _ProfileParts:
         """Return the parts of all profiles."""
         units, cells = joined.units, joined.cells
         keys, place = np.unique(units.profile * len(cells.sizes) + cells.of, return_inverse=True)

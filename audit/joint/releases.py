@@ -85,31 +85,31 @@ class AllReleases:
             joint, guess=guess, **{name: getattr(joint, name)[:, order] for name in ends}
         )
         cells = replace(joined.cells, of=joined.cells.of[groups])
-        ensemble_inference = replace(joined.found, by_leaf=joined.found.by_leaf[groups])
+        ensemble_inference = replace(joined.inference, by_leaf=joined.inference.by_leaf[groups])
         truth, people = joined.units.truth, joined.units.people[groups]
         truth = None if truth is None else truth[groups][:, order]
         units = Units(joined.units.stops[:, groups], people, np.arange(len(groups)), truth)
-        return replace(joined, found=ensemble_inference, cells=cells, joint=joint, units=units)
+        return replace(joined, inference=ensemble_inference, cells=cells, joint=joint, units=units)
 
 
 def join_releases(
-    held: Sequence[ReleaseView],
+    releases: Sequence[ReleaseView],
     shared: KnownGroups,
     until: Clock,
     searching: float,
     step: Step = silent,
 ) -> AllReleases | Undetermined:
     """Return what several releases prove together, or why that is not known; parameters are as of ``join_trees``."""
-    sums = _sums_by_release(held, shared, step)
+    sums = _sums_by_release(releases, shared, step)
     if isinstance(sums, Undetermined):
         return sums
-    trees = sum(len(release_view.forest.trees) for release_view in held)
+    trees = sum(len(release_view.forest.trees) for release_view in releases)
     if trees * shared.places.shape[1] > MOST_ENTRIES:
         return Undetermined("all trees of all releases would take too much memory")
-    parts = _parts(held, shared, sums)
+    parts = _parts(releases, shared, sums)
     with step("reasoning over what each release adds"):
         adding, seconds = until.part(ADDS_SHARE), searching * ADDS_SHARE
-        added = _disclosed_by_release(held, shared, parts, adding, seconds)
+        added = _disclosed_by_release(releases, shared, parts, adding, seconds)
     whole = _joined(shared, [part for release_parts in parts for part in release_parts])
     if isinstance(whole, Undetermined):
         return whole
@@ -138,18 +138,18 @@ def join_releases(
         joint.left,
         is_complete=not missing,
         releases=_with_all(added, joint, cells),
-        differences=_differences(rows, shared, held[-1].forest.model.classes),
+        differences=_differences(rows, shared, releases[-1].forest.model.classes),
     )
     joined = EnsembleProblem(inference, units, cells, rows, joint, bool(missing))
-    return AllReleases(joined, shared, _where(held, shared))
+    return AllReleases(joined, shared, _where(releases, shared))
 
 
 def _sums_by_release(
-    held: Sequence[ReleaseView], shared: KnownGroups, step: Step
+    releases: Sequence[ReleaseView], shared: KnownGroups, step: Step
 ) -> list[LeafSums] | Undetermined:
     """Return what the leaves of each release say of its people, or why that is not known of one."""
     sums: list[LeafSums] = []
-    for name, release_view in zip(shared.names, held, strict=True):
+    for name, release_view in zip(shared.names, releases, strict=True):
         with step(f"turning the leaves of {name} back into sums of labels"):
             found = sums_of(release_view.forest, release_view.population, release_view.training)
         if isinstance(found, Undetermined):
@@ -190,11 +190,11 @@ def _units(shared: KnownGroups) -> Units:
 
 
 def _parts(
-    held: Sequence[ReleaseView], shared: KnownGroups, sums: Sequence[LeafSums]
+    releases: Sequence[ReleaseView], shared: KnownGroups, sums: Sequence[LeafSums]
 ) -> list[list[ReleaseCells]]:
     """Return the rows of each release, lifted to the groups of people: those of its leaves, and what it proves else."""
     found, first = [], 0
-    for number, (release_view, leaf_sums) in enumerate(zip(held, sums, strict=True)):
+    for number, (release_view, leaf_sums) in enumerate(zip(releases, sums, strict=True)):
         places, order = shared.places[number], shared.orders[number]
         stops = _lifted(release_view.forest.stops, places)
         told = _reordered(leaf_sums, order, release_view)
@@ -202,7 +202,7 @@ def _parts(
         parts = [ReleaseCells(stops, told, first, number)]
         first += len(release_view.forest.trees)
         found.append(parts)
-    for number, release_view in enumerate(held):
+    for number, release_view in enumerate(releases):
         if release_view.proved is not None:
             places = shared.places[number]
             proved = _reordered(
@@ -236,7 +236,7 @@ def _profiles_of(worlds: ConsistentTables) -> LeafSums:
 def _reordered(
     sums: LeafSums,
     order: IndexArray,
-    held: ReleaseView,
+    release_view: ReleaseView,
     of_profiles: ConsistentTables | None = None,
 ) -> LeafSums:
     """Return sums that count the classes in another order; ``order`` is the place of each own class there."""
@@ -246,38 +246,38 @@ def _reordered(
         added = tuple(replace(each, output=int(order[each.output])) for each in sums.added)
         return replace(sums, output=order[sums.output], added=added)
     # Of two classes the second is counted: that is the other one now.
-    sums = replace(sums, added=tuple(_others(each, held) for each in sums.added))
+    sums = replace(sums, added=tuple(_others(each, release_view) for each in sums.added))
     if of_profiles is not None:
-        people = np.rint(held.population.counts).astype(np.int64)[sums.nodes]
+        people = np.rint(release_view.population.counts).astype(np.int64)[sums.nodes]
     else:
-        people = _people(sums, held)
+        people = _people(sums, release_view)
     return replace(sums, low=people - sums.high, high=people - sums.low)
 
 
-def _others(each: Added, held: ReleaseView) -> Added:
+def _others(added: Added, release_view: ReleaseView) -> Added:
     """Return a sum over those of two classes who have the other one: what all add, less those who have this one."""
-    size, people = len(each.nodes), held.population.counts
-    whole = np.bincount(each.place, each.each * people, size)
-    room = ROUNDING * np.bincount(each.place, np.abs(each.each) * people, size)
-    return replace(each, low=whole - each.high - room, high=whole - each.low + room)
+    size, people = len(added.nodes), release_view.population.counts
+    whole = np.bincount(added.place, added.each * people, size)
+    room = ROUNDING * np.bincount(added.place, np.abs(added.each) * people, size)
+    return replace(added, low=whole - added.high - room, high=whole - added.low + room)
 
 
-def _of_groups(each: Added, places: IndexArray) -> Added:
+def _of_groups(added: Added, places: IndexArray) -> Added:
     """Return a sum over the profiles of a release as one over groups; whom the release does not hold adds nothing."""
     is_there, own = places >= 0, np.maximum(places, 0)
     return replace(
-        each,
-        place=np.where(is_there, each.place[own], 0),
-        each=np.where(is_there, each.each[own], 0.0),
+        added,
+        place=np.where(is_there, added.place[own], 0),
+        each=np.where(is_there, added.each[own], 0.0),
     )
 
 
-def _people(sums: LeafSums, held: ReleaseView) -> IndexArray:
+def _people(sums: LeafSums, release_view: ReleaseView) -> IndexArray:
     """Return how many people stop in each leaf, shape (R,)."""
     found = np.empty(len(sums.nodes), dtype=np.int64)
     for tree in np.unique(sums.trees).tolist():
         here = np.flatnonzero(sums.trees == tree)
-        inside = np.bincount(held.forest.stops[tree], held.population.counts)
+        inside = np.bincount(release_view.forest.stops[tree], release_view.population.counts)
         found[here] = np.rint(inside[sums.nodes[here]]).astype(np.int64)
     return found
 
@@ -291,19 +291,19 @@ def _joined(
 
 
 def _disclosed_by_release(
-    held: Sequence[ReleaseView],
+    releases: Sequence[ReleaseView],
     shared: KnownGroups,
     parts: Sequence[Sequence[ReleaseCells]],
     until: Clock,
     searching: float,
 ) -> list[Released]:
     """Return what each release adds; by how many people all of them make certain is left to the caller."""
-    found, share = [], 1 / (2 * len(held))
-    for number, release_view in enumerate(held):
+    found, share = [], 1 / (2 * len(releases))
+    for number, release_view in enumerate(releases):
         has = shared.places[number] >= 0
         alone = _certain(shared, parts[number], has, until.part(share), searching * share)
         so_far: float | None = alone
-        if 0 < number < len(held) - 1:
+        if 0 < number < len(releases) - 1:
             before = [part for own in parts[: number + 1] for part in own]
             some = np.asarray((shared.places[: number + 1] >= 0).any(axis=0))
             so_far = _certain(shared, before, some, until.part(share), searching * share)
@@ -339,11 +339,11 @@ def _certain(
     return float(shared.counts[sure & has].sum())
 
 
-def _where(held: Sequence[ReleaseView], shared: KnownGroups) -> Where:
+def _where(releases: Sequence[ReleaseView], shared: KnownGroups) -> Where:
     """Return what names the leaves of all releases' trees, the people of a release, and those who are new in one."""
     trees = [
         (release, number)
-        for release, release_view in enumerate(held)
+        for release, release_view in enumerate(releases)
         for number in range(len(release_view.forest.trees))
     ]
 
@@ -351,12 +351,12 @@ def _where(held: Sequence[ReleaseView], shared: KnownGroups) -> Where:
         if tree == ALL_PEOPLE:
             return f"in all of {shared.names[node]}"
         if tree == NEW_PEOPLE:
-            fewer, more = divmod(node, len(held))
+            fewer, more = divmod(node, len(releases))
             return f"among those whom {shared.names[more]} has and {shared.names[fewer]} has not"
         if tree >= len(trees):
             return f"{shared.names[tree - len(trees)]}, its splits and leaves"
         release, number = trees[tree]
-        own = held[release].forest.trees
+        own = releases[release].forest.trees
         place = f"tree {number + 1}, " if len(own) > 1 else ""
         return f"{shared.names[release]}, {place}leaf {own[number].nodes[node].name}"
 

@@ -255,7 +255,7 @@ class _SearchState:
         table.reshape(-1)[left.places] = numbers
         return self.add(table)
 
-    def _known(self, left: OpenNumbers) -> IntArray:
+    def _true_numbers(self, left: OpenNumbers) -> IntArray:
         assert self.known is not None
         return np.asarray(self.known.reshape(-1)[left.places])
 
@@ -267,7 +267,7 @@ class _SearchState:
             wanted = np.flatnonzero(self.not_moved[left.places])
             if not len(wanted):
                 return True
-            answer = model.move(self._known(left), wanted, self.clock, units)
+            answer = model.move(self._true_numbers(left), wanted, self.clock, units)
             if answer.is_impossible:
                 self._settle(left.places[wanted])
                 return True
@@ -284,7 +284,7 @@ class _SearchState:
                 self.clock.check()
                 if not self.not_moved[left.places[i]]:
                     continue
-                answer = model.move(self._known(left), np.array([i]), self.clock, units)
+                answer = model.move(self._true_numbers(left), np.array([i]), self.clock, units)
                 if answer.is_impossible:
                     self._settle(left.places[[i]])
                 elif answer.numbers is not None:

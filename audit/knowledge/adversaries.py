@@ -18,10 +18,10 @@ WORDS = (ALL, *PRESETS)
 
 @dataclass(frozen=True, slots=True)
 class Adversary:
-    """Somebody who knows these columns of everybody, by the names of the table; all that are tested where None.
+    """An adversary who knows these columns of everybody, by the names of the table; all that are tested where None.
 
-    ``target`` says that he knows the value too that the tree predicts. ``said`` is what is remarkable about that.
-    ``declared`` are the columns that he was said to know, where ``knows`` is what follows from these.
+    ``target`` says that the value that the tree predicts is known too. ``said`` is what is remarkable about that.
+    ``declared`` are the columns that were declared as known, where ``knows`` is what follows from these.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Adversary:
 
     @property
     def words(self) -> str:
-        """What he knows, in words."""
+        """What the adversary knows, in words."""
         what = "every column that the tree tests" if self.knows is None else words_of(self.knows)
         return f"{what}, and the value that it predicts" if self.target else what
 
@@ -40,12 +40,12 @@ class Adversary:
 def adversary_of(
     declared: DeclaredAdversary, columns: Collection[str], secret: str, target: str, where: str
 ) -> Adversary:
-    """Return an adversary with the columns that he knows by the names that the table has for them.
+    """Return an adversary with the known columns by the names that the table has for them.
 
-    ``secret`` and ``target`` are the columns of what he is after and of what the tree predicts, which may be one.
+    ``secret`` is the column that the adversary is after and ``target`` what the tree predicts, which may be one.
 
     Raises:
-        KnowledgeError: he knows no column of the table, one that is not there, or the secret.
+        KnowledgeError: the adversary knows no column of the table, one that is not there, or the secret.
     """
     here = f"{where}: adversary {declared.name!r}"
     if isinstance(declared.knows, str):
@@ -149,12 +149,12 @@ def _by_word(
 
 
 def _matches(
-    attribute: str, told: Mapping[str, str], columns: Collection[str], here: str
+    attribute: str, declared_columns: Mapping[str, str], columns: Collection[str], here: str
 ) -> Iterator[str]:
     """Yield the columns that an attribute of a preset is: the one that was told, or all with a usual name."""
-    if attribute in told:
-        if told[attribute]:
-            yield found_column(told[attribute], columns, here)
+    if attribute in declared_columns:
+        if declared_columns[attribute]:
+            yield found_column(declared_columns[attribute], columns, here)
         return
     for column in columns:
         if any(are_alike(column, usual) for usual in USUAL[attribute]):

@@ -1,1 +1,1 @@
-"""Adversaries who know only some columns: where in the tree a person can be for all they know, and what follows."""
+"""Adversaries who know only some columns: where in a tree a person can stop given these, and what that proves."""

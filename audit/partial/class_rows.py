@@ -1,4 +1,4 @@
-"""What a file says of the classes in leaves that does not count each, to somebody who knows everybody's class.
+"""Rows over the classes in leaves that are not counted one by one, for an adversary who knows everybody's class.
 
 Where the number of a class in a leaf is known, or only that of some classes together, these are places that people are
 spread over. What else is said of leaves (a label, a band, how many are predicted right) are rows over the same people.
@@ -54,13 +54,13 @@ class ClassedLeaves:
     leaves: LeafTable
 
     def parted(
-        self, lump_of: IndexArray, arcs: sparse.csr_array, said: IndexArray
+        self, lump_of: IndexArray, arcs: sparse.csr_array, class_of_group: IndexArray
     ) -> tuple[IndexArray, sparse.csr_array]:
         """Return the lump of each profile, (P,), and what arcs hold from lumps to parts, (S', C).
 
-        ``lump_of`` (P,) and ``arcs`` (S, L) are of leaves; ``said`` is the class that is known of each profile, (P,).
+        ``lump_of`` (P,) and ``arcs`` (S, L) are of leaves; ``class_of_group`` (P,) is the class known of each profile.
         """
-        both, lump = np.unique(np.stack([lump_of, said]), axis=1, return_inverse=True)
+        both, lump = np.unique(np.stack([lump_of, class_of_group]), axis=1, return_inverse=True)
         old, known = both
         found = sparse.csr_array(arcs[old])[:, self.leaf].tocoo()
         own = self.together[self.leaf[found.col], known[found.row]]
@@ -69,25 +69,27 @@ class ClassedLeaves:
         kept = sparse.coo_array((found.data[can], (found.row[can], found.col[can])), shape=shape)
         return lump.reshape(-1), kept.tocsr()
 
-    def arcs(self, arcs: CompatibleValues, nodes: IndexArray, said: IndexArray) -> CompatibleValues:
-        """Return arcs to the leaves ``nodes``, (L,), as arcs to parts; ``said`` is as of ``parted``."""
+    def arcs(
+        self, arcs: CompatibleValues, nodes: IndexArray, class_of_group: IndexArray
+    ) -> CompatibleValues:
+        """Return arcs to the leaves ``nodes``, (L,), as arcs to parts; ``class_of_group`` is as of ``parted``."""
         place = np.searchsorted(nodes, arcs.node)
         inside = np.flatnonzero(np.isin(arcs.node, nodes))
         shape = (int(arcs.row.max(initial=-1)) + 1, len(nodes))
         kinds = sparse.csr_array(
             (arcs.kind[inside] + 1.0, (arcs.row[inside], place[inside])), shape=shape
         )
-        lump_of, over = self.parted(arcs.lump_of, kinds, said)
+        lump_of, over = self.parted(arcs.lump_of, kinds, class_of_group)
         found = over.tocoo()
         kind = np.rint(found.data).astype(np.intp) - 1
         return replace(arcs, lump_of=lump_of, row=found.row, node=found.col, kind=kind)
 
-    def by_class(self, held: PlacedEstimate, leaves: int) -> PlacedEstimate:
+    def by_class(self, placed: PlacedEstimate, leaves: int) -> PlacedEstimate:
         """Return people over parts as people of each class over so many leaves."""
         classes = self.together.shape[1]
         shape, parts = (len(self.leaf), leaves * classes), np.arange(len(self.leaf))
         gather = sparse.csr_array((np.ones(len(parts)), (parts, self.at)), shape=shape)
-        return replace(held, over=sparse.csr_array(held.over @ gather))
+        return replace(placed, over=sparse.csr_array(placed.over @ gather))
 
     @property
     def at(self) -> IndexArray:
@@ -166,9 +168,9 @@ class ClassRows:
     high: FloatArray
     people: FloatArray
 
-    def broken(self, held: FloatArray) -> tuple[IndexArray, IndexArray]:
+    def broken(self, class_counts: FloatArray) -> tuple[IndexArray, IndexArray]:
         """Return which rows have too little and which too much where leaves hold so many of each class, (L, m)."""
-        value, off = self.weights @ held.ravel(), HELD * self.people
+        value, off = self.weights @ class_counts.ravel(), HELD * self.people
         too_few, too_many = value < self.low - off, value > self.high + off
         return np.flatnonzero(too_few), np.flatnonzero(too_many)
 
@@ -240,7 +242,7 @@ class _Over:
     leaf: IndexArray
     klass: IndexArray
 
-    def held(self, table: sparse.csr_array) -> FloatArray:
+    def class_counts(self, table: sparse.csr_array) -> FloatArray:
         """Return how many of each class are in each leaf, (L, m), where people are so spread, (S, J)."""
         found = np.zeros((self.leaves, self.m))
         for klass in range(self.m):
@@ -248,16 +250,18 @@ class _Over:
             found[:, klass] = np.bincount(self.leaf, own, self.leaves)
         return found
 
-    def slopes(self, rows: ClassRows, some: IndexArray, is_most: BoolArray) -> Slopes:
+    def slopes(self, rows: ClassRows, row_numbers: IndexArray, is_most: BoolArray) -> Slopes:
         """Return some rows over lumps, whose branches are their classes, and places; of some the most is asked for."""
         cell = self.leaf[None] * self.m + np.arange(self.m)[:, None]
         sign = np.where(is_most, -1.0, 1.0)
-        value = sparse.diags_array(sign) @ sparse.csc_array(rows.weights[some])[:, cell.ravel()]
-        least = np.where(is_most, -rows.high[some], rows.low[some])
-        is_equal = rows.low[some] == rows.high[some]
+        value = (
+            sparse.diags_array(sign) @ sparse.csc_array(rows.weights[row_numbers])[:, cell.ravel()]
+        )
+        least = np.where(is_most, -rows.high[row_numbers], rows.low[row_numbers])
+        is_equal = rows.low[row_numbers] == rows.high[row_numbers]
         return Slopes(self.klass, sparse.csr_array(value), least, is_equal)
 
-    def of(self, lumps: IndexArray, places: IndexArray) -> _Over:
+    def only(self, lumps: IndexArray, places: IndexArray) -> _Over:
         """Return the same of some lumps and places."""
         return replace(self, leaf=self.leaf[places], klass=self.klass[lumps])
 
@@ -278,7 +282,7 @@ def under_rows(
     over = _Over(len(leaves.nodes), len(leaves.system.case.tree.classes), parts.leaf, klass)
     search = _EndsSearch(class_rows(leaves), over, net, parts.leaves.sizes, allowance)
     for _ in range(ROUNDS):
-        held = over.held(spread)
+        held = over.class_counts(spread)
         too_few, too_many = search.rows.broken(held)
         some = np.concatenate([too_few, too_many])
         if not len(some):
@@ -308,11 +312,11 @@ class _EndsSearch:
     gaps: dict[int, float] = field(default_factory=dict)
 
     def with_rows(
-        self, spread: sparse.csr_array, some: IndexArray, is_most: BoolArray
+        self, spread: sparse.csr_array, row_numbers: IndexArray, is_most: BoolArray
     ) -> sparse.csr_array | None:
         """Return the spread, (S, J), with some more rows put in; None where none was found, or they were in already."""
-        is_most &= self.rows.low[some] < self.rows.high[some]
-        ends = zip(some.tolist(), is_most.tolist(), strict=True)
+        is_most &= self.rows.low[row_numbers] < self.rows.high[row_numbers]
+        ends = zip(row_numbers.tolist(), is_most.tolist(), strict=True)
         new = {end: None for end in ends if end not in self.put_in}
         if not new:
             return None
@@ -325,7 +329,9 @@ class _EndsSearch:
             inside = part_of_row == part
             lumps = np.flatnonzero(part_of_block[self.net.block_of_lump] == part)
             places = np.flatnonzero(part_of_block[place_block] == part)
-            slopes = self.over.of(lumps, places).slopes(self.rows, put_in[inside], is_most[inside])
+            slopes = self.over.only(lumps, places).slopes(
+                self.rows, put_in[inside], is_most[inside]
+            )
             fitted_table = self._solved(lumps, places, place_block, slopes)
             if fitted_table is None:
                 return None

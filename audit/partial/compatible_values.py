@@ -38,17 +38,17 @@ def compatible_values_of(
     secret: Secret,
     domain: ValueKinds | None,
     population: Population,
-    said: ImpliedValues | None = None,
+    implied: ImpliedValues | None = None,
 ) -> CompatibleValues:
     """Return who can stop where; profiles that can stop at the same nodes with the same values left are one lump.
 
-    ``said`` is what other columns say of the secret.
+    ``implied`` is what other columns say of the secret.
     """
     place_of = np.arange(len(secret.values)) if domain is None else secret.places(domain.values)
     rng, random_codes = np.random.default_rng(0), dict[tuple[int, bytes], IntArray]()
     sums = np.zeros((view.size, 2), dtype=np.int64)
     with np.errstate(over="ignore"):
-        for stop, mask, profiles in _ways(view, secret, place_of, said):
+        for stop, mask, profiles in _ways(view, secret, place_of, implied):
             key = stop, mask
             if key not in random_codes:
                 random_codes[key] = rng.integers(1 << 63, size=2, dtype=np.int64)
@@ -56,8 +56,8 @@ def compatible_values_of(
     _, first, lump_of = np.unique(sums, axis=0, return_index=True, return_inverse=True)
     kinds: dict[bytes, int] = {}
     rows, nodes, found = [], [], []
-    implied_values = None if said is None else said.of(first)
-    for stop, mask, profiles in _ways(view.of(first), secret, place_of, implied_values):
+    implied_values = None if implied is None else implied.take(first)
+    for stop, mask, profiles in _ways(view.take(first), secret, place_of, implied_values):
         rows.append(profiles)
         nodes.append(np.full(len(profiles), stop, dtype=np.intp))
         found.append(np.full(len(profiles), kinds.setdefault(mask, len(kinds)), dtype=np.intp))
@@ -99,17 +99,17 @@ def joined(parts: Sequence[CompatibleValues], profiles: Sequence[IndexArray]) ->
 
 
 def _ways(
-    view: PartialView, secret: Secret, place_of: IndexArray, said: ImpliedValues | None
+    view: PartialView, secret: Secret, place_of: IndexArray, implied: ImpliedValues | None
 ) -> Iterator[tuple[int, bytes, IndexArray]]:
     """Yield nodes with the values of the secret that a way there leaves, and the profiles that can have taken it."""
     for place in reachable_paths(view):
         mask = place.masks.get(secret.name)
-        if said is None:
+        if implied is None:
             yield place.node, _mask(mask), place.profiles
             continue
-        left = said.left(place.masks, place_of)
+        left = implied.left(place.masks, place_of)
         left = left if mask is None else left & mask
-        told = said.of_profile[place.profiles]
+        told = implied.of_profile[place.profiles]
         for value in np.unique(told).tolist():
             own = left if value == OPEN else left & (place_of == value)
             if own.any():

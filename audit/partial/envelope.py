@@ -1,4 +1,4 @@
-"""What somebody believes who may know a thing or not: his estimate spans both, and tables show what fits both."""
+"""Inference by an adversary who may know a thing or not: the estimate spans both, and tables count that fit both."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ SAYING_NOT_USED = "what other columns say of the secret is not used of tables th
 
 
 def spanning(
-    own: Posterior | Undetermined, *others: Posterior | Undetermined
+    posterior: Posterior | Undetermined, *others: Posterior | Undetermined
 ) -> Posterior | Undetermined:
     """Return an estimate whose ends take in other estimates of the same people."""
     for other in others:
-        if isinstance(own, Undetermined) or isinstance(other, Undetermined):
-            return own if isinstance(own, Undetermined) else other
-        low, high = np.minimum(own.low, other.low), np.maximum(own.high, other.high)
-        own = Posterior(own.values, own.decided & other.decided, low, high)
-    return own
+        if isinstance(posterior, Undetermined) or isinstance(other, Undetermined):
+            return posterior if isinstance(posterior, Undetermined) else other
+        low, high = np.minimum(posterior.low, other.low), np.maximum(posterior.high, other.high)
+        posterior = Posterior(posterior.values, posterior.decided & other.decided, low, high)
+    return posterior
 
 
 def shown_by_both(

@@ -1,6 +1,6 @@
-"""What somebody makes of a tree who knows every column that it tests: where everybody stops, as who knows all does.
+"""Target inference by an adversary who knows every column that the tree tests, and so where everybody stops.
 
-The choice of splits is stated over whole records of him too, so that he is not told less than who knows all.
+The choice of splits is stated over whole records here too, so that no less is inferred than with full knowledge.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import build_system
 
 
-def are_told(context: TreeContext, known: Collection[str]) -> bool:
+def are_told(context: TreeContext, columns: Collection[str]) -> bool:
     """Return whether every column that the tree tests is known, and no fact is, which may be about another one."""
-    return context.tests.keys() <= set(known) and not context.knowledge.facts
+    return context.tests.keys() <= set(columns) and not context.knowledge.facts
 
 
 def with_whole_records(
@@ -39,7 +39,7 @@ def with_whole_records(
     *,
     asks_rest: bool,
 ) -> TargetInference:
-    """Return what such a person makes of it, given that with the choice of splits stated over shares.
+    """Return what such an adversary infers, given that with the choice of splits stated over shares.
 
     Where columns say people's outcome the estimate spans both, and what is proved stays as it is.
 
@@ -51,7 +51,7 @@ def with_whole_records(
     leaf = np.zeros(len(people.counts), dtype=np.intp)
     leaf[of] = everybody.leaf
     people = replace(people, leaf=leaf)
-    # Who lacks a value that he does not know may have been left out by the learner all the same.
+    # A record that lacks a value not known to the adversary may have been left out by the learner all the same.
     own = incomplete_records(Case(tree, everybody, members(tree, everybody.leaf), knowledge))
     lacking = np.bincount(of, own, len(people.counts)).astype(np.float64)
     system = build_system(Case(tree, people, members(tree, leaf), knowledge, incomplete=lacking))

@@ -1,6 +1,6 @@
-"""What somebody knows of hidden columns without being told: what known columns of the table give away of them.
+"""Functional dependencies: what known columns of the table imply of the hidden ones.
 
-Who knows that somebody is a husband knows their sex, and who knows the education knows its number. A known value gives
+That a person is a husband implies their sex, and a person's education implies its number. A known value gives
 a hidden one away where all who have it have that, and so many that it is no chance.
 """
 
@@ -37,13 +37,13 @@ PARTS = "_=.:"
 class Codes:
     """A table whose values are numbered, and what they give away of each other: each is looked at once.
 
-    ``asked`` are the places of each profile's values, (P,), among those that tests tell apart, by column: what gives
-    these away says where somebody goes, although it leaves the value itself open.
+    ``tested`` are the places of each profile's values, (P,), among those that tests tell apart, by column: what gives
+    these away says where a person goes, although it leaves the value itself open.
     """
 
-    def __init__(self, population: Population, asked: Mapping[str, IndexArray] = NOTHING) -> None:
+    def __init__(self, population: Population, tested: Mapping[str, IndexArray] = NOTHING) -> None:
         """Take the people, and what is asked about their columns."""
-        self.population, self.asked = population, asked
+        self.population, self.tested = population, tested
         self._of: dict[str, IndexArray] = {}
         self._given: dict[tuple[str, str, bool], Given] = {}
 
@@ -52,25 +52,25 @@ class Codes:
         """Columns of 0 and 1 that one attribute was parted into, each attribute's together."""
         return tuple(indicators(self.population))
 
-    def of(self, name: str) -> IndexArray:
+    def codes_of(self, name: str) -> IndexArray:
         """Return the number of each profile's value, (P,): the same number where values are."""
         if name not in self._of:
             keys = self.population.columns[name].keys
             self._of[name] = np.unique(keys, return_inverse=True)[1].reshape(-1)
         return self._of[name]
 
-    def given(self, known: str, hidden: str, *, is_asked: bool = False) -> Given:
+    def implied(self, name: str, hidden: str, *, is_asked: bool = False) -> Given:
         """Return what a column gives away of another one, or of what is asked about that."""
-        key = known, hidden, is_asked
+        key = name, hidden, is_asked
         if key not in self._given:
-            other = self.asked[hidden] if is_asked else self.of(hidden)
-            self._given[key] = _implied_by_column(self, known, other)
+            hidden_value = self.tested[hidden] if is_asked else self.codes_of(hidden)
+            self._given[key] = _implied_by_column(self, name, hidden_value)
         return self._given[key]
 
 
 @dataclass(frozen=True, slots=True)
 class AttributeClosure:
-    """The columns somebody knows who was told of some, and what else he knows: ``guesses`` are of (P,) profiles.
+    """The attribute closure of known columns: ``known`` with what they imply, and ``guesses`` of (P,) profiles.
 
     Of some profiles of a guess only what tests ask about is known; ``values`` says of which the value itself is, (P,).
     """
@@ -82,10 +82,10 @@ class AttributeClosure:
 
 
 def attribute_closure(
-    table: Codes, told: Collection[str], never: Collection[str] = ()
+    table: Codes, columns: Collection[str], never: Collection[str] = ()
 ) -> AttributeClosure:
     """Return what known columns give away of the others; of those ``never`` known nothing is concluded."""
-    known, said = with_given(table, told, never)
+    known, said = with_given(table, columns, never)
     guesses, values = {}, {}
     for name in table.population.qi:
         if name not in known and name not in never:
@@ -98,10 +98,10 @@ def attribute_closure(
 
 
 def with_given(
-    table: Codes, told: Collection[str], never: Collection[str] = ()
+    table: Codes, columns: Collection[str], never: Collection[str] = ()
 ) -> tuple[list[str], list[str]]:
     """Return known columns with those that they give away whole, and in words what gives what away."""
-    known = [name for name in table.population.qi if name in told]
+    known = [name for name in table.population.qi if name in columns]
     said: list[str] = []
     for group in table.indicators:
         own = [name for name in group if name in known]
@@ -128,10 +128,12 @@ def with_given(
     return known, said
 
 
-def guess_of(told: AttributeClosure, name: str, of: IndexArray, size: int) -> ImpliedValue:
+def guess_of(
+    closure: AttributeClosure, name: str, group_of_profile: IndexArray, size: int
+) -> ImpliedValue:
     """Return a guess of profiles that are told apart by known columns alone: all parts of one are guessed alike."""
-    guess, first = told.guesses[name], np.zeros(size, dtype=np.intp)
-    first[of] = np.arange(len(of))
+    guess, first = closure.guesses[name], np.zeros(size, dtype=np.intp)
+    first[group_of_profile] = np.arange(len(group_of_profile))
     return ImpliedValue(guess.column.take(first), guess.is_known[first])
 
 
@@ -162,9 +164,9 @@ class AdversaryKnowledge:
         return (*self.closure.known, *self.closure.guesses)
 
 
-def given_away(population: Population, known: str, of: IndexArray) -> BoolArray:
-    """Return of which profiles the value of a column says, and not by chance, what each is ``of``, (P,) both."""
-    own, _, sure = _implied_by_column(Codes(population), known, of)
+def given_away(population: Population, name: str, value_of_profile: IndexArray) -> BoolArray:
+    """Return of which profiles, (P,), a column's value implies ``value_of_profile`` (P,), and not by chance."""
+    own, _, sure = _implied_by_column(Codes(population), name, value_of_profile)
     return sure[own]
 
 
@@ -204,19 +206,19 @@ def _marks(column: Column) -> FloatArray | None:
     return found if np.isin(found, (0.0, 1.0)).all() else None
 
 
-def gives_all(population: Population, known: str, hidden: str) -> bool:
+def gives_all(population: Population, name: str, hidden: str) -> bool:
     """Return whether a column says what another one is of everybody, and of nearly all by more than chance."""
-    return _gives_all(Codes(population), known, hidden)
+    return _gives_all(Codes(population), name, hidden)
 
 
-def _gives_all(table: Codes, known: str, hidden: str) -> bool:
-    own, has_one, sure = table.given(known, hidden)
+def _gives_all(table: Codes, name: str, hidden: str) -> bool:
+    own, has_one, sure = table.implied(name, hidden)
     people = table.population.counts
     return bool(has_one[own].all()) and float(people[sure[own]].sum()) >= NEARLY_ALL * people.sum()
 
 
 def _guess(
-    table: Codes, known: Sequence[str], hidden: str
+    table: Codes, columns: Sequence[str], hidden: str
 ) -> tuple[ImpliedValue | None, BoolArray, str]:
     """Return of whom some value of a known column gives a hidden one away, and in words which columns do.
 
@@ -226,9 +228,9 @@ def _guess(
     population = table.population
     is_known, by, what = np.zeros(len(population.counts), dtype=bool), [], f"what {hidden} is"
     is_value = is_known
-    for is_asked in (False, True) if hidden in table.asked else (False,):
-        for name in known:
-            own, _, sure = table.given(name, hidden, is_asked=is_asked)
+    for is_asked in (False, True) if hidden in table.tested else (False,):
+        for name in columns:
+            own, _, sure = table.implied(name, hidden, is_asked=is_asked)
             if (sure[own] & ~is_known).any():
                 is_known |= sure[own]
                 by.append(name)
@@ -244,21 +246,21 @@ def _guess(
     return ImpliedValue(population.columns[hidden], is_known), is_value, said
 
 
-def _implied_by_column(table: Codes, known: str, other: IndexArray) -> Given:
+def _implied_by_column(table: Codes, name: str, hidden_value: IndexArray) -> Given:
     """Return the value of a known column of each profile, (P,), and of each value whether it gives another away.
 
-    ``other`` (P,) are the places of the hidden values. The first answer, (V,), is whether all who have it have one
-    hidden value, the second whether that is no chance: of the value by itself, of numbers next to each other, or of
+    ``hidden_value`` (P,) are the places of the hidden values. The first answer, (V,), is whether all who have it have
+    one hidden value, the second whether that is no chance: of the value by itself, of numbers next to each other, or of
     many values together.
     """
-    own, column = table.of(known), table.population.columns[known]
+    own, column = table.codes_of(name), table.population.columns[name]
     size, people = own.max(initial=-1) + 1, table.population.counts
-    low = np.full(size, other.max(initial=0) + 1)
+    low = np.full(size, hidden_value.max(initial=0) + 1)
     high = np.full(size, -1)
-    np.minimum.at(low, own, other)
-    np.maximum.at(high, own, other)
+    np.minimum.at(low, own, hidden_value)
+    np.maximum.at(high, own, hidden_value)
     has_one = low == high
-    share = np.bincount(other, people) / people.sum()
+    share = np.bincount(hidden_value, people) / people.sum()
     told = np.where(has_one, low, 0)
     surprise = np.bincount(own, people, size) * -np.log(np.maximum(share[told], 1e-300))
     sure = (surprise >= SURPRISE) | _by_many(

@@ -1,7 +1,7 @@
 """What a file says of the classes in each leaf, as of one profile a leaf: the estimate of each, and what is proved.
 
-Whoever cannot tell which people are in a leaf knows of its classes what anybody does who holds the file. So the leaves
-are audited as if each were one profile, by the same rows, and without the choice of splits: that tells people of a leaf
+An adversary who cannot tell which people are in a leaf knows of its classes what the file says. So the leaves are
+audited as if each were one profile, by the same rows, and without the choice of splits: that tells people of a leaf
 apart by their columns.
 """
 

@@ -41,17 +41,17 @@ class ImpliedClasses:
     by: tuple[str, ...]
     people: float
 
-    def words(self, said: str, target: str) -> str:
+    def words(self, sentence: str, target: str) -> str:
         """Return in words what is said of the target."""
         values = "" if (self.of != OPEN).all() else "some values of "
         verb = "says" if len(self.by) == 1 and not values else "say"
-        return said.format(f"{values}{words_of(self.by)} {verb}", target, self.people)
+        return sentence.format(f"{values}{words_of(self.by)} {verb}", target, self.people)
 
 
 def imply_classes(
     tested: Collection[str],
     population: Population,
-    known: Collection[str],
+    columns: Collection[str],
     values: Mapping[str, BoolArray] = NOTHING,
 ) -> ImpliedClasses | None:
     """Return what known columns say of people's classes; None where they say none.
@@ -61,9 +61,9 @@ def imply_classes(
     """
     people, profile, klass = _by_class(population)
     told, by = np.zeros(len(profile), dtype=bool), []
-    for name in dict.fromkeys((*known, *values)):
+    for name in dict.fromkeys((*columns, *values)):
         own = _implied_class(people, name, klass, is_tested=name in tested)
-        if name not in known:
+        if name not in columns:
             own &= values[name][profile]
         if own.any():
             told |= own

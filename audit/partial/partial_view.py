@@ -1,4 +1,4 @@
-"""The ways down a tree that people can have taken, for all that somebody knows who knows only some columns of them.
+"""Partial views: the paths down a tree that people can have taken, given the columns that an adversary knows.
 
 A test on a known column sends a profile one way; a test on a hidden column sends it every way that is left to the
 hidden value by the tests above. The tree is walked once for all profiles, with arrays of places.
@@ -37,7 +37,7 @@ FEW_VALUES = 1_000
 
 @dataclass(frozen=True, slots=True)
 class ImpliedValue:
-    """What somebody knows of a hidden column without being told: the value of the profiles where ``is_known``, (P,)."""
+    """What known columns imply of a hidden one: the value of the profiles where ``is_known``, (P,)."""
 
     column: Column
     is_known: BoolArray
@@ -99,7 +99,7 @@ class PartialView:
         """The tree that is walked."""
         return self.branches.tree
 
-    def of(self, profiles: IndexArray) -> PartialView:
+    def take(self, profiles: IndexArray) -> PartialView:
         """Return the same for some of the profiles."""
         guesses = {
             name: ImpliedValue(
@@ -137,13 +137,13 @@ class PartialView:
 
 def partial_view(
     tests: TreeBranches,
-    known: Columns,
+    known_columns: Columns,
     hidden: Mapping[str, ValueKinds],
     guesses: Mapping[str, ImpliedValue],
     size: int,
 ) -> PartialView:
     """Return what a walk needs, from columns as the table has them."""
-    columns, refused = prepared(tests.tree.features, known)
+    columns, refused = prepared(tests.tree.features, known_columns)
     features = {feature.name: feature for feature in tests.tree.features}
     ready = {
         name: ImpliedValue(
@@ -246,10 +246,10 @@ def _guessed(
     )
 
 
-def _parts(tree: Tree, said: TestAnswer) -> Parts:
-    if tree.missing is Missing.NONE or not said.unknown.any():
-        return said.true, None, ~said.true
-    return said.true, said.unknown, ~said.true & ~said.unknown
+def _parts(tree: Tree, test_answer: TestAnswer) -> Parts:
+    if tree.missing is Missing.NONE or not test_answer.unknown.any():
+        return test_answer.true, None, ~test_answer.true
+    return test_answer.true, test_answer.unknown, ~test_answer.true & ~test_answer.unknown
 
 
 def _those(rows: IndexArray, part: BoolArray | None) -> IndexArray:

@@ -1,4 +1,4 @@
-"""Who can stop where in a tree, for all that somebody knows who knows only some columns of the people in it."""
+"""Reachability: the nodes of a tree where each person can stop, given the columns that an adversary knows."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class Reachability:
         """Return where each lump can stop among some nodes, shape (S, L)."""
         return sparse.csr_array(self.crowds[:, self.crowd_of[nodes]])
 
-    def any_of(self, said: BoolArray) -> BoolArray:
+    def any_of(self, is_marked: BoolArray) -> BoolArray:
         """Return whether something is so of some node where each lump can stop, (S, m), given of which, (N, m)."""
-        of_crowd = np.zeros((self.crowds.shape[1], said.shape[1]))
-        np.maximum.at(of_crowd, self.crowd_of, said)
+        of_crowd = np.zeros((self.crowds.shape[1], is_marked.shape[1]))
+        np.maximum.at(of_crowd, self.crowd_of, is_marked)
         return np.asarray(self.crowds @ of_crowd) > 0
 
 
@@ -73,7 +73,7 @@ def reach(view: PartialView) -> Reachability:
         place = np.full(view.size, -1, dtype=np.intp)
         place[first] = np.arange(len(first))
     else:
-        stops = [each for chunk in _stops(view.of(first)) for each in chunk]
+        stops = [each for chunk in _stops(view.take(first)) for each in chunk]
         place = np.arange(len(first))
     return Reachability(lump_of, *_crowds(stops, place, len(first), len(view.tree.nodes)))
 
@@ -130,7 +130,7 @@ def _crowds(
     return found, crowd_of
 
 
-# What somebody who knows only some columns learns of people's classes: by the greatest entropy, and for certain.
+# Inference of people's classes from where they can stop: by the greatest entropy, and for certain.
 #
 # Where the sizes of leaves are published and no fact parts the people of a leaf, the maximum-entropy estimate of a
 # profile's class is the average of the leaves' own estimates over where such a person is likely to be: the entropy of
@@ -152,7 +152,7 @@ class Proofs:
 
 
 def shares(
-    net: Network, found: FittedMargins, leaf_shares: FloatArray, sizes: FloatArray
+    net: Network, fitted: FittedMargins, leaf_shares: FloatArray, sizes: FloatArray
 ) -> FloatArray:
     """Return the estimate of each lump, (S, m), given that of each leaf, (L, m), and the leaves' sizes (L,), people.
 
@@ -160,8 +160,8 @@ def shares(
     """
     total = net.over_groups(sizes[:, None])
     of_group = net.over_groups(leaf_shares * sizes[:, None]) / total
-    estimate = np.asarray(found.people @ of_group) / net.supply[:, None]
-    estimate[found.gap > GAP] = np.nan
+    estimate = np.asarray(fitted.people @ of_group) / net.supply[:, None]
+    estimate[fitted.gap > GAP] = np.nan
     return estimate
 
 
@@ -230,9 +230,9 @@ def ranges(
 
 
 def bounded(
-    people: Population, proved: Proofs, *, is_exact: bool, more: Ranges | None = None
+    people: Population, proved: Proofs, *, is_exact: bool, between: Ranges | None = None
 ) -> ConsistentTables:
-    """Return proofs as ends of how many people of each profile have each class, with what flows say ``more``.
+    """Return proofs as ends of how many people of each profile have each class, with what flows say ``between``.
 
     A table in which a value is possible has somebody with it; the others are as in truth, or anything.
     """
@@ -247,11 +247,11 @@ def bounded(
     else:
         reached_low = np.broadcast_to(size, low.shape).astype(np.int64)
         reached_high = np.zeros_like(low)
-    if more is not None:
-        low, high = np.maximum(low, more.low), np.minimum(high, more.high)
+    if between is not None:
+        low, high = np.maximum(low, between.low), np.minimum(high, between.high)
         if is_exact:
-            reached_low = np.minimum(reached_low, more.reached_low)
-            reached_high = np.maximum(reached_high, more.reached_high)
+            reached_low = np.minimum(reached_low, between.reached_low)
+            reached_high = np.maximum(reached_high, between.reached_high)
     if not isinstance(people.truth, Undetermined):
         true = np.rint(people.truth).astype(np.int64)
         reached_low, reached_high = np.minimum(reached_low, true), np.maximum(reached_high, true)

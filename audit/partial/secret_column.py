@@ -54,9 +54,9 @@ def secret_of(
     name: str,
     bins: Sequence[float] | None,
     where: str,
-    more: Sequence[str] = (),
+    further_categories: Sequence[str] = (),
 ) -> Secret:
-    """Return a secret column of the people; ``more`` are categories that somebody could have and nobody does.
+    """Return a secret column of the people; ``further_categories`` are those that nobody in the table has.
 
     Raises:
         KnowledgeError: it holds many different numbers and there are no bins, or they part nothing.
@@ -68,7 +68,7 @@ def secret_of(
         if bins:
             problem = f"bins part numbers, and {name!r} holds categories; leave them out"
             raise KnowledgeError(where, problem)
-        names = tuple(dict.fromkeys((*column.categories, *more)))
+        names = tuple(dict.fromkeys((*column.categories, *further_categories)))
         secret = Secret(name, (*names, *missing), np.zeros(0, dtype=np.intp), nothing, nothing)
     else:
         secret = _of_numbers(column, name, bins, where, missing)

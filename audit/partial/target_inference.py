@@ -103,7 +103,7 @@ class OutcomeInference:
 
 def infer_target(
     context: TreeContext,
-    known: Collection[str],
+    columns: Collection[str],
     until: Clock,
     options: AuditOptions = DEFAULT,
     effort: AdversaryBudget = FULL,
@@ -122,7 +122,7 @@ def infer_target(
     refusal = refusal_of(context)
     if refusal is not None:
         return refusal
-    knowledge = context.adversary_knowledge(known)
+    knowledge = context.adversary_knowledge(columns)
     closure, target = knowledge.closure, target_of(context.tree, context.population)
     outcome = imply_classes(context.tests, context.population, closure.known, closure.values)
     is_used = context.are_sizes_published and context.leaves.are_counted
@@ -228,7 +228,7 @@ def _prove_with_outcome(
     rooms = Rooms(groups, size[:, None] - groups)
     found = ends(net, lambda _, at: rooms.at(at), class_counts.shape[1], flows)
     more = ranges(counts, lump_of, supply, found, found)
-    return bounded(problem.people, proved, is_exact=not problem.doubts, more=more)
+    return bounded(problem.people, proved, is_exact=not problem.doubts, between=more)
 
 
 def _infer_from_view(problem: TargetProblem, view: PartialView) -> _ViewInference:

@@ -85,7 +85,7 @@ def prove_target(
     proved = Proofs(of_lump.certain[lump_of], of_lump.excluded[lump_of], of_lump.possible[lump_of])
     flows = problem.flows
     between = _ranges(problem, lump_of, net, of_leaves, flows)
-    worlds = bounded(people, proved, is_exact=not doubts, more=between)
+    worlds = bounded(people, proved, is_exact=not doubts, between=between)
     sure = np.flatnonzero(worlds.certain & (worlds.counts > 0)).tolist()
     left = tuple(dict.fromkeys((*doubts, *of_leaves.left)))
     tables: tuple[Witness, ...] = ()
@@ -142,7 +142,7 @@ def _of_groups(net: Network, leaves: FloatArray | IntArray) -> IntArray:
     return np.rint(net.over_groups(leaves.astype(np.float64))).astype(np.int64)
 
 
-# Tables that fit, for who knows some columns only: in each, as few people of a profile as can be have their value.
+# Witness tables: in each, as few people of a profile as can be have the value that most of them must have.
 
 MOST_SHOWN = 3
 """Profiles of which a table is shown, those of most people first."""
@@ -154,7 +154,7 @@ def find_witness_tables(
     net: Network,
     lump_of: IndexArray,
     people: Population,
-    held: IntArray,
+    class_counts: IntArray,
     worlds: ConsistentTables,
     classes: tuple[str, ...],
 ) -> tuple[Witness, ...]:
@@ -169,7 +169,7 @@ def find_witness_tables(
     ranked = np.argsort(-worlds.counts, kind="stable")
     for profile in ranked[movable[ranked]][:MOST_SHOWN].tolist():
         value = int(worlds.low[profile].argmax())
-        by_lump = table_of(net, int(lump_of[profile]), value, held, up=False)
+        by_lump = table_of(net, int(lump_of[profile]), value, class_counts, up=False)
         table = _of_profiles(by_lump, lump_of, worlds.counts, profile, value)
         count = int(worlds.counts[profile])
         fewest = f"{table[profile, value]:,} of these {count:,} people have {classes[value]}"

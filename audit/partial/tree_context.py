@@ -66,10 +66,10 @@ class TreeContext:
             return self.shared
         return Codes(self.population, told_apart([self.tree], self.population.columns))
 
-    def hidden_from(self, known: Collection[str]) -> dict[str, ValueKinds]:
+    def hidden_from(self, columns: Collection[str]) -> dict[str, ValueKinds]:
         """Return what values each column can have that the tree tests and that is not known, by its name."""
         tested = [each for each in self.tree.features if each.name in self.tests]
-        tested = [each for each in tested if each.name not in known]
+        tested = [each for each in tested if each.name not in columns]
         for feature in tested:
             name, people = feature.name, self.population
             if name not in self._domains:

@@ -66,7 +66,7 @@ def can_hold(nodes: int, leaves: LeafTable) -> BoolArray:
 
 
 def averaged(
-    view: PartialView, told: Callable[[ReachablePath], tuple[float, FloatArray]], width: int
+    view: PartialView, weigh_path: Callable[[ReachablePath], tuple[float, FloatArray]], width: int
 ) -> FloatArray:
     """Return of each profile, (P, width), the average of what is told of the places it can be in; not a number of none.
 
@@ -74,7 +74,7 @@ def averaged(
     """
     total, sums = np.zeros(view.size), np.zeros((view.size, width))
     for place in reachable_paths(view):
-        weight, row = told(place)
+        weight, row = weigh_path(place)
         if weight > 0:
             of_profile = weight * _base(view, place)
             total[place.profiles] += of_profile
@@ -85,7 +85,7 @@ def averaged(
 
 
 def _base(view: PartialView, place: ReachablePath) -> FloatArray:
-    """Return the share of hidden values that lead each profile of a place there by its way: all of a value he knows."""
+    """Return the share of hidden values that lead each profile there by this path: all of a known value."""
     found = np.ones(len(place.profiles))
     for name, mask in place.masks.items():
         share = view.hidden[name].share
@@ -96,7 +96,7 @@ def _base(view: PartialView, place: ReachablePath) -> FloatArray:
 
 
 def between(values: FloatArray, low: FloatArray, high: FloatArray, sized: Posterior) -> Posterior:
-    """Return an estimate whose ends take in that of whoever knows the sizes."""
+    """Return an estimate whose ends take in that with known sizes."""
     values = np.minimum(values, 1.0)
     low = np.minimum(np.minimum(low, values), sized.low)
     high = np.minimum(np.maximum(np.maximum(high, values), sized.high), 1.0)
@@ -109,7 +109,7 @@ def unsized_estimate(
     sized: Posterior | Undetermined,
     options: AuditOptions = DEFAULT,
 ) -> Posterior | Undetermined:
-    """Return the estimate of each profile's class, (P, m), given that of whoever knows the sizes.
+    """Return the estimate of each profile's class, (P, m), given that with known sizes.
 
     Raises:
         SolverError: the wanted solver is not there.
@@ -126,10 +126,10 @@ def unsized_estimate(
     return between(found[:, :m], found[:, m : 2 * m], found[:, 2 * m :], sized)
 
 
-def unsized_proofs(found: Reachability, holds: BoolArray) -> Proofs:
+def unsized_proofs(reachability: Reachability, holds: BoolArray) -> Proofs:
     """Return what follows of each lump and class from which classes each node can hold, (N, m); nothing is possible."""
     others = holds.sum(axis=1, keepdims=True) - holds > 0
-    can, other = (found.any_of(each) for each in (holds, others))
+    can, other = (reachability.any_of(each) for each in (holds, others))
     return Proofs(~other, ~can, np.zeros_like(can))
 
 

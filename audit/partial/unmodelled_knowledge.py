@@ -1,4 +1,4 @@
-"""Why more may be known of people than is used of what a model publishes, for who knows only some of their columns."""
+"""Unmodelled knowledge: why more may be known than is used of what a model publishes."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def refusal_of(context: TreeContext, *, needs_classes: bool = False) -> Undeterm
 
 
 def doubts_of(
-    context: TreeContext, known: Sequence[str], hidden: Collection[str]
+    context: TreeContext, columns: Sequence[str], hidden: Collection[str]
 ) -> tuple[str, ...]:
     """Return why an adversary with some known and some hidden columns may know more than is used here.
 
@@ -101,12 +101,12 @@ def doubts_of(
     that lead to a leaf can be given to any of its people.
     """
     leaves, knowledge, found = context.leaves, context.knowledge, []
-    compares_known = any(feature.name in known for feature in context.tree.features)
+    compares_known = any(feature.name in columns for feature in context.tree.features)
     if knowledge.split is not SplitLevel.NONE and (compares_known or not leaves.are_counted):
         found.append(SPLITS_NOT_USED)
     if not found:
         # What splits say leaves certainty open already, and the estimate goes without the rest.
-        found += _of_the_learner(leaves, knowledge, known, compares_known=compares_known)
+        found += _of_the_learner(leaves, knowledge, columns, compares_known=compares_known)
     if knowledge.facts:
         found.append(FACTS_NOT_USED)
     if context.branches.are_mixed(hidden):
@@ -115,7 +115,7 @@ def doubts_of(
 
 
 def _of_the_learner(
-    leaves: LeafTable, knowledge: Knowledge, known: Sequence[str], *, compares_known: bool
+    leaves: LeafTable, knowledge: Knowledge, columns: Sequence[str], *, compares_known: bool
 ) -> Iterator[str]:
     """Yield what is not used of the learner's settings, and of the columns that it compared or may have compared."""
     case = leaves.system.case
@@ -128,7 +128,7 @@ def _of_the_learner(
     if knowledge.split is SplitLevel.NONE or is_listed:
         return
     names = {feature.name for feature in case.tree.features}
-    unlisted = [repr(name) for name in dict.fromkeys(known) if name not in names]
+    unlisted = [repr(name) for name in dict.fromkeys(columns) if name not in names]
     if unlisted:
         yield UNLISTED_NOT_USED.format(", ".join(unlisted))
 
@@ -210,13 +210,16 @@ def _values(column: Column) -> tuple[int, IndexArray]:
     return len(values), of.reshape(-1).astype(np.intp)
 
 
-def _true_counts(case: Case, inside: IndexArray, values: int, of: IndexArray) -> FloatArray | None:
+def _true_counts(
+    case: Case, inside: IndexArray, values: int, value_of_profile: IndexArray
+) -> FloatArray | None:
     """Return how many of a node's people have each value and class, (V, m); None where that is not known."""
     truth = case.population.truth
     if isinstance(truth, Undetermined):
         return None
     counts = [
-        np.bincount(of[inside], column, values).astype(np.float64) for column in truth[inside].T
+        np.bincount(value_of_profile[inside], column, values).astype(np.float64)
+        for column in truth[inside].T
     ]
     return np.stack(counts, axis=1)
 
@@ -230,11 +233,13 @@ def _left_by_chosen(case: Case, children: tuple[int, ...]) -> float | None:
     return float(left_of(held, Criterion(case.knowledge.split.value)).sum())
 
 
-def _better(held: FloatArray, left: float, criterion: Criterion, *, is_number: bool) -> BoolArray:
+def _better(
+    class_counts: FloatArray, left: float, criterion: Criterion, *, is_number: bool
+) -> BoolArray:
     """Return which cuts, (V - 1,), or whether a branch for each value, (1,), leave less than the chosen split does."""
-    most = left - TRUTH_TOLERANCE_SHARE * held.sum()
+    most = left - TRUTH_TOLERANCE_SHARE * class_counts.sum()
     if not is_number:
-        return np.array([left_of(held, criterion).sum() < most])
-    one = np.cumsum(held, axis=0)[:-1]
-    other = np.maximum(held.sum(axis=0) - one, 0.0)
+        return np.array([left_of(class_counts, criterion).sum() < most])
+    one = np.cumsum(class_counts, axis=0)[:-1]
+    other = np.maximum(class_counts.sum(axis=0) - one, 0.0)
     return np.asarray(left_of(one, criterion) + left_of(other, criterion) < most)

@@ -28,8 +28,8 @@ class ValueKinds:
     """What values a column can have, D of them, one of each kind that the tests of a tree tell apart.
 
     ``values`` are as the table has them, ``seen`` as the tests see them; ``refused`` are values that the model refuses
-    where it is asked about them. ``share`` (D,) is how many people have each, 0 for what nobody in the table has but
-    somebody could. ``of`` (P,) is the place of each profile's value.
+    where it is asked about them. ``share`` (D,) is how many people have each, 0 for values that
+    nobody in the table has. ``of`` (P,) is the place of each profile's value.
     """
 
     values: Column
@@ -64,8 +64,8 @@ def domain_of(
 ) -> ValueKinds:
     """Return the domain of one column, given that of each profile and how many people have the profile, (P,) each.
 
-    ``tests`` are those of the column; ``cuts`` are further ends at which numbers are told apart. Whoever sees that all
-    numbers of a column are whole takes the others for whole too.
+    ``tests`` are those of the column; ``cuts`` are further ends at which numbers are told apart. Where all
+    numbers of a column are whole, the others are taken for whole too.
     """
     values, of = (
         _numbers(tests, feature, column, cuts)

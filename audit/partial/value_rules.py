@@ -1,7 +1,7 @@
-"""What other columns say of a secret one in the table: who is known to be a husband is known to be a man.
+"""Value rules: what other columns of the table imply of a secret one, as that a husband is a man.
 
-Of a column that somebody knows, it is said of people; of one that he does not know, of the values that a path leaves
-open. Whether he knows of that is open, so it is taken beside what follows without it, never in its place.
+A known column implies it of people; an unknown one, of the values that a path leaves open. Whether an adversary knows
+such a rule is open, so what follows of it is taken beside what follows without it, never in its place.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class ImpliedValues:
             return self
         return replace(self, of_profile=np.full_like(self.of_profile, self.of_class[number]))
 
-    def of(self, profiles: IndexArray) -> ImpliedValues:
+    def take(self, profiles: IndexArray) -> ImpliedValues:
         """Return the same for some of the profiles."""
         return replace(self, of_profile=self.of_profile[profiles])
 
@@ -188,10 +188,10 @@ def _of_classes(
     return tuple(found)
 
 
-def _of_values(domain: ValueKinds, told: BoolArray, secret: IndexArray) -> IndexArray:
+def _of_values(domain: ValueKinds, is_implied: BoolArray, secret: IndexArray) -> IndexArray:
     """Return what each value of a hidden column says, (D,); a number that nobody has says what those beside it do."""
     found = np.full(len(domain), OPEN, dtype=np.intp)
-    found[domain.of[told]] = secret[told]
+    found[domain.of[is_implied]] = secret[is_implied]
     if isinstance(domain.values, NumericColumn):
         there = np.flatnonzero((domain.share > 0) & ~domain.values.missing)
         nobody = np.flatnonzero((domain.share == 0) & ~domain.values.missing)

@@ -223,9 +223,9 @@ def _ahead(program: BlockProgram, answers: Sequence[SolverAnswer]) -> SolverAnsw
     return replace(best, rivals=tuple(rivals))
 
 
-def _are_apart(program: BlockProgram, one: FloatArray, other: FloatArray) -> bool:
+def _are_apart(program: BlockProgram, one: FloatArray, second: FloatArray) -> bool:
     masses = len(program.scale)
-    share = np.abs(one[:masses] - other[:masses]) / program.scale
+    share = np.abs(one[:masses] - second[:masses]) / program.scale
     return bool(share.max(initial=0.0) > SAME_SHARE)
 
 

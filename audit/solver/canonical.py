@@ -171,10 +171,10 @@ def _refined(program: BlockProgram, begin: Hashes) -> tuple[Hashes, Hashes]:
     return rows, variables
 
 
-def _sums(size: int, place: IndexArray, said: Hashes) -> Hashes:
+def _sums(size: int, place: IndexArray, values: Hashes) -> Hashes:
     """Return the sum of what is said at each place: it does not depend on the order."""
     sums = np.zeros(size, dtype=np.uint64)
-    np.add.at(sums, place, said)
+    np.add.at(sums, place, values)
     return sums
 
 
@@ -192,9 +192,9 @@ def _rounded(numbers: FloatArray, bits: int = NUMBER_BITS) -> FloatArray:
     return np.asarray(np.ldexp(np.round(np.ldexp(mantissa, bits)), exponent - bits) + 0.0)
 
 
-def _mixed(one: Hashes, other: Hashes) -> Hashes:
+def _mixed(one: Hashes, second: Hashes) -> Hashes:
     """Return a number that pairs of others rarely share (the finaliser of SplitMix64, Steele et al. 2014)."""
-    mixed = one * np.uint64(0x9E3779B97F4A7C15) + other
+    mixed = one * np.uint64(0x9E3779B97F4A7C15) + second
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.asarray(mixed ^ (mixed >> np.uint64(31)))

@@ -111,7 +111,7 @@ class _AttributeEstimates:
 def infer_attribute(
     context: TreeContext,
     secret: Secret,
-    known: Collection[str],
+    columns: Collection[str],
     until: Clock,
     options: AuditOptions = DEFAULT,
     effort: AdversaryBudget = FULL,
@@ -133,7 +133,7 @@ def infer_attribute(
     refusal = refusal_of(context, needs_classes=knows_target)
     if refusal is not None:
         return refusal
-    knowledge = context.adversary_knowledge(known, secret)
+    knowledge = context.adversary_knowledge(columns, secret)
     classes = _known_classes(context, knowledge, knows_target=knows_target)
     implied = _imply_values(context, secret, knowledge, classes)
     tested = {secret.name, *(() if implied is None else implied.of_hidden)}
@@ -334,7 +334,7 @@ def _worlds(
     counts, doubts = estimator.population.counts, estimator.doubts
     if (counts != np.rint(counts)).any():
         return NOT_WHOLE
-    worlds = bounded(people, estimate.proved, is_exact=not doubts, more=estimate.ranges)
+    worlds = bounded(people, estimate.proved, is_exact=not doubts, between=estimate.ranges)
     sure = np.flatnonzero(worlds.certain & (worlds.counts > 0)).tolist()
     reasons = dict.fromkeys(sure, ALL_DECIDE)
     return replace(worlds, reasons=reasons, left=doubts, not_decided=doubts)

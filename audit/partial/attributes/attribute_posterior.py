@@ -190,7 +190,7 @@ class AttributeEstimator:
         if table is spread:
             return self._bare(part)
         places = sparse.csr_array(sparse.diags_array(1 / net.supply) @ table)
-        told = part.leads.told(places, np.arange(len(net.supply)))
+        told = part.leads.infer(places, np.arange(len(net.supply)))
         values, low, high = (each[lump_of] for each in told)
         off = off_by(gap, net.supply[lump_of])[:, None]
         high = high if self.is_compared else values
@@ -245,10 +245,10 @@ class AttributeEstimator:
         domain = view.hidden.get(self.secret.name)
         return compatible_values_of(view, self.secret, domain, self.population, implied)
 
-    def _bare(self, found: SecretInference | StackedInference) -> Posterior:
+    def _bare(self, inference: SecretInference | StackedInference) -> Posterior:
         """Return the estimate without what the choice of splits or rows over leaves say."""
-        high = found.high if self.is_compared else found.values
-        return Posterior(found.values, found.gaps <= GAP, found.low, high)
+        high = inference.high if self.is_compared else inference.values
+        return Posterior(inference.values, inference.gaps <= GAP, inference.low, high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,24 +266,24 @@ class _Heeding:
     def posterior(
         self,
         parts: list[SecretInference],
-        held: list[PlacedEstimate],
+        placed: list[PlacedEstimate],
         classes: FloatArray,
         at: IndexArray | None,
         without: Posterior,
     ) -> Posterior | Undetermined:
         """Return the estimate with such rows, given that without them; why not, where it was not found.
 
-        ``held`` are the people of each part by class, ``classes`` (L, m) how many of each class are in each leaf.
+        ``placed`` are the people of each part by class, ``classes`` (L, m) how many of each class are in each leaf.
         ``at`` are the leaves of the parts' networks among these, by class; None where they are the leaves.
         """
-        problem = why_broken(self.choice, held)
+        problem = why_broken(self.choice, placed)
         if not problem:
             return without
         if problem == NOT_COMPARED:
             return Undetermined(problem)
         part_estimates = [
             PlacedPart(placed_estimate, part.leads.net, part.gap)
-            for placed_estimate, part in zip(held, parts, strict=True)
+            for placed_estimate, part in zip(placed, parts, strict=True)
         ]
         under = fit_under_splits(
             CutProblem(self.choice, tuple(part_estimates), classes), self.allowance
@@ -293,19 +293,19 @@ class _Heeding:
         found = []
         for part, each in zip(parts, under.parts, strict=True):
             over = each.over_leaves(self.leaves) if at is None else each.over[:, at]
-            found.append(self._told(part, replace(each, over=over), under.gap))
+            found.append(self._infer(part, replace(each, over=over), under.gap))
         values, low, high = (np.concatenate(each) for each in zip(*found, strict=True))
         posterior = Posterior(values, np.ones(len(values), dtype=bool), low, high)
         return posterior if under.is_sure else spanning(posterior, without)
 
-    def _told(
-        self, part: SecretInference, held: PlacedEstimate, gap: float
+    def _infer(
+        self, part: SecretInference, placed: PlacedEstimate, gap: float
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return what is believed of a part's profiles and its ends, (N, B), given where they are believed to be."""
-        lump, own = np.zeros(held.places.shape[0], dtype=np.intp), held.lump[part.profiles]
+        lump, own = np.zeros(placed.places.shape[0], dtype=np.intp), placed.lump[part.profiles]
         lump[own] = part.leads.lump_of
-        places = sparse.csr_array(held.places @ held.over[:, part.leads.columns])
-        values, low, high = (each[own] for each in part.leads.told(places, lump))
-        off = off_by(gap, held.people[part.profiles])[:, None]
+        places = sparse.csr_array(placed.places @ placed.over[:, part.leads.columns])
+        values, low, high = (each[own] for each in part.leads.infer(places, lump))
+        off = off_by(gap, placed.people[part.profiles])[:, None]
         high = high if self.is_compared else values
         return values, np.maximum(low - off, 0.0), np.minimum(high + off, 1.0)

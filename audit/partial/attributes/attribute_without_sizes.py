@@ -97,12 +97,12 @@ class UnsizedAttribute:
         size = len(secret.values)
         inside = _Inside(secret, view.hidden.get(secret.name), estimator.population)
 
-        def told(place: ReachablePath) -> tuple[float, FloatArray]:
-            rows = inside.told(place)
+        def weigh_path(place: ReachablePath) -> tuple[float, FloatArray]:
+            rows = inside.value_shares(place)
             return is_held[place.node], np.outer(of_node[place.node], rows).ravel()
 
         width = 1 + 3 * size
-        found = averaged(view, told, len(classes) * width)
+        found = averaged(view, weigh_path, len(classes) * width)
         found = found.reshape(len(found), len(classes), width)
         own_rows = np.concatenate([found[some, at] for at, some in enumerate(self.profiles)])
         total = own_rows[:, :1]
@@ -121,7 +121,7 @@ class _Inside:
     domain: ValueKinds | None
     population: Population
 
-    def told(self, place: ReachablePath) -> FloatArray:
+    def value_shares(self, place: ReachablePath) -> FloatArray:
         """Return 1, how common each value is among those left, which is decided, and which are left, (1 + 3 B,)."""
         mask = place.masks.get(self.secret.name)
         key = {b"" if mask is None else mask.tobytes(): 0}

@@ -54,13 +54,13 @@ NO_ESTIMATE = Undetermined(f"no estimate: {ONLY_SIZES}")
 
 
 def infer_attribute_from_sizes(
-    forest: Forest, population: Population, secret: Secret, known: Collection[str]
+    forest: Forest, population: Population, secret: Secret, columns: Collection[str]
 ) -> TargetInference | None:
     """Return what sizes of nodes prove of a secret; None where no size does, or some other tested column is unknown."""
     tested = {feature.name for tree in forest.trees for feature in tree.used_features()} - {
         secret.name
     }
-    if not tested <= set(known):
+    if not tested <= set(columns):
         return None
     ends = (*secret.ends.tolist(), *secret.numbers.tolist())
     claims, _ = claims_of(forest, population, secret.name, ends)
@@ -69,7 +69,7 @@ def infer_attribute_from_sizes(
     possible = np.ones((len(population.counts), len(secret.values)), dtype=np.bool_)
     for claim in claims:
         possible[claim.profiles] &= _places(claim, secret)
-    people, of = merged(population, [name for name in population.qi if name in known])
+    people, of = merged(population, [name for name in population.qi if name in columns])
     left = np.zeros((len(people.counts), len(secret.values)), dtype=np.bool_)
     np.logical_or.at(left, of, possible)
     truth = np.zeros(left.shape)
@@ -144,7 +144,7 @@ def infer_forest_attribute(
     population: Population,
     knowledge: Knowledge,
     secret: Secret,
-    known: Collection[str],
+    columns: Collection[str],
     until: Clock,
     options: AuditOptions = DEFAULT,
     effort: AdversaryBudget = FULL,
@@ -158,7 +158,7 @@ def infer_forest_attribute(
     """
     trees = _ReadableTrees.from_forest(forest, population, secret.name)
     if not trees.places:
-        return _without_counts(forest, population, secret, known)
+        return _without_counts(forest, population, secret, columns)
     table = Codes(population, told_apart(list(forest.trees), population.columns))
     knowledge = knowledge.model_copy(update={"split": SplitLevel.NONE})
     budget = replace(effort, flows=effort.flows // len(trees.places))
@@ -169,7 +169,7 @@ def infer_forest_attribute(
         tree = forest.trees[place]
         people = replace(population, leaf=forest.stops[place])
         context = TreeContext(tree, people, resolved(knowledge, tree)[0], table)
-        about = (context, secret, known, until, options, budget)
+        about = (context, secret, columns, until, options, budget)
         of_tree = infer_attribute(*about, knows_target=knows_target)
         if isinstance(of_tree, Undetermined):
             return of_tree
@@ -182,7 +182,7 @@ def infer_forest_attribute(
     worlds, is_plain = inference.worlds, not (inference.doubts or inference.said)
     if isinstance(worlds, ConsistentTables) and is_whole and is_plain:
         rows = _ClassRows.from_people(
-            population, table, secret, known, inferences[0], knows_target=knows_target
+            population, table, secret, columns, inferences[0], knows_target=knows_target
         )
         if rows is not None:
             worlds = rows.witnessed(worlds, forest.trees, population, secret)
@@ -210,10 +210,10 @@ def _join_trees(
 
 
 def _without_counts(
-    forest: Forest, population: Population, secret: Secret, known: Collection[str]
+    forest: Forest, population: Population, secret: Secret, columns: Collection[str]
 ) -> TargetInference | Undetermined:
     """Return what sizes of nodes prove where no tree that tests the secret counts classes, or what is missing."""
-    target_inference = infer_attribute_from_sizes(forest, population, secret, known)
+    target_inference = infer_attribute_from_sizes(forest, population, secret, columns)
     if target_inference is not None:
         return target_inference
     return Undetermined(NEEDS_COUNTS.format(forest.model.source, _published(forest)))
@@ -255,10 +255,10 @@ def _published(forest: Forest) -> str:
 
 
 def _combined(
-    found: Sequence[TargetInference], numbers: Sequence[int], left: tuple[str, ...]
+    inferences: Sequence[TargetInference], numbers: Sequence[int], left: tuple[str, ...]
 ) -> ConsistentTables | Undetermined:
     """Return what the trees of these numbers prove, one by one; what else is possible is not decided."""
-    each = [target_inference.worlds for target_inference in found]
+    each = [target_inference.worlds for target_inference in inferences]
     proofs: list[ConsistentTables] = []
     for worlds in each:
         if isinstance(worlds, Undetermined):
@@ -275,7 +275,7 @@ def _combined(
     for number, consistent_tables in zip(numbers, proofs, strict=False):
         for row, why in consistent_tables.reasons.items():
             reasons.setdefault(row, f"tree {number}: {why}")
-    truth = found[0].population.truth
+    truth = inferences[0].population.truth
     assert not isinstance(truth, Undetermined)
     true = np.rint(truth).astype(np.int64)
     worlds = replace(
@@ -306,7 +306,7 @@ class _ClassRows:
         population: Population,
         table: Codes,
         secret: Secret,
-        known: Collection[str],
+        columns: Collection[str],
         seen: TargetInference,
         *,
         knows_target: bool,
@@ -315,7 +315,7 @@ class _ClassRows:
         truth = population.truth
         if isinstance(truth, Undetermined):
             return None
-        told = attribute_closure(table, known, (secret.name,))
+        told = attribute_closure(table, columns, (secret.name,))
         people, alike = merged(population, told.known)
         profile, klass = (each.astype(np.intp) for each in np.nonzero(truth > 0))
         part = klass if knows_target else np.zeros(len(klass), np.intp)

@@ -53,7 +53,7 @@ class Leads:
     column: IndexArray
     kind: IndexArray
 
-    def told(
+    def infer(
         self, places: sparse.csr_array, lump: IndexArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return what is believed of people of R kinds, (R, B), the least and the most.
@@ -211,10 +211,10 @@ def _spread_over_leaves(
     )
 
 
-def _where(sorted_: IndexArray, wanted: IndexArray) -> IndexArray:
+def _where(sorted_: IndexArray, numbers: IndexArray) -> IndexArray:
     """Return the place of each number among sorted ones, -1 where it is not there."""
-    at = np.minimum(np.searchsorted(sorted_, wanted), max(len(sorted_) - 1, 0))
-    return np.asarray(np.where(sorted_[at] == wanted, at, -1), dtype=np.intp)
+    at = np.minimum(np.searchsorted(sorted_, numbers), max(len(sorted_) - 1, 0))
+    return np.asarray(np.where(sorted_[at] == numbers, at, -1), dtype=np.intp)
 
 
 def _over_arcs(
@@ -231,9 +231,12 @@ def _over_arcs(
     return np.asarray(of_group * sizes[column] / demand[group])
 
 
-def summed(row: IndexArray, weight: FloatArray, each: FloatArray, size: int) -> FloatArray:
+def summed(row: IndexArray, weight: FloatArray, values_of_arc: FloatArray, size: int) -> FloatArray:
     """Return sums over arcs by row, (S, B), of what each has of each value, (A, B), times its weight."""
-    columns = [np.bincount(row, weight * each[:, place], size) for place in range(each.shape[1])]
+    columns = [
+        np.bincount(row, weight * values_of_arc[:, place], size)
+        for place in range(values_of_arc.shape[1])
+    ]
     return np.stack(columns, axis=1)
 
 

@@ -187,7 +187,7 @@ class _SizeSearch:
     def add(self, place: int, tree: Tree, sizes: FloatArray) -> None:
         """Look for what the sizes of a tree prove."""
         counts = self.population.counts
-        walk = _TreeWalk.of(tree, self.population.columns, self.columns, self.ends)
+        walk = _TreeWalk.from_tree(tree, self.population.columns, self.columns, self.ends)
         everyone = np.flatnonzero(walk.entered & (counts > 0))
         start = _Visit(0, everyone, np.zeros(len(everyone), np.intp), {})
         pending = [start]
@@ -275,7 +275,7 @@ class _TreeWalk:
     entered: BoolArray
 
     @classmethod
-    def of(
+    def from_tree(
         cls, tree: Tree, columns: Columns, names: Sequence[str], ends: Sequence[float]
     ) -> _TreeWalk:
         """Return a walk over the tree for these people."""
@@ -335,10 +335,10 @@ class _TreeWalk:
             found = np.concatenate(parts), np.concatenate(own)
             yield _Visit(child, *found, masks, frozenset(asked), closed, is_exact)
 
-    def _are(self, codes: IndexArray, some: Collection[int]) -> BoolArray:
+    def _are(self, codes: IndexArray, members: Collection[int]) -> BoolArray:
         """Return whether each code is one of some."""
         table = np.zeros(len(self.code_of) + 1, np.bool_)
-        table[list(some)] = True
+        table[list(members)] = True
         return np.asarray(table[codes])
 
     def _ways(self, visit: _Visit, rows: IndexArray, hidden: str | None) -> Ways:

@@ -35,7 +35,7 @@ def exchangeable(
     trees: Sequence[Tree], population: Population, secret: Secret, cells: ClassCells
 ) -> BoolArray | None:
     """Return which other values of a secret a person of each cell has in some table, (C, B); None: too much work."""
-    ways = _StopsByValue.of(trees, population, secret)
+    ways = _StopsByValue.from_trees(trees, population, secret)
     if ways is None:
         return None
     own = ways.value_of_profile[cells.profile]
@@ -66,7 +66,7 @@ class _StopsByValue:
     place_of_value: IndexArray
 
     @classmethod
-    def of(
+    def from_trees(
         cls, trees: Sequence[Tree], population: Population, secret: Secret
     ) -> _StopsByValue | None:
         """Return them; None where that is too much work."""
@@ -113,13 +113,19 @@ class _StopsByValue:
         )
 
     def exchanging(
-        self, givers: IndexArray, takers: IndexArray, cells: ClassCells, own: int, other: int
+        self,
+        givers: IndexArray,
+        takers: IndexArray,
+        cells: ClassCells,
+        taken_value: int,
+        given_value: int,
     ) -> IndexArray:
         """Return the cells among ``givers``, who have one value, that can exchange it with one of ``takers``."""
         keys = [
             np.stack(
                 (
-                    self.sums[other, cells.profile[each]] - self.sums[own, cells.profile[each]],
+                    self.sums[given_value, cells.profile[each]]
+                    - self.sums[taken_value, cells.profile[each]],
                     cells.klass[each].astype(np.uint64),
                 ),
                 axis=1,
@@ -135,8 +141,8 @@ class _StopsByValue:
         able = np.flatnonzero(partner < len(takers))
         giver, taker = givers[able], takers[partner[able]]
         one, two = cells.profile[giver], cells.profile[taker]
-        before = self.stops[:, own, one], self.stops[:, other, two]
-        after = self.stops[:, other, one], self.stops[:, own, two]
+        before = self.stops[:, taken_value, one], self.stops[:, given_value, two]
+        after = self.stops[:, given_value, one], self.stops[:, taken_value, two]
         is_same = (before[0] == after[0]) & (before[1] == after[1])
         is_crossed = (before[0] == after[1]) & (before[1] == after[0])
         return np.asarray(giver[(is_same | is_crossed).all(axis=0)])

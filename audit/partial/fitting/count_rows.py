@@ -31,10 +31,10 @@ class PlaceCells:
     def __len__(self) -> int:
         return len(self.group)
 
-    def table(self, held: FloatArray) -> sparse.csr_array:
+    def table(self, people: FloatArray) -> sparse.csr_array:
         """Return the table, (R, J), of so many people in each cell, (K,)."""
         shape = len(self.begins) - 1, self.places
-        return sparse.csr_array((held, self.place, self.begins), shape=shape)
+        return sparse.csr_array((people, self.place, self.begins), shape=shape)
 
 
 def cells_of(can: sparse.csr_array) -> PlaceCells:

@@ -133,10 +133,12 @@ def _is_admissible(problem: CutProblem, here: BoolArray, branch: IndexArray) -> 
     )
 
 
-def _fewest(part: PlacedPart, here: BoolArray, some: BoolArray) -> float:
+def _fewest(part: PlacedPart, here: BoolArray, is_in_branch: BoolArray) -> float:
     """Return a number of people of some profiles that is at some leaves in every table: those who fit nowhere else."""
     net, classes = part.net, part.held.over.shape[1] // len(here)
-    people = np.bincount(part.held.lump[some], part.held.people[some], len(net.supply))
+    people = np.bincount(
+        part.held.lump[is_in_branch], part.held.people[is_in_branch], len(net.supply)
+    )
     if net.supply.sum() > MOST_PEOPLE:
         return 0.0
     held = np.rint(people).astype(np.int32)

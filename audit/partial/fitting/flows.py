@@ -139,7 +139,7 @@ class Rooms:
         """Return the room in some of the groups."""
         return Rooms(self.value[groups], self.others[groups])
 
-    def of(self, value: int) -> Room:
+    def for_value(self, value: int) -> Room:
         """Return the room for one value."""
         return Room(self.value[:, value], self.others[:, value])
 
@@ -193,7 +193,7 @@ def ends(
     # Of two values, everybody has the one or the other.
     wanted = 1 if values == 2 else values
     for lump in order.tolist():
-        own = arcs.of(lump)
+        own = arcs.from_lump(lump)
         rooms = rooms_of(lump, arcs.group[own])
         least[lump], most[lump], is_least, is_most = _unmoved(arcs.held[own], rooms)
         open_least, open_most = (np.flatnonzero(~each[:wanted]) for each in (is_least, is_most))
@@ -205,9 +205,11 @@ def ends(
             blocks[part] = _FlowBlock(arcs, part)
         work -= cost
         for value in open_least.tolist():
-            least[lump, value] = blocks[part].flow(lump, rooms.of(value), up=False).with_value
+            least[lump, value] = (
+                blocks[part].flow(lump, rooms.for_value(value), up=False).with_value
+            )
         for value in open_most.tolist():
-            most[lump, value] = blocks[part].flow(lump, rooms.of(value), up=True).with_value
+            most[lump, value] = blocks[part].flow(lump, rooms.for_value(value), up=True).with_value
         if values == 2:
             people = int(np.rint(net.supply[lump]))
             most[lump, 1], least[lump, 1] = people - least[lump, 0], people - most[lump, 0]
@@ -215,16 +217,18 @@ def ends(
     return ValueBoundsOfGroups(least, most, asked)
 
 
-def _unmoved(held: IntArray, rooms: Rooms) -> tuple[IntArray, IntArray, BoolArray, BoolArray]:
+def _unmoved(
+    people_of_arc: IntArray, rooms: Rooms
+) -> tuple[IntArray, IntArray, BoolArray, BoolArray]:
     """Return how many people of a lump have each value at least and at most, (m,), for the room where they can be.
 
-    ``held`` (A,) is how many are where. Of each number is told whether it is so in some table: in one where nobody of
-    them moves.
+    ``people_of_arc`` (A,) is how many are where. Of each number is told whether it is so in some table: in one where
+    nobody of them moves.
     """
-    people = held.sum()
+    people = people_of_arc.sum()
     most, rest = (np.minimum(each.sum(axis=0), people) for each in (rooms.value, rooms.others))
     with_value, without = (
-        np.minimum(each, held[:, None]).sum(axis=0) for each in (rooms.value, rooms.others)
+        np.minimum(each, people_of_arc[:, None]).sum(axis=0) for each in (rooms.value, rooms.others)
     )
     return people - rest, most, without == rest, with_value == most
 
@@ -232,24 +236,31 @@ def _unmoved(held: IntArray, rooms: Rooms) -> tuple[IntArray, IntArray, BoolArra
 def moved(net: Network, lump: int, room: Room, *, up: bool) -> Moved:
     """Return a table in which as many people of a lump have a value as can be, or as few; ``room`` of all groups."""
     arcs = _FlowArcs(net)
-    at = arcs.group[arcs.of(lump)]
+    at = arcs.group[arcs.from_lump(lump)]
     block = _FlowBlock(arcs, int(net.block_of_lump[lump]))
     return block.moved(lump, Room(room.value[at], room.others[at]), up=up)
 
 
-def table_of(net: Network, lump: int, value: int, held: IntArray, *, up: bool) -> IntArray:
+def table_of(
+    net: Network, lump: int, value: int, people_by_class: IntArray, *, up: bool
+) -> IntArray:
     """Return how many of each lump have each value, (S, m), in a table with the most or fewest of a lump and value.
 
-    ``held`` (G, m) is how many of each value each group of leaves has, in every table.
+    ``people_by_class`` (G, m) is how many of each value each group of leaves has, in every table.
     """
-    found = moved(net, lump, Room(held[:, value], held.sum(axis=1) - held[:, value]), up=up)
+    found = moved(
+        net,
+        lump,
+        Room(people_by_class[:, value], people_by_class.sum(axis=1) - people_by_class[:, value]),
+        up=up,
+    )
     people = sparse.coo_array((found.people, (found.lump, found.group)), shape=net.held.shape)
     inside = np.isin(np.arange(len(net.supply)), found.lump)
     rest = net.held.multiply(~inside[:, None])
     places = sparse.csc_array(people.tocsr() + rest)
-    table = np.zeros((len(net.supply), held.shape[1]), dtype=np.int64)
+    table = np.zeros((len(net.supply), people_by_class.shape[1]), dtype=np.int64)
     for group in range(net.groups):
-        left = held[group].copy()
+        left = people_by_class[group].copy()
         there = slice(places.indptr[group], places.indptr[group + 1])
         rows, counts = places.indices[there], np.rint(places.data[there]).astype(np.int64)
         others = rows != lump
@@ -285,7 +296,7 @@ class _FlowArcs:
         self.lump = np.repeat(np.arange(len(net.supply), dtype=np.intp), np.diff(self.start))
         self.held = _at(net.held, self.lump, self.group)
 
-    def of(self, lump: int) -> slice:
+    def from_lump(self, lump: int) -> slice:
         """Return which arcs lead from a lump."""
         return slice(int(self.start[lump]), int(self.start[lump + 1]))
 

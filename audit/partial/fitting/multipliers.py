@@ -95,13 +95,13 @@ class _MultiplierProblem:
         there = np.concatenate([np.bincount(cells.place, held, places), rows.value @ held])
         return _At(value, there - asked, held)
 
-    def curvature(self, held: FloatArray) -> FloatArray:
+    def curvature(self, people: FloatArray) -> FloatArray:
         """Return the dual's second derivatives, by places and then by rows, where so many people are in each cell."""
         places, value = len(self.demand), self.rows.value
         weighed = sparse.csr_array(
-            (value.data * held[value.indices], value.indices, value.indptr), shape=value.shape
+            (value.data * people[value.indices], value.indices, value.indptr), shape=value.shape
         )
-        sums = sparse.hstack([self.cells.table(held), (weighed @ self.of_group).T], format="csr")
+        sums = sparse.hstack([self.cells.table(people), (weighed @ self.of_group).T], format="csr")
         sums = sparse.csr_array(sparse.diags_array(1 / np.sqrt(self.supply)) @ sums)
         if self.is_dense:
             whole = sums.toarray()
@@ -109,7 +109,7 @@ class _MultiplierProblem:
         else:
             found = -(sums.T @ sums).toarray()
         # Where all people of a place can be nowhere else that is 0, which a difference of two sums would miss.
-        moving = held * (1 - held / self.supply[self.cells.group])
+        moving = people * (1 - people / self.supply[self.cells.group])
         found[np.arange(places), np.arange(places)] = np.bincount(self.cells.place, moving, places)
         by_place = (weighed @ self.of_place).toarray()
         found[places:, :places] += by_place

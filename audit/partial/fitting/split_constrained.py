@@ -54,7 +54,7 @@ class CutLumps:
     margins: Margins
     gap: float
 
-    def held(self, table: sparse.csr_array) -> PlacedEstimate:
+    def place_part(self, table: sparse.csr_array) -> PlacedEstimate:
         """Return the people of the part, given those of the lumps by place, (R, J)."""
         placed_estimate = self.some.held
         rows = sparse.diags_array(1 / self.margins.supply) @ table
@@ -81,9 +81,9 @@ class CutLumps:
         return np.asarray(of_place[self.place] + np.log(share))
 
 
-def lump_people(problem: CutProblem, some: PlacedPart, cuts: Collection[CuttingPlane]) -> CutLumps:
+def lump_people(problem: CutProblem, part: PlacedPart, cuts: Collection[CuttingPlane]) -> CutLumps:
     """Return a part of the people in lumps."""
-    net, placed_estimate, classes = some.net, some.held, problem.classes.shape[1]
+    net, placed_estimate, classes = part.net, part.held, problem.classes.shape[1]
     cells = placed_estimate.over.tocoo()
     kept = problem.classes.ravel()[cells.col] > 0
     at, of_group = cells.col[kept].astype(np.intp), cells.row[kept].astype(np.intp)
@@ -124,7 +124,7 @@ def lump_people(problem: CutProblem, some: PlacedPart, cuts: Collection[CuttingP
     # The gap of a block stands at each of its lumps.
     _, one = np.unique(net.block_of_lump[others], return_index=True)
     return CutLumps(
-        some,
+        part,
         of_profile,
         others,
         np.stack([cutting_plane.branch[profiles[first]] for cutting_plane in cuts]),
@@ -134,7 +134,7 @@ def lump_people(problem: CutProblem, some: PlacedPart, cuts: Collection[CuttingP
         speaks[:, first_place],
         klass[first_place],
         margins,
-        float(some.gap[others[one]].sum()),
+        float(part.gap[others[one]].sum()),
     )
 
 
@@ -160,7 +160,9 @@ def apart(parts: Sequence[CutLumps], table: sparse.csr_array) -> tuple[PlacedEst
     placed_estimates, lumps, places = [], 0, 0
     for part in parts:
         size, width = part.margins.can.shape
-        placed_estimates.append(part.held(table[lumps : lumps + size, places : places + width]))
+        placed_estimates.append(
+            part.place_part(table[lumps : lumps + size, places : places + width])
+        )
         lumps, places = lumps + size, places + width
     return tuple(placed_estimates)
 
@@ -190,7 +192,7 @@ SMALLEST = 1e-300
 
 @dataclass(frozen=True, slots=True)
 class SplitConstrained:
-    """The people of each part, as somebody believes them to be spread who heeds the choice of splits.
+    """The people of each part as they are spread where the choice of splits is put in.
 
     ``gap`` bounds how far it is from the optimum, in records times nats, what rows have to spare included; ``is_sure``
     says that all rows that were put in bind in every table.
@@ -273,9 +275,9 @@ class _StartMultipliers:
         return _StartMultipliers(of_cell, rows)
 
 
-def _spanning(found: Posterior, without: FloatArray) -> Posterior:
-    low, high = np.minimum(found.low, without), np.maximum(found.high, without)
-    return Posterior(found.values, found.decided, low, high)
+def _spanning(posterior: Posterior, without: FloatArray) -> Posterior:
+    low, high = np.minimum(posterior.low, without), np.maximum(posterior.high, without)
+    return Posterior(posterior.values, posterior.decided, low, high)
 
 
 def _posterior(problem: CutProblem, under: SplitConstrained) -> Posterior:

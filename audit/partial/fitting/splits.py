@@ -1,4 +1,4 @@
-"""What the choice of each split says to somebody who knows only some columns: other splits on these would be no better.
+"""The choice of splits as constraints: no other split on known columns would have been better than the chosen one.
 
 Of a candidate split on a known column both the people of a branch and their classes are sums of the estimate, and what
 is left of impurity is concave in them. So where no candidate beats the chosen split at the estimate of greatest entropy
@@ -38,7 +38,7 @@ MOST_AT_ONCE = 4_000_000
 
 @dataclass(frozen=True)
 class SplitChoiceView:
-    """How the splits of a tree were chosen, as far as somebody knows who knows the ``columns`` of P profiles.
+    """How the splits of a tree were chosen, as far as the known ``columns`` of P profiles say.
 
     ``nodes`` (L,) are those where people stop. A branch of fewer people than ``least`` is none that the learner surely
     compares; ``sure`` says which others it did.
@@ -52,7 +52,7 @@ class SplitChoiceView:
     sure: SureSplits
 
     @property
-    def asked(self) -> dict[str, Column]:
+    def binding_columns(self) -> dict[str, Column]:
         """The known columns on which some candidate binds, by name."""
         binding = {name for (_, name), is_sure in self.sure.items() if is_sure.any()}
         names = (feature.name for feature in self.tree.features)
@@ -111,10 +111,10 @@ class PlacedEstimate:
         classes = self.over.shape[1] // leaves
         return sparse.csr_array(self.over @ _gather(np.arange(leaves * classes) // classes, leaves))
 
-    def of_values(self, of: IndexArray, values: int) -> sparse.csr_array:
+    def of_values(self, value_of_profile: IndexArray, values: int) -> sparse.csr_array:
         """Return how many people of each of so many values are where, (V, X), given that of each profile, (P,)."""
         shape = values, self.places.shape[0]
-        parts = sparse.coo_array((self.people, (of, self.lump)), shape=shape).tocsr()
+        parts = sparse.coo_array((self.people, (value_of_profile, self.lump)), shape=shape).tocsr()
         return sparse.csr_array(parts @ self.places @ self.over)
 
 
@@ -147,7 +147,7 @@ def compared(choice: SplitChoiceView, parts: Sequence[PlacedEstimate]) -> Candid
         tree.nodes[each].is_leaf for each in choice.nodes.tolist()
     ):
         return None
-    if any(column.missing.any() for column in choice.asked.values()):
+    if any(column.missing.any() for column in choice.binding_columns.values()):
         return None
     everybody = [
         placed_estimate.of_values(np.zeros(len(placed_estimate.people), dtype=np.intp), 1)
@@ -191,7 +191,7 @@ def besides(choice: SplitChoiceView, parts: Sequence[PlacedEstimate]) -> Iterato
 
     Nodes where nobody differs in a column have none on it.
     """
-    for name, column in choice.asked.items():
+    for name, column in choice.binding_columns.items():
         assert column.keys is not None
         values, of = np.unique(column.keys, return_inverse=True)
         size, of = len(values), of.reshape(-1)
@@ -222,18 +222,18 @@ def besides(choice: SplitChoiceView, parts: Sequence[PlacedEstimate]) -> Iterato
 
 
 def _by_value(
-    choice: SplitChoiceView, nodes: IndexArray, held: Sequence[sparse.csr_array]
+    choice: SplitChoiceView, nodes: IndexArray, placed: Sequence[sparse.csr_array]
 ) -> tuple[IndexArray, IndexArray, FloatArray]:
     """Return the values that people of nodes have, node by node, with the place of the node, (E,) each, and (E, m).
 
-    ``held`` (V, L * m) says how many of each value are at which leaf with which class.
+    ``placed`` (V, L * m) says how many of each value are at which leaf with which class.
     """
-    leaves, classes = len(choice.nodes), held[0].shape[1] // len(choice.nodes)
-    cells = sparse.csr_array(sum(held[1:], held[0])).tocoo()
+    leaves, classes = len(choice.nodes), placed[0].shape[1] // len(choice.nodes)
+    cells = sparse.csr_array(sum(placed[1:], placed[0])).tocoo()
     leaf, klass = np.divmod(cells.col, classes)
     by_leaf = sparse.csr_array(
         (cells.data, (leaf, cells.row * classes + klass)),
-        shape=(leaves, held[0].shape[0] * classes),
+        shape=(leaves, placed[0].shape[0] * classes),
     )
     found = sparse.csr_array(choice.below[nodes] @ by_leaf)
     found.eliminate_zeros()
@@ -279,13 +279,13 @@ def _of_cuts(
 
 
 def place_people(
-    people: FloatArray, lump: IndexArray, net: Network, found: FittedMargins, sizes: FloatArray
+    people: FloatArray, lump: IndexArray, net: Network, fitted: FittedMargins, sizes: FloatArray
 ) -> PlacedEstimate:
     """Return people as they are spread over leaves of these sizes, (L,); each group's by the sizes of its leaves."""
     groups, leaves = net.groups, len(net.group_of)
     share = sizes / net.demand[net.group_of]
     over = sparse.csr_array((share, (net.group_of, np.arange(leaves))), shape=(groups, leaves))
-    places = sparse.csr_array(sparse.diags_array(1 / net.supply) @ found.people)
+    places = sparse.csr_array(sparse.diags_array(1 / net.supply) @ fitted.people)
     return PlacedEstimate(people, lump, places, over)
 
 

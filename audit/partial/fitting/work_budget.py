@@ -28,7 +28,7 @@ FULL = AdversaryBudget()
 
 @dataclass(slots=True)
 class Allowance:
-    """So many operations on numbers are left to spend, ``until`` a time limit that somebody set.
+    """So many operations on numbers are left to spend, ``until`` a time limit, where one was set.
 
     ``door`` is that to IPOPT, where it is asked.
     """

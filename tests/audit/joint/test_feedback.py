@@ -55,6 +55,6 @@ def test_the_whole_reasoning_goes_round_and_holds():
     case, _ = read_case(written("three", "three", 1), "three")
     alone = leaf_sums(case)
     joined = join_trees(forest_of(file.model, people), people, clock(20.0), 2.0)
-    assert joined.found.recovered >= int((alone.low == alone.high).sum())
+    assert joined.inference.recovered >= int((alone.low == alone.high).sum())
     true = joined.cells.summed(people.truth)
     assert ((joined.joint.low <= true) & (true <= joined.joint.high)).all()

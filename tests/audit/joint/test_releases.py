@@ -103,11 +103,11 @@ def one_leaf(_):
 def test_who_joined_is_the_difference_of_two_totals():
     trees = [a_tree(BEFORE, leaf_of=one_leaf), a_tree(AFTER, leaf_of=one_leaf)]
     found, _, held = joined([BEFORE, AFTER], trees)
-    first, second = found.joined.found.releases
+    first, second = found.joined.inference.releases
     assert (first.name, first.people, first.alone, first.so_far) == ("m0.pmml", 4, 0, 0)
     assert (second.people, second.joined, second.left) == (5, 1, 0)
     assert (second.alone, second.so_far) == (0, 1)
-    assert found.joined.found.differences == (
+    assert found.joined.inference.differences == (
         "Of the one person whom m1.pmml holds and m0.pmml does not, 1 has “yes”: that is the difference of their "
         "totals.",
     )
@@ -123,8 +123,8 @@ def test_who_joined_is_the_difference_of_two_totals():
 def test_of_those_who_left_the_difference_is_known_too():
     trees = [a_tree(AFTER, leaf_of=one_leaf), a_tree(BEFORE, leaf_of=one_leaf)]
     found, *_ = joined([AFTER, BEFORE], trees)
-    assert found.joined.found.releases[1].left == 1
-    assert "whom m0.pmml holds and m1.pmml does not, 1 has" in found.joined.found.differences[0]
+    assert found.joined.inference.releases[1].left == 1
+    assert "whom m0.pmml holds and m1.pmml does not, 1 has" in found.joined.inference.differences[0]
 
 
 def test_a_release_of_other_labels_proves_nothing():
