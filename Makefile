@@ -11,7 +11,7 @@ PINS   := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all test-rest test-tools mutants check docs docs-shown soundness soundness-worlds soundness-ensembles soundness-partial soundness-doors studies bench bench-worlds \
+.PHONY: help demo test test-all test-rest test-tools mutants check docs docs-shown docs-pictures soundness soundness-worlds soundness-ensembles soundness-partial soundness-doors studies bench bench-worlds \
 	bench-ensembles bench-forests bench-partial bench-formats bench-commands bench-planning bench-scale bench-streams conformance fuzz ipopt clean serve chaos load sign-ins
 
 help:
@@ -23,6 +23,7 @@ help:
 	@echo "make check   formatting, lint, types, generated files up to date"
 	@echo "make docs    build the documentation into build/docs; a warning is an error, and no network is needed"
 	@echo "make docs-shown  run the commands that the tutorials show, and write what they print now into them"
+	@echo "make docs-pictures  make the pictures of reports in the documentation (needs chromium)"
 	@echo "make soundness  judge the estimate, exact worlds and the doors on random small cases (CASES=... SEED=0)"
 	@echo "make soundness-worlds  exact worlds alone, against a list of every world (CASES=5000 SEED=0)"
 	@echo "make soundness-ensembles  what leaves of several trees prove, against every table and the learners (CASES=5000 SEED=0)"
@@ -100,6 +101,9 @@ docs: $(VENV)/.docs
 
 docs-shown: $(VENV)/.demo
 	$(BIN)/python -m docs._ext.console docs/tutorial.md docs/gate-tutorial.md docs/policy-review.md docs/neighbour.md
+
+docs-pictures: $(VENV)/.dev
+	$(BIN)/python -m docs._ext.screenshots
 
 # What is measured, and against what. The data sets are public (see benchmarks/adult.py) and not part of this project.
 
