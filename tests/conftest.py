@@ -12,6 +12,7 @@ import pytest
 from hypothesis import settings
 
 from tests.kit import tiers
+from treewarden.ppdm_models import gc_control
 
 LEFT_OUT = pytest.StashKey[Counter[str]]()
 PROFILE = pytest.StashKey[str]()
@@ -59,10 +60,13 @@ def pytest_terminal_summary(terminalreporter, config):
         terminalreporter.write_line(tiers.left_out_line(config.stash[LEFT_OUT]))
 
 
-def pytest_collection_finish():
-    # What was collected stays to the end: the collector of garbage need not look at it again and again.
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    # What is collected stays to the end: the collector of garbage need not look at it again and again.
+    with gc_control.paused():
+        collected = yield
+        gc.freeze()
+    return collected
 
 
 @pytest.fixture(scope="module")

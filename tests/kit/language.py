@@ -213,8 +213,13 @@ def is_empty(name: str) -> bool:
     return bool(words) and all(word in EMPTY for word in words)
 
 
-def bound_names() -> Iterator[tuple[str, str, str]]:
-    """Yield kind, path and name of whatever the product gives a name: modules, classes, functions and so on."""
+@cache
+def bound_names() -> tuple[tuple[str, str, str], ...]:
+    """Return kind, path and name of whatever the product gives a name: modules, classes, functions and so on."""
+    return tuple(_bound_names())
+
+
+def _bound_names() -> Iterator[tuple[str, str, str]]:
     for path, tree in sources().items():
         yield "modules", path, Path(path).stem
         for node in ast.walk(tree):
@@ -329,6 +334,7 @@ def tolerated() -> dict[str, list[str]]:
     return json.loads(TOLERATED.read_text("utf-8"))
 
 
+@cache
 def current() -> dict[str, list[str]]:
     """Return all that the list of what is tolerated may hold, as it is now."""
     return {**bare_names(), "shared class names": sorted(shared_class_names())}

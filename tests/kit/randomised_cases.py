@@ -1,6 +1,7 @@
 """Randomised tables for tests: made in memory, with what their owner knows of them."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
@@ -57,6 +58,7 @@ def randomised(columns, true, random=None, **more):
     return randomisation_of(manifest, counts, moments, missing)
 
 
+@cache
 def even(level=1.0, noise="gaussian", records=20_000, columns=3, **more):
     """Return what a table of independent evenly spread columns gives away."""
     random = np.random.default_rng(7)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.audit.consistent_tables.test_worlds_against_brute_force import judged, small_case
+from tests.kit.tiers import seeds
 from treewarden.audit import measures
 from treewarden.audit.clock import clock
 from treewarden.audit.consistent_tables.engine import UNREAD, reason
@@ -23,7 +24,7 @@ CRITERIA = ("gini", "entropy", "gain-ratio")
 
 @pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.parametrize("level", ["rates", "labels"])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds(8, quick=4))
 def test_what_one_change_reaches_some_world_reaches(seed, level, criterion):
     system, worlds = judged(small_case(2 * seed, level, criterion))
     facts = with_intervals(facts_of(system))
@@ -38,7 +39,7 @@ def test_what_one_change_reaches_some_world_reaches(seed, level, criterion):
 
 
 @pytest.mark.parametrize("level", ["counts", "rates", "labels"])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6, quick=4))
 def test_who_is_certain_does_not_depend_on_what_else_is_asked(seed, level):
     system = build_system(small_case(seed, level))
     full, few = (

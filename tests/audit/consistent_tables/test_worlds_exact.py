@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.judges.worlds_by_hand import _compare
+from tests.kit.tiers import seeds
 from treewarden.audit.consistent_tables.facts.exact import is_beaten, is_one
 from treewarden.audit.consistent_tables.facts.intervals import _ends
 from treewarden.audit.consistent_tables.facts.places import StoppingPlace, tightened
@@ -62,7 +63,7 @@ def test_a_product_of_powers_is_one_only_if_it_is():
 
 @pytest.mark.parametrize("criterion", list(Criterion))
 @pytest.mark.parametrize("strict", [False, True])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(12, quick=4))
 def test_intervals_hold_exactly_the_counts_that_the_row_allows(criterion, strict, seed):
     draw = np.random.default_rng(seed)
     counts = draw.integers(1, 6, size=8)

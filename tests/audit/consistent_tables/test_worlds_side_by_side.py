@@ -97,7 +97,7 @@ def test_any_number_of_processes_says_the_same(case, given):
 
 
 def test_what_is_enough_ends_the_questions_at_the_same_place(given):
-    system = made(*CASES[0])
+    system = made(*CASES[1])
     ask = partial(reason, system, budget_seconds=1000, tiers=FEW_WORLDS)
     every, none = ask().certain.sum(), reason(system, budget_seconds=0).certain.sum()
 

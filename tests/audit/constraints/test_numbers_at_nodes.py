@@ -7,6 +7,7 @@ import pytest
 
 from tests.judges.numbers_at_nodes import all_tables, mixed, random_case
 from tests.kit.small_audits import flat_tree, people_of
+from tests.kit.tiers import seeds
 from treewarden.audit.consistent_tables.incomplete_constraints import reason_in_doubt
 from treewarden.audit.entropy.posterior import certain
 from treewarden.audit.evidence import Evidence
@@ -47,7 +48,7 @@ def test_what_is_proved_holds_in_every_table_that_obeys_the_nodes(kind, seed):
     assert (worlds.high >= tables.max(axis=0)).all()
 
 
-@pytest.mark.parametrize("seed", range(120))
+@pytest.mark.parametrize("seed", seeds(120, quick=24))
 def test_with_two_classes_and_labels_everybody_who_is_forced_is_counted(seed):
     case = case_of("labels", seed)
     tables, counts = all_tables(case), case.population.counts
@@ -56,7 +57,7 @@ def test_with_two_classes_and_labels_everybody_who_is_forced_is_counted(seed):
     assert reading.low <= counts[forced].sum() <= reading.high
 
 
-@pytest.mark.parametrize("seed", range(120))
+@pytest.mark.parametrize("seed", seeds(120, quick=24))
 def test_with_two_classes_whoever_an_impurity_forces_is_counted(seed):
     case = case_of("impurities", seed)
     tables, counts = all_tables(case), case.population.counts

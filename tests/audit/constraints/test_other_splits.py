@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.kit import places
+from tests.kit.tiers import seeds
 from treewarden.audit.consistent_tables.engine import reason
 from treewarden.audit.constraints.other_split import CONSTRAINT
 from treewarden.audit.facts.case import Case
@@ -81,7 +82,7 @@ def all_tables(case):
     return np.array(found)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", seeds(60, quick=12))
 def test_what_is_proved_holds_in_every_table_that_has_the_improvement(seed):
     case = random_case(seed)
     system, tables = build_system(case), all_tables(case)

@@ -14,6 +14,7 @@ from tests.audit.weighed_trees import (
     people_of,
     weighed_tree,
 )
+from tests.kit.tiers import seeds
 from treewarden.audit.facts.case import Case
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import MeasureCall
@@ -52,7 +53,7 @@ def drawn(seed, choices):
 
 
 @pytest.mark.parametrize("choices", [[50.0, 20.0, 30.0], [1.5, 0.7, 2.25, 3.1], [1 / 3, 0.1, 0.7]])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds(8, quick=4))
 def test_who_is_certain_is_who_has_one_class_in_every_table_that_fits(seed, choices):
     ages, classes, weights = drawn(seed, choices)
     tree, table = weighed_tree(ages, classes, weights, max_leaf_nodes=3)

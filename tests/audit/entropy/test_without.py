@@ -9,6 +9,7 @@ import pytest
 
 from tests.kit.cases import NAMES, case_of, multiway_tree
 from tests.kit.small_audits import evidence_of, flat_tree, people_of, read
+from tests.kit.tiers import seeds
 from treewarden.audit.entropy import leave_one_out
 from treewarden.audit.entropy.estimate import estimate
 from treewarden.audit.entropy.leave_one_out import Without, without_one
@@ -60,7 +61,7 @@ def recounted(tree, records):
     return replace(tree, nodes=tuple(nodes))
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", seeds(5, quick=4))
 def test_it_is_the_estimate_of_the_table_that_lacks_the_record(seed):
     records = rows(seed)
     case = audited(records)

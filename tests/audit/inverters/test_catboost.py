@@ -7,6 +7,7 @@ import pytest
 
 from tests.audit.inverters.grown import check_sound, reason, table_of
 from tests.kit.grown_models import FOLDER, case_of, truth
+from tests.kit.tiers import seeds
 from treewarden.audit.inverters import LeafSums, leaf_sums
 from treewarden.audit.inverters._bounds import NumberBounds, exactly, softmax
 from treewarden.audit.inverters._rounds import whole_between
@@ -251,7 +252,7 @@ def leaf_of(scores, value, room=1e-12):
     return LeafScores(exactly(scores), weights, of, ends, np.array([float(size)]), room)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(40, quick=8))
 def test_the_numbers_that_lead_to_a_value_are_those_of_trying_each(seed):
     draw = np.random.default_rng(seed)
     scores = draw.normal(0, draw.choice([0.1, 1, 4]), draw.integers(1, 60))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.audit.inverters.grown import check_exact, check_sound, found, reason, table_of
+from tests.kit.tiers import seeds
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.fitted import open_fitted
 from treewarden.ppdm_models.formats.skops.skops_file import FORMAT
@@ -37,7 +38,7 @@ def test_four_records_by_hand():
     assert check_exact(model, table, labels).low.tolist() == [1, 2, 1, 2]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(12, quick=4))
 def test_sums_are_those_of_random_tables(seed):
     table, labels = table_of(seed, rows=30 + 17 * seed)
     settings = {"learning_rate": (0.1, 0.0873645123, 1.0)[seed % 3], "max_depth": 2 + seed % 3}

@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import replace
+from functools import cache
 from importlib import import_module
 
 import numpy as np
@@ -87,14 +88,18 @@ class _Useless(LoadedSolver):
         return replace(answer, x=start, code=self.code, iterations=0)
 
 
+@cache
+def system_with_splits():
+    return build_system(multiway_case(4, Knowledge(leaf="rates", split="gini"), records=30))
+
+
 @pytest.mark.parametrize("code", sorted(set(STATUS)))
 def test_no_status_makes_a_point_that_breaks_its_rows_optimal(code, monkeypatch):
     broken = _Broken(code)
     monkeypatch.setattr(
         import_module("treewarden.audit.solver.block_solver"), "doors", lambda: {"casadi": broken}
     )
-    system = build_system(multiway_case(4, Knowledge(leaf="rates", split="gini"), records=30))
-    posterior, report = estimate(system)
+    posterior, report = estimate(system_with_splits())
     assert report.status == "stalled"
     assert not posterior.decided.all()
 
@@ -104,9 +109,8 @@ def test_an_unknown_return_code_is_an_error(monkeypatch):
     monkeypatch.setattr(
         import_module("treewarden.audit.solver.block_solver"), "doors", lambda: {"casadi": broken}
     )
-    system = build_system(multiway_case(4, Knowledge(leaf="rates", split="gini"), records=30))
     with pytest.raises(SolverError, match="return code 42 is not known"):
-        estimate(system)
+        estimate(system_with_splits())
 
 
 def test_what_a_door_makes_of_a_model_stays_with_its_solver():

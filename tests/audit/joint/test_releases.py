@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.kit.releases import a_table, a_tree
+from tests.kit.tiers import seeds
 from treewarden.audit.clock import clock
 from treewarden.audit.joint.profiles import worlds_of
 from treewarden.audit.joint.releases import ReleaseView, join_releases
@@ -67,7 +68,7 @@ def worlds(everybody, leaves):
     return np.array(found)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(40, quick=8))
 def test_the_ends_of_all_numbers_are_those_of_all_worlds(seed):
     everybody, tables, trees, leaves = some_releases(seed)
     every = worlds(everybody, leaves)

@@ -7,6 +7,7 @@ import pytest
 
 from tests.audit.partial.networks import Small
 from tests.judges import partial_cases
+from tests.kit.tiers import seeds
 from treewarden.audit.partial.fitting.flows import LOOKED, Room, Rooms, ends, moved, table_of
 
 
@@ -87,7 +88,7 @@ def test_where_there_is_no_time_for_flows_what_is_told_holds_and_the_rest_is_not
     assert (found.most[found.asked] == most[found.asked]).all()
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(40, quick=8))
 def test_a_flow_leaves_a_table_that_fits(seed):
     drawn = partial_cases.drawn(np.random.default_rng(seed))
     net = drawn.network

@@ -54,9 +54,9 @@ def noted(monkeypatch, module):
     return asked
 
 
-# Trees of eight draws put six problems at least, of which IPOPT solves each: the most of what these tests take.
+# Trees of four draws put two problems at least, of which IPOPT solves each: the most of what these tests take.
 DRAWN = pytest.mark.parametrize(
-    ("criterion", "draws"), cases([("gini", 8), ("gini", 24), ("entropy", 24)], quick=1)
+    ("criterion", "draws"), cases([("gini", 4), ("gini", 24), ("entropy", 24)], quick=1)
 )
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.judges.partial_cases import every_value, tree_and_people
+from tests.kit.tiers import seeds
 from treewarden.audit.clock import clock
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import LeafLevel, SplitLevel
@@ -101,7 +102,7 @@ def test_of_a_column_that_the_tree_does_not_ask_about_only_its_share_is_known():
 
 
 @pytest.mark.parametrize("knows_target", [True, False])
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(40, quick=8))
 def test_certain_and_excluded_are_those_of_every_table(seed, knows_target):
     rng = np.random.default_rng(seed)
     tree, population = tree_and_people(rng, int(rng.integers(3, 6)))
@@ -120,7 +121,7 @@ def test_certain_and_excluded_are_those_of_every_table(seed, knows_target):
     assert (seen.posterior.low <= seen.posterior.values + 1e-12).all()
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20, quick=4))
 def test_who_knows_more_is_certain_of_no_fewer(seed):
     tree, population = tree_and_people(np.random.default_rng(100 + seed), 8)
     tested = [each.name for each in tree.used_features()]

@@ -85,7 +85,7 @@ def one_value(found):
 
 
 @pytest.mark.parametrize("knows_target", [False, True])
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20, quick=4))
 def test_what_is_certain_and_excluded_of_categories_is_that_of_every_table(seed, knows_target):
     tree, population = of_categories(seed, records=4 + seed % 3, features=2 + seed % 2)
     tested = [feature.name for feature in tree.used_features()]
@@ -116,7 +116,7 @@ def test_what_is_certain_and_excluded_of_numbers_and_missing_values_is_that_of_e
 
 
 @pytest.mark.parametrize("knows_target", [False, True])
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", seeds(10, quick=4))
 @pytest.mark.parametrize("made", [of_categories, of_numbers])
 def test_the_estimate_is_the_optimum_over_profiles_and_all_hidden_values(made, seed, knows_target):
     tree, population = (

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.kit.cases import random_table
+from tests.kit.tiers import seeds
 from treewarden.audit.clock import FOREVER
 from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.knowledge.knowledge import Knowledge
@@ -140,7 +141,7 @@ def check(seed, records, *, values=2, trees=2, knows_target=True, knows_all=True
 
 
 @pytest.mark.parametrize("knows_target", [True, False])
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", seeds(60, quick=12))
 def test_what_is_proved_holds_in_every_filling_and_what_is_witnessed_in_one(seed, knows_target):
     for knows_all in (True, False):
         found, tables = check(seed, 7, knows_target=knows_target, knows_all=knows_all)
@@ -152,7 +153,7 @@ def test_what_is_proved_holds_in_every_filling_and_what_is_witnessed_in_one(seed
         assert worlds.left or not worlds.open_profiles.any()
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", seeds(30, quick=6))
 def test_the_same_of_three_values_and_three_trees(seed):
     found, tables = check(seed, 6, values=3, trees=3)
     assert (found.worlds.low <= tables.min(axis=0)).all()

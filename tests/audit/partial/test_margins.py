@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 from threadpoolctl import threadpool_info
 
+from tests.kit.tiers import seeds
 from treewarden.audit.partial.fitting import multipliers
 from treewarden.audit.partial.fitting.count_rows import Slopes, cells_of, rows_over
 from treewarden.audit.partial.fitting.margins import MOST_GAP, Margins, by_ipopt
@@ -42,7 +43,7 @@ def by_solver(margins, rows, allowance):
     return None if found is None else (cells.table(found[0]).toarray(), *found[1:])
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", seeds(10, quick=4))
 def test_both_ways_find_the_same_table(seed):
     rng = np.random.default_rng(seed)
     world = rng.integers(1, 6, size=(3, 4)).astype(float)

@@ -7,6 +7,7 @@ import pytest
 
 from tests.audit.partial.test_feature import asked
 from tests.judges.partial_cases import every_table, tree_and_people
+from tests.kit.tiers import seeds
 from treewarden.audit.clock import clock
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import LeafLevel, SplitLevel
@@ -103,7 +104,7 @@ def test_what_a_tested_column_says_of_some_people_is_what_the_tree_was_grown_fro
     assert any("town says what y is" in each for each in seen.said)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(40, quick=8))
 def test_what_is_proved_with_known_classes_is_that_of_every_table(seed):
     rng = np.random.default_rng(seed)
     tree, population = tree_and_people(rng, 5)

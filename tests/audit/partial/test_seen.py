@@ -7,6 +7,7 @@ import pytest
 
 from tests.judges.partial_cases import every_table
 from tests.kit.cases import multiway_tree, random_table
+from tests.kit.tiers import seeds
 from treewarden.audit.clock import clock
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import LeafLevel, SplitLevel
@@ -61,7 +62,7 @@ def test_with_little_effort_it_is_told_who_is_certain_and_no_table_is_shown(seed
     assert not little.worlds.witnesses
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20, quick=4))
 def test_nobody_who_knows_less_is_surer_or_proves_more(seed):
     table = random_table(seed, features=3, records=40)
     tree = multiway_tree(table, Criterion.ENTROPY)

@@ -8,6 +8,7 @@ import pytest
 from scipy import sparse
 from scipy.special import entr
 
+from tests.kit.tiers import seeds
 from treewarden.audit.clock import clock
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import SplitLevel
@@ -65,7 +66,7 @@ def binary_tree(rng):
 
 @pytest.mark.parametrize(("least", "at_once"), [(1.0, 4_000_000), (1.0, 1), (2.5, 100)])
 @pytest.mark.parametrize("criterion", [Criterion.GINI, Criterion.ENTROPY])
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20, quick=4))
 def test_each_candidate_is_counted_as_by_hand(monkeypatch, seed, criterion, least, at_once):
     monkeypatch.setattr(
         import_module("treewarden.audit.partial.fitting.splits"), "MOST_AT_ONCE", at_once

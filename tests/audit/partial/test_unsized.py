@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.audit.partial.features import of_categories, of_numbers
+from tests.kit.tiers import seeds
 from treewarden.audit.clock import clock
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.knowledge.levels import LeafLevel, SplitLevel
@@ -164,7 +165,7 @@ def with_sizes(tree, population):
     return replace(tree, nodes=tuple(nodes), quality=Quality.EXACT)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", seeds(30, quick=6))
 def test_nothing_is_proved_without_sizes_that_is_not_with_them_and_all_that_every_leaf_says_is(
     seed,
 ):

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.kit.tiers import seeds
 from treewarden.audit.clock import clock
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.linked_population import shared_people
@@ -139,7 +140,7 @@ def only_sums(monkeypatch):
     monkeypatch.setattr(inference, "mean_sums", sums)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", seeds(60, quick=12))
 def test_the_ends_of_all_numbers_hold_all_worlds_and_what_is_reached_is_among_them(seed):
     everybody, releases, leaf_ofs = some_releases(seed)
     found, shared, held = joined(releases, leaf_ofs)

@@ -1,9 +1,12 @@
 """Fitted scikit-learn estimators in memory: the model that is made of one predicts what the estimator predicts."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from tests.kit.tiers import cases
 from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.files.fitted import open_fitted
 from treewarden.ppdm_models.files.load import load_model
@@ -134,21 +137,32 @@ SCALERS = {
     ),
     "passthrough": "passthrough",
 }
-ENDS = [
-    TREE,
-    ensemble.RandomForestClassifier(3, max_depth=6, random_state=0),
-    ensemble.HistGradientBoostingClassifier(max_iter=3, random_state=0),
-]
+ENDS = {
+    "tree": TREE,
+    "forest": ensemble.RandomForestClassifier(3, max_depth=6, random_state=0),
+    "boosting": ensemble.HistGradientBoostingClassifier(max_iter=3, random_state=0),
+}
 
 
-@pytest.mark.parametrize("end", ENDS, ids=lambda estimator: type(estimator).__name__)
-@pytest.mark.parametrize("encoder", ENCODERS.values(), ids=ENCODERS)
-@pytest.mark.parametrize("scaler", SCALERS.values(), ids=SCALERS)
-def test_a_pipeline_is_a_model_of_the_columns_that_go_into_it(end, encoder, scaler):
+def pipelines(encoders, scalers):
+    """Return encoder, scaler and end in every combination; the quick tier has each two of them together once."""
+    every = list(itertools.product(encoders, scalers, ENDS))
+    few = [
+        (encoder, scalers[(first + second) % len(scalers)], end)
+        for first, encoder in enumerate(encoders)
+        for second, end in enumerate(ENDS)
+    ]
+    return pytest.mark.parametrize(("encoder", "scaler", "end"), cases(every, quick=few))
+
+
+@pipelines(list(ENCODERS), list(SCALERS))
+def test_a_pipeline_is_a_model_of_the_columns_that_go_into_it(encoder, scaler, end):
     steps = make_column_transformer(
-        (encoder, ["town", "job", "floor"]), (scaler, ["age"]), sparse_threshold=0
+        (ENCODERS[encoder], ["town", "job", "floor"]),
+        (SCALERS[scaler], ["age"]),
+        sparse_threshold=0,
     )
-    estimator = make_pipeline(steps, end).fit(FRAME, CLASSES)
+    estimator = make_pipeline(steps, ENDS[end]).fit(FRAME, CLASSES)
     model = assert_same(estimator, FRAME)
     assert [feature.name for feature in model.features] == ["age", "job", "town", "floor"]
     assert [feature.numeric for feature in model.features] == [True, False, False, True]
@@ -163,19 +177,12 @@ def test_values_that_an_encoder_never_saw_go_where_it_sends_them(name):
     assert_same(estimator, FRAME.replace({"job": {"nurse": "pilot"}, "town": {"c,d": "z"}}))
 
 
-@pytest.mark.parametrize("end", ENDS, ids=lambda estimator: type(estimator).__name__)
-@pytest.mark.parametrize(
-    "encoder",
-    [preprocessing.OneHotEncoder(), preprocessing.OrdinalEncoder(), ENCODERS["imputed"]],
-)
-@pytest.mark.parametrize(
-    "scaler", [SCALERS["standard"], SCALERS["imputed"], SCALERS["passthrough"]]
-)
-def test_missing_values_go_where_the_pipeline_sends_them(end, encoder, scaler):
+@pipelines(["one-hot", "ordinal", "imputed"], ["standard", "imputed", "passthrough"])
+def test_missing_values_go_where_the_pipeline_sends_them(encoder, scaler, end):
     steps = make_column_transformer(
-        (encoder, ["town", "job"]), (scaler, ["age", "pay"]), sparse_threshold=0
+        (ENCODERS[encoder], ["town", "job"]), (SCALERS[scaler], ["age", "pay"]), sparse_threshold=0
     )
-    assert_same(make_pipeline(steps, end).fit(GAPS, CLASSES), GAPS)
+    assert_same(make_pipeline(steps, ENDS[end]).fit(GAPS, CLASSES), GAPS)
 
 
 def test_an_imputer_lets_boosting_take_missing_values():

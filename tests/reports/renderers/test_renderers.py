@@ -7,6 +7,8 @@ import sys
 import pytest
 
 from tests.kit.rendering import rendered
+from tests.kit.tiers import cases
+from tests.reports.conftest import ALL
 from tests.reports.forms import TEXTS
 from treewarden.ppdm_models.errors import OutputError
 from treewarden.reports.renderers import Renderer, names, renderer
@@ -39,8 +41,10 @@ def test_a_renderer_is_found_by_its_name(name):
 
 
 @pytest.mark.parametrize("name", names())
-def test_every_document_is_rendered_to_the_same_bytes_each_time(name, any_document):
-    assert rendered(name, any_document) == renderer(name).render(any_document)
+@pytest.mark.parametrize("of", cases(ALL, quick=("several_trees", "several_adversaries", "nasty")))
+def test_every_document_is_rendered_to_the_same_bytes_each_time(name, of, request):
+    document = request.getfixturevalue(of)
+    assert rendered(name, document) == renderer(name).render(document)
 
 
 @pytest.mark.parametrize("name", TEXTS)

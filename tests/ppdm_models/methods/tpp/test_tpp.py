@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.kit import places
-from tests.kit.tiers import examples
+from tests.kit.tiers import examples, seeds
 from tests.ppdm_models.methods.tpp.tpp_strategies import categories, classes, numbers, tables
 from treewarden.ppdm_models.learn.best_first import BestFirst
 from treewarden.ppdm_models.learn.splits import MOST_SET_VALUES, of_classes, of_numbers
@@ -101,7 +101,7 @@ def test_several_trees_of_one_table_all_grow_again(table, shift):
         assert len(found.best.trees) == len(chosen)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(40, quick=8))
 def test_the_same_tree_of_sets_grows_from_tables_of_many_categories(seed):
     random = np.random.default_rng(seed)
     size = int(random.integers(10, 120))
