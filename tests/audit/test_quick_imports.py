@@ -21,6 +21,7 @@ HEAVY = (
     "sklearn",
 )
 """What only audits, tables, plots and some formats need."""
+PACKAGES = ("ppdm_models", "audit", "policies", "reports")
 FOUND = """
 import sys
 from treewarden.ppdm_models.plugins import discover
@@ -79,20 +80,28 @@ def seen_of(names, code):
     return words[len(words) - words[::-1].index("seen") :]
 
 
-@pytest.mark.parametrize("package", ["ppdm_models", "audit", "policies", "reports"])
-def test_importing_a_package_loads_nothing_but_itself(package):
-    code = (
-        "import sys\n"
-        "finders, modules = list(sys.meta_path), set(sys.modules)\n"
-        f"import treewarden.{package}\n"
-        "print(finders == sys.meta_path, *sorted(set(sys.modules) - modules - {'__future__'}))"
-    )
-    assert printed(code) == ["True", "treewarden", f"treewarden.{package}"]
+def test_importing_a_package_loads_nothing_but_itself():
+    code = "import sys\nimport treewarden\nimport __future__\n"
+    for package in PACKAGES:
+        code += (
+            "finders, modules = list(sys.meta_path), set(sys.modules)\n"
+            f"import treewarden.{package}\n"
+            "print(finders == sys.meta_path, *sorted(set(sys.modules) - modules))\n"
+        )
+    assert printed(code) == [
+        word for package in PACKAGES for word in ("True", f"treewarden.{package}")
+    ]
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
+def test_importing_treewarden_loads_nothing_but_itself():
+    code = "import sys\nmodules = set(sys.modules)\nimport treewarden\n"
+    assert printed(f"{code}print(*sorted(set(sys.modules) - modules - {{'__future__'}}))") == [
+        "treewarden"
+    ]
+
+
+def test_what_plug_ins_are_there_is_found_without_a_heavy_package():
+    codes = [
         "import treewarden.policies.pack",
         FOUND.format(package="treewarden.audit.measures", export="MEASURE", contract="Measure"),
         FOUND.format(
@@ -101,11 +110,8 @@ def test_importing_a_package_loads_nothing_but_itself(package):
         FOUND.format(package="treewarden.policies.rules", export="RULE", contract="Rule"),
         FOUND.format(package="treewarden.policies.remedies", export="REMEDY", contract="Remedy"),
         LISTED,
-    ],
-    ids=["pack", "measures", "constraints", "rules", "remedies", "list"],
-)
-def test_what_plug_ins_are_there_is_found_without_a_heavy_package(code):
-    assert seen_of(HEAVY, code) == []
+    ]
+    assert seen_of(HEAVY, "\n".join(codes)) == []
 
 
 def test_what_is_listed_is_not_imported():
@@ -145,12 +151,15 @@ def test_pyomo_has_nothing_imported_along_that_nobody_asks_it_for(before):
     assert found == ["False", "False", "True", "0.5", "matplotlib.pyplot"]
 
 
-@pytest.mark.parametrize(
-    "left_out",
-    ["treewarden.audit.system.system", "pydantic", "pyarrow", "pyomo.environ", "scipy.stats"],
-)
-def test_a_worker_imports_what_solves_a_block_and_no_more(left_out):
-    assert seen_of([left_out], "import treewarden.audit.solver.worker") == []
+def test_a_worker_imports_what_solves_a_block_and_no_more():
+    left_out = [
+        "treewarden.audit.system.system",
+        "pydantic",
+        "pyarrow",
+        "pyomo.environ",
+        "scipy.stats",
+    ]
+    assert seen_of(left_out, "import treewarden.audit.solver.worker") == []
 
 
 def test_an_audit_of_one_tree_leaves_alone_what_other_models_need(tmp_path):

@@ -52,6 +52,37 @@ def test_a_strict_rule_breaks_at_the_limit_and_no_other(rule):
     assert at_the_limit is (FAIL if RULES[rule].is_strict else PASS)
 
 
+@pytest.mark.parametrize(
+    ("rule", "limit", "margins"),
+    [
+        ("at_least", 5.0, [0.0, 0.8, 1.0, 2.0]),
+        ("above", 5.0, [0.0, 0.8, 1.0, 2.0]),
+        ("at_most", 6.0, [math.inf, 6 / 5, 1.0, 0.5]),
+        ("below", 6.0, [math.inf, 6 / 5, 1.0, 0.5]),
+    ],
+)
+def test_a_margin_is_how_far_the_bad_end_is_from_the_limit(rule, limit, margins):
+    readings = [Interval(-1, 0), Interval(4, 5), Interval(5, 6), Interval(10, 12)]
+    assert [RULES[rule].margin(each, limit) for each in readings] == pytest.approx(margins)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_where_nothing_is_wanted_a_limit_is_met_or_not_at_all(rule):
+    met, bad, at_the_limit = (
+        (Interval(1, 2), Interval(-2, -1), Interval(0, 0))
+        if RULES[rule].risk == "low"
+        else (Interval(-2, -1), Interval(1, 2), Interval(0, 0))
+    )
+    assert RULES[rule].margin(met, 0.0) == math.inf
+    assert RULES[rule].margin(bad, 0.0) == 0.0
+    assert RULES[rule].margin(at_the_limit, 0.0) == (0.0 if RULES[rule].is_strict else math.inf)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_what_could_not_be_told_has_no_margin(rule):
+    assert RULES[rule].margin(Undetermined("no table"), 5.0) is None
+
+
 def test_nothing_judged_is_not_a_pass():
     assert worst([]) is UNDETERMINED
 

@@ -116,6 +116,19 @@ def test_an_improvement_tells_the_most_and_the_least_that_may_be_on_its_left():
     assert "lets 3 to 3 of the 4 records on its left have class 'a'" in row.origin.where
 
 
+def test_whoever_is_not_told_what_is_published_is_told_nothing_by_an_improvement():
+    case = case_of([2, 1, 1, 0], [2, 3, 2, 3])
+    told = replace(case, knowledge=Knowledge(leaf="counts", split="none"))
+    assert list(CONSTRAINT.rows(told)) == []
+
+
+def test_an_improvement_of_three_classes_tells_nothing():
+    case = case_of([2, 1, 1, 0], [2, 3, 2, 3])
+    root = replace(case.tree.root, class_counts=(4.0, 6.0, 0.0))
+    tree = replace(case.tree, nodes=(root, *case.tree.nodes[1:]), classes=("a", "b", "c"))
+    assert list(CONSTRAINT.rows(replace(case, tree=tree))) == []
+
+
 def test_a_node_without_counts_of_its_classes_says_nothing_by_a_split_that_was_not_taken():
     case = case_of([2, 1, 1, 0], [2, 3, 2, 3])
     bare = replace(case.tree.root, class_counts=None)

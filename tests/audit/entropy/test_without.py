@@ -14,7 +14,7 @@ from treewarden.audit.entropy import leave_one_out
 from treewarden.audit.entropy.estimate import estimate
 from treewarden.audit.entropy.leave_one_out import Without, without_one
 from treewarden.audit.knowledge.knowledge import Knowledge
-from treewarden.audit.measures import call
+from treewarden.audit.measures import call, measures
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.population.population import build_population
 from treewarden.audit.reading import Interval, Undetermined
@@ -122,3 +122,15 @@ def test_where_numbers_without_a_person_are_not_known_it_says_so():
     told = without_one(replace(system, case=odd), found, OPTIONS)
     assert isinstance(told, Undetermined)
     assert "only where it counts people" in told.reason
+
+
+def test_of_two_who_are_alike_the_other_is_asked_about_and_of_one_alone_the_leaf():
+    tree = flat_tree([[1, 1], [1, 0]])
+    people = people_of(tree)
+    worlds = run(tree, people, Knowledge(split="none")).full.evidence.worlds
+    told = Without(np.array([[0.4, 0.6], [0.9, 0.1]]), np.array([[0.4, 0.6], [0.9, 0.1]]))
+    asked = replace(evidence_of(tree, people), worlds=worlds, without=told)
+    each = measures()["own_contribution"].per_place(asked, {"without": "table"})
+    plain = measures()["own_contribution"].per_place(asked, {"without": "leaf"})
+    assert each.high[0] == pytest.approx(0.5)
+    assert each.high[1] == plain.high[1]

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from tests.kit.forests import FEATURES, by_sex, forest, stump
-from tests.kit.small_audits import audit_model
+from tests.kit.small_audits import audit_model, read
 from treewarden.audit.joint.counted_leaves import counted_sums
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.population.forest import forest_of
 from treewarden.audit.population.population import build_population
-from treewarden.audit.reading import Undetermined
+from treewarden.audit.reading import Interval, Undetermined
 from treewarden.ppdm_models.tables.read_table import table_of
 from treewarden.ppdm_models.tree.predicate import CategoryTest
 from treewarden.ppdm_models.tree.tree import Node, Quality, Tree
@@ -69,6 +69,15 @@ def test_two_trees_prove_what_neither_does_alone():
     assert said == {("20", "F"): 1, ("20", "M"): 0, ("60", "F"): 0, ("60", "M"): 0}
     assert evidence.together.recovered_share == 1.0
     assert by_person(evidence, evidence.together.by_leaf)["20", "F"] == np.False_
+
+
+def test_labels_of_several_trees_are_believed_as_those_of_one_are():
+    flu = ["yes", "no", "no", "no"]
+    evidence = audited(flu, split_by_age((1, 1), (2, 0)), split_by_sex((1, 1), (2, 0)))
+    assert not isinstance(evidence.together, Undetermined)
+    taken = read("label_disclosure", evidence)
+    assert taken.reading == Interval(1, 1)
+    assert [spot.low for spot in taken.spots] == [1, 1, 0.5, 0.5]
 
 
 def test_a_withheld_count_is_bounded_by_the_rest():

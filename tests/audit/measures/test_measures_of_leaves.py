@@ -98,6 +98,12 @@ def test_distinct_values_are_counted_in_each_leaf(leaves):
     assert read("distinct_diversity", evidence_of(flat_tree(leaves))).reading.low == fewest
 
 
+def test_a_value_of_one_record_is_a_value():
+    assert read(
+        "distinct_diversity", evidence_of(flat_tree([[7, 1, 1], [9, 9, 9]]))
+    ).reading == Interval(3, 3)
+
+
 @given(counts_of_leaves)
 def test_effective_values_are_exp_of_the_entropy_and_never_more_than_the_distinct_ones(leaves):
     def effective(leaf):

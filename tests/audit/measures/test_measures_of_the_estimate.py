@@ -1,6 +1,7 @@
 """The measures of the adversary's estimate against their definitions."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis.extra.numpy import arrays
 
 from tests.kit.small_audits import bounds, evidence_of, flat_tree, read
 from treewarden.audit.entropy.posterior import certain
+from treewarden.audit.measures import measures
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Interval
 from treewarden.ppdm_models.tree.column import CategoricalColumn
@@ -146,3 +148,37 @@ def test_rounding_over_many_profiles_does_not_part_the_ends_of_an_exact_reading(
     people = Population(("place",), {"place": place}, truth.sum(axis=1), leaf, truth)
     evidence = evidence_of(EXAMPLE, people, certain(random.dirichlet([1, 1], 5000)))
     assert read(name, evidence).reading.is_exact
+
+
+WIDE = bounds(
+    [[0.7, 0.0], [0.2, 0.3], [0.4, 0.1], [0.0, 0.5]],
+    [[1.0, 0.3], [0.7, 0.8], [0.9, 0.6], [0.5, 1.0]],
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "ends"),
+    [
+        ("confidence", (0.7, 1.0)),
+        ("disclosure", (0.7, 1.0)),
+        ("kl_individual", (0.0, -math.log(0.7))),
+    ],
+)
+def test_of_an_estimate_within_bounds_the_worst_profile_counts_at_either_end(name, ends):
+    reading = read(name, example(WIDE)).reading
+    assert (reading.low, reading.high) == pytest.approx(ends)
+
+
+def test_the_value_that_may_be_likeliest_is_named():
+    turned = bounds([[0.5, 0.1], *[[0.5, 0.5]] * 3], [[0.6, 0.9], *[[0.5, 0.5]] * 3])
+    assert read("confidence", example(turned)).spots[0].note == "most likely >50K"
+
+
+@pytest.mark.parametrize("name", ["confidence", "disclosure", "kl_individual"])
+def test_a_profile_of_nobody_is_no_place(name):
+    evidence = example(S_A)
+    truth = TRUTH.copy()
+    truth[1] = 0.0
+    people = replace(evidence.population, counts=truth.sum(axis=1), truth=truth)
+    each = measures()[name].per_place(replace(evidence, population=people), {})
+    assert each.indices.tolist() == [0, 2, 3]

@@ -99,6 +99,12 @@ def test_a_leaf_that_lacks_a_class_of_the_table_is_private_for_no_delta():
     assert taken.spots[0].index == 1
 
 
+def test_a_class_that_one_record_of_the_table_has_may_be_lacking_too():
+    taken = read("delta_disclosure", evidence_of(flat_tree([[5, 1], [5, 0]])))
+    assert taken.reading == Interval(math.inf, math.inf)
+    assert taken.spots[0].index == 2
+
+
 def test_a_class_that_nobody_has_is_not_lacking():
     evidence = evidence_of(flat_tree([[4, 0, 4], [1, 0, 1]]))
     assert read("delta_disclosure", evidence).reading == Interval(0, 0)

@@ -133,6 +133,10 @@ def test_columns_in_clear_are_anything_from_harmless_to_fatal():
     assert [spot.note for spot in found.spots] == ["name", "zip"]
 
 
+def test_a_breach_may_make_something_sure():
+    assert read("randomisation_breach", even(), before=0.05, after=1.0) == 0.0
+
+
 def test_a_breach_from_more_to_less_is_none():
     of = even()
     found = measured_of_noise(call("randomisation_breach", {"before": 0.5, "after": 0.1}), of)

@@ -12,8 +12,10 @@ from treewarden.service.running import PREFIX
 METHODS = ("get", "put", "post", "patch", "delete")
 
 
-def routes(client):
-    paths = client.get(f"{PREFIX}/openapi.json").json()["paths"]
+@pytest.fixture(scope="module")
+def routes(quick):
+    """Return method, path and permission of each route."""
+    paths = open_client(quick).get(f"{PREFIX}/openapi.json").json()["paths"]
     return [
         (method, path, said.get("x-permission"))
         for path, each in paths.items()
@@ -32,15 +34,15 @@ def quick(tmp_path_factory):
         yield found
 
 
-def test_every_route_says_what_it_needs(quick):
+def test_every_route_says_what_it_needs(routes):
     known = {*Permission, "open"}
-    without = [each for each in routes(open_client(quick)) if each[2] not in known]
+    without = [each for each in routes if each[2] not in known]
     assert without == []
 
 
-def test_nobody_gets_anywhere_without_a_token(quick):
+def test_nobody_gets_anywhere_without_a_token(quick, routes):
     client = open_client(quick, raise_server_exceptions=False)
-    for method, path, permission in routes(client):
+    for method, path, permission in routes:
         if permission != "open":
             answer = client.request(method, filled(path))
             assert answer.status_code == 401, (method, path)
@@ -48,12 +50,12 @@ def test_nobody_gets_anywhere_without_a_token(quick):
 
 
 @pytest.mark.parametrize("role", Role)
-def test_a_role_gets_where_it_may_and_nowhere_else(quick, role):
+def test_a_role_gets_where_it_may_and_nowhere_else(quick, routes, role):
     home = add_organisation(quick, f"home of {role}")
     client = open_client(
         quick, add_account(quick, home, f"a {role}", role), raise_server_exceptions=False
     )
-    for method, path, permission in routes(client):
+    for method, path, permission in routes:
         if permission == "open":
             continue
         answer = client.request(method, filled(path))

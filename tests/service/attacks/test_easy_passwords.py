@@ -1,12 +1,24 @@
 """Passwords that anybody would try: refused wherever somebody chooses one."""
 
 import pytest
+from argon2 import extract_parameters
+from argon2.low_level import Type
 
 from tests.kit.service.accounts import HERE, OWN, browser, one_time_password, owner, sign_in
+from treewarden.service.auth import passwords
 from treewarden.service.auth.passwords import check_new
 from treewarden.service.errors import InvalidError
 
 EASY = ("passwordpassword", "aaaaaaaaaaaaaaaa", "abcabcabcabcabc", "qwertyuiop12345", "x" * 150)
+HASHER = passwords._HASHER
+"""That of the product, from before the tests' own took its place."""
+
+
+def test_a_guess_at_a_password_that_is_kept_takes_memory_and_time():
+    taken = extract_parameters(HASHER.hash(OWN))
+    assert taken.type is Type.ID
+    assert taken.memory_cost >= 64 * 1024
+    assert taken.time_cost >= 3
 
 
 @pytest.mark.parametrize("password", EASY)
