@@ -19,6 +19,7 @@ from treewarden.audit.knowledge.knowledge import Knowledge, resolved
 from treewarden.audit.measures import EvidenceSource, MeasureCall, measured, measures
 from treewarden.audit.of_releases import ADVERSARY
 from treewarden.audit.options import DEFAULT, AuditOptions, RowStatement
+from treewarden.audit.partial.adversary_request import AdversaryRequest
 from treewarden.audit.partial.attributes.attribute_inference import infer_attribute
 from treewarden.audit.partial.attributes.forest_attribute_inference import infer_forest_attribute
 from treewarden.audit.partial.fitting.work_budget import FULL, AdversaryBudget
@@ -59,21 +60,6 @@ MOST_LACKING = 200_000
 OF_TARGET = frozenset({EvidenceSource.TRUTH, EvidenceSource.TOGETHER, EvidenceSource.NUMBERS})
 """What a measure reads that is about the values that the model predicts, whoever knows what."""
 THREE = ("certain_disclosure", "confidence", "guess_accuracy")
-
-
-@dataclass(frozen=True, slots=True)
-class AdversaryRequest:
-    """Who is asked about beside who knows all, and what they are after: the target, where ``secret`` is None."""
-
-    everyone: tuple[Adversary, ...] = ()
-    secret: Secret | None = None
-
-    @property
-    def partial(self) -> tuple[Adversary, ...]:
-        """Those who are not the one that every audit asks about."""
-        if self.secret is not None:
-            return self.everyone
-        return tuple(adversary for adversary in self.everyone if adversary.knows is not None)
 
 
 def with_adversaries(

@@ -279,9 +279,13 @@ def imports_go_round_in_a_circle():
 
 LATE_IMPORTS = {
     "audit/run.py": {"treewarden.audit.run_ensemble", "treewarden.audit.run_regression"},
-    "treewarden/jobs/audit_inputs.py": {"treewarden.audit.releases"},
+    "treewarden/jobs/audit_inputs.py": {
+        "treewarden.audit.adversaries",
+        "treewarden.audit.releases",
+        "treewarden.jobs.declared_adversaries",
+    },
 }
-"""What is imported when it is first needed: the rooms of models that most audits have none of."""
+"""What is imported when it is first needed: the rooms of models and adversaries that most audits have none of."""
 
 
 def an_import_hides_inside_a_function():

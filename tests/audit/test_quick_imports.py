@@ -178,6 +178,7 @@ def test_an_audit_of_one_tree_leaves_alone_what_other_models_need(tmp_path):
     others = [
         "treewarden.audit.joint.ensemble_inference",
         "treewarden.audit.regression.inference",
+        "treewarden.audit.partial.target_inference",
         "treewarden.audit.releases",
         "treewarden.jobs.gate.gating",
         "treewarden.ppdm_models.formats.xgboost.xgboost_model",

@@ -159,9 +159,12 @@ def test_what_cannot_be_asked_is_an_error_that_says_what_to_do(files, words, pro
         (["--knows", ","], "--knows names no column"),
         (["--knows", "a\nb"], "Invalid value for --knows: a line break outside quotes; put a name"),
         (["--bins", "3\n0"], "Invalid value for --bins: a line break outside quotes; put a name"),
-        (["--bins", "30"], "--bins parts the numbers of --secret"),
-        (["--secret", "age", "--bins", "x"], "'x' is no number"),
-        (["--target-known"], "--target-known is about the adversary of --knows"),
+        (["--bins", "30"], "--bins: divides the numbers of a secret column; name it with --secret"),
+        (["--secret", "age", "--bins", "x"], "--bins: 'x' is not a number; give numbers"),
+        (
+            ["--target-known"],
+            "--target-known: is about an adversary who knows some columns; name them with --knows",
+        ),
     ],
 )
 def test_options_that_mean_nothing_are_refused(files, words, problem):

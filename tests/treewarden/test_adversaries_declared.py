@@ -78,7 +78,7 @@ def test_who_knows_many_columns_or_one_of_a_long_name_has_a_name_that_fits(files
     [
         ({"knows": ""}, "knows: "),
         ({"knows": [""]}, "knows: a column without a name"),
-        ({"bins": [1]}, "bins: they part the numbers of the secret"),
+        ({"bins": [1]}, "bins: divides the numbers of a secret column"),
     ],
 )
 def test_what_means_nothing_is_refused_from_a_notebook_too(files, asked, problem):

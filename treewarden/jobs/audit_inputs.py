@@ -9,7 +9,6 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from treewarden.audit.adversaries import AdversaryRequest, of_model_alone, with_adversaries
 from treewarden.audit.evidence import Enough
 from treewarden.audit.facts.kinds import check_facts
 from treewarden.audit.inverters import facts_of, settings_of
@@ -22,6 +21,7 @@ from treewarden.audit.knowledge.knowledge import (
 from treewarden.audit.leaf_only_audit import glance, glance_at_file
 from treewarden.audit.measures import MeasureCall
 from treewarden.audit.options import DEFAULT, KNOWLEDGE, AuditOptions
+from treewarden.audit.partial.adversary_request import AdversaryRequest
 from treewarden.audit.population.linked_population import (
     KEY_OPTION,
     KeySetting,
@@ -44,7 +44,7 @@ from treewarden.jobs.inputs import (
     release_names,
     table_name,
 )
-from treewarden.jobs.population import nobody, people_and_adversaries, people_of, with_options
+from treewarden.jobs.population import nobody, people_of, with_options
 from treewarden.jobs.training_consistency import check_training
 from treewarden.policies.clause import Under
 from treewarden.policies.judging.applicability import (
@@ -250,6 +250,8 @@ class AuditInputs:
         """Audit a file under all adversaries; together with the releases before it, where there are some."""
         more = (asked, options, file.leaks, step, is_enough)
         if self.secret:
+            from treewarden.audit.adversaries import of_model_alone  # heavy: for a secret only
+
             audit = of_model_alone(file.model, people, knowledge, self.secret, asked, file.leaks)
         elif self.shared is None:
             audit = run(file.model, people, knowledge, *more, grades=grades, fails=fails)
@@ -261,6 +263,12 @@ class AuditInputs:
 
             cases = (*self.earlier, ReleaseCase(file.model, people, file.leaks))
             audit = run_releases(cases, self.shared, knowledge, asked, options, step, is_enough)
+        if not self.asked.partial:
+            return audit
+        from treewarden.audit.adversaries import (
+            with_adversaries,  # heavy: for partial knowledge only
+        )
+
         knowing = audit.full.evidence.knowledge
         return with_adversaries(
             audit,
@@ -341,6 +349,11 @@ def read_subject(request: Request, step: Step = silent) -> AuditInputs:
     with step(f"reading {table_name(request.data)}"):
 
         def people(table: Table) -> tuple[Population, AdversaryRequest]:
+            is_declared = bool(knowledge.adversaries) or knowledge.secret is not None
+            if not is_declared and not options.target_known:
+                return people_of(request.model, tree, table, options), AdversaryRequest()
+            from treewarden.jobs.declared_adversaries import people_and_adversaries  # as above
+
             where = _said_in(request)
             return people_and_adversaries(request.model, tree, table, options, knowledge, where)
 

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 from tests.kit.cases import NAMES, multiway_tree, random_table
-from treewarden.audit.adversaries import AdversaryRequest, with_adversaries
+from treewarden.audit.adversaries import with_adversaries
 from treewarden.audit.entropy.posterior import SolverReport
 from treewarden.audit.knowledge.adversaries import Adversary
 from treewarden.audit.knowledge.knowledge import Knowledge, knowledge_of
 from treewarden.audit.options import AuditOptions, RowStatement
 from treewarden.audit.partial import full_knowledge
+from treewarden.audit.partial.adversary_request import AdversaryRequest
 from treewarden.audit.partial.unmodelled_knowledge import FACTS_NOT_USED
 from treewarden.audit.population.population import build_population
 from treewarden.audit.run import run
