@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.kit import places
+from tests.kit.tiers import cases
 
 HEAVY = (
     "casadi",
@@ -145,7 +146,7 @@ def test_a_table_is_counted_and_a_posterior_written_without_pandas(tmp_path):
     assert seen_of(["pandas"], COUNTING.format(path=str(tmp_path))) == []
 
 
-@pytest.mark.parametrize("before", ["", "import scipy"])
+@pytest.mark.parametrize("before", cases(["import scipy", ""], quick=1))
 def test_pyomo_has_nothing_imported_along_that_nobody_asks_it_for(before):
     found = printed(USED.format(before=before))
     assert found == ["False", "False", "True", "0.5", "matplotlib.pyplot"]

@@ -13,6 +13,7 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 import treewarden as tw
+from tests.kit.tiers import cases
 from treewarden.audit.population.population import build_population
 from treewarden.ppdm_models.errors import TableError
 from treewarden.ppdm_models.files.load import read_model
@@ -153,16 +154,23 @@ def plain():
     return leaves(DATA / "people.csv")[0]
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("how", READ)
+def ways(of, ways):
+    """Return every way to write each of some tables; the quick tier writes each in one way, and in each way one."""
+    some = list(of)
+    count = max(len(some), len(ways))
+    few = [(some[at % len(some)], ways[at % len(ways)]) for at in range(count)]
+    every = [(how, way) for how in some for way in ways]
+    return pytest.mark.parametrize(("how", "way"), cases(every, quick=few))
+
+
+@ways(READ, WAYS)
 def test_what_allows_one_reading_is_read_and_said(how, way, tmp_path, plain):
     counts, notes = leaves(way(READ[how], tmp_path))
     assert counts == plain
     assert any(f"numbers were read with {how} in" in each for each in notes)
 
 
-@pytest.mark.parametrize("way", [*WAYS, as_workbook])
-@pytest.mark.parametrize("how", REFUSED)
+@ways(REFUSED, [*WAYS, as_workbook])
 def test_what_allows_several_readings_is_refused_without_a_cell(how, way, tmp_path):
     if way is as_workbook and how in (
         "a point that may be either",

@@ -8,9 +8,18 @@ from functools import partial
 import pytest
 
 from tests.kit.processes import forever
+from treewarden.audit.workers.pool import Pool
 from treewarden.audit.workers.processes import each_done
 from treewarden.policies.pack import load_pack
 from treewarden.ppdm_models.errors import PolicyError, SolverError
+
+
+@pytest.fixture(scope="module")
+def pool():
+    """Return processes for all tests: one that ends is followed by another."""
+    found = Pool()
+    yield found
+    found.stop()
 
 
 @pytest.fixture
