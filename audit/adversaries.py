@@ -23,7 +23,7 @@ from treewarden.audit.partial.adversary_request import AdversaryRequest
 from treewarden.audit.partial.attributes.attribute_inference import infer_attribute
 from treewarden.audit.partial.attributes.forest_attribute_inference import infer_forest_attribute
 from treewarden.audit.partial.fitting.work_budget import FULL, AdversaryBudget
-from treewarden.audit.partial.full_knowledge import are_told, with_whole_records
+from treewarden.audit.partial.full_knowledge import knows_all_tested, with_whole_records
 from treewarden.audit.partial.secret_column import Secret
 from treewarden.audit.partial.target_inference import TargetInference, infer_target
 from treewarden.audit.partial.tree_context import TreeContext
@@ -180,7 +180,7 @@ class _AuditedModel:
         if self.secret is None:
             assert known is not None
             seen = infer_target(self._context, known, *how)
-            is_whole = self.is_of_whole_records and are_told(self._context, known)
+            is_whole = self.is_of_whole_records and knows_all_tested(self._context, known)
             if isinstance(seen, Undetermined) or not is_whole:
                 return seen
             rest = effort.flows > 0

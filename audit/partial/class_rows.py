@@ -148,7 +148,7 @@ def leaves_by_class(
 NOT_SOLVED = Undetermined(
     "no estimate: what the file says of the classes in its leaves was not solved together with everybody's class"
 )
-"""Said where `under_rows` finds nothing."""
+"""Said where `fit_under_rows` finds nothing."""
 NOT_USED = (
     "of what the file says of the classes in its leaves only what follows for each leaf was used to prove more, and "
     "tables with other numbers of a class in the leaves than the true ones were not looked for"
@@ -266,7 +266,7 @@ class _Over:
         return replace(self, leaf=self.leaf[places], klass=self.klass[lumps])
 
 
-def under_rows(
+def fit_under_rows(
     leaves: LeafTable,
     parts: ClassedLeaves,
     net: Network,

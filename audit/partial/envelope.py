@@ -13,7 +13,7 @@ from treewarden.audit.reading import Undetermined
 SAYING_NOT_USED = "what other columns say of the secret is not used of tables that fit"
 
 
-def spanning(
+def span_estimates(
     posterior: Posterior | Undetermined, *others: Posterior | Undetermined
 ) -> Posterior | Undetermined:
     """Return an estimate whose ends take in other estimates of the same people."""
@@ -25,7 +25,7 @@ def spanning(
     return posterior
 
 
-def shown_by_both(
+def keep_common_tables(
     worlds: ConsistentTables | Undetermined, saying: ConsistentTables | Undetermined
 ) -> ConsistentTables | Undetermined:
     """Return proofs with those tables only that fit what other columns say of the secret too."""

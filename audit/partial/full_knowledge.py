@@ -17,7 +17,7 @@ from treewarden.audit.entropy.estimate import estimate
 from treewarden.audit.facts.case import Case
 from treewarden.audit.facts.grower import incomplete_records
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.partial.envelope import spanning
+from treewarden.audit.partial.envelope import span_estimates
 from treewarden.audit.partial.target_inference import TargetInference
 from treewarden.audit.partial.tree_context import TreeContext
 from treewarden.audit.population.members import members
@@ -26,7 +26,7 @@ from treewarden.audit.reading import Undetermined
 from treewarden.audit.system.system import build_system
 
 
-def are_told(context: TreeContext, columns: Collection[str]) -> bool:
+def knows_all_tested(context: TreeContext, columns: Collection[str]) -> bool:
     """Return whether every column that the tree tests is known, and no fact is, which may be about another one."""
     return context.tests.keys() <= set(columns) and not context.knowledge.facts
 
@@ -56,7 +56,7 @@ def with_whole_records(
     lacking = np.bincount(of, own, len(people.counts)).astype(np.float64)
     system = build_system(Case(tree, people, members(tree, leaf), knowledge, incomplete=lacking))
     solved, report = estimate(system, options)
-    posterior = spanning(solved, seen.posterior) if seen.said else solved
+    posterior = span_estimates(solved, seen.posterior) if seen.said else solved
     target_inference = replace(seen, posterior=posterior, report=report)
     if seen.is_outcome_said or not options.worlds:
         return target_inference

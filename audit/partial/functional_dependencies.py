@@ -85,7 +85,7 @@ def attribute_closure(
     table: Codes, columns: Collection[str], never: Collection[str] = ()
 ) -> AttributeClosure:
     """Return what known columns give away of the others; of those ``never`` known nothing is concluded."""
-    known, said = with_given(table, columns, never)
+    known, said = with_implied_columns(table, columns, never)
     guesses, values = {}, {}
     for name in table.population.qi:
         if name not in known and name not in never:
@@ -97,7 +97,7 @@ def attribute_closure(
     return AttributeClosure(ordered, guesses, tuple(said), values)
 
 
-def with_given(
+def with_implied_columns(
     table: Codes, columns: Collection[str], never: Collection[str] = ()
 ) -> tuple[list[str], list[str]]:
     """Return known columns with those that they give away whole, and in words what gives what away."""
@@ -118,7 +118,7 @@ def with_given(
         for name in table.population.qi:
             if name in known or name in never:
                 continue
-            by = next((each for each in known if _gives_all(table, each, name)), None)
+            by = next((each for each in known if _implies_everywhere(table, each, name)), None)
             if by is not None:
                 known.append(name)
                 said.append(
@@ -164,7 +164,7 @@ class AdversaryKnowledge:
         return (*self.closure.known, *self.closure.guesses)
 
 
-def given_away(population: Population, name: str, value_of_profile: IndexArray) -> BoolArray:
+def implied_profiles(population: Population, name: str, value_of_profile: IndexArray) -> BoolArray:
     """Return of which profiles, (P,), a column's value implies ``value_of_profile`` (P,), and not by chance."""
     own, _, sure = _implied_by_column(Codes(population), name, value_of_profile)
     return sure[own]
@@ -206,12 +206,12 @@ def _marks(column: Column) -> FloatArray | None:
     return found if np.isin(found, (0.0, 1.0)).all() else None
 
 
-def gives_all(population: Population, name: str, hidden: str) -> bool:
+def implies_everywhere(population: Population, name: str, hidden: str) -> bool:
     """Return whether a column says what another one is of everybody, and of nearly all by more than chance."""
-    return _gives_all(Codes(population), name, hidden)
+    return _implies_everywhere(Codes(population), name, hidden)
 
 
-def _gives_all(table: Codes, name: str, hidden: str) -> bool:
+def _implies_everywhere(table: Codes, name: str, hidden: str) -> bool:
     own, has_one, sure = table.implied(name, hidden)
     people = table.population.counts
     return bool(has_one[own].all()) and float(people[sure[own]].sum()) >= NEARLY_ALL * people.sum()

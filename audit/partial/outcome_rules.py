@@ -9,8 +9,8 @@ import numpy as np
 
 from treewarden.audit.knowledge.declared import words_of
 from treewarden.audit.partial.functional_dependencies import (
-    given_away,
-    gives_all,
+    implied_profiles,
+    implies_everywhere,
 )
 from treewarden.audit.partial.value_rules import OPEN
 from treewarden.audit.population.population import Population
@@ -80,7 +80,7 @@ def target_of(tree: Tree, population: Population) -> str:
     return population.sensitive or tree.target or "the target"
 
 
-def outcome_tellers(
+def outcome_columns(
     tested: Collection[str], population: Population, columns: Collection[str]
 ) -> list[str]:
     """Return which of these columns say what the target of some people is."""
@@ -95,9 +95,9 @@ def outcome_tellers(
 def _implied_class(
     people: Population, name: str, klass: IndexArray, *, is_tested: bool
 ) -> BoolArray:
-    if is_tested and not gives_all(people, name, TARGET):
+    if is_tested and not implies_everywhere(people, name, TARGET):
         return np.zeros(len(klass), dtype=bool)
-    return given_away(people, name, klass)
+    return implied_profiles(people, name, klass)
 
 
 def _by_class(population: Population) -> tuple[Population, IndexArray, IndexArray]:

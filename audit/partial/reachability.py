@@ -229,7 +229,7 @@ def ranges(
     )
 
 
-def bounded(
+def bound_tables(
     people: Population, proved: Proofs, *, is_exact: bool, between: Ranges | None = None
 ) -> ConsistentTables:
     """Return proofs as ends of how many people of each profile have each class, with what flows say ``between``.

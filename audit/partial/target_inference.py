@@ -14,7 +14,7 @@ from treewarden.audit.entropy.posterior import Posterior, SolverReport
 from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.options import DEFAULT, AuditOptions
 from treewarden.audit.partial.class_rows import leaves_by_class
-from treewarden.audit.partial.envelope import shown_by_both, spanning
+from treewarden.audit.partial.envelope import keep_common_tables, span_estimates
 from treewarden.audit.partial.fitting.cutting_planes import CutProblem, PlacedPart
 from treewarden.audit.partial.fitting.flows import Network, Rooms, ends, network
 from treewarden.audit.partial.fitting.margin_fitting import GAP, FittedMargins, fit_margins
@@ -26,7 +26,7 @@ from treewarden.audit.partial.partial_view import PartialView
 from treewarden.audit.partial.reachability import (
     Proofs,
     Reachability,
-    bounded,
+    bound_tables,
     proofs,
     ranges,
     reach,
@@ -39,7 +39,7 @@ from treewarden.audit.partial.unknown_leaf_sizes import (
     can_hold,
     unsized_estimate,
     unsized_proofs,
-    unsized_worlds,
+    unsized_tables,
 )
 from treewarden.audit.partial.unmodelled_knowledge import (
     NOT_COMPARED,
@@ -146,14 +146,14 @@ def infer_target(
         ]
         said = (*said, outcome.words(SPANNING, target))
     for inference in outcomes:
-        worlds = shown_by_both(worlds, inference.worlds)
+        worlds = keep_common_tables(worlds, inference.worlds)
     others = (
         *(each.posterior for each in outcomes[::-1]),
         *(view.posterior for view in views[:-1]),
     )
     target_inference = TargetInference(
         knowledge.people,
-        spanning(full.posterior, *others),
+        span_estimates(full.posterior, *others),
         worlds,
         doubts,
         max([*(view.gap for view in views), *(inference.gap for inference in outcomes)]),
@@ -228,7 +228,7 @@ def _prove_with_outcome(
     rooms = Rooms(groups, size[:, None] - groups)
     found = ends(net, lambda _, at: rooms.at(at), class_counts.shape[1], flows)
     more = ranges(counts, lump_of, supply, found, found)
-    return bounded(problem.people, proved, is_exact=not problem.doubts, between=more)
+    return bound_tables(problem.people, proved, is_exact=not problem.doubts, between=more)
 
 
 def _infer_from_view(problem: TargetProblem, view: PartialView) -> _ViewInference:
@@ -288,7 +288,7 @@ def _without_sizes(
         doubts = tuple(dict.fromkeys((SPLITS_NOT_USED, *doubts)))
     posterior: Posterior | Undetermined = Undetermined(f"no estimate: {'; '.join(doubts)}")
     if not doubts:
-        posterior = spanning(
+        posterior = span_estimates(
             *(
                 unsized_estimate(view, leaves, sized.posterior, problem.options)
                 for view in problem.knowledge.views
@@ -297,6 +297,6 @@ def _without_sizes(
     proved = unsized_proofs(reachability, can_hold(len(context.tree.nodes), leaves))
     lumps = reachability.lump_of
     of_profile = Proofs(proved.certain[lumps], proved.excluded[lumps], proved.possible[lumps])
-    worlds = unsized_worlds(sized.population, of_profile, sized.worlds, IN_ALL_LEAVES)
+    worlds = unsized_tables(sized.population, of_profile, sized.worlds, IN_ALL_LEAVES)
     said = (*sized.said, SIZES_UNKNOWN)
     return replace(sized, posterior=posterior, worlds=worlds, doubts=doubts, said=said)

@@ -18,7 +18,7 @@ from treewarden.audit.partial.reachability import (
     Proofs,
     Ranges,
     Reachability,
-    bounded,
+    bound_tables,
     proofs,
     ranges,
 )
@@ -85,7 +85,7 @@ def prove_target(
     proved = Proofs(of_lump.certain[lump_of], of_lump.excluded[lump_of], of_lump.possible[lump_of])
     flows = problem.flows
     between = _ranges(problem, lump_of, net, of_leaves, flows)
-    worlds = bounded(people, proved, is_exact=not doubts, between=between)
+    worlds = bound_tables(people, proved, is_exact=not doubts, between=between)
     sure = np.flatnonzero(worlds.certain & (worlds.counts > 0)).tolist()
     left = tuple(dict.fromkeys((*doubts, *of_leaves.left)))
     tables: tuple[Witness, ...] = ()

@@ -16,7 +16,13 @@ from treewarden.audit.partial.functional_dependencies import (
 from treewarden.audit.partial.leaf_table import LeafTable, are_sizes_published, leaf_table
 from treewarden.audit.partial.partial_view import TreeBranches, branches, partial_view
 from treewarden.audit.partial.secret_column import Secret
-from treewarden.audit.partial.value_kinds import Test, ValueKinds, asked_by, domain_of, told_apart
+from treewarden.audit.partial.value_kinds import (
+    Test,
+    ValueKinds,
+    column_tests,
+    distinguished_values,
+    value_kinds_of,
+)
 from treewarden.audit.population.merged_profiles import merged
 from treewarden.audit.population.population import Population
 from treewarden.ppdm_models.tree.tree import Tree
@@ -52,7 +58,7 @@ class TreeContext:
     @cached_property
     def tests(self) -> dict[str, set[Test]]:
         """The tests of each column, by its name."""
-        return dict(asked_by([self.tree]))
+        return dict(column_tests([self.tree]))
 
     @cached_property
     def branches(self) -> TreeBranches:
@@ -64,7 +70,7 @@ class TreeContext:
         """The people's columns, and what they give away of each other."""
         if self.shared is not None:
             return self.shared
-        return Codes(self.population, told_apart([self.tree], self.population.columns))
+        return Codes(self.population, distinguished_values([self.tree], self.population.columns))
 
     def hidden_from(self, columns: Collection[str]) -> dict[str, ValueKinds]:
         """Return what values each column can have that the tree tests and that is not known, by its name."""
@@ -74,7 +80,7 @@ class TreeContext:
             name, people = feature.name, self.population
             if name not in self._domains:
                 about = self.tests[name], feature, people.columns[name], people.counts
-                self._domains[name] = domain_of(*about)
+                self._domains[name] = value_kinds_of(*about)
         return {feature.name: self._domains[feature.name] for feature in tested}
 
     def adversary_knowledge(
@@ -105,4 +111,4 @@ class TreeContext:
         between = secret.numbers[:-1] / 2 + secret.numbers[1:] / 2
         cuts = (*secret.ends.tolist(), *between.tolist())
         tests = self.tests.get(secret.name, ())
-        return domain_of(tests, feature, column, self.population.counts, cuts)
+        return value_kinds_of(tests, feature, column, self.population.counts, cuts)

@@ -13,7 +13,7 @@ from treewarden.audit.facts.class_facts import leaf_facts
 from treewarden.audit.options import DEFAULT, AuditOptions
 from treewarden.audit.partial.leaf_table import LeafTable
 from treewarden.audit.partial.partial_view import PartialView, ReachablePath, reachable_paths
-from treewarden.audit.partial.reachability import Proofs, Reachability, bounded
+from treewarden.audit.partial.reachability import Proofs, Reachability, bound_tables
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray
@@ -65,7 +65,7 @@ def can_hold(nodes: int, leaves: LeafTable) -> BoolArray:
     return found
 
 
-def averaged(
+def average_over_paths(
     view: PartialView, weigh_path: Callable[[ReachablePath], tuple[float, FloatArray]], width: int
 ) -> FloatArray:
     """Return of each profile, (P, width), the average of what is told of the places it can be in; not a number of none.
@@ -122,7 +122,9 @@ def unsized_estimate(
     of_node[leaves.nodes] = np.concatenate([own.values, own.low, own.high], axis=1)
     is_held = np.zeros(len(view.tree.nodes))
     is_held[leaves.nodes] = 1.0
-    found = averaged(view, lambda place: (is_held[place.node], of_node[place.node]), 3 * m)
+    found = average_over_paths(
+        view, lambda place: (is_held[place.node], of_node[place.node]), 3 * m
+    )
     return between(found[:, :m], found[:, m : 2 * m], found[:, 2 * m :], sized)
 
 
@@ -133,13 +135,13 @@ def unsized_proofs(reachability: Reachability, holds: BoolArray) -> Proofs:
     return Proofs(~other, ~can, np.zeros_like(can))
 
 
-def unsized_worlds(
+def unsized_tables(
     people: Population, proved: Proofs, sized: ConsistentTables | Undetermined, reason: str
 ) -> ConsistentTables | Undetermined:
     """Return what is certain of each profile, (P, m), with the tables that fit if the sizes are the true ones."""
     if isinstance(sized, Undetermined):
         return sized
-    worlds = bounded(people, proved, is_exact=False)
+    worlds = bound_tables(people, proved, is_exact=False)
     sure = np.flatnonzero(worlds.certain & (worlds.counts > 0)).tolist()
     left = (*sized.left, SIZES_NOT_USED)
     return replace(

@@ -46,7 +46,7 @@ Test = NumericTest | CategoryTest | MissingTest
 """A test of one column."""
 
 
-def asked_by(trees: Iterable[Tree]) -> defaultdict[str, set[Test]]:
+def column_tests(trees: Iterable[Tree]) -> defaultdict[str, set[Test]]:
     """Return the tests of each column that trees hold, by its name."""
     found: defaultdict[str, set[Test]] = defaultdict(set)
     for part in (part for tree in trees for node in tree.nodes for part in atoms(node.test)):
@@ -55,7 +55,7 @@ def asked_by(trees: Iterable[Tree]) -> defaultdict[str, set[Test]]:
     return found
 
 
-def domain_of(
+def value_kinds_of(
     tests: Collection[Test],
     feature: Feature,
     column: Column,
@@ -78,9 +78,11 @@ def domain_of(
     return ValueKinds(values, columns[feature.name], refused, share, of)
 
 
-def told_apart(trees: Sequence[Tree], columns: Mapping[str, Column]) -> dict[str, IndexArray]:
+def distinguished_values(
+    trees: Sequence[Tree], columns: Mapping[str, Column]
+) -> dict[str, IndexArray]:
     """Return the place of each value, (P,), among those that the tests of trees tell apart, by column."""
-    found, tests = {}, asked_by(trees)
+    found, tests = {}, column_tests(trees)
     for feature in dict.fromkeys(each for tree in trees for each in tree.used_features()):
         if feature.name in columns:
             seen, refused = prepared((feature,), {feature.name: columns[feature.name]})

@@ -15,8 +15,8 @@ from treewarden.audit.partial.functional_dependencies import (
     SURPRISE,
     AdversaryKnowledge,
     Codes,
-    given_away,
-    with_given,
+    implied_profiles,
+    with_implied_columns,
 )
 from treewarden.audit.partial.partial_view import Masks
 from treewarden.audit.partial.secret_column import Secret
@@ -26,7 +26,7 @@ from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 
 
-def of_one_attribute(table: Codes, secret: Secret, columns: Collection[str]) -> list[str]:
+def indicators_of_secret(table: Codes, secret: Secret, columns: Collection[str]) -> list[str]:
     """Return which of these columns are indicators of one attribute with the secret, or give one of these away."""
     group = {name for group in table.indicators if secret.name in group for name in group}
     return [
@@ -36,7 +36,7 @@ def of_one_attribute(table: Codes, secret: Secret, columns: Collection[str]) -> 
     ]
 
 
-def telling(table: Codes, secret: Secret, name: str) -> BoolArray:
+def implying_profiles(table: Codes, secret: Secret, name: str) -> BoolArray:
     """Return of which profiles, (P,), the value of a column says in the table what the secret is: its value or bin.
 
     What the column gives away of others counts with it.
@@ -45,22 +45,22 @@ def telling(table: Codes, secret: Secret, name: str) -> BoolArray:
     found = np.zeros(len(population.counts), dtype=bool)
     of = secret.places(population.columns[secret.name])
     for each in sorted(_and_what_it_gives(table, secret, name)):
-        found |= given_away(population, each, of)
+        found |= implied_profiles(population, each, of)
     return found
 
 
-def tellers(table: Codes, secret: Secret, columns: Collection[str]) -> list[str]:
+def implying_columns(table: Codes, secret: Secret, columns: Collection[str]) -> list[str]:
     """Return which of these columns say in the table what the secret is: its value or bin of some people at least."""
-    group = of_one_attribute(table, secret, columns)
+    group = indicators_of_secret(table, secret, columns)
     return [
         name
         for name in columns
-        if name in group or (name != secret.name and telling(table, secret, name).any())
+        if name in group or (name != secret.name and implying_profiles(table, secret, name).any())
     ]
 
 
 def _and_what_it_gives(table: Codes, secret: Secret, name: str) -> set[str]:
-    known, _ = with_given(table, [name], never=(secret.name,))
+    known, _ = with_implied_columns(table, [name], never=(secret.name,))
     return {name, *known} - {secret.name}
 
 
@@ -121,7 +121,7 @@ def imply_values(
     population, of = table.population, knowledge.group_of_profile
     known, values = knowledge.closure.known, knowledge.closure.values
     names = dict.fromkeys((*known, *values, *knowledge.hidden))
-    told = {name: telling(table, secret, name) for name in names if name != secret.name}
+    told = {name: implying_profiles(table, secret, name) for name in names if name != secret.name}
     told = {name: each for name, each in told.items() if each.any()}
     of_class = _of_classes(population, secret, people_by_class)
     if not told and max(of_class, default=OPEN) == OPEN:
@@ -134,7 +134,9 @@ def imply_values(
             of_profile[of[sure]] = secret.of[sure]
         people |= each
     of_hidden = {
-        name: _of_values(knowledge.hidden[name], given_away(population, name, secret.of), secret.of)
+        name: _of_values(
+            knowledge.hidden[name], implied_profiles(population, name, secret.of), secret.of
+        )
         for name in told
         if name in knowledge.hidden
     }
@@ -154,7 +156,9 @@ def imply_values(
     return ImpliedValues(of_profile, of_hidden, of_class, by, float(number[people].sum()))
 
 
-def excluding(population: Population, secret: Secret, columns: Collection[str]) -> list[str]:
+def excluding_columns(
+    population: Population, secret: Secret, columns: Collection[str]
+) -> list[str]:
     """Return which of these columns exclude some values of a secret of people whom they do not say it of.
 
     Who is known for no clerk by a column of yes and no may be anything else; some values of the secret say the column.
@@ -166,8 +170,8 @@ def excluding(population: Population, secret: Secret, columns: Collection[str]) 
         if name == secret.name:
             continue
         codes = np.unique(population.columns[name].keys, return_inverse=True)[1].reshape(-1)
-        is_said = given_away(people, SECRET, codes)
-        rest = codes[~given_away(population, name, secret.of)]
+        is_said = implied_profiles(people, SECRET, codes)
+        rest = codes[~implied_profiles(population, name, secret.of)]
         if any((rest != code).any() for code in np.unique(codes[is_said])):
             found.append(name)
     return found

@@ -12,10 +12,10 @@ from treewarden.audit.knowledge.presets import ALL
 from treewarden.audit.options import AuditOptions
 from treewarden.audit.partial.adversary_request import AdversaryRequest
 from treewarden.audit.partial.functional_dependencies import Codes, attribute_closure
-from treewarden.audit.partial.outcome_rules import outcome_tellers
+from treewarden.audit.partial.outcome_rules import outcome_columns
 from treewarden.audit.partial.secret_column import Secret, secret_of
-from treewarden.audit.partial.value_kinds import told_apart
-from treewarden.audit.partial.value_rules import tellers
+from treewarden.audit.partial.value_kinds import distinguished_values
+from treewarden.audit.partial.value_rules import implying_columns
 from treewarden.audit.population.population import Population
 from treewarden.audit.result import KNOWS_ALL
 from treewarden.jobs.inputs import ModelInput
@@ -139,10 +139,10 @@ def _adding(
     wide = rebuilt.with_columns(people, new)
     adding = {feature.name for feature in rebuilt.model.features}
     tested = {each.name for tree in trees_of(rebuilt.model) for each in tree.used_features()}
-    adding |= set(outcome_tellers(tested, wide, new))
-    columns = Codes(wide, told_apart(list(trees_of(rebuilt.model)), wide.columns))
+    adding |= set(outcome_columns(tested, wide, new))
+    columns = Codes(wide, distinguished_values(list(trees_of(rebuilt.model)), wide.columns))
     if secret is not None:
-        adding |= set(tellers(columns, secret, new))
+        adding |= set(implying_columns(columns, secret, new))
     never = new if secret is None else (*new, secret.name)
     return tuple(
         name for name in new if name in adding or attribute_closure(columns, [name], never).said

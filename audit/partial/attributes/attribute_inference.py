@@ -29,13 +29,13 @@ from treewarden.audit.partial.attributes.attribute_without_sizes import (
 )
 from treewarden.audit.partial.class_rows import NOT_USED as CLASSES_NOT_USED
 from treewarden.audit.partial.class_rows import uncounted_places
-from treewarden.audit.partial.envelope import shown_by_both, spanning
+from treewarden.audit.partial.envelope import keep_common_tables, span_estimates
 from treewarden.audit.partial.fitting.work_budget import FULL, AdversaryBudget
 from treewarden.audit.partial.functional_dependencies import AdversaryKnowledge, Codes
 from treewarden.audit.partial.outcome_rules import NOT_USED as OUTCOME_NOT_USED
 from treewarden.audit.partial.outcome_rules import SPANNING as OUTCOME_SPANNING
 from treewarden.audit.partial.outcome_rules import ImpliedClasses, imply_classes, target_of
-from treewarden.audit.partial.reachability import bounded
+from treewarden.audit.partial.reachability import bound_tables
 from treewarden.audit.partial.secret_column import Secret
 from treewarden.audit.partial.target_inference import TargetInference
 from treewarden.audit.partial.tree_context import TreeContext
@@ -49,9 +49,9 @@ from treewarden.audit.partial.unmodelled_knowledge import (
 )
 from treewarden.audit.partial.value_rules import (
     ImpliedValues,
-    excluding,
+    excluding_columns,
     imply_values,
-    of_one_attribute,
+    indicators_of_secret,
 )
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Undetermined
@@ -216,9 +216,9 @@ def _doubts(
     if classes.outcome is not None and not classes.is_used:
         target = target_of(context.tree, population)
         doubts = (*doubts, classes.outcome.words(OUTCOME_NOT_USED, target))
-    doubts += _of_one_attribute(context.table, secret, (*closure.known, *knowledge.hidden))
+    doubts += _indicator_doubt(context.table, secret, (*closure.known, *knowledge.hidden))
     columns = dict.fromkeys((*closure.known, *closure.values, *knowledge.hidden))
-    excluded = excluding(population, secret, columns)
+    excluded = excluding_columns(population, secret, columns)
     if excluded:
         doubts = (*doubts, EXCLUDING.format(words_of(excluded), secret.name))
     if not context.are_sizes_published and context.knowledge.split is not SplitLevel.NONE:
@@ -226,9 +226,9 @@ def _doubts(
     return doubts
 
 
-def _of_one_attribute(table: Codes, secret: Secret, columns: Collection[str]) -> tuple[str, ...]:
+def _indicator_doubt(table: Codes, secret: Secret, columns: Collection[str]) -> tuple[str, ...]:
     """Return why more may be known: a column that is known or tested is an indicator of the secret's attribute."""
-    found = of_one_attribute(table, secret, columns)
+    found = indicators_of_secret(table, secret, columns)
     return (ONE_ATTRIBUTE.format(words_of(found), secret.name),) if found else ()
 
 
@@ -265,14 +265,14 @@ def _conclude(
     people, full = _people(estimator, estimates.full), estimates.full
     worlds = _worlds(estimator, people, full)
     for estimate in estimates.ruled:
-        worlds = shown_by_both(worlds, _worlds(estimator, people, estimate))
+        worlds = keep_common_tables(worlds, _worlds(estimator, people, estimate))
     said = _remarkable(estimator, implied)
     if outcome is not None:
         said += (outcome.words(OUTCOME_SPANNING, target_of(estimator.context.tree, population)),)
     share = np.bincount(secret.of, population.counts, len(secret.values)) / population.records
     return TargetInference(
         people,
-        spanning(full.posterior, *(estimate.posterior for estimate in estimates.others)),
+        span_estimates(full.posterior, *(estimate.posterior for estimate in estimates.others)),
         worlds,
         estimator.doubts,
         max(float(estimate.gaps.max(initial=0.0)) for estimate in (full, *estimates.others)),
@@ -334,7 +334,7 @@ def _worlds(
     counts, doubts = estimator.population.counts, estimator.doubts
     if (counts != np.rint(counts)).any():
         return NOT_WHOLE
-    worlds = bounded(people, estimate.proved, is_exact=not doubts, between=estimate.ranges)
+    worlds = bound_tables(people, estimate.proved, is_exact=not doubts, between=estimate.ranges)
     sure = np.flatnonzero(worlds.certain & (worlds.counts > 0)).tolist()
     reasons = dict.fromkeys(sure, ALL_DECIDE)
     return replace(worlds, reasons=reasons, left=doubts, not_decided=doubts)

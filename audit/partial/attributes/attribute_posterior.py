@@ -18,15 +18,15 @@ from treewarden.audit.partial.attributes.secret_part import (
 from treewarden.audit.partial.class_rows import (
     NOT_SOLVED,
     ClassedLeaves,
+    fit_under_rows,
     leaves_by_class,
-    under_rows,
 )
 from treewarden.audit.partial.compatible_values import (
     CompatibleValues,
     compatible_values_of,
     joined,
 )
-from treewarden.audit.partial.envelope import spanning
+from treewarden.audit.partial.envelope import span_estimates
 from treewarden.audit.partial.fitting.cutting_planes import CutProblem, PlacedPart
 from treewarden.audit.partial.fitting.margin_fitting import GAP
 from treewarden.audit.partial.fitting.margins import off_by
@@ -183,7 +183,7 @@ class AttributeEstimator:
         of_one = part.held.places @ part.held.over
         spread = sparse.csr_array(sparse.diags_array(net.supply) @ of_one)
         until = allowed(self.options, self.effort.enforcing)
-        found = under_rows(self.leaves, over, net, of_lump, spread, until)
+        found = fit_under_rows(self.leaves, over, net, of_lump, spread, until)
         if found is None:
             return NOT_SOLVED
         table, gap = found
@@ -296,7 +296,7 @@ class _Heeding:
             found.append(self._infer(part, replace(each, over=over), under.gap))
         values, low, high = (np.concatenate(each) for each in zip(*found, strict=True))
         posterior = Posterior(values, np.ones(len(values), dtype=bool), low, high)
-        return posterior if under.is_sure else spanning(posterior, without)
+        return posterior if under.is_sure else span_estimates(posterior, without)
 
     def _infer(
         self, part: SecretInference, placed: PlacedEstimate, gap: float

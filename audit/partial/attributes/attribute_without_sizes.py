@@ -17,10 +17,10 @@ from treewarden.audit.partial.secret_column import Secret
 from treewarden.audit.partial.target_inference import TargetInference
 from treewarden.audit.partial.unknown_leaf_sizes import (
     SIZES_UNKNOWN,
-    averaged,
+    average_over_paths,
     between,
     can_hold,
-    unsized_worlds,
+    unsized_tables,
 )
 from treewarden.audit.partial.value_kinds import ValueKinds
 from treewarden.audit.population.population import Population
@@ -61,7 +61,7 @@ class UnsizedAttribute:
                 posterior = self._weighed(share, classes, posterior)
         is_certain = is_left & (is_left.sum(axis=1) == 1)[:, None]
         proved = Proofs(is_certain, ~is_left, np.zeros_like(is_left))
-        worlds = unsized_worlds(sized.population, proved, sized.worlds, ALL_DECIDE)
+        worlds = unsized_tables(sized.population, proved, sized.worlds, ALL_DECIDE)
         said = (*sized.said, SIZES_UNKNOWN)
         return replace(sized, posterior=posterior, worlds=worlds, said=said)
 
@@ -102,7 +102,7 @@ class UnsizedAttribute:
             return is_held[place.node], np.outer(of_node[place.node], rows).ravel()
 
         width = 1 + 3 * size
-        found = averaged(view, weigh_path, len(classes) * width)
+        found = average_over_paths(view, weigh_path, len(classes) * width)
         found = found.reshape(len(found), len(classes), width)
         own_rows = np.concatenate([found[some, at] for at, some in enumerate(self.profiles)])
         total = own_rows[:, :1]

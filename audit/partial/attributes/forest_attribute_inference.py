@@ -23,11 +23,11 @@ from treewarden.audit.partial.attributes.witness_exchanges import ClassCells, ex
 from treewarden.audit.partial.fitting.work_budget import FULL, AdversaryBudget
 from treewarden.audit.partial.functional_dependencies import Codes, attribute_closure
 from treewarden.audit.partial.leaf_table import are_sizes_published
-from treewarden.audit.partial.reachability import Proofs, bounded
+from treewarden.audit.partial.reachability import Proofs, bound_tables
 from treewarden.audit.partial.secret_column import MISSING, Secret
 from treewarden.audit.partial.target_inference import TargetInference
 from treewarden.audit.partial.tree_context import TreeContext
-from treewarden.audit.partial.value_kinds import told_apart
+from treewarden.audit.partial.value_kinds import distinguished_values
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.merged_profiles import merged
 from treewarden.audit.population.population import Population
@@ -77,7 +77,7 @@ def infer_attribute_from_sizes(
     people = replace(people, truth=truth)
     is_certain = left & (left.sum(axis=1, keepdims=True) == 1)
     proved = Proofs(is_certain, ~left, np.zeros_like(left))
-    worlds = bounded(people, proved, is_exact=False)
+    worlds = bound_tables(people, proved, is_exact=False)
     sure = np.flatnonzero(worlds.certain & (worlds.counts > 0)).tolist()
     said = (ONLY_SIZES,)
     worlds = replace(worlds, reasons=dict.fromkeys(sure, OF_SIZES), left=said, not_decided=said)
@@ -159,7 +159,7 @@ def infer_forest_attribute(
     trees = _ReadableTrees.from_forest(forest, population, secret.name)
     if not trees.places:
         return _without_counts(forest, population, secret, columns)
-    table = Codes(population, told_apart(list(forest.trees), population.columns))
+    table = Codes(population, distinguished_values(list(forest.trees), population.columns))
     knowledge = knowledge.model_copy(update={"split": SplitLevel.NONE})
     budget = replace(effort, flows=effort.flows // len(trees.places))
     inferences: list[TargetInference] = []

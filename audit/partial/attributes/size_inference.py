@@ -14,7 +14,7 @@ import numpy as np
 
 from treewarden.audit.partial.attributes.plain_sizes import covered, held_at, plain_tree, settled
 from treewarden.audit.partial.partial_view import TreeBranches, branches
-from treewarden.audit.partial.value_kinds import ValueKinds, asked_by, domain_of
+from treewarden.audit.partial.value_kinds import ValueKinds, column_tests, value_kinds_of
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.population import Population
 from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray
@@ -283,9 +283,9 @@ class _TreeWalk:
         seen, refused = prepared(
             features, {feature.name: columns[feature.name] for feature in features}
         )
-        tests = asked_by([tree])
+        tests = column_tests([tree])
         domains = {
-            feature.name: domain_of(
+            feature.name: value_kinds_of(
                 tests[feature.name],
                 feature,
                 *_few(columns[feature.name]),

@@ -12,7 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from treewarden.audit.partial.secret_column import Secret
-from treewarden.audit.partial.value_kinds import asked_by, domain_of, told_apart
+from treewarden.audit.partial.value_kinds import (
+    column_tests,
+    distinguished_values,
+    value_kinds_of,
+)
 from treewarden.audit.population.population import Population
 from treewarden.ppdm_models.arrays import BoolArray, IndexArray
 from treewarden.ppdm_models.tables.routing import Router
@@ -73,14 +77,16 @@ class _StopsByValue:
         name, size = secret.name, len(population.counts)
         feature = next(each for tree in trees for each in tree.features if each.name == name)
         between = secret.numbers[:-1] / 2 + secret.numbers[1:] / 2
-        domain = domain_of(
-            asked_by(trees).get(name, ()),
+        domain = value_kinds_of(
+            column_tests(trees).get(name, ()),
             feature,
             population.columns[name],
             population.counts,
             (*secret.ends.tolist(), *between.tolist()),
         )
-        apart = told_apart(trees, {name: domain.values}).get(name, np.zeros(len(domain), np.intp))
+        apart = distinguished_values(trees, {name: domain.values}).get(
+            name, np.zeros(len(domain), np.intp)
+        )
         keys = np.stack((apart, secret.places(domain.values)), axis=1)
         if len(secret.numbers):  # of numbers that are values by themselves somebody has each
             keys[domain.share == 0] = -1

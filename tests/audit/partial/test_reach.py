@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.ppdm_models.tree_strategies import trees
 from treewarden.audit.partial.partial_view import ImpliedValue, branches, partial_view
 from treewarden.audit.partial.reachability import reach
-from treewarden.audit.partial.value_kinds import asked_by, domain_of
+from treewarden.audit.partial.value_kinds import column_tests, value_kinds_of
 from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn, Treatment
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest, atoms
@@ -29,7 +29,7 @@ MOST_WAYS = 3000
 
 
 def domain(tree, feature, column, counts, cuts=()):
-    return domain_of(asked_by([tree])[feature.name], feature, column, counts, cuts)
+    return value_kinds_of(column_tests([tree])[feature.name], feature, column, counts, cuts)
 
 
 @st.composite

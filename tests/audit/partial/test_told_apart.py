@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from treewarden.audit.partial.value_kinds import told_apart
+from treewarden.audit.partial.value_kinds import distinguished_values
 from treewarden.ppdm_models.tree.column import CategoricalColumn, NumericColumn
 from treewarden.ppdm_models.tree.predicate import Always, CategoryTest, NumericTest
 from treewarden.ppdm_models.tree.tree import Feature, Node, Tree
@@ -12,7 +12,7 @@ def places(feature, column, *tests):
     nodes = [Node(0, "root", None, tuple(range(1, len(tests) + 1)), Always(), "0", None, None)]
     nodes += [Node(at, str(at), 0, (), test, "0", None, None) for at, test in enumerate(tests, 1)]
     tree = Tree(tuple(nodes), (feature,), "y", ("0", "1"))
-    found = told_apart([tree], {feature.name: column})[feature.name]
+    found = distinguished_values([tree], {feature.name: column})[feature.name]
     return np.unique(found, return_inverse=True)[1].tolist()
 
 
