@@ -8,6 +8,7 @@ import pytest
 
 from tests.kit.forests import by_sex, forest, stump
 from tests.kit.small_audits import audit_model, audit_of, bounds, evidence_of, flat_tree
+from tests.kit.tiers import seeds
 from treewarden.audit.population.population import Population
 from treewarden.audit.reading import Interval, Undetermined
 from treewarden.audit.result import Audit
@@ -118,7 +119,7 @@ def verdict(part, values):
 
 
 @pytest.mark.parametrize("scope", ["leaf", "profile", "model", "tree"])
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", seeds(60, quick=15))
 def test_a_combination_is_judged_at_every_place_of_its_scope_and_the_worst_counts(seed, scope):
     rng = random.Random(seed)
     evidence, values = audited(rng)
@@ -135,7 +136,7 @@ def test_a_combination_is_judged_at_every_place_of_its_scope_and_the_worst_count
         assert all(place.kind == scope for place in finding.places)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(40, quick=10))
 def test_an_atom_reads_the_same_wherever_its_worst_place_decides(seed):
     rng = random.Random(seed)
     evidence, _ = audited(rng)

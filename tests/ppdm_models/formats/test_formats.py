@@ -27,17 +27,24 @@ def test_every_format_has_a_good_and_a_bad_example(name):
     assert any(path.parent.parent.name == name for path in BAD)
 
 
-@pytest.mark.parametrize("path", GOOD, ids=label)
-def test_a_good_file_is_recognised_by_its_content_and_remembers_its_name(path):
-    model = load_model(path.read_bytes(), f"/some/where/{path.name}.txt")
-    assert (model.format, model.source) == (path.parent.parent.name, f"{path.name}.txt")
+def files_of(paths, name):
+    return [path for path in paths if path.parent.parent.name == name]
 
 
-@pytest.mark.parametrize("path", BAD, ids=label)
-def test_a_bad_file_is_refused_with_the_message_beside_it(path):
-    with pytest.raises(TreeFormatError) as refused:
-        read_tree(path)
-    assert str(refused.value) == path.with_suffix(".txt").read_text(encoding="utf-8").strip()
+@pytest.mark.parametrize("name", formats())
+def test_a_good_file_is_recognised_by_its_content_and_remembers_its_name(name):
+    for path in files_of(GOOD, name):
+        model = load_model(path.read_bytes(), f"/some/where/{path.name}.txt")
+        assert (model.format, model.source) == (name, f"{path.name}.txt")
+
+
+@pytest.mark.parametrize("name", formats())
+def test_a_bad_file_is_refused_with_the_message_beside_it(name):
+    for path in files_of(BAD, name):
+        with pytest.raises(TreeFormatError) as refused:
+            read_tree(path)
+        message = path.with_suffix(".txt").read_text(encoding="utf-8").strip()
+        assert str(refused.value) == message, path.name
 
 
 @pytest.mark.parametrize("name", formats())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -61,15 +62,13 @@ def test_no_two_nodes_of_a_file_share_one(name):
     assert len(names) >= sum(len(tree.leaves) for tree in trees_of(model)) > 0
 
 
-@pytest.mark.parametrize("target", MODELS)
 @pytest.mark.parametrize("name", NAMES)
-def test_a_converted_copy_has_the_same_node_by_node(name, target):
+def test_a_converted_copy_has_the_same_node_by_node(name):
     model = model_of(name)
-    try:
-        copy = load_model(converted(model, target), "copy")
-    except OutputError:
-        pytest.skip("cannot be said in that format")
-    assert fingerprints(copy, "t") == fingerprints(model, "t")
+    for target in MODELS:
+        with suppress(OutputError):  # it cannot be said in that format
+            copy = load_model(converted(model, target), "copy")
+            assert fingerprints(copy, "t") == fingerprints(model, "t"), target
 
 
 def leaves_of(name):

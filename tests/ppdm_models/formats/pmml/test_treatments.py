@@ -60,14 +60,14 @@ def test_the_records_that_jpmml_refuses_are_known(name):
         assert set(stops[refused]) <= {NOWHERE}
 
 
-@pytest.mark.parametrize("format_name", ["pmml", "treewarden_json"])
 @pytest.mark.parametrize("name", BY_NAME)
-def test_a_written_tree_treats_values_as_before(format_name, name):
+def test_a_written_tree_treats_values_as_before(name):
     case = BY_NAME[name]
     model = load_model(case["pmml"].encode(), "m.pmml")
     if isinstance(model, Tree) and all(len(f.treatments) < 2 for f in model.features):
-        again = load_tree(writers()[format_name].write(model), "again")
-        assert said(again, case["records"]) == said(model, case["records"])
+        for format_name in ("pmml", "treewarden_json"):
+            again = load_tree(writers()[format_name].write(model), "again")
+            assert said(again, case["records"]) == said(model, case["records"]), format_name
 
 
 def test_two_steps_cannot_be_said_in_one_tree_of_pmml():
