@@ -16,11 +16,12 @@ from treewarden.audit.entropy.leave_one_out import Without, without_one
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import call, measures
 from treewarden.audit.options import AuditOptions
-from treewarden.audit.population.population import build_population
+from treewarden.audit.population.population import Population, build_population
 from treewarden.audit.reading import Interval, Undetermined
 from treewarden.audit.run import run
 from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.tables.read_table import table_of
+from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.tree import Criterion, Quality
 
 OPTIONS = AuditOptions(jobs=1, worlds=True)
@@ -125,12 +126,18 @@ def test_where_numbers_without_a_person_are_not_known_it_says_so():
 
 
 def test_of_two_who_are_alike_the_other_is_asked_about_and_of_one_alone_the_leaf():
-    tree = flat_tree([[1, 1], [1, 0]])
-    people = people_of(tree)
+    tree = flat_tree([[5, 4]])
+    place = CategoricalColumn(codes=np.zeros(3, dtype=int), categories=("p0",))
+    study = CategoricalColumn(codes=np.arange(3), categories=("s0", "s1", "s2"))
+    truth = np.array([[1.0, 1.0], [1.0, 0.0], [3.0, 3.0]])
+    columns = {"place": place, "study": study}
+    people = Population(tuple(columns), columns, truth.sum(axis=1), np.array([1, 1, 1]), truth)
     worlds = run(tree, people, Knowledge(split="none")).full.evidence.worlds
-    told = Without(np.array([[0.4, 0.6], [0.9, 0.1]]), np.array([[0.4, 0.6], [0.9, 0.1]]))
-    asked = replace(evidence_of(tree, people), worlds=worlds, without=told)
-    each = measures()["own_contribution"].per_place(asked, {"without": "table"})
-    plain = measures()["own_contribution"].per_place(asked, {"without": "leaf"})
-    assert each.high[0] == pytest.approx(0.5)
-    assert each.high[1] == plain.high[1]
+    ends = np.array([[0.1, 0.9]] * 3)
+    asked = replace(evidence_of(tree, people), worlds=worlds, without=Without(ends, ends))
+    told, by_leaf = (
+        measures()["own_contribution"].per_place(asked, {"without": who}).high
+        for who in ("table", "leaf")
+    )
+    assert told[0] == told[2] == pytest.approx(5 / 9 - 0.1)
+    assert told[1] == by_leaf[1] == pytest.approx(5 / 9 - 4 / 8)
