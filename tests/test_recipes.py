@@ -81,10 +81,7 @@ def write_loans(folder):
         )
         score = income / 500 + age / 2 + 30 * owner - debt / 100 + chance.gauss(0, 12)
         rows.append([age, income, job, owner, debt, "no" if score > 60 else "yes"])
-    with (folder / "loans.csv").open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows(
-            [["age", "income", "job", "home owner", "debt", "default"], *rows]
-        )
+    write_rows(folder, rows)
 
 
 def command(page, title, code, folder):
@@ -130,15 +127,75 @@ def test_a_recipe_leaves_a_file_that_is_audited_as_the_page_says(page, title, te
     done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
-    words = shlex.split(typed.removeprefix("$ treewarden "))
-    files = {name: str(tmp_path / name) for name in words if (tmp_path / name).exists()}
-    outcome = run_command(*(files.get(word, word) for word in words), "--no-worlds")
+    words, outcome = follow(typed, tmp_path, "--no-worlds")
     assert outcome.exit_code in (0, 1, 3), outcome.output
 
     if (tmp_path / "said.txt").exists():
-        model = read_model(Path(files[words[1]]))
+        model = read_model(Path(words[1]))
         told = (tmp_path / "said.txt").read_text(encoding="utf-8").split()
-        assert own_labels(model, Path(files[words[3]])) == told
+        assert own_labels(model, Path(words[3])) == told
+
+
+PASSES = {
+    *("scikit-learn", "XGBoost", "LightGBM"),
+    *("rpart", "rpart, as it prints", "partykit", "J48"),
+}
+"""The recipes whose file passes the policy ``standard`` where the model tells of nobody: the others say why not."""
+
+
+@pytest.mark.parametrize(("page", "title", "text"), list(recipes()))
+def test_the_file_of_a_harmless_model_passes(page, title, text, tmp_path):
+    if title not in PASSES:
+        pytest.skip("treewarden cannot account for all of such a file yet")
+    (_, code), (_, typed) = [(found["kind"], found["code"]) for found in FENCE.finditer(text)]
+    write_harmless_loans(tmp_path)
+    run, lacks = command(page, title, code, tmp_path)
+    if lacks:
+        pytest.skip(f"{lacks} is not installed")
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert follow(typed, tmp_path)[1].exit_code == 0
+
+
+def follow(typed, folder, *more):
+    """Run the commands of a block in its folder; return the words and the outcome of the last, an audit."""
+    *first, last = [line.removeprefix("$ treewarden ") for line in typed.splitlines()]
+    for line in first:
+        words = placed(line, folder)
+        assert run_command(*words).exit_code == 0
+    words = placed(last, folder)
+    return words, run_command(*words, *more)
+
+
+def placed(line, folder):
+    """Return the words of a command, its files in a folder."""
+    return [
+        str(folder / word) if "." in word or (folder / word).exists() else word
+        for word in shlex.split(line)
+    ]
+
+
+def write_harmless_loans(folder):
+    """Write 4,000 people of few kinds, each kind with many of both answers."""
+    chance = random.Random(3)
+    rows = []
+    for _ in range(4000):
+        age, income, owner = (
+            chance.choice((20, 30, 40, 50)),
+            chance.choice((1000, 2000, 3000)),
+            chance.randint(0, 1),
+        )
+        job, debt = chance.choice(("clerk", "nurse", "cook")), chance.choice((0, 500, 1500))
+        share = 0.25 + 0.2 * (age > 30) + 0.2 * (income > 1500) + 0.1 * owner
+        rows.append([age, income, job, owner, debt, "no" if chance.random() < share else "yes"])
+    write_rows(folder, rows)
+
+
+def write_rows(folder, rows):
+    with (folder / "loans.csv").open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows(
+            [["age", "income", "job", "home owner", "debt", "default"], *rows]
+        )
 
 
 def own_labels(model, data):
