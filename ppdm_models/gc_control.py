@@ -21,7 +21,13 @@ def paused() -> Iterator[None]:
 
 @contextmanager
 def spared() -> Iterator[None]:
-    """Spare what stands now: for work beside many records that will stay, while its own garbage is collected."""
+    """Spare what stands now: for work beside many records that will stay, while its own garbage is collected.
+
+    Where something is spared already, nothing more is, and it stays so: whoever began that has not ended it.
+    """
+    if gc.get_freeze_count():
+        yield
+        return
     gc.freeze()
     try:
         yield
