@@ -39,6 +39,7 @@ from treewarden.policies.validation import (
     refuse_looser_waivers,
 )
 from treewarden.ppdm_models.errors import PolicyError
+from treewarden.ppdm_models.near_names import near_text
 
 # The JSON Schema of packs, made from their grammar and from the measures and rules there are.
 
@@ -175,18 +176,23 @@ def _loaded(name_or_path: str, folder: Path, trail: tuple[str, ...]) -> Pack:
         data = path.read_bytes()
     except (OSError, ValueError) as error:
         choices = ", ".join(shipped)
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else "not a path"
-        problem = f"no such policy pack ({reason}); have {choices}, or give a TOML file"
+        reason = getattr(error, "strerror", None)
+        if reason and not isinstance(error, FileNotFoundError):
+            raise PolicyError(name_or_path, f"{reason}; give the path of a TOML file") from error
+        near = near_text(name_or_path, shipped)
+        problem = f"unknown policy{near}; built-in: {choices}; for your own policy, give the path of its TOML file"
         raise PolicyError(name_or_path, problem) from error
     return _read(data, path.name, path.parent, (*trail, own))
 
 
 def _refuse_long(own: str, name: str, trail: tuple[str, ...]) -> None:
     if own in trail:
-        problem = "extends itself, by way of the packs it extends; take one extends out"
+        problem = "extends itself through the policies that it extends; remove one of the extends"
         raise PolicyError(name, problem)
     if len(trail) > LONGEST:
-        raise PolicyError(name, f"extended by more than {LONGEST} packs in a chain; extend fewer")
+        raise PolicyError(
+            name, f"a chain of more than {LONGEST} policies that extend each other; extend fewer"
+        )
 
 
 def _read(data: bytes, where: str, folder: Path, trail: tuple[str, ...]) -> Pack:
@@ -224,14 +230,14 @@ def _put_together(file: _File, base: Pack | None, where: str) -> Pack:
         name = said.get("id")
         place = f"{where}: clause {name!r}"
         if name in seen if isinstance(name, str) else False:
-            raise PolicyError(place, "two clauses have this id; give each its own")
+            raise PolicyError(place, "two checks have this id; give each its own")
         seen.add(str(name))
         _refuse_deep(said, place)
         if base is None:
             for key in ("drop", "loosen"):
                 if key in said:
                     problem = (
-                        "the pack extends no other, so there is nothing to loosen; leave it out"
+                        "the policy extends no other, so there is nothing to loosen; leave it out"
                     )
                     raise PolicyError(place, f"{key}: {problem}")
         elif "drop" in said and isinstance(name, str):
@@ -247,7 +253,7 @@ def _put_together(file: _File, base: Pack | None, where: str) -> Pack:
         clauses[clause.id] = clause
         gone = [each for each in gone if each.id != clause.id]
     if not clauses:
-        raise PolicyError(where, "every clause is dropped; keep one, or say what is asked instead")
+        raise PolicyError(where, "every check is dropped; keep one, or add another")
     return Pack.model_validate(
         {
             "name": file.name,
@@ -271,7 +277,7 @@ def _waivers(file: _File, base: Pack | None, where: str) -> Waivers:
     before = {} if base is None else base.waivers.model_dump(exclude_defaults=True)
     waivers = _valid(Waivers, {**before, **said}, where, ("waivers",))
     if base is None and "loosen" in said:
-        problem = "loosen: the pack extends no other, so there is nothing to loosen; leave it out"
+        problem = "loosen: the policy extends no other, so there is nothing to loosen; leave it out"
         raise PolicyError(f"{where}: [waivers]", problem)
     if base is not None:
         refuse_looser_waivers(base, waivers, said, where)
@@ -293,7 +299,7 @@ def _refuse_deep(said: object, place: str) -> None:
                 inner += [part["not"]] if "not" in part else []
         level, parts = level + 1, inner
         if level > DEEPEST + 1:
-            problem = f"combinations stand more than {DEEPEST} deep in each other; write it flatter"
+            problem = f"combinations are nested more than {DEEPEST} deep; use fewer levels"
             raise PolicyError(place, problem)
 
 
@@ -318,7 +324,8 @@ def _first_problem(
     loc = (*above, *first["loc"])
     place = ".".join(str(part) for part in loc)
     if first["type"] == "extra_forbidden":
-        return f"unknown key {place!r}; have {', '.join(_keys(kind, first['loc']))}"
+        keys = _keys(kind, first["loc"])
+        return f"unknown key {place!r}{near_text(str(loc[-1]), keys)}; use {', '.join(keys)}"
     if first["type"] == "lacks":
         return f"{'.'.join((*map(str, loc), first['msg']))!r} is missing; add it"
     if first["type"] == "missing":

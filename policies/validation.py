@@ -22,6 +22,7 @@ from treewarden.policies.comparing import Strictness, added, changed, stricter_w
 from treewarden.policies.rules import rules
 from treewarden.ppdm_models.errors import PolicyError
 from treewarden.ppdm_models.files.load import formats
+from treewarden.ppdm_models.near_names import near_text
 
 AS_STRICT = (Strictness.EQUAL, Strictness.STRICTER)
 SOURCES = ("source", "guidance")
@@ -178,10 +179,15 @@ def check(clause: Clause, place: str) -> None:
 def _check_atom(clause: Part, place: str) -> None:
     known_measures, known_rules = measures(), rules()
     if clause.measure not in known_measures:
-        raise PolicyError(place, f"no measure {clause.measure!r}; have {', '.join(known_measures)}")
+        near = near_text(clause.measure, known_measures)
+        problem = f"no metric {clause.measure!r}{near}; list them: treewarden list measures"
+        raise PolicyError(place, problem)
     measure = known_measures[clause.measure]
     if clause.rule not in known_rules:
-        raise PolicyError(place, f"no rule {clause.rule!r}; have {', '.join(known_rules)}")
+        raise PolicyError(
+            place,
+            f"no rule {clause.rule!r}{near_text(clause.rule, known_rules)}; use {', '.join(known_rules)}",
+        )
     fitting = [
         name
         for name, rule in known_rules.items()
@@ -198,7 +204,7 @@ def _check_atom(clause: Part, place: str) -> None:
         upto = "or more" if high == math.inf else f"to {high:g}"
         raise PolicyError(
             place,
-            f"the limit {clause.limit:g} is out of range; {clause.measure} has {low:g} {upto}",
+            f"the limit {clause.limit:g} is out of range; {clause.measure} takes {low:g} {upto}",
         )
     for name, value in clause.parameters.items():
         _check_parameter(measure, name, value, place)

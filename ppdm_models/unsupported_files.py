@@ -82,9 +82,7 @@ def model_advice(data: bytes, source: str) -> str:
     if kind is None:
         return ""
     if kind in TABLES or kind is Foreign.ARROW:
-        return (
-            f"{kind}, which is a table; give it with --data, and the file of the model in its place"
-        )
+        return f"{kind}: a table, not a model; did you swap MODEL and --data? List the formats: treewarden list formats"
     lines = _model_lines(kind, data[:PEEKED] + _unpacked(data), source)
     if not lines:
         return f"{kind}, which is no model file that is read; docs/recipes says how to export yours"

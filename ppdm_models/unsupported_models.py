@@ -167,7 +167,7 @@ def _of_text(text: str) -> str:
             "SAS score code; write the tree as PMML: code pmml; in PROC HPSPLIT or PROC TREESPLIT"
         )
     if _is_table(text):
-        return "a table; give it with --data, and the file of the model in its place"
+        return "a table, not a model; did you swap MODEL and --data? List the formats: treewarden list formats"
     return ""
 
 

@@ -9,8 +9,9 @@ from difflib import get_close_matches
 from treewarden.audit.knowledge.declared import DeclaredAdversary, words_of
 from treewarden.audit.knowledge.presets import ALL, PRESETS, USUAL
 from treewarden.ppdm_models.errors import KnowledgeError
+from treewarden.ppdm_models.near_names import near_text
 from treewarden.ppdm_models.tables.matching import are_alike
-from treewarden.ppdm_models.tables.table import listed, near_text
+from treewarden.ppdm_models.tables.table import listed
 
 WORDS = (ALL, *PRESETS)
 """What can stand for a list of columns."""

@@ -26,7 +26,7 @@ from treewarden.audit.knowledge.declared import (
 from treewarden.audit.knowledge.levels import LeafLevel, RowOrder, SplitLevel
 from treewarden.audit.knowledge.toml_words import in_words
 from treewarden.ppdm_models.errors import KnowledgeError
-from treewarden.ppdm_models.tables.table import near_text
+from treewarden.ppdm_models.near_names import near_text
 from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import (
     Criterion,

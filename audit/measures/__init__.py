@@ -79,16 +79,18 @@ class EvidenceSource(StrEnum):
 class Measure(ABC):
     """Reads one quantity off the evidence.
 
-    ``plain`` names the quantity in words a manager understands. ``risk`` says which end is dangerous: "low" where small
-    readings mean little privacy. ``limits`` is the range in which a policy's limit makes sense. ``is_open`` is true
-    where the notion holds only beyond the reading, never at it, so that only a strict rule fits. ``reads`` is all that
-    it reads of the evidence, and says what can mend it. ``places`` says of what it has a value each, if it has: of
-    every leaf, or of every profile. ``is_of_knowledge``: it differs between adversaries who know different columns of
-    the people; by itself so is what reads the estimate or the whole records, and not the leaves.
+    ``plain`` names the quantity in words a manager understands, ``short`` in the few that a row of a table has room
+    for. ``risk`` says which end is dangerous: "low" where small readings mean little privacy. ``limits`` is the
+    range in which a policy's limit makes sense. ``is_open`` is true where the notion holds only beyond the reading,
+    never at it, so that only a strict rule fits. ``reads`` is all that it reads of the evidence, and says what can
+    mend it. ``places`` says of what it has a value each, if it has: of every leaf, or of every profile.
+    ``is_of_knowledge``: it differs between adversaries who know different columns of the people; by itself so is
+    what reads the estimate or the whole records, and not the leaves.
     """
 
     unit: ClassVar[str]
     plain: ClassVar[str]
+    short: ClassVar[str] = ""
     risk: ClassVar[Literal["low", "high"]]
     limits: ClassVar[tuple[float, float]]
     is_open: ClassVar[bool] = False
@@ -136,6 +138,10 @@ class Measure(ABC):
     def words(self, parameters: Parameters) -> str:
         """Return what the quantity is, in plain words, with these settings."""
         return self.plain
+
+    def row_words(self, parameters: Parameters) -> str:
+        """Return the same for a row of a table: a few words."""
+        return self.short or self.words(parameters)
 
     def per_place(self, evidence: Evidence, parameters: Parameters) -> PerPlace | Undetermined:
         """Return what it reads of each of its ``places`` alone: of every one where there are records, none left out."""

@@ -24,6 +24,7 @@ class AbsentValues(LeafMeasure):
 
     unit = "values"
     plain = "most values that nobody in a leaf has"
+    short = "most values that nobody in a leaf has"
     risk = "high"
     limits = (0.0, math.inf)
 

@@ -21,7 +21,8 @@ class CertainDisclosure(Measure):
     """Records of profiles that are certain; the reason of each stands in its spot."""
 
     unit = "records"
-    plain = "people whose value the tree proves"
+    plain = "people whose value is proved by the file"
+    short = "people whose value is proved"
     risk = "high"
     limits = (0.0, np.inf)
     reads = frozenset({EvidenceSource.WORLDS})

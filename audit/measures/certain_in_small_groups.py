@@ -26,7 +26,8 @@ class CertainInSmallGroups(Measure):
     """Records that are certain, in groups of fewer than ``size``."""
 
     unit = "records"
-    plain = "people whose value the tree proves, and few share it"
+    plain = "people whose value is proved in small groups"
+    short = "proved values shared by few people"
     risk = "high"
     limits = (0.0, np.inf)
     reads = frozenset({EvidenceSource.WORLDS})
@@ -37,7 +38,7 @@ class CertainInSmallGroups(Measure):
     }
 
     def words(self, parameters: Parameters) -> str:
-        return f"people whose value the tree proves in groups of fewer than {parameters['size']:g}"
+        return f"people whose value is proved in groups of fewer than {parameters['size']:g}"
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
         worlds = known_worlds(evidence)

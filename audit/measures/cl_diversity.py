@@ -24,7 +24,8 @@ class RecursiveDiversity(LeafMeasure):
     """The infimum of the c that hold. The inequality is strict, so the tree is not diverse at the reading itself."""
 
     unit = "times"
-    plain = "how far the most common value outnumbers the rarer ones in the worst leaf"
+    plain = "dominance of the most common value over the rarer ones, worst leaf"
+    short = "most common : rarer values"
     risk = "high"
     limits = (0.0, math.inf)
     is_open = True

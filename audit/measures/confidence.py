@@ -19,7 +19,8 @@ class Confidence(Measure):
     """The largest probability given to any value of any profile; needs no sensitive column."""
 
     unit = "share"
-    plain = "how sure the adversary can be of somebody's value, at worst"
+    plain = "highest confidence in any inference, correct or not"
+    short = "confidence, any inference"
     risk = "high"
     limits = (0.0, 1.0)
     reads = frozenset({EvidenceSource.ESTIMATE})

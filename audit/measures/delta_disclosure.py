@@ -22,7 +22,8 @@ class DeltaDisclosure(LeafMeasure):
     """The infimum of the deltas that hold. The inequality is strict, so it does not hold at the reading itself."""
 
     unit = "nats"
-    plain = "how far a leaf moves the chance of a value from that in the whole table, at worst"
+    plain = "largest shift of a value's share in a leaf from that in the whole table"
+    short = "shift of a value's share in a leaf"
     risk = "high"
     limits = (0.0, math.inf)
     is_open = True

@@ -20,7 +20,8 @@ class Disclosure(Measure):
     """The largest probability given to a record's own value."""
 
     unit = "share"
-    plain = "how sure the adversary can be of what is true of somebody, at worst"
+    plain = "highest confidence in a correct inference"
+    short = "confidence, correct inference"
     risk = "high"
     limits = (0.0, 1.0)
     reads = frozenset({EvidenceSource.ESTIMATE, EvidenceSource.TRUTH})

@@ -20,7 +20,8 @@ class DistinctDiversity(LeafMeasure):
     """The number of classes with at least one record, in the leaf with the fewest."""
 
     unit = "values"
-    plain = "fewest different values among the people who share a leaf"
+    plain = "fewest different values among the people in a leaf"
+    short = "fewest values in a leaf"
     risk = "low"
     limits = (1.0, math.inf)
 

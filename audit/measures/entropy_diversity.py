@@ -21,7 +21,8 @@ class EntropyDiversity(LeafMeasure):
     """The largest l for which every leaf is entropy l-diverse: 1 where a leaf holds one value only."""
 
     unit = "values"
-    plain = "effective number of different values among the people who share a leaf, at worst"
+    plain = "effective number of different values in the least diverse leaf"
+    short = "effective number of values in a leaf"
     risk = "low"
     limits = (1.0, math.inf)
     of_shares = True

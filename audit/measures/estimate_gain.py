@@ -24,7 +24,8 @@ class EstimateGain(Measure):
     """guess_accuracy less the accuracy of the model on its own training table."""
 
     unit = "share"
-    plain = "share of people guessed right beyond those whom the model itself predicts right"
+    plain = "share of correct inferences beyond the model's own predictions"
+    short = "correct inferences beyond the model's own"
     risk = "high"
     limits = (-1.0, 1.0)
     is_of_knowledge = False

@@ -20,7 +20,8 @@ class ExactPosterior(Measure):
     """max over profiles and true values of P(value | profile), uniform over consistent data sets."""
 
     unit = "share"
-    plain = "how probable the true value of somebody is among all tables that fit, at worst"
+    plain = "highest probability of a true value among all tables that fit"
+    short = "probability of the true value"
     risk = "high"
     limits = (0.0, 1.0)
     reads = frozenset({EvidenceSource.WORLDS})

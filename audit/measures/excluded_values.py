@@ -18,7 +18,8 @@ class ExcludedValues(Measure):
     """Records of profiles of which at least so many values are excluded in every consistent integer table."""
 
     unit = "records"
-    plain = "people for whom the tree rules out a value"
+    plain = "people for whom the file rules out a value"
+    short = "people for whom a value is ruled out"
     risk = "high"
     limits = (0.0, np.inf)
     reads = frozenset({EvidenceSource.WORLDS, EvidenceSource.CELLS})
@@ -30,7 +31,7 @@ class ExcludedValues(Measure):
     def words(self, parameters: Parameters) -> str:
         if parameters["values"] == 1:
             return self.plain
-        return f"people for whom the tree rules out {parameters['values']:g} values"
+        return f"people for whom the file rules out {parameters['values']:g} values"
 
     def per_place(self, evidence: Evidence, parameters: Parameters) -> PerPlace | Undetermined:
         worlds = known_worlds(evidence)

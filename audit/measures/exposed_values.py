@@ -35,7 +35,8 @@ class ExposedValues(Measure):
     """The people who are alone in a leaf of some tree, where its number or label is their true value."""
 
     unit = "records"
-    plain = "people whose value can be read off a leaf that they are alone in"
+    plain = "people whose value a leaf of one person shows"
+    short = "people whose value a leaf of one shows"
     risk = "high"
     limits = (0.0, math.inf)
     reads = frozenset({EvidenceSource.LEAVES, EvidenceSource.FILE})

@@ -25,7 +25,8 @@ class GuessAccuracy(Measure):
     """Records guessed right / records; over = "marginal" takes off what always guessing the commonest value gives."""
 
     unit = "share"
-    plain = "share of people whose value the adversary guesses right"
+    plain = "share of values inferred correctly"
+    short = "values inferred correctly"
     risk = "high"
     limits = (0.0, 1.0)
     reads = frozenset({EvidenceSource.ESTIMATE, EvidenceSource.TRUTH})
@@ -40,7 +41,12 @@ class GuessAccuracy(Measure):
     def words(self, parameters: Parameters) -> str:
         if parameters["over"] == "nothing":
             return self.plain
-        return f"{self.plain}, beyond what always naming the commonest value gives"
+        return f"{self.plain} beyond the majority class"
+
+    def row_words(self, parameters: Parameters) -> str:
+        if parameters["over"] == "nothing":
+            return self.short
+        return "correct inferences beyond majority class"
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
         truth = evidence.truth

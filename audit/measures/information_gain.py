@@ -18,7 +18,8 @@ class InformationGain(Measure):
     """Nats per record by which the divergence falls."""
 
     unit = "nats per record"
-    plain = "how much nearer the tree brings the adversary to the truth, on average"
+    plain = "average gain of an inference from the model"
+    short = "information that the model adds"
     risk = "high"
     limits = (0.0, math.inf)
     reads = frozenset({EvidenceSource.ESTIMATE, EvidenceSource.TRUTH})

@@ -18,7 +18,8 @@ class SmallestLeaf(LeafMeasure):
     """The fewest records that stop in one leaf; leaves without records single out nobody and are left out."""
 
     unit = "records"
-    plain = "fewest people who share a leaf"
+    plain = "fewest people in a leaf"
+    short = "people in the smallest leaf"
     risk = "low"
     limits = (1.0, math.inf)
     reads = frozenset({EvidenceSource.LEAVES})

@@ -22,7 +22,8 @@ class SmallestDivergence(Measure):
     """Nats, for the profile whose true shares the estimate comes closest to."""
 
     unit = "nats"
-    plain = "distance of the adversary's picture from the truth, for those known best"
+    plain = "smallest distance of an inference from the truth"
+    short = "inference to truth, closest"
     risk = "low"
     limits = (0.0, math.inf)
     reads = frozenset({EvidenceSource.ESTIMATE, EvidenceSource.TRUTH})

@@ -18,7 +18,8 @@ class OverallDivergence(Measure):
     """Nats per record. A true value that the estimate rules out makes the high end infinite, never the low one."""
 
     unit = "nats per record"
-    plain = "distance of the adversary's picture from the truth, on average"
+    plain = "average distance of inferences from the truth"
+    short = "inference to truth, on average"
     risk = "low"
     limits = (0.0, math.inf)
     reads = frozenset({EvidenceSource.ESTIMATE, EvidenceSource.TRUTH})

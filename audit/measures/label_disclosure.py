@@ -23,7 +23,8 @@ class LabelDisclosure(LeafMeasure):
     """Records of the leaf's label / records of the leaf, in the leaf where that is largest."""
 
     unit = "share"
-    plain = "share of the people in a leaf of whom its label is true, at worst"
+    plain = "largest share of a leaf that its label is right for"
+    short = "share of a leaf with its label"
     risk = "high"
     limits = (0.0, 1.0)
     of_shares = True

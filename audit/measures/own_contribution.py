@@ -54,9 +54,8 @@ class OwnContribution(Measure):
     """The largest part of the adversary's certainty about a true value that is owed to that one record."""
 
     unit = "share"
-    plain = (
-        "how much surer the adversary is of somebody's value by that person's own record, at worst"
-    )
+    plain = "largest part of the confidence that comes from a person's own record"
+    short = "confidence due to the person's own record"
     risk = "high"
     limits = (0.0, 1.0)
     reads = frozenset(

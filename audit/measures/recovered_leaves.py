@@ -21,7 +21,8 @@ class RecoveredLeaves(Measure):
     """Leaves turned back exactly / leaves that hold people."""
 
     unit = "share"
-    plain = "share of all leaves whose people of each value can be computed from the file"
+    plain = "share of leaves whose class counts can be recovered from the file"
+    short = "leaves with recoverable class counts"
     risk = "high"
     limits = (0.0, 1.0)
     reads = frozenset({EvidenceSource.TOGETHER})

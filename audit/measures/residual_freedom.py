@@ -32,7 +32,8 @@ class ResidualFreedom(Measure):
     """People less parameters; below 0 where more was fitted than there are people."""
 
     unit = "degrees of freedom"
-    plain = "by how many people outnumber what was fitted to them"
+    plain = "people minus the numbers that were fitted to them"
+    short = "people minus published numbers"
     risk = "low"
     limits = (0.0, math.inf)
     reads = frozenset({EvidenceSource.SHAPE})

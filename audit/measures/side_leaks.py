@@ -24,7 +24,8 @@ class SideLeaks(Measure):
     """The number of things in the file that are no part of its trees and say something of people."""
 
     unit = "leaks"
-    plain = "things the file gives away beside its trees"
+    plain = "findings outside the trees of the file"
+    short = "findings outside the trees"
     risk = "high"
     limits = (0.0, math.inf)
     reads = frozenset({EvidenceSource.FILE})
@@ -39,6 +40,12 @@ class SideLeaks(Measure):
         if kind in set(LeakGroup):
             return LeakGroup(kind).plain
         return self.plain if kind == ANY else f"{self.plain} ({kind})"
+
+    def row_words(self, parameters: Parameters) -> str:
+        kind = str(parameters["kind"])
+        if kind in set(LeakGroup):
+            return LeakGroup(kind).short
+        return self.short if kind == ANY else f"{kind} outside the trees"
 
     def read(self, evidence: Evidence, parameters: Parameters) -> Measurement:
         if isinstance(evidence.leaks, Undetermined):

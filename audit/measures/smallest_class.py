@@ -25,6 +25,7 @@ class SmallestClass(LeafMeasure):
 
     unit = "records"
     plain = "fewest people of a leaf who share a value"
+    short = "fewest people of a leaf who share a value"
     risk = "low"
     limits = (1.0, math.inf)
 

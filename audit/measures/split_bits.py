@@ -18,7 +18,8 @@ class SplitBits(Measure):
     """Bits of information about the data set in the split choices."""
 
     unit = "bits"
-    plain = "bits about the people that the choice of the splits gives away"
+    plain = "bits that the choice of splits reveals about people"
+    short = "bits that the choice of splits reveals"
     risk = "high"
     limits = (0.0, math.inf)
     reads = frozenset({EvidenceSource.WORLDS})

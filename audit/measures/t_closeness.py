@@ -20,7 +20,8 @@ class Closeness(LeafMeasure):
     """The smallest t for which every leaf is t-close: 0 where each is like the table."""
 
     unit = "share"
-    plain = "share of a leaf's people who would need another value for it to look like the whole table, at worst"
+    plain = "largest distance of a leaf's values from those of the whole table"
+    short = "distance of a leaf from the whole table"
     risk = "high"
     limits = (0.0, 1.0)
     of_shares = True

@@ -36,7 +36,8 @@ class ValueDisclosure(Measure):
     """People whose interval is narrow / all people."""
 
     unit = "share"
-    plain = "share of people whose number is pinned"
+    plain = "share of people whose number is known"
+    short = "people whose number is known closely"
     risk = "high"
     limits = (0.0, 1.0)
     reads = frozenset({EvidenceSource.NUMBERS, EvidenceSource.TRUTH})

@@ -23,7 +23,8 @@ class ValueWidth(Measure):
     """The least width over people of what can be true of them."""
 
     unit = "in the unit of the target"
-    plain = "width of the narrowest interval in which somebody's number is proved to lie"
+    plain = "width of the narrowest proved interval of a person's number"
+    short = "narrowest proved interval of a number"
     risk = "low"
     limits = (0.0, np.inf)
     reads = frozenset({EvidenceSource.NUMBERS, EvidenceSource.TRUTH})

@@ -22,7 +22,8 @@ class WorldBounds(Measure):
     """The largest share of a profile's records that provably have a value; spots give each profile's ranges."""
 
     unit = "share"
-    plain = "share of alike people who provably have the same value, at worst"
+    plain = "largest share of a group that provably has the same value"
+    short = "share of a group that provably agrees"
     risk = "high"
     limits = (0.0, 1.0)
     reads = frozenset({EvidenceSource.WORLDS, EvidenceSource.CELLS})

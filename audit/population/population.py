@@ -22,7 +22,7 @@ from treewarden.ppdm_models.arrays import FloatArray, IndexArray, alike, ranks
 from treewarden.ppdm_models.errors import TableError
 from treewarden.ppdm_models.tables.matching import matched, target_in
 from treewarden.ppdm_models.tables.routing import NOWHERE, SEVERAL, route
-from treewarden.ppdm_models.tables.table import Table
+from treewarden.ppdm_models.tables.table import Table, listed
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn, number_text
 from treewarden.ppdm_models.tree.ensemble import Model, trees_of
 from treewarden.ppdm_models.tree.tree import Feature, Task, Tree
@@ -30,6 +30,9 @@ from treewarden.ppdm_models.tree.tree import Feature, Task, Tree
 NEARLY_UNIQUE_SHARE = 0.9
 MOST_LISTED = 6
 """So many names stand in one warning."""
+NO_SENSITIVE = (
+    "the file names no target that the table has; name the column with --sensitive COLUMN"
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -252,18 +255,17 @@ def _quasi_identifiers(
     names = list(dict.fromkeys(features if qi is None else qi))
     if not names:
         raise TableError(table.source, "there are no quasi-identifiers; name the columns with --qi")
-    wanted = set(names)
-    for part in trees_of(tree):
-        for feature in part.used_features():
-            if feature.name not in wanted:
-                raise TableError(
-                    table.source,
-                    f"the tree tests {feature.name!r}, which is not among the quasi-identifiers; add it to --qi",
-                )
-    if sensitive is not None and sensitive in names:
+    tested = dict.fromkeys(
+        feature.name for part in trees_of(tree) for feature in part.used_features()
+    )
+    missing = [name for name in tested if name not in names]
+    if missing:
         raise TableError(
-            table.source, f"column {sensitive!r} cannot be sensitive and a quasi-identifier at once"
+            table.source,
+            f"{tree.source} tests {listed(missing)}, not among the quasi-identifiers; add: --qi {','.join(missing)}",
         )
+    if sensitive is not None and sensitive in names:
+        raise TableError(table.source, _twice(tree, table, sensitive))
     return tuple(features[name] if name in features else table.guessed(name) for name in names)
 
 
@@ -289,12 +291,23 @@ def _sums(groups: IndexArray, weight: FloatArray, size: int) -> FloatArray:
     return np.bincount(groups, weights=weight, minlength=size).astype(np.float64)
 
 
+def _twice(tree: Model, table: Table, sensitive: str) -> str:
+    """Return why a column cannot be both what is private and what is known, and what to name instead."""
+    target = target_in(tree, table)
+    if target and target != sensitive:
+        return (
+            f"column {sensitive!r} is not what {tree.source} predicts; use --sensitive {target}, or --secret "
+            f"{sensitive} to protect {sensitive!r}"
+        )
+    return f"column {sensitive!r} cannot be sensitive and a quasi-identifier; leave it out of --sensitive or --qi"
+
+
 def _classes(tree: Model, table: Table, sensitive: str | None) -> tuple[IndexArray | None, str]:
     """Return each record's class, or None and the reason why the truth is not known."""
     if tree.task is Task.REGRESSION:
         return None, "the model predicts a number, not a class"
     if sensitive is None:
-        return None, "no sensitive column was named (--sensitive COLUMN)"
+        return None, NO_SENSITIVE
     check_target(tree, table, sensitive)
     if not tree.classes:
         return None, "the file names no class; only its leaves are measured"
@@ -331,7 +344,7 @@ def _targets(
     if tree.task is not Task.REGRESSION:
         return Undetermined("the target is no number")
     if sensitive is None:
-        return Undetermined("no sensitive column was named (--sensitive COLUMN)")
+        return Undetermined(NO_SENSITIVE)
     check_target(tree, table, sensitive)
     if sensitive not in table.columns:
         return Undetermined(f"the table has no column {sensitive!r}{table.meant(sensitive)}")

@@ -195,20 +195,22 @@ def check_counts(
         return
     worst = max(gaps, key=lambda index: (abs(gaps[index][0] - gaps[index][1]), -index))
     published, here = gaps[worst]
-    what = (
-        f"publishes {published:g} records, but {here:g} of this table fall there"
-        if weighed is None
-        else f"publishes {published:g}, but the sampling weights of the records that fall there sum to {here:g}"
-    )
+    place = tree.where(tree.nodes[worst])
+    some = f"{len(gaps):,} of {len(tree.leaves):,} leaves differ"
+    if weighed is None:
+        what = f"{some}; {place} has {_count(published)}, the table {_count(here)}"
+    else:
+        what = f"{some}; {place} has {_count(published)}, the sampling weights there sum to {_count(here)}"
     if weighed is not None and not count_gaps(tree, people, weighed=True):
-        cause = "the records themselves match, so the tree was grown without weights; leave out --sampling-weights"
+        cause = "the records themselves match, so the tree was trained without weights; leave out --sampling-weights"
     else:
         total = math.fsum(_sum_of(leaf) or 0.0 for leaf in tree.leaves)
         cause = _cause(total, float((people if weighed is None else weighed).sum()), kind, hint)
-    raise TableError(
-        source,
-        f"{tree.where(tree.nodes[worst])} {what} ({len(gaps)} of {len(tree.leaves)} leaves disagree); {cause}",
-    )
+    raise TableError(source, f"not the table that {tree.source} was trained on ({what}); {cause}")
+
+
+def _count(number: float) -> str:
+    return f"{number:,.0f}" if number == int(number) else f"{number:,g}"
 
 
 def fitting_column(tree: Tree, table: Table, leaf: IndexArray, besides: tuple[str, ...]) -> str:
@@ -250,19 +252,15 @@ def _sum_of(node: Node) -> float | None:
 
 def _cause(published: float, found: float, kind: Weights, hint: str) -> str:
     if kind is Weights.SAMPLING:
-        return "these are not the weights that the tree was grown with, or it was grown on another table"
+        return "these are not the weights of the training; name the right column, or give the right table"
     if hint:
         return hint
     if abs(published - found) <= COUNT_TOLERANCE_SHARE * max(published, 1.0):
         return (
-            "the totals agree, so the tree was probably grown on a bootstrap sample or on another table, "
-            "or its thresholds were rounded; give the table it was grown on, and where its rows carry weights "
-            f"{OPTIONS}"
+            "the totals agree, so the tree was probably trained on a bootstrap sample or on another table, "
+            f"or its thresholds were rounded; give the training table; {OPTIONS}"
         )
-    speaks = f"the file speaks of {published:g} records and the table holds {found:g}"
+    speaks = f"the file counts {_count(published)} records, the table has {_count(found)}"
     if found < published:
-        return f"{speaks}: rows were dropped, or rows carry weights; {OPTIONS}"
-    return (
-        f"{speaks}: the tree was trained on a part of it, or on another table; give the training table, and where its "
-        f"rows carry weights {OPTIONS}"
-    )
+        return f"{speaks}; give the full training table; {OPTIONS}"
+    return f"{speaks}; give the training table without other records; {OPTIONS}"

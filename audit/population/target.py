@@ -11,8 +11,9 @@ import numpy as np
 
 from treewarden.ppdm_models.arrays import FloatArray, IndexArray
 from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.near_names import near_text
 from treewarden.ppdm_models.tables.matching import target_in
-from treewarden.ppdm_models.tables.table import Table, near_text
+from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.ensemble import Model
 from treewarden.ppdm_models.tree.tree import Node, Tree
 
@@ -28,8 +29,8 @@ def check_target(model: Model, table: Table, sensitive: str) -> None:
         near = near_text(sensitive, [target])
         raise TableError(
             table.source,
-            f"the sensitive column {sensitive!r}{near} is not the tree's target {target!r}; "
-            "other sensitive columns are not supported yet",
+            f"the sensitive column {sensitive!r}{near} is not what {model.source} predicts; use --sensitive {target}, "
+            f"or add --secret COLUMN to protect another column of the table",
         )
     if not target and sensitive not in table.columns:
         raise TableError(

@@ -10,28 +10,29 @@ from collections.abc import Iterator, Mapping
 from treewarden.audit.measures import EvidenceSource, measures
 from treewarden.policies.clause import Clause, Part, Waivers, When, said_of
 from treewarden.policies.comparing import ClauseDifference
+from treewarden.policies.judging.applicability import KINDS
 from treewarden.policies.judging.figures import figure
 from treewarden.policies.pack import Pack
 from treewarden.policies.rules import rules
 
 WIDTH = 100
 NEEDS = {
-    EvidenceSource.LEAVES: "how many people stop in each leaf",
+    EvidenceSource.LEAVES: "the people in each leaf",
     EvidenceSource.TRUTH: "their true values",
-    EvidenceSource.ESTIMATE: "the estimate",
-    EvidenceSource.WORLDS: "exact reasoning over whole records",
+    EvidenceSource.ESTIMATE: "the best inference (maximum entropy)",
+    EvidenceSource.WORLDS: "proofs over all tables that fit the model",
     EvidenceSource.CELLS: "how often each value can occur",
-    EvidenceSource.FILE: "what else the file holds",
-    EvidenceSource.SHAPE: "how many people, splits and leaves there are",
-    EvidenceSource.NOISE: "a table of noisy records, with the true ones",
-    EvidenceSource.TOGETHER: "what the leaves of several trees say of their people",
-    EvidenceSource.NUMBERS: "between which ends the leaves of a model of numbers leave those of people",
+    EvidenceSource.FILE: "the rest of the file",
+    EvidenceSource.SHAPE: "the number of people, splits and leaves",
+    EvidenceSource.NOISE: "the noisy and the true table",
+    EvidenceSource.TOGETHER: "the leaves of all trees combined",
+    EvidenceSource.NUMBERS: "the proved interval of each person's number",
 }
 PLACES = {
-    "leaf": "in every leaf by itself",
-    "profile": "for every profile by itself",
-    "tree": "in every tree of an ensemble by itself",
-    "model": "over the model as a whole",
+    "leaf": "in each leaf",
+    "profile": "for each group of people with equal quasi-identifiers",
+    "tree": "in each tree of an ensemble",
+    "model": "for the model as a whole",
 }
 
 
@@ -48,7 +49,9 @@ def _lines(pack: Pack) -> Iterator[str]:
         yield from _wrapped(f"It extends {names}.")
     for each in pack.dropped:
         yield from _wrapped(f"It leaves out {each.id!r}: {each.reason}")
-    yield from _wrapped("What cannot be told of a clause is undetermined, never a pass.")
+    yield from _wrapped(
+        "A check that cannot be decided never passes. Severity “error” is required by default; others are advisory."
+    )
     for clause in pack.clauses:
         yield ""
         yield f"{clause.id} ({clause.severity})"
@@ -59,14 +62,14 @@ def _lines(pack: Pack) -> Iterator[str]:
 def sentences(clause: Clause) -> Iterator[str]:
     """Yield what a clause asks for, what breaks it, under what it is judged, and why."""
     yield _sentence(demand(clause))
-    yield f"Broken by {breaks(clause) if clause.is_combined else _too_far(clause)}."
+    yield f"Fails if {breaks(clause) if clause.is_combined else f'it is {_too_far(clause)}'}."
     if clause.scope is not None:
-        yield f"Judged {PLACES[clause.scope]}; the worst counts."
+        yield f"Checked {PLACES[clause.scope]}. The worst result counts."
     if clause.under is not None:
-        yield f"Judged as if the adversary knew only this of the model: {clause.under_words}."
+        yield f"Checked as if an adversary knew only this about the model: {clause.under_words}."
     if clause.when is not None:
-        yield f"Only for {_models(clause)}; of others it says nothing."
-    yield f"Needs {_needs(clause)}."
+        yield f"Applies to {_models(clause)} only."
+    yield f"Computed from {_needs(clause)}."
     if clause.why:
         yield f"Why: {clause.why}"
     if clause.source:
@@ -75,7 +78,7 @@ def sentences(clause: Clause) -> Iterator[str]:
         said = f": {guidance.says}" if guidance.says else ""
         yield f"Serves {guidance.document}, {guidance.paragraph}{said}"
     if clause.loosen is not None:
-        yield f"Asks for less than the policy it extends, because: {clause.loosen}"
+        yield f"Requires less than the policy that it extends, because: {clause.loosen}"
 
 
 def demand(part: Part) -> str:
@@ -123,7 +126,7 @@ def _changes(difference: ClauseDifference) -> Iterator[str]:
         )
     elif new is None:
         assert old is not None
-        yield f"gone; it asked for this: {demand(old)}"
+        yield f"removed: {demand(old)}"
     elif old is None:
         yield f"new: {demand(new)}"
     else:
@@ -182,8 +185,9 @@ def _needs(clause: Clause) -> str:
 def _models(clause: Clause) -> str:
     when = clause.when
     assert when is not None
-    said = [" or ".join(when.model), " or ".join(when.task)]
-    return ", ".join(said) + (f", in {' or '.join(when.format)}" if when.format else "")
+    kinds = " or ".join(KINDS[kind] for kind in when.model)
+    tasks = " or ".join(when.task)
+    return f"{kinds}, {tasks}" + (f", in {' or '.join(when.format)}" if when.format else "")
 
 
 def _sentence(text: str) -> str:
@@ -208,7 +212,7 @@ def toml(pack: Pack) -> str:
 
 def _toml_lines(pack: Pack) -> Iterator[str]:
     if pack.bases:
-        yield f"# With all that it takes from {', '.join(f'{b.name} {b.version}' for b in pack.bases)}."
+        yield f"# Complete, with everything it inherits from {', '.join(f'{b.name} {b.version}' for b in pack.bases)}."
     for name in ("name", "version", "title", "description"):
         yield f"{name} = {_value(getattr(pack, name))}"
     if pack.waivers != Waivers():
@@ -228,7 +232,7 @@ def _clause(clause: Clause) -> Iterator[str]:
     said = said_of(clause)
     loosened = said.pop("loosen", None)
     if loosened is not None:
-        yield f"# Asks for less than the policy it extends: {json.dumps(loosened, ensure_ascii=False)}"
+        yield f"# Requires less than the policy that it extends: {json.dumps(loosened, ensure_ascii=False)}"
     first = ("id", "measure", "parameters", "rule", "limit", "all", "any", "not", "scope")
     ordered = sorted(said, key=lambda key: first.index(key) if key in first else len(first))
     yield from _pairs({key: said[key] for key in ordered})

@@ -20,6 +20,13 @@ AVERAGED = (
     Combination.WEIGHTED_MAJORITY_VOTE,
 )
 
+KINDS = {
+    "tree": "single trees",
+    "forest": "forests",
+    "boosted": "boosted models",
+    "ensemble": "ensembles",
+}
+"""What the kinds of models are called."""
 OF_TARGET = frozenset(
     {
         EvidenceSource.TRUTH,
@@ -61,16 +68,16 @@ def why_not(clause: Clause, model: Model, secret: str = "") -> str:
     known, when = measures(), clause.when
     own = [atom.call.measure for atom in clause.atoms if _is_of_target(known[atom.call.measure])]
     if secret and len(own) == len(clause.atoms):
-        return f"{own[0]} is about what the model predicts, and the secret is {secret!r}"
+        return f"applies to what the model predicts only; the secret is {secret!r}"
     if when is None:
         return ""
     kinds = kinds_of(model)
     if not kinds & set(when.model):
-        return f"it is about {_either(when.model)}, and the model is {_either(sorted(kinds))}"
+        return f"applies to {_either([KINDS[kind] for kind in when.model])} only"
     if model.task.value not in when.task:
-        return f"it is about {_either(when.task)}, and the model is of {model.task.value}"
+        return f"applies to {_either(when.task)} models only"
     if when.format and model.format not in when.format:
-        return f"it is about files in {_either(when.format)}, and the model is in {model.format}"
+        return f"applies to files in {_either(when.format)} only; this one is in {model.format}"
     return ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -15,30 +16,63 @@ ONE_LESS_LETTER = ("profiles", "trees", "models", "records", "times", "values", 
 
 
 def figure(value: float, unit: str, beside: float | None = None) -> str:
-    """Return a quantity as people write it: ``12 records``, ``93.5 %``, ``4.67``; other than ``beside`` if it is."""
-    for digits in range(FEWEST_DIGITS, MOST_DIGITS):
-        said = _number_words(value, unit, digits)
-        if beside is None or value == beside or said != _number_words(beside, unit, digits):
-            break
-    return said
+    """Return a quantity as people write it: ``1,200 records``, ``93.5 %``, ``4.67``; other than ``beside`` if it is."""
+    return _distinct(value, unit, beside, _number_words)
 
 
 def span(reading: Interval, unit: str, beside: float | None = None) -> str:
     """Return a reading as people write it; both ends where they differ."""
-    low, high = figure(reading.low, unit, beside), figure(reading.high, unit, beside)
+    return _between(figure(reading.low, unit, beside), figure(reading.high, unit, beside), unit)
+
+
+def recorded_span(reading: Interval, unit: str, beside: float | None = None) -> str:
+    """Return a reading as baselines hold it: older ones are compared with it, so its words never change."""
+    low, high = (_distinct(end, unit, beside, _recorded) for end in (reading.low, reading.high))
+    return _between(low, high, unit)
+
+
+def _between(low: str, high: str, unit: str) -> str:
     if unit.startswith("in "):  # said once, behind both
         low = low.removesuffix(f" {unit}") if low != high else low
     return low if low == high else f"between {low} and {high}"
 
 
+def _distinct(
+    value: float, unit: str, beside: float | None, words: Callable[[float, str, int], str]
+) -> str:
+    """Return a quantity with as many digits as tell it from the other one."""
+    for digits in range(FEWEST_DIGITS, MOST_DIGITS):
+        text = words(value, unit, digits)
+        if beside is None or value == beside or text != words(beside, unit, digits):
+            break
+    return text
+
+
 def _number_words(value: float, unit: str, digits: int) -> str:
     if math.isinf(value):
+        return "infinite" if value > 0 else "minus infinite"
+    return _with_unit(value, unit, _marked(100 * value if unit == "share" else value, digits))
+
+
+def _recorded(value: float, unit: str, digits: int) -> str:
+    if math.isinf(value):
         return "beyond all bounds" if value > 0 else "below all bounds"
+    return _with_unit(value, unit, _plain(100 * value if unit == "share" else value, digits))
+
+
+def _with_unit(value: float, unit: str, number: str) -> str:
     if unit == "share":
-        return f"{_plain(100 * value, digits)} %"
+        return f"{number} %"
     name = unit[:-1] if value == 1 and unit in ONE_LESS_LETTER else unit
     name = SINGULAR.get(unit, name) if value == 1 else name
-    return f"{_plain(value, digits)} {name}"
+    return f"{number} {name}"
+
+
+def _marked(value: float, digits: int) -> str:
+    """Return a number with marks between its thousands."""
+    text = _plain(value, digits)
+    whole, point, rest = text.partition(".")
+    return f"{int(whole):,}{point}{rest}" if whole.lstrip("-").isdigit() and whole != "-0" else text
 
 
 def _plain(value: float, digits: int) -> str:
@@ -46,6 +80,3 @@ def _plain(value: float, digits: int) -> str:
         return f"{int(value)}"
     digits = max(digits, len(str(int(abs(value)))))
     return np.format_float_positional(value, precision=digits, fractional=False, trim="-")
-
-
-# How a sentence begins.

@@ -35,7 +35,7 @@ from treewarden.policies.judging.decision import (
     LeafNames,
     Location,
 )
-from treewarden.policies.judging.figures import figure, span
+from treewarden.policies.judging.figures import figure, recorded_span, span
 from treewarden.policies.rules import Rule, rules
 from treewarden.policies.verdict import Verdict, worst
 from treewarden.policies.words import capital
@@ -45,11 +45,11 @@ LARGER = " (a larger --worlds-budget may decide it)"
 COMBINED = {"all": "all of", "any": "any of", "not": "not"}
 """What stands for the measure where several are combined."""
 BREAKS = {
-    "leaf": ("leaf breaks", "leaves break"),
-    "profile": ("profile breaks", "profiles break"),
-    "file": ("part of the file breaks", "parts of the file break"),
-    "tree": ("tree breaks", "trees break"),
-    "column": ("column breaks", "columns break"),
+    "leaf": ("leaf fails", "leaves fail"),
+    "profile": ("group fails", "groups fail"),
+    "file": ("part of the file fails", "parts of the file fail"),
+    "tree": ("tree fails", "trees fail"),
+    "column": ("column fails", "columns fail"),
 }
 
 
@@ -188,26 +188,26 @@ def of_parts(
 
 
 def _combined_message(clause: Clause, found: ClauseEvaluation, *, is_late: bool) -> str:
-    said = f"Asked of {EVERY[clause.scope or 'model']}, {words(clause)}: "
+    said = f"Required of {EVERY[clause.scope or 'model']}, {words(clause)}: "
     if found.verdict is Verdict.PASS:
-        return f"{said}that holds."
+        return f"{said}passed."
     if isinstance(found.reading, Undetermined):
-        return f"{said}could not tell, because {reason_text(found.reading)}{_how(found.reading)}."
+        return f"{said}not decided, because {reason_text(found.reading)}{_how(found.reading)}."
     if found.verdict is Verdict.UNDETERMINED:
         more = LARGER if is_late else ""
-        return f"{said}which side it is on could not be told{more}."
+        return f"{said}not decided{more}."
     if found.each is None or clause.scope is None or clause.scope == "model":
-        return f"{said}that does not hold."
+        return f"{said}failed."
     number = int((found.each == Verdict.FAIL).sum())
     one, several = BREAKS[clause.scope]
-    return f"{said}{number} {one if number == 1 else several} that."
+    return f"{said}{number:,} {one if number == 1 else several}."
 
 
 def _assumed(exposure: Exposure, clause: Clause, base: Exposure) -> Iterator[str]:
     """Yield what has to be known of a clause that assumes other knowledge than the audit does."""
     if clause.under is None:
         return
-    yield f"Judged as if the adversary knew {clause.under_words}."
+    yield f"Checked as if an adversary knew {clause.under_words}."
     model = exposure.evidence.model
     knowledge = clause.under.of(base.evidence.knowledge)
     more = understated(knowledge, model) if isinstance(model, Tree) else ""
@@ -218,7 +218,7 @@ def _assumed(exposure: Exposure, clause: Clause, base: Exposure) -> Iterator[str
         )
     untrue = [dropped_row for dropped_row in exposure.dropped if dropped_row not in base.dropped]
     if untrue:
-        yield f"What it assumes is not true of this table ({untrue[0].where}: {untrue[0].problem})."
+        yield f"This assumption does not hold for this table ({untrue[0].where}: {untrue[0].problem})."
 
 
 def loosened(clause: Clause) -> Iterator[str]:
@@ -261,7 +261,7 @@ def _read_at(clause: Clause, found: ClauseEvaluation, at: int) -> str:
         if isinstance(ends, Undetermined):
             told = "could not be told"
         else:
-            told = span(Interval(float(ends[0][at]), float(ends[1][at])), unit, atom.limit)
+            told = recorded_span(Interval(float(ends[0][at]), float(ends[1][at])), unit, atom.limit)
         said.append(f"{atom.call.measure} {told}")
     return ", ".join(said)
 
@@ -347,16 +347,16 @@ def _message(
 ) -> str:
     said = f"{words[:1].upper()}{words[1:]}: "
     if isinstance(reading, Undetermined):
-        return f"{said}could not tell, because {reason_text(reading)}{_how(reading)}."
-    said += f"{span(reading, measure.unit, limit)}; the policy asks for {rule.words} {figure(limit, measure.unit)}"
+        return f"{said}not decided, because {reason_text(reading)}{_how(reading)}."
+    said += f"{span(reading, measure.unit, limit)}; the policy requires {rule.words} {figure(limit, measure.unit)}"
     if verdict is Verdict.UNDETERMINED:
         more = LARGER if is_late else ""
-        return f"{said}, and which side it is on could not be told{more}."
+        return f"{said}, which is not decided{more}."
     if not places:
         return f"{said}."
     one, several = BREAKS[places[0].kind]
     more = " or more" if len(places) >= MOST_SPOTS else ""
-    return f"{said}; {len(places)}{more} {one if len(places) == 1 else several} that."
+    return f"{said}; {len(places):,}{more} {one if len(places) == 1 else several}."
 
 
 def doubt(name: str, reason: str) -> Finding:
@@ -390,7 +390,7 @@ def judge_randomised(randomised: Randomisation, pack: Pack) -> Decision:
     clauses = [clause for clause in pack.clauses if clause.when is None]
     findings = tuple(_finding(randomised, clause) for clause in clauses)
     not_judged = [
-        (clause.id, "it is about models of a kind, and a table of noisy records is judged")
+        (clause.id, "applies to models only; this is a table of noisy records")
         for clause in pack.clauses
         if clause.when is not None
     ]

@@ -213,7 +213,7 @@ def proposal(name: str, tree: Tree, pruned: Pruned | None, why_none: str) -> Pro
             )
         )
     lost = len(tree.leaves) - len(pruned.tree.leaves)
-    title = f"prune: {' and '.join(parts)}, {lost} of {len(tree.leaves)} leaves go"
+    title = f"prune: {' and '.join(parts)}; {len(tree.leaves) - lost} of {len(tree.leaves)} leaves remain"
     return Proposal((name,), title, pruned.tree, (), pruned.node_map)
 
 

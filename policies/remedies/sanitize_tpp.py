@@ -116,10 +116,10 @@ def _proposal(tree: Tree, growth: GrowthOrder, best: SanitisedTable) -> Proposal
     for node in tree.nodes:
         above = 0 if node.parent is None else node_map[node.parent]
         node_map.append(now.get(node.index, above))
-    lost = len(tree.leaves) - len(small.leaves)
+    left = f"{len(small.leaves)} of {len(tree.leaves)} leaves remain"
     return TableProposal(
         NAME,
-        f"sanitise: {lost} of {len(tree.leaves)} leaves go; a table in groups of {best.step.k} or more goes with it",
+        f"sanitise: {left}; the table has groups of {best.step.k} or more",
         rebuilt(tree, nodes),
         (),
         tuple(node_map),

@@ -195,7 +195,7 @@ def _title(before: Sequence[Tree], after: Sequence[Tree]) -> str:
         said = "prune: its only tree"
     changes = "change" if len(changed) > 1 else "changes"
     only = f", {bare} of them to a single leaf" if bare else ""
-    return f"{said} {changes}{only}, {lost} of {leaves} leaves go"
+    return f"{said} {changes}{only}; {leaves - lost} of {leaves} leaves remain"
 
 
 # Taking out of a file what it gives away beside its trees: proposed before any change of the trees, which keeps it.

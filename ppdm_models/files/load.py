@@ -26,7 +26,7 @@ from treewarden.ppdm_models.unsupported_models import members_advice, text_advic
 PEEKED = 1 << 20
 MOST_TRIED = 100
 """So many bytes of a file, and so many files of a folder, are looked at to say what they are."""
-LISTED = "'treewarden list formats' names what is read, and docs/formats.md says how to export it"
+LISTED = "to see what is read: treewarden list formats; how to export a model: docs/formats.md"
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from treewarden.ppdm_models.tables.dialect import (
     guess_note,
     sheet_of,
 )
-from treewarden.ppdm_models.tables.header import said_of_twins
+from treewarden.ppdm_models.tables.header import GIVE_A_TABLE, said_of_twins
 from treewarden.ppdm_models.tables.read_table import (
     CsvHeader,
     csv_header,
@@ -190,7 +190,7 @@ def open_batches(
     path, said = dialect_of(path) if dialect is None else (path, dialect)
     path, sheet = sheet_of(path)
     if path.exists() and not path.is_file():
-        raise TableError(name, "no file that can be read twice; give a CSV, Parquet or Arrow file")
+        raise TableError(name, f"no file that can be read twice; {GIVE_A_TABLE}")
     try:
         with path.open("rb") as file:
             start = file.read(PEEKED)
@@ -251,7 +251,7 @@ def _failed(source: str, error: OSError) -> TableError:
     """Return that a file cannot be opened, or, where the system says no reason, that what is in it cannot be read."""
     if not error.errno:
         return unreadable(source, error)
-    return TableError(source, f"{error.strerror}; give a CSV, Parquet or Arrow file")
+    return TableError(source, f"{error.strerror}; {GIVE_A_TABLE}")
 
 
 # Writes a table a piece at a time, as CSV or Parquet: cells keep their text, and only what needs it is quoted.

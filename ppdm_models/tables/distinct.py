@@ -12,12 +12,13 @@ import pyarrow.compute as pc
 
 from treewarden.ppdm_models.arrays import FloatArray, IntArray
 from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.near_names import near_text
 from treewarden.ppdm_models.tables.arrow_column import ArrowColumn, flat
 from treewarden.ppdm_models.tables.batches import Batches
 from treewarden.ppdm_models.tables.header import NO_HEADER, seem_cells
 from treewarden.ppdm_models.tables.memory import MORE_ROOM, room_bytes
 from treewarden.ppdm_models.tables.number_formats import numpy_of
-from treewarden.ppdm_models.tables.table import RawColumn, listed, near_text
+from treewarden.ppdm_models.tables.table import RawColumn, listed
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 
 # A column's different values, numbered as they are met while a table passes by.

@@ -1,4 +1,4 @@
-"""Names of columns that look like the cells of a record: the first line of a table without a header."""
+"""What a table needs to be read: a kind of file, and names of columns that are not the cells of a record."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 LIKE_CELL = re.compile(r"[+-]?[.,]?\d[\d.,' \u00a0\u202f/:T-]*(?:[eE][+-]?\d+)?%?")
 """A number or a date: names of columns seldom are, and cells often."""
+GIVE_A_TABLE = "give a table: CSV, Parquet, Arrow, Excel, SPSS, SAS or Stata"
 NO_HEADER = (
     "the first line seems to be a record and no header; "
     "put the names of the columns above it, or check the name"

@@ -29,7 +29,7 @@ from treewarden.ppdm_models.tables.dialect import (
     recognise_encoding,
     sheet_of,
 )
-from treewarden.ppdm_models.tables.header import said_of_twins
+from treewarden.ppdm_models.tables.header import GIVE_A_TABLE, said_of_twins
 from treewarden.ppdm_models.tables.memory import room_bytes
 from treewarden.ppdm_models.tables.readers import Labels, TableReader
 from treewarden.ppdm_models.tables.readers.opening import reader_of
@@ -140,9 +140,7 @@ def read_table(path: Path) -> Table:
             return _read(file, place, path.name, dialect, sheet)
     except (OSError, ValueError) as error:  # the second where no file can be called so
         why = error.strerror if isinstance(error, OSError) else ""
-        raise TableError(
-            path.name, f"{why or 'cannot be read'}; give a CSV, Parquet or Arrow file"
-        ) from error
+        raise TableError(path.name, f"{why or 'cannot be read'}; {GIVE_A_TABLE}") from error
 
 
 def read_table_bytes(data: bytes, name: str) -> Table:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
-from itertools import islice
 
 from treewarden.ppdm_models.arrays import FloatArray, IntArray
 from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.near_names import near_text
 from treewarden.ppdm_models.tables.dialect import COMMA, SAY_DECIMAL
 from treewarden.ppdm_models.tables.header import NO_HEADER, seem_cells
 from treewarden.ppdm_models.tree.column import CategoricalColumn, Column, NumericColumn
@@ -46,8 +45,6 @@ def place(places: FirstRecords | None, row: int) -> str:
 
 
 MOST_LISTED = 12
-MOST_NEAR_OF, MOST_COMPARED = 1000, 100
-"""Nearest names are looked for among so many, by so many of their characters."""
 
 
 class RawColumn(ABC):
@@ -223,10 +220,3 @@ def listed(names: Iterable[str]) -> str:
     quoted = [repr(name) for name in names]
     more = f" and {len(quoted) - MOST_LISTED} more" if len(quoted) > MOST_LISTED else ""
     return ", ".join(quoted[:MOST_LISTED]) + more
-
-
-def near_text(name: str, names: Iterable[str]) -> str:
-    """Return which names may have been meant, to follow a name in a message; "" where none is near."""
-    known = {other[:MOST_COMPARED].casefold(): other for other in islice(names, MOST_NEAR_OF)}
-    found = get_close_matches(name[:MOST_COMPARED].casefold(), known, n=3)
-    return f" (nearest: {', '.join(repr(known[each]) for each in found)})" if found else ""

@@ -21,9 +21,18 @@ class LeakGroup(StrEnum):
     def plain(self) -> str:
         """What is in the group, in words."""
         return {
-            LeakGroup.PEOPLE: "records, names and what nobody could judge, in the file beside its trees",
-            LeakGroup.TRAINING: "what the file tells of its training records, beside its trees",
-            LeakGroup.ORIGIN: "what the file tells of who made it, where and when",
+            LeakGroup.PEOPLE: "records, names or unrecognised content in the file outside its trees",
+            LeakGroup.TRAINING: "statistics of the training records in the file outside its trees",
+            LeakGroup.ORIGIN: "author, time or place of origin in the file",
+        }[self]
+
+    @property
+    def short(self) -> str:
+        """The same for a row of a table."""
+        return {
+            LeakGroup.PEOPLE: "records or names outside the trees",
+            LeakGroup.TRAINING: "training statistics outside the trees",
+            LeakGroup.ORIGIN: "author, time or path outside the trees",
         }[self]
 
 

@@ -178,7 +178,7 @@ def _loss(loss: Taken | None, repair: RepairSearch) -> Value | None:
 def _privacy(met: float | None) -> Value:
     """Return how far the worst clause is met, rounded so that only what meets it says 100 % or more."""
     if met is None:
-        reason = "a clause of the policy could not be told"
+        reason = "a check of the policy is not decided"
         return Value(low=None, high=None, text=UNKNOWN, reason=reason)
     text = f"{math.floor(100 * met + 1e-9)} %"
     return Value(low=number(met), high=number(met), text=text)

@@ -101,8 +101,8 @@ def _unknown(reason: str) -> WorldsPart:
     return WorldsPart(
         reason=reason,
         consistency="not decided",
-        summary=f"What is certain could not be told: {reason.rstrip('.')}.",
-        split_bits=Value(low=None, high=None, text="could not tell", reason=reason),
+        summary=f"Whose value is proved was not decided: {reason.rstrip('.')}.",
+        split_bits=Value(low=None, high=None, text="not decided", reason=reason),
         posterior="not run",
         posterior_text=sentence(reason),
     )
@@ -116,13 +116,15 @@ def _summary(evidence: Evidence, worlds: ConsistentTables) -> str:
     if sure:
         of = f"{count(sure)} of {counted(records, 'person', 'people')} ({percent(sure / records)})"
         what = "The model" if evidence.forest.is_ensemble else "The tree"
-        said = f"{what} proves the value of {of}: it is the same in every table that fits."
+        said = (
+            f"{what} proves the value of {of}: it is the same in every table that fits the model."
+        )
     elif open_:
-        said = "Of nobody the value was proved."
+        said = "No value was proved."
     else:
-        said = "Nobody’s value is proved: everyone could just as well say something else."
+        said = "Nobody’s value is proved: for each person, another value is possible."
     if open_:
-        said += f" For {count(open_)} more it was not decided."
+        said += f" For {count(open_)} more people this was not decided."
     return said
 
 

@@ -125,14 +125,14 @@ def _headline(document: Document) -> str:
         finding for finding in judged if finding.verdict != "PASS" and finding.accepted is None
     ]
     accepted = sum(finding.verdict != "PASS" and finding.accepted is not None for finding in judged)
-    beside = f"; {counted(accepted, 'clause', 'clauses')} accepted" if accepted else ""
+    beside = f"; {counted(accepted, 'check', 'checks')} accepted" if accepted else ""
     if document.verdict == "PASS":
-        return f"every {'other ' if accepted else ''}clause that counts is met{beside}"
+        return f"all {'other ' if accepted else ''}required checks passed{beside}"
     if not broken:
-        return "no clause of the policy that counts could be judged of this model"
+        return "no required check of the policy applies to this model"
     said = [
         _named([finding.clause for finding in broken if finding.verdict == verdict], words)
-        for verdict, words in (("FAIL", "not met"), ("UNDETERMINED", "not decided"))
+        for verdict, words in (("FAIL", "failed"), ("UNDETERMINED", "not decided"))
     ]
     return "; ".join(each for each in said if each) + beside
 
@@ -141,7 +141,7 @@ def _named(clauses: Sequence[str], words: str) -> str:
     clauses = tuple(dict.fromkeys(clauses))
     if not clauses:
         return ""
-    return f"{counted(len(clauses), 'clause is', 'clauses are')} {words}: {', '.join(clauses)}"
+    return f"{counted(len(clauses), 'required check', 'required checks')} {words}: {', '.join(clauses)}"
 
 
 def _rule(document: Document, found: Finding) -> Rule:
@@ -225,6 +225,6 @@ def _message(found: Finding) -> str:
     own = its_own_words(found)
     if own is not None:
         return own
-    asks = "" if found.limit_text in NO_LIMIT else f"; the policy asks for {found.limit_text}"
+    asks = "" if found.limit_text in NO_LIMIT else f"; the policy requires {found.limit_text}"
     release = f"Of {found.of}: " if found.of else ""
     return f"{release}{found.plain[:1].upper()}{found.plain[1:]}: {OUTCOME[found.verdict]}{asks}"

@@ -145,7 +145,7 @@ def model(evidence: Evidence) -> Model:
 
 def _accuracy(forest: Forest) -> str:
     if isinstance(forest.accuracy, Undetermined):
-        return f"could not tell: {forest.accuracy.reason}"
+        return f"not decided: {forest.accuracy.reason}"
     return percent(forest.accuracy.low)
 
 

@@ -138,8 +138,8 @@ def _finding(found: Finding, least: int) -> Finding:
     shown = found.value if _may_be_told(found, least) else None
     words = f"{found.plain[:1].upper()}{found.plain[1:]}: {outcome}"
     value = shown or Value(low=None, high=None, text=outcome, reason=LEFT_OUT)
-    asks = f"; the policy asks for {found.limit_text}" if found.measure else ""
-    under = f" Judged as if the adversary knew {found.under}." if found.under else ""
+    asks = f"; the policy requires {found.limit_text}" if found.measure else ""
+    under = f" Checked as if an adversary knew {found.under}." if found.under else ""
     release = f"Of {found.of}: " if found.of else ""
     message = its_own_words(found) or f"{release}{words}{asks}.{under}"
     told = {"value": value, "message": message, "accepted": _accepted(found.accepted)}

@@ -49,9 +49,9 @@ def publish_step(evidence: Evidence) -> str:
         return _from_memory(evidence.model)
     if not leaks:
         return f"Publish exactly this file, {source}; a changed file needs an audit of its own."
-    told = f"{counted(len(leaks), 'thing', 'things')} beside its trees ({listed(list(kinds_of(leaks)))})"
+    told = f"{counted(len(leaks), 'finding', 'findings')} outside its trees ({listed(list(kinds_of(leaks)))})"
     return (
-        f"Before you publish {source}, look at what else it gives away: {told}. {removal(evidence)}"
+        f"Before you publish {source}, look at what else it contains: {told}. {removal(evidence)}"
     )
 
 
@@ -66,7 +66,7 @@ def removal(evidence: Evidence) -> str:
     if goes:
         some = "all of it" if not stays else listed(list(kinds_of(goes)))
         said.append(
-            f"“{redact_command(evidence.source)}” takes out {some}; audit the file that it writes."
+            f"“{redact_command(evidence.source)}” removes {some}. Audit the file that it writes."
         )
     if stays:
         form = evidence.model.format
@@ -81,10 +81,10 @@ def _from_memory(model: Model) -> str:
     able = writable(model)
     forms = [suffix for suffix, form in SUFFIXES.items() if form in able]
     if not forms:
-        return "Publish no pickle of it: this verdict is about its trees, which no format here can say alone."
+        return "Do not publish a pickle of it: this verdict covers its trees only, and no format can hold them alone."
     return (
-        "Publish no pickle of it: this verdict is about its trees. Write them alone in Python "
-        f"(“result.save_model('model{forms[0]}')”), audit that file, and publish exactly that one."
+        "Do not publish a pickle of it: this verdict covers its trees only. Write them to a file in Python "
+        f"(“result.save_model('model{forms[0]}')”), audit that file, and publish exactly that file."
     )
 
 
@@ -94,7 +94,7 @@ def _otherwise(model: Model, source: str) -> str:
         return "Export the model again without it."
     output = _typed(f"{PurePath(source).stem}.pmml")
     convert = f"treewarden convert {_typed(source)} {output}"
-    return f"Export the model again without it, or write the trees alone (“{convert}”) and audit that file."
+    return f"Export the model again without it, or write only the trees (“{convert}”) and audit that file."
 
 
 def redact_command(source: str) -> str:
@@ -111,24 +111,23 @@ def _typed(name: str) -> str:
 # What to do next, said so that it can be followed: for the format at hand, and for what could not be decided.
 
 MOST_REASONS = 4
-TRIES = "it tries such changes, audits each and says what it costs."
+TRIES = "it tries changes, audits each, and shows the cost in accuracy."
 SETTINGS = "(min_samples_leaf, min_data_in_leaf, min_child_weight)"
 ONE_ID = (
-    "Name the column that says who is who in all tables: --id COLUMN, or id in a gate and in a notebook; pseudonyms "
-    "will do. Where all models were trained on one table, give it once."
+    "Name the column that identifies a person in all tables: --id COLUMN, or id in a gate and in a notebook. "
+    "Pseudonyms are enough. If all models were trained on one table, give it once."
 )
 
 
 def releases_steps(evidence: Evidence, decision: Decision) -> Iterator[str]:
     """Yield what is to be known of several releases: what repair can do there, and what no change of the last mends."""
     yield (
-        f"“treewarden repair” takes {evidence.source} and its table alone, and looks at no other release: audit what "
-        "it writes together with the releases before it once more."
+        f"“treewarden repair” looks at {evidence.source} and its table only. Audit what it writes again together with "
+        "the earlier releases."
     )
     if any(finding.of for finding in decision.failing):
         yield (
-            f"What other releases break by themselves, as an audit of each alone says, no change of {evidence.source} "
-            "mends."
+            f"Other releases fail by themselves (audit each of them). No change of {evidence.source} fixes that."
         )
 
 
@@ -148,18 +147,18 @@ def repair_steps(evidence: Evidence, command: str = "") -> Iterator[str]:
     ``command`` is all of it, where it is known how it is typed.
     """
     model = evidence.model
-    anew = "train the trees anew" if evidence.forest.is_ensemble else "train the tree anew"
+    anew = "train the trees again" if evidence.forest.is_ensemble else "train the tree again"
     anew += f" with larger leaves {SETTINGS}"
     is_only_read = model.format != ESTIMATOR and _is_only_read(model)
     # Where there is a command, a format was found for it, which takes long: the model is written to see that it can be.
     target = repair_target(model) if is_only_read and not command else ""
-    read_only = f"the format {model.format} is only read here"
+    read_only = f"the format {model.format} is only read, not written"
     if model.format == ESTIMATOR:
         yield f"Call treewarden.repair with the same estimator and table: {TRIES}"
     elif target is None:
         yield (
-            f"“treewarden repair” cannot help: {read_only}, and no "
-            f"other was found that can say this model. Instead, {anew}, and audit the new file."
+            f"“treewarden repair” cannot help: {read_only}, and no other format can hold this model. "
+            f"Instead, {anew}, and audit the new file."
         )
         return
     elif command:
@@ -170,7 +169,7 @@ def repair_steps(evidence: Evidence, command: str = "") -> Iterator[str]:
     else:
         yield f"Run “treewarden repair” with the same files: {TRIES}"
     if evidence.forest.is_ensemble:
-        yield f"Where that costs too much, {anew}."
+        yield f"If that costs too much accuracy, {anew}."
 
 
 def undecided_steps(decision: Decision) -> Iterator[str]:
@@ -183,17 +182,17 @@ def undecided_steps(decision: Decision) -> Iterator[str]:
             named = clauses.setdefault(finding.reading.reason, [])
             named += [finding.clause] if finding.clause not in named else []
     for reason, named in list(clauses.items())[:MOST_REASONS]:
-        yield f"{listed(named)}: not decided, as {reason.rstrip('. ')}. {_way_out(reason, named)}"
+        yield f"{listed(named)}: not decided, because {reason.rstrip('. ')}. {_way_out(reason, named)}"
 
 
 def _way_out(reason: str, clauses: list[str]) -> str:
     if reason == NOT_RUN.reason:
         return "Audit again without --no-worlds."
-    what = "this clause" if len(clauses) == 1 else "these clauses"
-    openly = f"a policy without {what}, changed openly"
+    what = "this check" if len(clauses) == 1 else "these checks"
+    openly = f"a policy without {what}, and say so openly"
     if reason.startswith(NOT_JOINED):
-        return f"Publish a single tree, of which this can be told, or audit under {openly}."
-    return f"Where that cannot be mended, audit under {openly}."
+        return f"Publish a single tree, for which this can be decided, or use {openly}."
+    return f"If you cannot fix that, use {openly}."
 
 
 SAY_WHAT_TO_DO = (FACTS_AGREE, NOTHING_JUDGED, RELEASES_LINKED)
@@ -216,9 +215,9 @@ def headline(evidence: Evidence, decision: Decision) -> str:
     but += ", as far as its file tells the truth" if is_alone else ""
     return {
         Verdict.PASS: f"The {whole} meets the policy{but}.",
-        Verdict.UNDETERMINED: "Not cleared: the file alone does not decide it."
+        Verdict.UNDETERMINED: "Undetermined: the file alone does not decide it."
         if is_alone
-        else "Not cleared: the audit could not decide.",
+        else "Undetermined: the audit could not decide.",
         Verdict.FAIL: f"Do not publish this {whole} as it is.",
     }[decision.verdict]
 
@@ -255,7 +254,7 @@ def repair_story(repair: RepairSearch) -> Story:
         cost, mended = best.cost, best.audit.full.evidence
         kept = f"It keeps {cost.leaves_after} of {cost.leaves_before} leaves"
         told = cost.predictions_changed
-        unknown = "how many predictions change could not be told"
+        unknown = "how many predictions change is not decided"
         changed = (
             unknown
             if isinstance(told, Undetermined)
@@ -268,7 +267,7 @@ def repair_story(repair: RepairSearch) -> Story:
             (
                 _of_repaired(mended),
                 *_to_audit_again(mended),
-                "Look at the cost in the table of attempts: is it still useful to those it is for?",
+                "Check in the table of attempts that the model is still useful at this cost.",
                 "Check that nobody outside knows more than is listed under “Knowledge assumed”.",
             ),
         )
@@ -276,9 +275,9 @@ def repair_story(repair: RepairSearch) -> Story:
         f"No repair was found: do not publish this {whole}.",
         f"{_meaning(evidence, repair.decision)}{untold(repair.audit)}",
         (
-            "Read in the table of attempts what each still lacks.",
+            "Read in the table of attempts which checks each change still fails.",
             f"Consider training a new {whole}: larger leaves, fewer tests, or without the columns on the marked paths.",
-            "If a demand is stricter than your case needs, change the policy openly, and audit again.",
+            "If a check is stricter than your case needs, change the policy openly, and audit again.",
         ),
     )
 
@@ -294,7 +293,7 @@ def _to_audit_again(evidence: Evidence) -> Iterator[str]:
     if training:
         said = ", ".join(f"{name} = {value:g}" for name, value in training.items())
         yield (
-            "To audit the repaired file by itself, say in a knowledge file (--knowledge) what it withholds: "
+            "To audit the repaired file by itself, write what it withholds into a knowledge file (--knowledge): "
             f"[training], and below it a line for each of {said}."
         )
 
@@ -316,36 +315,38 @@ def _meaning(evidence: Evidence, decision: Decision) -> str:
     if decision.verdict is Verdict.PASS:
         weak = sum(f.open_verdict is not Verdict.PASS for f in decision.findings)
         warned = (
-            f" {counted(weak, 'warning is', 'warnings are')} not met; see the findings."
+            f" {counted(weak, 'advisory check', 'advisory checks')} raised a warning; see the findings."
             if weak
             else ""
         )
-        held = "the demand holds" if len(verdicts) == 1 else f"all {len(verdicts)} demands hold"
+        checks = counted(len(verdicts), "required check", "required checks")
+        held = f"{len(verdicts)} of {checks} passed"
         if waived:
             shown = _by_demand(decision, lambda finding: finding.verdict)
             met = sum(verdict is Verdict.PASS for verdict in shown.values())
-            held = f"{met} of {counted(len(verdicts), 'demand', 'demands')} {'holds' if met == 1 else 'hold'}"
+            held = f"{met} of {checks} passed"
         return (
-            f"Of {policy}, {held}, even in the worst case that the audit could not exclude, against an adversary "
-            f"who knows what is listed below and no more.{apart}{warned}"
+            f"{held[:1].upper()}{held[1:]} of {policy}, even in the worst case that the audit could not exclude. "
+            f"This holds for an adversary who knows what is listed below, and no more.{apart}{warned}"
         )
     if decision.verdict is Verdict.UNDETERMINED:
         if not verdicts:
-            said = f"There is nothing in {policy} that this model has to meet."
+            said = f"No required check of {policy} applies to this model."
             if not decision.pack.counting:
-                said = f"There are only warnings in {policy}: it demands nothing."
+                said = f"{policy[:1].upper()}{policy[1:]} has advisory checks only: it requires nothing."
             return " ".join([said, *doubts])
-        said = f"Nothing was shown to fail, but {_part(open_, len(verdicts))} of {policy} "
-        said += "could not be decided. That is not a pass."
+        said = (
+            f"No check failed, but {_part(open_, len(verdicts))} of {policy} could not be decided. "
+        )
+        said += "Treat this as a FAIL."
         return " ".join(doubts) if doubts and not open_ else " ".join([said, *doubts])
     if not failed:
-        return f"What counts of {policy} is met or open, but not all that is to be accepted is in order.{apart}"
+        return f"No required check of {policy} failed, but a waiver or baseline is not in order.{apart}"
     undecided = f"; {open_} more could not be decided" if open_ else ""
     whose = f" people’s “{evidence.secret_name}”" if evidence.secret_name else " people"
-    are = "is" if failed == 1 else "are"
     return (
-        f"{sentence(_part(failed, len(verdicts)))[:-1]} of {policy} {are} not met{undecided}. "
-        f"Whoever reads the {_whole(evidence)} could learn more about{whose} than the policy allows.{apart}"
+        f"{sentence(_part(failed, len(verdicts)))[:-1]} of {policy} failed{undecided}. "
+        f"A reader of the {_whole(evidence)} could learn more about{whose} than the policy allows.{apart}"
     )
 
 
@@ -361,52 +362,56 @@ def _by_demand(decision: Decision, verdict: Callable[[Finding], Verdict]) -> dic
 
 
 def _part(some: int, all_: int) -> str:
-    return "the one demand" if all_ == 1 else f"{some} of {all_} demands"
+    return f"{some} of {counted(all_, 'required check', 'required checks')}"
 
 
-def _after_pass(evidence: Evidence, decision: Decision) -> Iterator[str]:
+def clearance_step(evidence: Evidence) -> str:
+    """Return the first step after a pass: to publish exactly this file, or what comes before that."""
     source, more = evidence.source, understated(evidence.knowledge, evidence.forest.drawn)
     if more:
-        yield (
+        return (
             f"Do not publish {source} yet: it publishes {more}, which this audit assumed nobody uses. "
             "Audit it as published."
         )
-    else:
-        yield publish_step(evidence)
+    return publish_step(evidence)
+
+
+def _after_pass(evidence: Evidence, decision: Decision) -> Iterator[str]:
+    yield clearance_step(evidence)
     yield "Check that nobody outside knows more than is listed under “Knowledge assumed”."
     yield "Keep this report inside: it describes the table."
 
 
 def _after_doubt(evidence: Evidence, decision: Decision) -> Iterator[str]:
     if evidence.population.is_absent:
-        yield "Audit the file with the table that it was trained on, or ask whoever holds the table to attest it."
-    yield from _reasons(decision)
-    yield "Do not publish before an audit has passed; “could not decide” is never a pass."
+        yield "Audit the file with its training table, or ask the owner of the table for an attestation."
+    yield from decision_steps(decision)
+    yield "Do not publish before an audit has passed. UNDETERMINED is never a pass."
 
 
 def _after_fail(evidence: Evidence, decision: Decision, command: str) -> Iterator[str]:
     yield f"Do not publish {evidence.source}."
     if evidence.population.is_absent:
-        yield "Audit or repair it with the table that it was trained on: more may be wrong than its file shows."
+        yield "Audit or repair it with its training table: more checks may fail than the file alone shows."
     if any(is_about_waivers(f.clause, f.measure) for f in decision.failing):
-        yield "Mend the waivers: each holds for one clause, in leaves that break it, and until a day that is to come."
+        yield "Correct the waivers: each names one check, leaves that fail it, and a day that is still to come."
     failed = [f for f in decision.failing if f.verdict is Verdict.FAIL and not f.is_about_evidence]
     about_leaves = _each_once(f.clause for f in failed if f.is_of_leaves)
     about_file = _each_once(f.clause for f in failed if f.is_of_file)
     others = _each_once(f.clause for f in failed if f.clause not in (*about_leaves, *about_file))
     if about_file:
-        yield f"{listed(about_file)}: no change of the tree mends what stands beside it. {removal(evidence)}"
+        yield f"{listed(about_file)}: changing the tree does not fix this. {removal(evidence)}"
     if about_leaves:
         yield (
-            f"{listed(about_leaves)}: only other leaves mend this, for instance fewer and larger ones. "
-            "Withholding numbers does not."
+            f"{listed(about_leaves)}: to fix this, merge leaves or train larger ones. Removing numbers from the file "
+            "does not help."
         )
     if others:
         yield (
-            f"{listed(others)}: merging leaves or publishing fewer numbers may mend this. "
-            "Publishing less lowers what an adversary can be sure of, never what is guessed right."
+            f"{listed(others)}: merging leaves or removing numbers from the file may fix this. Removing numbers lowers "
+            "the confidence of an adversary, not the share of correct inferences."
         )
-    yield from _reasons(decision)
+    yield from decision_steps(decision)
     if not evidence.population.is_absent:
         yield from repair_steps(evidence, command)
     if evidence.is_of_several:
@@ -418,7 +423,7 @@ def _each_once(clauses: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(clauses))
 
 
-def _reasons(decision: Decision) -> Iterator[str]:
+def decision_steps(decision: Decision) -> Iterator[str]:
     """Yield what can be done so that the audit can decide, each reason once."""
     doubted = [finding for finding in decision.failing if finding.is_about_evidence]
     doubted = [
@@ -428,8 +433,7 @@ def _reasons(decision: Decision) -> Iterator[str]:
         yield "Find out first whether the file or the table is wrong, and audit the two that belong together."
     if any(finding.clause == FACTS_AGREE for finding in doubted):
         yield (
-            "Correct the fact that the table contradicts, or take it out; write a rounded share as two facts, with >= "
-            "and <=."
+            "Correct or remove the fact that the table contradicts. Write a rounded share as two facts, with >= and <=."
         )
     if any(finding.clause == RELEASES_LINKED for finding in doubted):
         yield ONE_ID

@@ -10,7 +10,7 @@ from treewarden.policies.verdict import Verdict
 from treewarden.reports.document.parts import Value, number
 from treewarden.reports.document.words import Word
 
-UNKNOWN = "could not tell"
+UNKNOWN = "not decided"
 
 
 WORDS: Mapping[Verdict, Word] = {

@@ -266,7 +266,7 @@ def _judged(found: Finding) -> Iterator[str]:
     if found.scope:
         yield f"Judged {SCOPES.get(found.scope, found.scope)}."
     if found.under:
-        yield f"Judged as if the adversary knew: {found.under}."
+        yield f"Checked as if an adversary knew: {found.under}."
 
 
 def _guidance(document: Document) -> Iterator[Block]:

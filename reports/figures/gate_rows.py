@@ -78,7 +78,7 @@ def gate_rows(gate: Gate) -> tuple[GateRow, ...]:
 
 
 def in_words(gate: Gate) -> str:
-    """Return how many models came to what: ``3 models: 1 fails, 2 pass``."""
+    """Return how many models have which outcome: ``3 models: 1 fails, 2 pass``."""
     if not gate.entries:
         return "no model was audited"
     found = Counter(entry.outcome for entry in gate.entries)
@@ -87,8 +87,9 @@ def in_words(gate: Gate) -> str:
         for outcome in reversed(ORDER)
         if found[outcome]
     ]
-    models = "1 model" if len(gate.entries) == 1 else f"{count(len(gate.entries))} models"
-    return f"{models}: {', '.join(said)}"
+    if len(gate.entries) == 1:
+        return f"1 model {WORDS[gate.entries[0].outcome][0]}"
+    return f"{count(len(gate.entries))} models: {', '.join(said)}"
 
 
 def open_and_accepted(rows: Sequence[GateRow]) -> str:

@@ -43,7 +43,7 @@ VERDICT_MARKS: dict[Word, tuple[str, str]] = {
 }
 VERDICT_WORDS: dict[Word, str] = {
     "PASS": "passes",
-    "UNDETERMINED": "could not tell",
+    "UNDETERMINED": "not decided",
     "FAIL": "fails",
 }
 SIZE_INCHES = (5.4, 3.3)
@@ -314,7 +314,7 @@ def _percent(share: Number | None) -> float:
 
 def _bar(axes: Axes, place: float, low: Number | None, high: Number | None, colour: str) -> None:
     if isinstance(low, str) or isinstance(high, str) or low is None or high is None:
-        axes.text(1, place, "could not tell", va="center", fontsize=9, color=INK)
+        axes.text(1, place, "not decided", va="center", fontsize=9, color=INK)
         return
     face, hatch = (colour, None) if colour == BLUE else (PAPER, "////")
     axes.barh([place], [100 * low], 0.34, facecolor=face, edgecolor=colour, lw=1, hatch=hatch)

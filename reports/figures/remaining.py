@@ -153,6 +153,8 @@ def assumed_lines(document: Document) -> Iterator[str]:
 GRAVITY: tuple[Severity, ...] = ("note", "warning", "error")
 LEFT_OUT = "left out"
 NO_LIMIT = "–"
+NOT_DECIDED = ("not decided", "could not tell")
+"""What a value without figures says, in reports of this version and of earlier ones."""
 REMAINS: dict[Word, str] = {
     "PASS": "The policy is met, and what it allows remains: up to each limit, an adversary can still learn something "
     "about people in the table. A pass is no statement that nothing can be learned.",
@@ -209,7 +211,7 @@ def reading_cell(found: Finding) -> Cell:
     """Return how a clause reads; of a redacted report often nothing, its reason standing in the banner."""
     if not is_clause(found):
         return Cell(NO_LIMIT)
-    if found.value.low is None and found.value.text != "could not tell":
+    if found.value.low is None and found.value.text not in NOT_DECIDED:
         return Cell(LEFT_OUT)
     return Cell(found.value.text, note=found.value.reason)
 

@@ -65,10 +65,6 @@ class GateRenderer(Renderer):
     def render_gate(self, gate: Gate) -> bytes:
         """Return the gate in this form; same gate, same bytes."""
 
-    def glance(self, gate: Gate) -> bytes:
-        """Return what a terminal shows of the gate: all of it, unless the form has something shorter for people."""
-        return self.render_gate(gate)
-
 
 class RandomisedRenderer(ABC):
     """What a form of reports is too, if it can show a table of noisy records."""

@@ -81,7 +81,7 @@ def _rules(gate: Gate, rows: Sequence[GateRow]) -> dict[str, Rule]:
 
 def _rule(name: str, rule: Rule) -> dict[str, Any]:
     plain = sentence(rule.plain)
-    asks = f"The policy {rule.policy} asks for {rule.asks}." if rule.asks else ""
+    asks = f"The policy {rule.policy} requires {rule.asks}." if rule.asks else ""
     parts = {"": plain, "Asked": asks, "Why": rule.why, "Source": rule.source}
     said = {key: text for key, text in parts.items() if text}
     lines = (f"{key}: {printable(text)}" if key else printable(text) for key, text in said.items())

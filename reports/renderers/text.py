@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
+from treewarden.audit.locations import MOST_SPOTS
 from treewarden.reports.document.document import Document
 from treewarden.reports.document.gate import Gate
 from treewarden.reports.document.parts import Accepted, Finding, Release
@@ -29,7 +30,6 @@ from treewarden.reports.figures.remaining import assumed_lines, assumed_words
 from treewarden.reports.renderers import GateRenderer, RandomisedRenderer
 
 MOST_PLACES = 3
-MOST_AT_A_GLANCE = 5
 MOST_CONTRADICTED = 10
 INDENT = " " * 16
 
@@ -51,23 +51,29 @@ class TextRenderer(GateRenderer, RandomisedRenderer):
             *assumed_lines(document),
             *_repair(document),
             *_findings(document),
-            *_list("Not judged", tuple(f"{row.name}: {row.text}" for row in document.not_judged)),
+            *_list(
+                "Not applicable", tuple(f"{row.name}: {row.text}" for row in document.not_judged)
+            ),
             *_list("Knowledge assumed", document.knowledge.sentences),
             *_list("Not assumed, as the table contradicts it", tuple(_contradicted(document))),
             *_list("What an adversary could learn", _lessons(document)),
-            *_list("What is certain, not only likely", _certain(document)),
+            *_list("What the file proves", _certain(document)),
             *adversary_lines(document),
             *_readings(document),
             *_list("Warnings", (*document.model.notes, *document.warnings)),
-            *_list("What to do next", document.next_steps),
+            *_list("Next steps", document.next_steps),
         ]
         return ("\n".join(lines) + "\n").encode("utf-8")
 
     def render_gate(self, gate: Gate) -> bytes:
-        return _gate(gate, None)
-
-    def glance(self, gate: Gate) -> bytes:
-        return _gate(gate, MOST_AT_A_GLANCE)
+        rows = gate_rows(gate)
+        lines = [
+            *wrapped(f"{gate.outcome}: {in_words(gate)}; {open_and_accepted(rows)}"),
+            *_models(gate, rows),
+            *_lines("Failed or not decided", [row for row in rows if not row.accepted]),
+            *_lines("Accepted", [row for row in rows if row.accepted]),
+        ]
+        return ("\n".join(lines) + "\n").encode("utf-8")
 
     def render_randomised(self, document: RandomisedDocument) -> bytes:
         head = f"{document.verdict}: {document.headline}" if document.verdict else document.headline
@@ -77,25 +83,15 @@ class TextRenderer(GateRenderer, RandomisedRenderer):
             *wrapped(document.title, "  "),
             *wrapped(document.meaning, "  "),
             *_findings(document),
-            *_list("Not judged", tuple(f"{row.name}: {row.text}" for row in document.not_judged)),
+            *_list(
+                "Not applicable", tuple(f"{row.name}: {row.text}" for row in document.not_judged)
+            ),
             *_list("Columns", tuple(chain.from_iterable(map(column_lines, document.columns)))),
             *_list("What it is not", document.limits),
             *_list("Warnings", document.warnings),
-            *_list("What to do next", document.next_steps),
+            *_list("Next steps", document.next_steps),
         ]
         return ("\n".join(lines) + "\n").encode("utf-8")
-
-
-def _gate(gate: Gate, most: int | None) -> bytes:
-    """Return a gate as text, with no more than so many findings of a model under each heading."""
-    rows = gate_rows(gate)
-    lines = [
-        *wrapped(f"{gate.outcome}: {in_words(gate)}; {open_and_accepted(rows)}"),
-        *_models(gate, rows),
-        *_lines("Not met", [row for row in rows if not row.accepted], most),
-        *_lines("Accepted", [row for row in rows if row.accepted], most),
-    ]
-    return ("\n".join(lines) + "\n").encode("utf-8")
 
 
 def _models(gate: Gate, rows: Sequence[GateRow]) -> Iterator[str]:
@@ -120,26 +116,12 @@ def _models(gate: Gate, rows: Sequence[GateRow]) -> Iterator[str]:
         yield from wrapped(assumed, INDENT)
 
 
-def _lines(heading: str, rows: Sequence[GateRow], most: int | None) -> Iterator[str]:
-    """Yield one line a finding, as compilers print them: a terminal can jump to the place.
-
-    All of them stand worst first; where only so many of a model are shown, those of a model stand together.
-    """
-    if not rows:
-        return
-    yield ""
-    yield heading
-    if most is None:
+def _lines(heading: str, rows: Sequence[GateRow]) -> Iterator[str]:
+    """Yield one line a finding, worst first, as compilers print them: a terminal can jump to the place."""
+    if rows:
+        yield ""
+        yield heading
         yield from map(_line, rows)
-        return
-    models: dict[int, list[GateRow]] = {}
-    for row in rows:
-        models.setdefault(id(row.entry), []).append(row)
-    for own in models.values():
-        yield from map(_line, own[:most])
-        if len(own) > most:
-            more = count(len(own) - most)
-            yield f"  {printable(own[0].entry.name)}: and {more} more: --format text=FILE has all"
 
 
 def _line(row: GateRow) -> str:
@@ -163,10 +145,12 @@ def _repair(document: Document) -> Iterator[str]:
 def _findings(document: Document | RandomisedDocument) -> Iterator[str]:
     broken = [finding for finding in document.findings if finding.verdict != "PASS"]
     yield from _listed(
-        document, "Not met", [finding for finding in broken if finding.accepted is None]
+        document,
+        "Failed, not decided, or a warning",
+        [finding for finding in broken if finding.accepted is None],
     )
     accepted = [finding for finding in broken if finding.accepted is not None]
-    yield from _listed(document, "Not met, and accepted: does not count", accepted)
+    yield from _listed(document, "Accepted: does not count", accepted)
 
 
 def _listed(
@@ -211,8 +195,10 @@ def _places(finding: Finding) -> Iterator[str]:
             yield f"        leaf {printable(leaf)}"
         if place.accepted is not None and finding.accepted is None:
             yield from wrapped(_accepted(place.accepted), "        ", "        ")
-    if len(finding.where) > MOST_PLACES:
-        yield f"      ... and {len(finding.where) - MOST_PLACES} more places"
+    more = len(finding.where) - MOST_PLACES
+    if more > 0:
+        least = "at least " if len(finding.where) >= MOST_SPOTS else ""
+        yield f"      ... and {least}{count(more)} more {'place' if more == 1 else 'places'}"
 
 
 def _accepted(found: Accepted) -> str:
@@ -257,7 +243,7 @@ def _readings(document: Document) -> Iterator[str]:
     if not document.readings:
         return
     yield ""
-    yield "Readings"
+    yield "Metrics"
     apart = told_apart(document.readings)
     width = max((len(printable(name)) for name in apart), default=0)
     for name, reading in apart.items():
@@ -265,7 +251,7 @@ def _readings(document: Document) -> Iterator[str]:
         said = f"{printable(name):{width}}  {reading.text}{reason}"
         yield from wrapped(said, "  ", " " * (width + 4))
     for reason, names in untold_together(document.readings).items():
-        yield from wrapped(f"could not tell {', '.join(names)}: {reason}", "  ", "    ")
+        yield from wrapped(f"not decided: {', '.join(names)}: {reason}", "  ", "    ")
 
 
 def _list(heading: str, items: tuple[str, ...]) -> Iterator[str]:

@@ -183,7 +183,7 @@ def chaos(
             logged = {
                 "fenced off: late results": fleet.said("result fenced off"),
                 "fenced off: leases found lost": fleet.said("lease lost"),
-                "mistakes in the logs": fleet.said("a mistake in treewarden itself"),
+                "mistakes in the logs": fleet.said("a bug in treewarden"),
             }
         servers = len(fleet.servers) - 1
         found = {

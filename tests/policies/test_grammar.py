@@ -47,7 +47,7 @@ def test_the_measures_of_a_combination_are_those_of_all_its_atoms_each_once():
 def test_combinations_stand_in_each_other_as_deep_as_is_allowed_and_no_deeper():
     assert len(of(nested(DEEPEST)).clauses[0].atoms) == 1
     assert refusal(nested(DEEPEST + 1)) == (
-        "mine.toml: clause 'a': combinations stand more than 8 deep in each other; write it flatter"
+        "mine.toml: clause 'a': combinations are nested more than 8 deep; use fewer levels"
     )
 
 
@@ -100,19 +100,20 @@ REFUSED = {
     ),
     "unknown key of an atom": (
         ['any = [ { measure = "confidence", rule = "at_most", limit = 1, why = "" } ]'],
-        "mine.toml: unknown key 'clause.0.any.0.why'; have measure, parameters, rule, limit, all, any, not",
+        "mine.toml: unknown key 'clause.0.any.0.why'; use measure, parameters, rule, limit, all, any, not",
     ),
     "unknown measure inside": (
         ['not = { measure = "size", rule = "at_most", limit = 1 }'],
-        "mine.toml: clause 'a': no measure 'size'; have ",
+        "mine.toml: clause 'a': no metric 'size'; list them: treewarden list measures",
     ),
     "limit out of range inside": (
         ['not = { measure = "confidence", rule = "at_most", limit = 2 }'],
-        "mine.toml: clause 'a': the limit 2 is out of range; confidence has 0 to 1",
+        "mine.toml: clause 'a': the limit 2 is out of range; confidence takes 0 to 1",
     ),
     "unknown knowledge": (
         [*ATOM, 'under = { leafs = "labels" }'],
-        "mine.toml: unknown key 'clause.0.under.leafs'; have leaf, split, marginal, accuracy, strict_labels, min_leaf",
+        "mine.toml: unknown key 'clause.0.under.leafs' (did you mean 'leaf' or 'min_leaf'?); "
+        "use leaf, split, marginal, accuracy, strict_labels, min_leaf",
     ),
     "unknown value of knowledge": (
         [*ATOM, 'under = { leaf = "label" }'],
@@ -140,7 +141,7 @@ REFUSED = {
     ),
     "unknown key of when": (
         [*ATOM, 'when = { kind = "tree" }'],
-        "mine.toml: unknown key 'clause.0.when.kind'; have model, task, format",
+        "mine.toml: unknown key 'clause.0.when.kind'; use model, task, format",
     ),
     "empty when": ([*ATOM, "when = {}"], "mine.toml: 'clause.0.when' says nothing; leave it out"),
     "no kind of model": (
@@ -154,15 +155,15 @@ REFUSED = {
     ),
     "loosening nothing": (
         [*ATOM, 'loosen = "we like it"'],
-        "mine.toml: clause 'a': loosen: the pack extends no other, so there is nothing to loosen; leave it out",
+        "mine.toml: clause 'a': loosen: the policy extends no other, so there is nothing to loosen; leave it out",
     ),
     "dropping nothing": (
         [*ATOM, "drop = true"],
-        "mine.toml: clause 'a': drop: the pack extends no other, so there is nothing to loosen; leave it out",
+        "mine.toml: clause 'a': drop: the policy extends no other, so there is nothing to loosen; leave it out",
     ),
     "unknown key of guidance": (
         [*ATOM, 'guidance = [ { document = "law", paragraph = "1", page = "2" } ]'],
-        "mine.toml: unknown key 'clause.0.guidance.0.page'; have document, paragraph, says",
+        "mine.toml: unknown key 'clause.0.guidance.0.page'; use document, paragraph, says",
     ),
     "waivers of a wrong kind": (
         [*ATOM, "[waivers]", "longest_days = 0"],
@@ -170,7 +171,8 @@ REFUSED = {
     ),
     "unknown key of waivers": (
         [*ATOM, "[waivers]", "longest = 10"],
-        "mine.toml: unknown key 'waivers.longest'; have longest_days, undetermined, unused, loosen",
+        "mine.toml: unknown key 'waivers.longest' (did you mean 'longest_days'?); "
+        "use longest_days, undetermined, unused, loosen",
     ),
 }
 

@@ -182,7 +182,7 @@ def several_adversaries(document):
     told, untold = document.readings["k_anonymity"], {"low": None, "high": None, "reason": WHY}
     share = told.model_copy(update={"low": 0.957, "high": 0.957, "text": "95.7 %"})
     readings = dict.fromkeys(("certain_disclosure", *THREE), share)
-    no_value = Value(text="could not tell", **untold)
+    no_value = Value(text="not decided", **untold)
     value = Value(low=0.957, high=0.957, text="95.7 %")
     known = ("age", "years_married", "children", "religious", "education", "occupation")
     everyone = [

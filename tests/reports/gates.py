@@ -68,7 +68,7 @@ def fails_in_many_leaves(count: int, models: int = 1) -> Gate:
     """Return a gate of models, each with so many leaves that break one clause."""
     rule = {
         "clause": "smallest-leaf",
-        "plain": "fewest people who share a leaf",
+        "plain": "fewest people in a leaf",
         "asks": "at least 10 records",
         "why": "a small group is easily singled out",
         "source": "a study",
@@ -80,7 +80,7 @@ def fails_in_many_leaves(count: int, models: int = 1) -> Gate:
         "clause": "smallest-leaf",
         "verdict": "FAIL",
         "severity": "error",
-        "message": "Fewest people who share a leaf: not met; the policy asks for at least 10 records",
+        "message": "Fewest people in a leaf: not met; the policy requires at least 10 records",
     }
     entries = [
         Entry.model_validate(
@@ -88,7 +88,7 @@ def fails_in_many_leaves(count: int, models: int = 1) -> Gate:
                 "name": f"m{model}.pmml",
                 "file": f"m{model}.pmml",
                 "outcome": "FAIL",
-                "headline": "1 clause is not met: smallest-leaf",
+                "headline": "1 required check failed: smallest-leaf",
                 "policy": "ours",
                 "rules": [rule],
                 "clauses": [{**result}],

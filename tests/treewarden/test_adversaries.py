@@ -113,7 +113,7 @@ def test_reports_show_the_adversaries_and_what_each_column_is_worth(files, told)
     assert '<a href="#adversaries">Who learns what</a>' in page
     assert "What would “register” lose by each column?" in page
     assert "What “neighbour” cannot know" in page
-    text = files.run("audit", "--knowledge", told).stdout
+    text = files.run("audit", "--knowledge", told, "--verbose").stdout
     assert "Who learns what" in text
     assert "who knows more may not" in " ".join(text.split())
 
@@ -135,11 +135,11 @@ def test_a_table_that_fits_shows_what_somebody_cannot_know(files):
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (["--knows", "agee"], "no column 'agee' (nearest: 'age')"),
+        (["--knows", "agee"], "no column 'agee' (did you mean 'age'?)"),
         (["--knows", '"a\nb"'], "no column 'a\\nb'"),
         (["--knows", "flu"], "knows 'flu', which is the secret"),
         (["--knows", "sex", "--target-known"], "knows 'flu', which is the secret"),
-        (["--secret", "fluu"], "no column 'fluu' (nearest: 'flu')"),
+        (["--secret", "fluu"], "no column 'fluu' (did you mean 'flu'?)"),
         (["--secret", "sex", "--knows", "sex"], "knows 'sex', which is the secret"),
         (["--knows", "Register"], "is the preset 'register' meant?"),
         (["--secret", "sex", "--bins", "30,60"], "bins part numbers, and 'sex' holds categories"),
@@ -203,9 +203,7 @@ def test_clauses_about_the_target_are_not_judged_where_the_secret_is_a_feature(f
     done = files.run("audit", "--policy", pack, "--secret", "sex", "--format", "json")
     said = json.loads(done.stdout)
     assert done.exit_code == 3
-    assert said["not_judged"][0]["text"].startswith(
-        "label_disclosure is about what the model predicts"
-    )
+    assert said["not_judged"][0]["text"].startswith("applies to what the model predicts only")
 
 
 def test_bins_part_the_numbers_of_a_secret(files):
@@ -388,7 +386,7 @@ def test_a_file_of_adversaries_is_asked_of_beside_what_everybody_knows(files, to
         ),
         (
             'knows = ["sex"]\ntarrget = true\n',
-            "[[adversary]] number 1 ('who'): tarrget: extra inputs are not permitted (nearest: 'target')",
+            "[[adversary]] number 1 ('who'): tarrget: extra inputs are not permitted (did you mean 'target'?)",
         ),
     ],
 )
@@ -419,8 +417,8 @@ def test_a_repair_is_advised_under_the_same_adversaries(files, told):
         ("[[fact]]\nsays = 3\n", "[[fact]] number 1"),
         (
             '[[adversary]]\nname = "a"\nknows = ["sex"]\ntarrget = true\n',
-            "known.toml: [[adversary]] number 1 ('a'): tarrget: extra inputs are not permitted (nearest: 'target'); "
-            "have name, knows, target, columns",
+            "known.toml: [[adversary]] number 1 ('a'): tarrget: extra inputs are not permitted "
+            "(did you mean 'target'?); have name, knows, target, columns",
         ),
         (
             '[[adversary]]\nname = "a"\nknows = ["sex"]\n[[adversary]]\nname = ""\nknows = ["sex"]\n',
@@ -428,7 +426,7 @@ def test_a_repair_is_advised_under_the_same_adversaries(files, told):
         ),
         (
             '[[adversary]]\nnam = "a"\nknows = ["sex"]\n',
-            "number 1: nam: extra inputs are not permitted (nearest: 'name'); have name",
+            "number 1: nam: extra inputs are not permitted (did you mean 'name'?); have name",
         ),
         (
             '[[adversary]]\nname = "a"\nknows = ["sex"]\nleaf = "rates"\n',
@@ -454,9 +452,9 @@ def test_a_repair_is_advised_under_the_same_adversaries(files, told):
         ('[adversary]\nname = "a"\n', "adversary: there can be several; write [[adversary]]"),
         (
             '[secret]\ncolum = "age"\n',
-            "secret.colum: extra inputs are not permitted (nearest: 'column')",
+            "secret.colum: extra inputs are not permitted (did you mean 'column'?)",
         ),
-        ('[[adversery]]\nname = "a"\n', "(nearest: 'adversary'); have leaf, split"),
+        ('[[adversery]]\nname = "a"\n', "(did you mean 'adversary'?); have leaf, split"),
         ('[[adversary]]\nname = "knows all"\nknows = ["sex"]\n', "call yours otherwise"),
         (
             'secret = "sex"\n[[adversary]]\nname = "who knows all else"\nknows = ["age"]\n',
@@ -494,9 +492,9 @@ def test_no_budget_is_advised_where_time_was_not_lacking(files, command):
     pack.write_text(OPEN_PACK)
     words = ["--policy", pack, "--secret", "sex", "--knows", "age"]
     words += ["-o", files.folder / "fixed.pmml"] if command == "repair" else []
-    done = files.run(command, *words)
+    done = files.run(command, *words, "--verbose")
     assert done.exit_code == 3, done.output
-    assert "could not be told" in done.output
+    assert "not decided" in done.output
     assert "--worlds-budget" not in done.output
 
 

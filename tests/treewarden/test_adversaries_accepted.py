@@ -108,7 +108,7 @@ def test_a_waiver_accepts_nothing_that_an_adversary_learns_and_says_so(files, su
 
 def test_what_a_waiver_does_not_reach_is_not_called_unbroken(files, sure):
     words = ("--policy", sure, *SECRET, "--waivers", waiver_of_all(files))
-    said = " ".join(files.run("audit", *words).stdout.split())
+    said = " ".join(files.run("audit", *words, "--verbose").stdout.split())
     assert (
         "waiver 1: it accepts nothing here: 'sure' is not met by what the adversary “who knows all else” and 1 more "
         "can learn, which no waiver accepts, only a baseline (--write-baseline); take it out."

@@ -41,10 +41,14 @@ def test_a_pass_names_what_it_did_not_judge_and_what_sizes_of_leaves_prove():
     done = audit()
     said = " ".join(done.stdout.split())
     assert done.exit_code == 0
-    assert "Assumed known, not judged: over70, region, hiv." in said
-    assert "Follows from the sizes of leaves: hiv of 24 people" in said
-    assert "(hiv > 0.5 and over70 > 0.5)" in said
-    assert "audit again with that column as the secret (--secret COLUMN)" in said
+    assert "(assumed known, not judged): over70, sex, region and hiv." in said
+    assert "hiv of 24 people" in said
+    assert "--secret over70" in said
+    full = " ".join(audit("--verbose").stdout.split())
+    assert "Assumed known, not judged: over70, region, hiv." in full
+    assert "Follows from the sizes of leaves: hiv of 24 people" in full
+    assert "(hiv > 0.5 and over70 > 0.5)" in full
+    assert "audit again with that column as the secret (--secret COLUMN)" in full
 
 
 def test_the_document_holds_each_column_with_how_many_people():

@@ -79,7 +79,8 @@ def test_draws_are_repeated_unless_nobody_knows_the_order_of_the_records(folder)
 
 def test_a_sampled_model_is_not_rounded(folder):
     shutil.copy(FOLDER / "sampled_exact.json", folder)
-    outcome = called(folder, "repair", "sampled_exact.json", "-o", folder / "fixed.json")
+    words = ("-o", folder / "fixed.json", "--verbose")
+    outcome = called(folder, "repair", "sampled_exact.json", *words)
     assert "saw samples of the records" in " ".join(outcome.stdout.split())
     assert not (folder / "fixed.json").exists()
 
@@ -121,7 +122,7 @@ def test_the_page_shows_it_over_the_number_of_trees(folder):
 
 
 def test_the_text_says_it_in_a_sentence(folder):
-    said = " ".join(called(folder, "audit").stdout.split())
+    said = " ".join(called(folder, "audit", "plain.json", "--verbose").stdout.split())
     assert "How many people of each value are in a leaf follows from the file" in said
     assert "be turned back into how many of a leaf’s people have which value" in said
 

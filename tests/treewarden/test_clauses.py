@@ -57,7 +57,7 @@ def test_a_note_is_said_and_counts_only_where_it_is_asked_for(audited, files):
     assert audited(*clauses, more=["--fail-on", "warning"])[0] == 0
     assert audited(*clauses, more=["--fail-on", "note"])[0] == 1
     policy = files.folder / "ours.toml"
-    assert "FAIL (note) large: " in files.run("audit", "--policy", policy).stdout
+    assert "FAIL (note) large: " in files.run("audit", "--policy", policy, "--verbose").stdout
     page = files.run("audit", "--policy", policy, "--format", "html").stdout
     assert "note only" in page
 
@@ -103,7 +103,7 @@ def test_a_combined_clause_is_in_every_report_with_its_parts(audited, files):
         document["leaves"][0]["breaks"][0]["text"] == "k_anonymity 8 records, label_disclosure 75 %"
     )
     policy = files.folder / "ours.toml"
-    text = files.run("audit", "--policy", policy).stdout
+    text = files.run("audit", "--policy", policy, "--verbose").stdout
     assert "k_anonymity 8 records, label_disclosure 75 % at node" in " ".join(text.split())
     assert "any of" not in text
     page = files.run("audit", "--policy", policy, "--format", "html").stdout
@@ -126,19 +126,21 @@ def test_what_is_not_judged_is_said_in_every_report(audited, files):
         code, document = audited(SMALL, other, more=more)
         assert code == 0
         assert document["not_judged"] == [
-            {"name": "large", "text": "it is about boosted, and the model is tree"}
+            {"name": "large", "text": "applies to boosted models only"}
         ]
     policy = files.folder / "ours.toml"
-    assert "- large: it is about boosted" in files.run("audit", "--policy", policy).stdout
+    assert (
+        "- large: applies to boosted" in files.run("audit", "--policy", policy, "--verbose").stdout
+    )
     page = files.run("audit", "--policy", policy, "--format", "html").stdout
-    assert "it is about boosted, and the model is tree" in page
+    assert "applies to boosted models only" in page
 
 
 def test_a_policy_about_other_models_alone_is_never_a_pass(audited):
     code, document = audited(SMALL + 'when = { format = "rpart_json" }\n')
     assert code == 3
     assert finding(document, "nothing-judged")["verdict"] == "UNDETERMINED"
-    assert "nothing in the policy" in document["meaning"]
+    assert "No required check of the policy" in document["meaning"]
 
 
 def test_a_clause_is_judged_under_the_knowledge_that_it_assumes_and_says_what_that_leaves_out(
@@ -149,7 +151,7 @@ def test_a_clause_is_judged_under_the_knowledge_that_it_assumes_and_says_what_th
     code, document = audited(SURE + 'under = { leaf = "labels" }\n', LABEL)
     found = finding(document, "sure")
     assert (code, found["verdict"], found["under"]) == (0, "PASS", "leaf = labels")
-    assert "Judged as if the adversary knew leaf = labels." in found["message"]
+    assert "Checked as if an adversary knew leaf = labels." in found["message"]
     assert "publishes class numbers of its leaves" in found["message"]
     assert "a pass would hold only for a file without it" in found["message"]
     # What the audit assumes else is told as before.
@@ -216,7 +218,7 @@ CERTAIN = (
 def test_what_a_clause_assumes_and_the_table_contradicts_is_said_with_it(audited):
     _, document = audited(SMALL, CERTAIN + 'under = { split = "gini" }\n')
     said = finding(document, "certain")["message"]
-    assert "What it assumes is not true of this table (flu.pmml:15: node '0': " in said
+    assert "This assumption does not hold for this table (flu.pmml:15: node '0': " in said
 
 
 def test_a_clause_whose_assumption_no_table_fits_is_undetermined_and_a_warning_says_why(files):
@@ -229,7 +231,7 @@ def test_a_clause_whose_assumption_no_table_fits_is_undetermined_and_a_warning_s
     document = json.loads(outcome.stdout)
     assert outcome.exit_code == 3
     assert (
-        "could not tell, because no audit was made under split = gini"
+        "not decided, because no audit was made under split = gini"
         in finding(document, "certain")["message"]
     )
     assert finding(document, "small")["verdict"] == "PASS"

@@ -61,7 +61,7 @@ def test_what_fails_without_the_fact_fails_still(folder):
 
 def test_text_lists_it_apart_from_what_is_known(folder):
     write(folder, FALSE, TRUE)
-    said = audited(folder).stdout
+    said = audited(folder, "--verbose").stdout
     known, _, rest = said.partition("Knowledge assumed")[2].partition("Not assumed")
     assert TRUE in known
     assert FALSE not in known

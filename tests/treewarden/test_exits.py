@@ -63,4 +63,4 @@ def test_a_name_in_a_message_cannot_act_on_the_terminal():
 
 
 def test_no_other_code_than_0_is_a_pass():
-    assert [code for code, meaning in MEANINGS.items() if meaning.startswith("pass")] == [0]
+    assert [code for code, meaning in MEANINGS.items() if meaning.startswith("PASS")] == [0]

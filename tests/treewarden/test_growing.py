@@ -189,7 +189,7 @@ def replaced(**columns):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"target": "grup"}, "no column 'grup' (nearest: 'group')"),
+        ({"target": "grup"}, "no column 'grup' (did you mean 'group'?)"),
         ({"target": "age"}, "its values are hidden by noise"),
         ({"target": "one"}, "has one value; a target has two or more"),
         ({"target": "row"}, f"has 4,000 values, more than {MOST_CLASSES} classes"),
@@ -259,7 +259,7 @@ def test_a_test_table_without_a_column_or_the_noisy_one_is_refused(files):
 
 def test_a_tree_that_is_there_is_replaced_only_by_force(files):
     (files.folder / "tree.json").write_text("mine")
-    assert "is there already" in files.run().stderr
+    assert "already exists" in files.run().stderr
     assert (files.folder / "tree.json").read_text() == "mine"
     assert files.run("--force").exit_code == 0
 

@@ -76,7 +76,8 @@ def test_targets_and_classes_together_are_refused():
 def test_inspect_and_audit_say_with_how_many_rounds_the_wrapper_predicts(tmp_path):
     wanted = "predicts with the first 3 of its 6 rounds (best_iteration 2); all 6 are published"
     assert wanted in told(called("inspect", OUTPUTS / "stopped_early.json"))
-    assert wanted in told(called("audit", OUTPUTS / "stopped_early.json", "--no-table"))
+    words = ("--no-table", "--verbose")
+    assert wanted in told(called("audit", OUTPUTS / "stopped_early.json", *words))
 
 
 @pytest.mark.parametrize("said", ["6", "-1", "1e3", "x" * 1000, "9" * 400, 7, None, [1]])

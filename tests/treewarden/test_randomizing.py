@@ -282,7 +282,7 @@ def test_quiet_says_no_warning(folder):
         (["--level", "nan"], 2, "no level"),
         (["--noise", "laplace"], 2, "discretize"),
         (["--confidence", "1"], 2, "0.999"),
-        (["--policy", "nowhere"], 4, "no such policy pack"),
+        (["--policy", "nowhere"], 4, "unknown policy"),
         (["--report", "r.pdf"], 4, "ends in none of .html"),
         (["--manifest", "{folder}/t.csv"], 4, "is an input"),
         (["--manifest", "{folder}/d.toml", "--force"], 4, "is an input"),

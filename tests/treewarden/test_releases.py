@@ -86,7 +86,7 @@ def test_each_by_itself_passes_and_both_together_fail(folder):
 
 
 def test_the_text_and_the_page_say_what_each_release_adds(folder):
-    said = " ".join(audited(folder, "--id", "id").stdout.split())
+    said = " ".join(audited(folder, "--id", "id", "--verbose").stdout.split())
     assert "after.pmml (10 people, 1 joined): 0 or more are certain by it alone, 1 by all" in said
     page = audited(folder, "--id", "id", "--format", "html").stdout
     assert "What each release adds" in page
@@ -180,7 +180,7 @@ def test_of_releases_of_numbers_whoever_joined_is_pinned_by_all_and_by_neither_a
     )
     assert "The least and the greatest value of “score” in each release’s table" in known
     assert "whole multiples of one step" in known
-    said = " ".join(audited(folder, "--id", "id", sensitive="score").stdout.split())
+    said = " ".join(audited(folder, "--id", "id", "--verbose", sensitive="score").stdout.split())
     assert said.count("the number is 38: that is the difference") == 1
     assert "after.pmml (12 people, 1 joined): 0 or more are certain by it alone, 1 by all" in said
     found = {each["of"]: each["verdict"] for each in document["findings"]}
@@ -229,9 +229,9 @@ def test_releases_with_one_file_name_are_told_apart_in_warnings_which_are_said_o
 @pytest.mark.parametrize(
     ("words", "data", "code", "says"),
     [
-        ((), ("before", "after", "after"), 2, "give one --data for all models, or one for each"),
-        (("--id", "id"), ("before",), 2, "--id matches the records of several tables"),
-        (("--no-table",), (), 2, "what several models prove together needs the table"),
+        ((), ("before", "after", "after"), 2, "give one --data for all models, or one per model"),
+        (("--id", "id"), ("before",), 2, "--id matches people across tables"),
+        (("--no-table",), (), 2, "several models are audited with their tables"),
         (("--id", "name"), ("before", "after"), 4, "no column 'name'"),
     ],
 )

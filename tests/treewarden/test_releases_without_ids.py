@@ -67,11 +67,11 @@ def test_tables_that_hold_the_same_may_be_of_other_people_and_never_pass(folder,
 
 
 def test_text_says_why_nothing_passes_and_what_to_do(folder):
-    said = " ".join(audited(folder).stdout.split())
+    said = " ".join(audited(folder, "--verbose").stdout.split())
     assert "UNDETERMINED releases-linked" in said
     assert "no column was named that says who is who (--id)" in said
     assert "somebody may have left while a look-alike joined" in said
-    assert "Name the column that says who is who in all tables: --id COLUMN" in said
+    assert "Name the column that identifies a person in all tables: --id COLUMN" in said
     assert "difference of their totals" not in said
 
 

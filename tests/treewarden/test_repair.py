@@ -83,7 +83,7 @@ def test_the_reports_compare_before_and_after(files):
         ("./sub/../flu.pmml", "is an input"),
         ("people.csv", "is an input"),
         ("harsh.toml", "is an input"),
-        ("there.pmml", "is there already"),
+        ("there.pmml", "already exists"),
         ("nowhere/fixed.pmml", "no such folder"),
         ("sub", "is a folder"),
     ],
@@ -122,7 +122,7 @@ def test_a_change_is_applied_by_its_name(files):
     listed = files.run("repair", "--policy", files.policy("unsure"), "--list").stdout
     chosen = "redact-2"
     assert f"  {chosen}  PASS" in listed
-    outcome = files.run("repair", *asked, chosen)
+    outcome = files.run("repair", *asked, chosen, "--verbose")
     assert outcome.exit_code == 0
     assert f"+ {chosen}  PASS" in outcome.stdout
     assert all(leaf.bands for leaf in read_tree(target).leaves)
@@ -266,7 +266,7 @@ def test_a_tree_of_numbers_says_what_keeps_a_clause_about_classes_from_being_dec
     )
     files.model.write_text(text, encoding="utf-8")
     asked = ["--policy", files.policy("unsure"), "-o", files.folder / "fixed.pmml"]
-    outcome = files.run("repair", *asked, sensitive=False)
+    outcome = files.run("repair", *asked, "--verbose", sensitive=False)
     assert outcome.exit_code == 3
     assert "the tree predicts a number" in " ".join(outcome.output.split())
     assert not (files.folder / "fixed.pmml").exists()
@@ -385,7 +385,7 @@ def test_what_costs_more_than_what_passes_is_audited_only_for_the_list(files):
     target = files.folder / "fixed.pmml"
     asked = ["--policy", files.policy("unsure")]
     assert "costs more than" not in files.run("repair", *asked, "--list").stdout
-    outcome = files.run("repair", *asked, "-o", target)
+    outcome = files.run("repair", *asked, "-o", target, "--verbose")
     assert outcome.exit_code == 0
     assert "not audited: it costs more than redact-1, which passes" in outcome.stdout
 

@@ -226,7 +226,7 @@ def test_the_cost_of_a_dump_is_not_told_as_it_is_not_evaluated(tmp_path):
     said = case.run("repair", case.model, "--list", "--format", "json").stdout
     tried = json.loads(said)["repair"]["attempts"][0]
     assert (tried["predictions_changed"], tried["verdict"]) == (None, "PASS")
-    assert tried["predictions_changed_text"] == "could not tell"
+    assert tried["predictions_changed_text"] == "not decided"
 
 
 @pytest.fixture

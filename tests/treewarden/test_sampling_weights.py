@@ -88,7 +88,11 @@ def test_where_no_weights_are_named_the_column_that_would_match_is(survey):
         (["--weights", "w"], [*ROWS[:4], "45,yes,"], "column 'w', record 4: the weight is missing"),
         (["--sampling-weights", "w"], [*ROWS[:4], "45,yes,"], "record 4: the weight is missing"),
         (["--weights", "w"], [*ROWS[:4], "45,yes,49.5"], "say --sampling-weights w"),
-        (["--sampling-weights", "w"], [*ROWS[:4], "45,yes,49.5"], "not the weights that the tree"),
+        (
+            ["--sampling-weights", "w"],
+            [*ROWS[:4], "45,yes,49.5"],
+            "not the weights of the training",
+        ),
         (["--sampling-weights", "w"], [*ROWS[:4], "45,yes,-1"], "a weight must be 0 or more"),
     ],
 )
@@ -124,7 +128,7 @@ def test_a_row_of_weight_0_is_nobody(survey):
 
 
 def test_no_fraction_of_a_person_is_told_of(survey):
-    told = on_one_line(survey("--sampling-weights", "w"))
+    told = on_one_line(survey("--sampling-weights", "w", "--verbose"))
     assert (
         "50.0 % to 55.0 % of the people in the worst leaf, or of their weights, really are" in told
     )

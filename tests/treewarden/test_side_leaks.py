@@ -94,9 +94,7 @@ def test_three_raw_records_fail_every_pack_and_the_repaired_file_passes_it(case,
     assert failed.exit_code == 1
     assert "beside-people" in failed.output
     assert PUBLISH not in on_one_line(failed)
-    assert "“treewarden redact flu.pmml -o flu-redacted.pmml” takes out all of it" in on_one_line(
-        failed
-    )
+    assert "treewarden redact flu.pmml -o flu-redacted.pmml" in failed.output
 
     repaired = case.run("repair", "flu.pmml", policy, "-o", "fixed.pmml")
     assert repaired.exit_code == 0, repaired.output
@@ -118,11 +116,9 @@ def test_a_file_that_names_its_author_passes_with_a_warning_and_the_command_that
     outcome = case.run("audit", "flu.pmml", policy)
     assert outcome.exit_code == 0
     assert PUBLISH not in on_one_line(outcome)
-    assert "look at what else it gives away: 1 thing beside its trees (author)" in on_one_line(
-        outcome
-    )
+    assert "remove what it contains outside its trees (author)" in on_one_line(outcome)
     command = "treewarden redact flu.pmml -o flu-redacted.pmml"
-    assert f"“{command}” takes out all of it" in on_one_line(outcome)
+    assert command in outcome.output
     assert run_command(*shlex.split(command)[1:]).exit_code == 0
     assert PUBLISH in on_one_line(case.run("audit", "flu-redacted.pmml", policy))
 
@@ -207,7 +203,7 @@ def test_what_the_format_keeps_is_said_with_what_to_do_and_nothing_is_written(ca
     field = '<MiningField name="age"'
     told = f'{field} missingValueReplacement="41" missingValueTreatment="asMedian"'
     case.file((field, told))
-    outcome = case.run("repair", "flu.pmml", "strict", "-o", "fixed.pmml")
+    outcome = case.run("repair", "flu.pmml", "strict", "-o", "fixed.pmml", "--verbose")
     assert outcome.exit_code == 1
     assert "(medians) cannot be taken out of its format: export the model again" in on_one_line(
         outcome

@@ -96,7 +96,7 @@ def test_a_file_of_another_kind_is_refused(model, tmp_path):
 def test_an_existing_file_is_kept_unless_forced(model, tmp_path):
     out = tmp_path / "out.csv"
     out.write_text("mine")
-    assert "is there already" in run(model, "--rows", 5, "-o", out).output
+    assert "already exists" in run(model, "--rows", 5, "-o", out).output
     assert out.read_text() == "mine"
     assert run(model, "--rows", 5, "-o", out, "--force").exit_code == 0
 

@@ -69,7 +69,7 @@ def for_leaf(leaf):
 def test_a_waived_leaf_passes_and_the_report_says_who_why_and_until_when(files):
     (leaf,) = broken(files)
     given = waivers(files, for_leaf(leaf))
-    outcome = audit(files, "--waivers", given)
+    outcome = audit(files, "--waivers", given, "--verbose")
     assert outcome.exit_code == 0
     until = TODAY + timedelta(days=30)
     said = " ".join(outcome.stdout.split())
@@ -150,7 +150,7 @@ def test_a_failing_audit_writes_its_baseline_and_fails(files):
     outcome = audit(files, "--write-baseline", path)
     assert outcome.exit_code == 1
     assert list(json.loads(path.read_bytes())["models"]) == ["flu.pmml"]
-    again = audit(files, "--baseline", path)
+    again = audit(files, "--baseline", path, "--verbose")
     assert again.exit_code == 0
     assert "accepted by a baseline: known to the baseline, and no worse" in again.stdout
 

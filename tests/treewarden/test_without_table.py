@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -21,13 +22,13 @@ def audit_without_table(files, *arguments):
 def test_a_leaf_that_is_too_small_fails(files):
     outcome = audit_without_table(files, "--policy", files.policy("harsh"))
     assert outcome.exit_code == 1
-    assert "8 records at node 4, line 33" in outcome.stdout
+    assert re.search(r"1 to 8 +>= 10 +2 leaves, e.g. line 33", outcome.stdout)
 
 
 def test_counts_that_may_be_weights_do_not_pass(files):
     outcome = audit_without_table(files, "--policy", files.policy("lenient"))
     assert outcome.exit_code == 3
-    assert outcome.stdout.splitlines()[1].startswith("  No table was given: this rests on the file")
+    assert "  No table was given: the verdict rests on the file alone" in outcome.stdout
 
 
 def test_nothing_beside_the_trees_passes(files):

@@ -51,9 +51,9 @@ def make_pure(files):
 
 
 def test_a_tree_that_proves_nothing_passes(files, certain):
-    outcome = files.run("audit", *certain)
+    outcome = files.run("audit", *certain, "--verbose")
     assert outcome.exit_code == 0
-    assert "everyone could just as well say something else" in outcome.stdout
+    assert "for each person, another value is possible" in outcome.stdout
 
 
 def test_a_value_that_is_proved_fails_with_its_profile_and_line(files, certain):
@@ -77,7 +77,7 @@ def test_a_repair_leaves_nobody_certain(files, certain):
 @pytest.mark.parametrize("policy", ["certain.toml", "baseline"])
 def test_without_worlds_there_is_no_pass_but_how_to_get_one(files, certain, policy):
     named = files.folder / policy if policy.endswith("toml") else policy
-    outcome = files.run("audit", "--policy", named, "--no-worlds")
+    outcome = files.run("audit", "--policy", named, "--no-worlds", "--verbose")
     assert outcome.exit_code == 3
     assert "leave out --no-worlds" in " ".join(outcome.stdout.split())
 

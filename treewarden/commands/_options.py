@@ -28,14 +28,13 @@ PURPOSE = click.option(
     "--purpose",
     metavar="TEXT",
     default="",
-    help="What the model is published for, for the report that is filed.  [default: a line to fill in]",
+    help="The purpose of the publication, for the filed report.  [default: a line to fill in]",
 )
 RESUME = click.option(
     "--resume",
     metavar="FOLDER",
     type=FILE,
-    help="Keep what is solved in this folder, and take from there what an interrupted run has solved; confidential "
-    "like a report.",
+    help="Store intermediate results in this folder and reuse those of an interrupted run. Confidential.",
 )
 
 
@@ -56,8 +55,8 @@ class _TableType(click.ParamType):  # type: ignore[type-arg]  # it is no generic
 TABLE = _TableType()
 _MODEL = click.argument("model", type=FILE)
 _DATA = (
-    "The training table: CSV (.gz, .zst too), Parquet, Arrow, Excel (FILE#SHEET), SPSS, SAS or Stata; a folder or a "
-    "pattern of such files; a DuckDB database (FILE#TABLE); or the address of a database's table "
+    "The training table: CSV (.gz, .zst too), Parquet, Arrow, Excel (FILE#SHEET), SPSS, SAS or Stata; a folder or "
+    "pattern of such files; a DuckDB database (FILE#TABLE); or a database table "
     "(postgresql://USER@HOST/DATABASE#TABLE)."
 )
 _FILES: tuple[Option, ...] = (
@@ -71,44 +70,44 @@ _MAYBE_ALONE: tuple[Option, ...] = (
         "tables",
         type=TABLE,
         multiple=True,
-        help=f"{_DATA} One for each MODEL, where several have tables of their own.  [required, or --no-table]",
+        help=f"{_DATA} Give one per MODEL if the tables differ.  [required, or --no-table]",
     ),
     click.option(
         "--id",
         "key",
         metavar="COLUMN",
-        help="The column that says who is who in several tables.  [default: nobody is matched, and nothing passes]",
+        help="The column that identifies a person in several tables.  [default: none; then nothing passes]",
     ),
     click.option(
         "--no-table",
         is_flag=True,
-        help="Judge what the file alone says; what needs people is undetermined.",
+        help="Audit the file alone. Checks that need the table are not decided.",
     ),
 )
 _BESIDE: tuple[Option, ...] = (
     click.option(
-        "--knowledge", type=FILE, help="A TOML file that says all the adversary knows, and facts."
+        "--knowledge", type=FILE, help="A TOML file with everything that an adversary knows."
     ),
     click.option(
         "--adversary",
         "adversaries",
         type=FILE,
         multiple=True,
-        help="A TOML file that declares who knows some columns only, and what is to stay secret. May be repeated.",
+        help="A TOML file that declares adversaries with partial knowledge. May be repeated.",
     ),
     click.option(
         "--policy",
-        metavar="PACK|FILE",
+        metavar="NAME|FILE",
         default="standard",
         show_default=True,
-        help="A pack that ships ('treewarden list packs'), or a TOML file.",
+        help="A built-in policy ('treewarden policy list'), or a TOML file.",
     ),
     click.option(
         "--fail-on",
         type=click.Choice(tuple(reversed(SEVERITIES))),
         default="error",
         show_default=True,
-        help="Clauses of this severity or a graver one have to be met.",
+        help="Checks of this severity or higher are required; the others are advisory.",
     ),
 )
 
@@ -147,12 +146,14 @@ def request_of(context: click.Context) -> Request:
     earlier = _earlier(given) if "models" in given else ()
     if (given["data"] is None) is not given.get("no_table", False):
         raise click.UsageError(
-            "give the training table with --data, or say --no-table; one of both"
+            "add the training table: --data TABLE; to audit the file alone, add --no-table instead"
         )
     if given["knowledge"] is not None:
         for name in KNOWLEDGE:
             if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT:
-                raise click.UsageError(f"--knowledge says it all; leave out {_flag_of(name)}")
+                raise click.UsageError(
+                    f"the file of --knowledge already answers {_flag_of(name)}; leave out {_flag_of(name)}"
+                )
     for name, spec in OPTION_SPECS.items():
         if spec.if_empty:
             given[name] = _list_of(name, given[name], spec)
@@ -195,13 +196,11 @@ def _earlier(given: dict[str, Any]) -> tuple[Earlier, ...]:
     *before, given["model"] = given["models"]
     tables = list(given["tables"])
     if len(tables) > 1 and len(tables) != len(given["models"]):
-        raise click.UsageError("give one --data for all models, or one for each, in their order")
+        raise click.UsageError("give one --data for all models, or one per model in the same order")
     if given["key"] is not None and len(set(tables)) < 2:
-        raise click.UsageError(
-            "--id matches the records of several tables; give --data for each model"
-        )
+        raise click.UsageError("--id matches people across tables; give --data once per model")
     if before and not tables:
-        raise click.UsageError("what several models prove together needs the table; give --data")
+        raise click.UsageError("several models are audited with their tables; add --data TABLE")
     given["data"] = tables[-1] if tables else None
     return tuple(
         Earlier(model, table) for model, table in zip(before, tables * len(before), strict=False)

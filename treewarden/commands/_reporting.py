@@ -5,20 +5,20 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from treewarden.ppdm_models.near_names import near_text
 from treewarden.reports.building.redacted import redacted
 from treewarden.reports.document.document import Document
 from treewarden.reports.document.gate import Gate
-from treewarden.reports.document.words import wrapped
-from treewarden.reports.figures.gate_rows import in_words
-from treewarden.reports.figures.remaining import assumed_words, summary_of
 from treewarden.reports.renderers import GateRenderer, Renderer, names, rendered, renderer
+from treewarden.terminal.colours import with_coloured_verdict
+from treewarden.terminal.gate_summary import gate_lines
 from treewarden.terminal.outputs import check_apart, check_file, check_folder
 
 if TYPE_CHECKING:
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 ON_STDOUT = "text"
 IN_FOLDER = "html"
 STDOUT = "-"
+VERBOSE = click.option(
+    "--verbose", is_flag=True, help="Print the full text of the report, not its summary."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +45,15 @@ class OutputRequest:
 
 @dataclass(frozen=True, slots=True)
 class Reporting:
-    """The wanted forms by the path each goes to, and the form that goes to stdout, if any."""
+    """The wanted forms by the path each goes to, and the form that goes to stdout; None where a summary does.
+
+    Where it ``is_verbose``, the full text takes the place of the summary.
+    """
 
     targets: tuple[tuple[Path, str], ...] = ()
     on_stdout: str | None = None
     is_redacted: bool = False
+    is_verbose: bool = False
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -72,7 +79,7 @@ class Reporting:
     @property
     def is_text_on_stdout(self) -> bool:
         """Whether the report is read in the terminal, and nothing else is made of it."""
-        return not self.targets and self.on_stdout == ON_STDOUT
+        return not self.targets and self.on_stdout in (None, ON_STDOUT)
 
     def files(self, document: Document, file: str = "") -> dict[Path, bytes]:
         """Return the reports that go into files; ``file`` is the model's path, for forms that point into it."""
@@ -87,33 +94,30 @@ class Reporting:
         """
         return redacted(document) if self.is_redacted else document
 
-    def show(self, document: Document, file: str = "") -> None:
-        """Print the report, or, where it went into files, the verdict and their paths."""
-        if self.on_stdout is None:
-            self._say(f"{document.verdict}: {document.headline}", summary_of(document))
+    def show(self, document: Document, summary: Sequence[str], file: str = "") -> None:
+        """Print the report in the form that was asked for; without one its summary, or all of its text.
+
+        ``document`` and ``summary`` are as they are to be read, redacted where that was asked.
+        """
+        form = ON_STDOUT if self.is_verbose else self.on_stdout
+        if form is not None:
+            click.echo(rendered(renderer(form), document, file), nl=False)
             return
-        report = rendered(renderer(self.on_stdout), self.shown(document), file)
-        click.echo(report, nl=False)
+        first, *others = summary
+        click.echo("\n".join([with_coloured_verdict(first), *others]))
 
     def gate_files(self, gate: Gate) -> dict[Path, bytes]:
         """Return the forms of a gate that go into files."""
         return {path: _gate_renderer(form).render_gate(gate) for path, form in self.targets}
 
-    def show_gate(self, gate: Gate) -> None:
-        """Print the gate, or, where it went into files, what came of it and their paths."""
-        if self.on_stdout is None:
-            told = ((entry.name, assumed_words(entry)) for entry in gate.entries)
-            assumed = [f"{name}: {said}" for name, said in told if said]
-            self._say(f"{gate.outcome}: {in_words(gate)}", *assumed)
+    def show_gate(self, gate: Gate, commands: Mapping[str, str]) -> None:
+        """Print the gate in the form that was asked for; without one a block a model, or all of its text."""
+        form = ON_STDOUT if self.is_verbose else self.on_stdout
+        if form is not None:
+            click.echo(_gate_renderer(form).render_gate(gate), nl=False)
             return
-        click.echo(_gate_renderer(self.on_stdout).glance(gate), nl=False)
-
-    def _say(self, headline: str, *more: str) -> None:
-        click.echo(headline)
-        for line in (line for said in more if said for line in wrapped(said, "  ")):
-            click.echo(line)
-        for path in self.paths:
-            click.echo(f"  {path}")
+        first, *others = gate_lines(gate, commands, [str(path) for path in self.paths])
+        click.echo("\n".join([with_coloured_verdict(first), *others]))
 
 
 def report_options(folder_option: str) -> Callable[[Command], Command]:
@@ -123,11 +127,10 @@ def report_options(folder_option: str) -> Callable[[Command], Command]:
         redaction = click.option(
             "--redacted",
             is_flag=True,
-            help="Leave out of the report every profile, true value, and count of fewer people than the policy's "
-            "smallest group.",
+            help="Leave out of the report all groups, true values and small counts, so that it can be shared.",
         )
         command = form_options(folder_option)(command)
-        return redaction(command)
+        return VERBOSE(redaction(command))
 
     return add
 
@@ -141,9 +144,9 @@ def form_options(folder_option: str) -> Callable[[Command], Command]:
             "folder",
             type=click.Path(path_type=Path),
             metavar="FOLDER",
-            help="An existing folder for the reports; without it, one report goes to stdout.",
+            help="An existing folder for the report files.",
         )
-        return form_option(folder(command), f", and {IN_FOLDER} in a folder")
+        return form_option(folder(command), f"; {IN_FOLDER} in a folder")
 
     return add
 
@@ -156,8 +159,8 @@ def form_option(command: Command, more: str = "") -> Command:
         callback=_each_wanted,
         metavar="KIND[=FILE]",
         multiple=True,
-        help=f"The form of the report: {', '.join(names())}; with =FILE the file that it goes into, - for stdout. "
-        f"May be repeated.  [default: {ON_STDOUT}{more}]",
+        help=f"Also write a report: {', '.join(names())}. FILE is its file, - is stdout. May be repeated.  "
+        f"[default: a summary on stdout{more}]",
     )
     return option(command)
 
@@ -169,6 +172,7 @@ def reporting(
     *,
     is_redacted: bool = False,
     is_gate: bool = False,
+    is_verbose: bool = False,
 ) -> Reporting:
     """Return where the reports called ``name`` go, checked before any work.
 
@@ -187,17 +191,23 @@ def reporting(
         output_requests = (*output_requests, OutputRequest(IN_FOLDER))
     on_stdout = [
         output_request.form
-        for output_request in output_requests or (OutputRequest(ON_STDOUT),)
+        for output_request in output_requests
         if output_request.file == STDOUT or (output_request.file is None and folder is None)
     ]
     if len(on_stdout) > 1:
         raise click.UsageError(
-            f"several reports on stdout ({', '.join(on_stdout)}); give each a file (--format KIND=FILE), or a folder"
+            f"several reports on stdout ({', '.join(on_stdout)}); give each a file: --format KIND=FILE"
+        )
+    if on_stdout and is_verbose:
+        raise click.UsageError(
+            f"--verbose prints the full text, and --format {on_stdout[0]} goes to stdout too; leave one out"
         )
     for form in {*(output_request.form for output_request in output_requests), *on_stdout}:
         renderer(form).check()
     if on_stdout and not renderer(on_stdout[0]).is_text:
-        raise click.UsageError(f"{on_stdout[0]} is no text; give it a file, or a folder to go into")
+        raise click.UsageError(
+            f"{on_stdout[0]} is not text; give it a file: --format {on_stdout[0]}=FILE"
+        )
     if is_gate:
         for each in (*output_requests, *map(OutputRequest, on_stdout)):
             _gate_renderer(each.form)
@@ -207,7 +217,7 @@ def reporting(
     for path, _ in targets:
         check_file(path)
     check_apart(path for path, _ in targets)
-    return Reporting(targets, on_stdout[0] if on_stdout else None, is_redacted)
+    return Reporting(targets, on_stdout[0] if on_stdout else None, is_redacted, is_verbose)
 
 
 def _each_wanted(
@@ -221,9 +231,9 @@ def _output_request(value: str, context: click.Context, option: click.Parameter)
     form, has_file, file = value.partition("=")
     problem = ""
     if form not in names():
-        problem = f"no form {form!r}; have {', '.join(names())}"
+        problem = f"unknown format {form!r}{near_text(form, names())}; choose {', '.join(names())}"
     elif has_file and not file:
-        problem = f"{value!r} names no file; say {form}=FILE, or {form}=-"
+        problem = f"{value!r} names no file; use {form}=FILE, or {form}=- for stdout"
     if problem:
         raise click.BadParameter(problem, context, option)
     return OutputRequest(form, file if has_file else None)
@@ -248,7 +258,7 @@ def _gate_renderer(form: str) -> GateRenderer:
     found = renderer(form)
     if not isinstance(found, GateRenderer):
         raise click.UsageError(
-            f"--format {form} shows one model; a gate of several has other forms"
+            f"--format {form} shows one model only; for a gate, choose another format"
         )
     return found
 
@@ -295,7 +305,7 @@ class Forms:
         return folder / f"{file}.{renderer(form).suffix}"
 
 
-def forms_of(wanted: Sequence[OutputRequest]) -> Forms:
+def forms_of(wanted: Sequence[OutputRequest], *, is_verbose: bool = False) -> Forms:
     """Return where forms go, checked before any work: a folder is named by a slash at its end, or is there.
 
     Raises:
@@ -309,20 +319,18 @@ def forms_of(wanted: Sequence[OutputRequest]) -> Forms:
     for each in output_requests:
         if not isinstance(renderer(each.form), GateRenderer):
             raise click.UsageError(
-                f"--format {each.form} shows one model; name a folder for a file each (--format {each.form}=FOLDER/)"
+                f"--format {each.form} shows one model only; for one file per model: --format {each.form}=FOLDER/"
             )
-    if not any(output_request.file in (None, STDOUT) for output_request in output_requests):
-        output_requests.append(OutputRequest(ON_STDOUT, STDOUT))
     for each in of_each:
         form = renderer(each.form)
         if isinstance(form, GateRenderer) and not form.has_reports:
             raise click.UsageError(
-                f"--format {each.form} shows all models in one file; name a file, not the folder {each.file}"
+                f"--format {each.form} shows all models in one file; name a file instead of the folder {each.file}"
             )
     folders = tuple(
         (Path(str(output_request.file)), output_request.form) for output_request in of_each
     )
-    of_all = reporting("gate", output_requests, None, is_gate=True)
+    of_all = reporting("gate", output_requests, None, is_gate=True, is_verbose=is_verbose)
     for folder, _ in folders:
         check_folder(folder)
     return Forms(of_all, folders)

@@ -15,10 +15,12 @@ from treewarden.commands._common_options import FILE
 from treewarden.commands._options import PURPOSE, RESUME, request_of, request_options_alone
 from treewarden.commands._planning import show_plan
 from treewarden.commands._reporting import OutputRequest, report_options, reporting
-from treewarden.jobs.auditing import CommandClock, audit_file, repair_command
+from treewarden.jobs.auditing import CommandClock, audit_file
 from treewarden.jobs.exceptions import baseline_of, name_of
 from treewarden.jobs.inputs import known_as
+from treewarden.jobs.next_steps import audit_steps
 from treewarden.jobs.posterior import check_suffix, write_posterior
+from treewarden.jobs.shell_commands import repair_command
 from treewarden.policies.exceptions.baseline import write_baseline
 from treewarden.ppdm_models.errors import OutputError
 from treewarden.reports.building.build import audit_document
@@ -33,6 +35,7 @@ from treewarden.terminal.outputs import (
 )
 from treewarden.terminal.progress import ProgressPrinter
 from treewarden.terminal.resuming import resuming
+from treewarden.terminal.summary import summary_lines
 
 
 @click.command("audit")
@@ -43,30 +46,29 @@ from treewarden.terminal.resuming import resuming
     "--posterior",
     "posterior_path",
     type=FILE,
-    help="Also write the estimate: CSV or Parquet by suffix, one row per profile and class.",
+    help="Also write the inferred probabilities: CSV or Parquet by suffix, one row per group and class.",
 )
 @click.option(
     "--waivers",
     type=FILE,
-    help="A TOML file of what is accepted, by whom and until when (see docs/waivers.md).",
+    help="A TOML file with accepted exceptions: by whom, and until when.",
 )
 @click.option(
     "--baseline",
     type=FILE,
-    help="A file from --write-baseline: what it knows of this model, and is no worse, does not count.",
+    help="A file from --write-baseline. Findings that it lists, and that are no worse, do not count.",
 )
 @click.option(
     "--write-baseline",
     "new_baseline",
     type=FILE,
-    help="Also write what breaks the policy now, except what is waived; confidential like a report.",
+    help="Also write the current findings as a baseline. Confidential like a report.",
 )
 @RESUME
 @click.option(
     "--plan",
     is_flag=True,
-    help="Say what the audit has to deal with and what it is expected to take, as text or with --format json; "
-    "nothing is solved, judged or written, and the exit code is 4.",
+    help="Only print the size of the audit and the expected time and memory (exit code 4).",
 )
 @click.pass_context
 def audit_command(
@@ -75,6 +77,7 @@ def audit_command(
     formats: tuple[OutputRequest, ...],
     folder: Path | None,
     redacted: bool,
+    verbose: bool,
     purpose: str,
     posterior_path: Path | None,
     waivers: Path | None,
@@ -85,17 +88,17 @@ def audit_command(
     quiet: bool,
     **_: Any,  # noqa: ANN401  # the shared options; request_of reads them from the context
 ) -> None:
-    """Audit a tree that is about to be published.
+    """Check whether a model may be published: what does its file disclose about the people in its training table?
 
-    MODEL is the file as it would be published, --data the table that it was trained on. With
-    --no-table only what the file itself says is judged.
+    For data stewards and output checkers. MODEL is the file as it would be published, --data the table that it was
+    trained on. With --no-table, only the file itself is judged.
 
-    Of several models, in the order of their publication, the last is the one that is about to be
-    published, and all together are judged: people whom they share, and who joined or left.
+    With several models, in the order of their publication, all are judged together, and the last one is the one to
+    publish.
     """
     clock, progress = CommandClock(), ProgressPrinter(quiet)
     request = replace(request_of(context), waivers=waivers, baseline=baseline)
-    report = reporting("audit", formats, folder, is_redacted=redacted)
+    report = reporting("audit", formats, folder, is_redacted=redacted, is_verbose=verbose)
     if posterior_path is not None:
         check_suffix(posterior_path)
         check_file(posterior_path)
@@ -127,7 +130,10 @@ def audit_command(
                 model_baselines = {name_of(request): baseline_of(done.audit, done.decision)}
                 files[new_baseline] = write_baseline(model_baselines)
             write_files(files, large)
-    report.show(document, known_as(request.model))
+    shown = report.shown(document)
+    steps = audit_steps(request, done, shown, command, report.paths)
+    summary = summary_lines(shown, steps, done.audit.full.evidence.secret_name)
+    report.show(shown, summary, known_as(request.model))
     context.exit(EXITS[done.decision.verdict])
 
 

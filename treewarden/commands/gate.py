@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,25 @@ import click
 
 from treewarden.commands._common_options import QUIET, on_a_cluster
 from treewarden.commands._remote_gate import ask_server, remote_options
-from treewarden.commands._reporting import ON_STDOUT, OutputRequest, form_option, forms_of
+from treewarden.commands._reporting import (
+    ON_STDOUT,
+    VERBOSE,
+    OutputRequest,
+    form_option,
+    forms_of,
+)
 from treewarden.jobs.gate.cache import cache_folder
-from treewarden.jobs.gate.config import NAME, find_configuration, read_configuration
+from treewarden.jobs.gate.config import (
+    NAME,
+    find_configuration,
+    given_settings,
+    read_configuration,
+)
 from treewarden.jobs.gate.gate_job import Wish
 from treewarden.jobs.gate.gating import Gated, gate
-from treewarden.jobs.gate.models import models_of
+from treewarden.jobs.gate.models import GateModel, models_of
 from treewarden.ppdm_models.files.private import own_folder
+from treewarden.ppdm_models.tables.counting.addresses import TableAddress
 from treewarden.reports.document.gate import Outcome
 from treewarden.reports.document.words import counted, printable
 from treewarden.terminal.exits import FAIL, NO_AUDIT, PASS, RESUMED, UNDETERMINED
@@ -41,60 +54,62 @@ NOTHING = "Nothing was audited: no model changed, nor anything that its audit re
 @click.option(
     "--config",
     type=FILE,
-    help=f"The configuration.  [default: {NAME} here or above, up to the top of the repository]",
+    help=f"The configuration file.  [default: {NAME} here or in a folder above, within the repository]",
 )
 @form_option
+@VERBOSE
 @click.option(
     "--fail-on",
     type=click.Choice(["error", "warning", "note"]),
-    help="The mildest severity that keeps a model from passing, for all models.  [default: as configured]",
+    help="Checks of this severity or higher are required, for all models.  [default: as configured]",
 )
 @click.option(
     "--baseline",
     type=FILE,
-    help="A file from --write-baseline, for all models: what it knows and is no worse does not count.",
+    help="A file from --write-baseline, for all models. Findings that it lists, and that are no worse, do not count.",
 )
 @click.option(
     "--write-baseline",
     "new_baseline",
     type=FILE,
-    help="Also write what breaks the policies now, of all models; confidential like a report.",
+    help="Also write the current findings of all models as a baseline. Confidential like a report.",
 )
 @click.option(
     "--attestation",
     "attestations",
     type=FILE,
     multiple=True,
-    help="A signed audit of a model without a table here, from 'treewarden attest'. May be repeated.",
+    help="A signed audit from 'treewarden attest', for a model whose table is elsewhere. May be repeated.",
 )
 @click.option(
     "--trust",
     type=FILE,
     multiple=True,
-    help="A public key that attestations may be signed with. May be repeated.",
+    help="A public key that may sign attestations. May be repeated.",
 )
 @click.option(
     "--changed-since",
     metavar="REVISION",
-    help="Audit only what changed since then, as git tells it; other models get no verdict.",
+    help="Audit only models that changed since this git revision. The others get no verdict.",
 )
 @click.option(
-    "--init", is_flag=True, help=f"Write a first {NAME} for what there is; nothing is audited."
+    "--init",
+    is_flag=True,
+    help=f"Write a first {NAME} for the models in this folder; audit nothing.",
 )
 @click.option(
-    "--jobs", type=click.IntRange(min=1), help="Processes to audit with.  [default: all cores]"
+    "--jobs", type=click.IntRange(min=1), help="Number of processes.  [default: all cores]"
 )
 @click.option(
     "--no-cache",
     is_flag=True,
-    help="Audit what did not change too, and keep no result but in place of an older one.",
+    help="Audit unchanged models too, and store no new results.",
 )
 @click.option(
     "--resume",
     metavar="FOLDER",
     type=FILE,
-    help="Keep what is solved in this folder, and take from there what an interrupted run has solved; confidential "
-    "like a report.",
+    help="Store intermediate results in this folder and reuse those of an interrupted run. Confidential.",
 )
 @on_a_cluster
 @remote_options
@@ -106,6 +121,7 @@ def gate_command(
     paths: tuple[Path, ...],
     config: Path | None,
     formats: tuple[OutputRequest, ...],
+    verbose: bool,
     fail_on: Any,  # noqa: ANN401  # one of the severities
     baseline: Path | None,
     new_baseline: Path | None,
@@ -123,15 +139,14 @@ def gate_command(
     wait: float,
     quiet: bool,
 ) -> None:
-    """Audit all models that a configuration names, and say in one exit code whether all may be published.
+    """Audit the models of a repository that changed, and say in one exit code whether all may be published.
 
-    PATHS are models or folders of the configuration; without them all its models are audited. What did not change
-    since an earlier gate is not audited again. A form goes into one file for all models (--format sarif=gate.sarif),
-    or into a folder with a report of each (--format html=reports/).
+    For pipelines. PATHS are models or folders of the configuration; without PATHS, all its models are judged.
+    Unchanged models keep their earlier result. A report goes into one file for all models (--format sarif=gate.sarif),
+    or into a folder with one report each (--format html=reports/).
 
-    With --server nothing is audited here: a service is asked whether a file may be released, by its SHA-256, and a
-    decision is waited for. PATHS is then the one file that is about to be published. It passes only where its very
-    bytes were audited, and their newest release was approved.
+    With --server, ask a treewarden service for the verdict and wait for it; nothing is audited locally. Give the file
+    that you are about to publish as PATHS, to make sure that it is the one that was audited and approved.
     """
     progress = ProgressPrinter(quiet)
     if server is not None:
@@ -151,7 +166,7 @@ def gate_command(
         )
         raise click.UsageError(problem)
     configuration = read_configuration(config or find_configuration(Path.cwd()))
-    forms = forms_of(formats)
+    forms = forms_of(formats, is_verbose=verbose)
     models = models_of(configuration, new_baseline)
     names = [model.name for model in models]
     read = [path for model in models for path in model.inputs]
@@ -181,7 +196,7 @@ def gate_command(
     done = gate(configuration, wish, progress.step, progress.say)
     for note in done.notes:
         progress.say(note)
-    is_text = forms.of_all.on_stdout == ON_STDOUT
+    is_text = forms.of_all.on_stdout in (None, ON_STDOUT)
     if not done.gate.entries:
         _beside(done, is_text)
         if forms.of_all.paths or forms.each:
@@ -191,9 +206,43 @@ def gate_command(
     if new_baseline is not None and done.baseline is not None:
         files[new_baseline] = done.baseline
     write_files(files)
-    forms.of_all.show_gate(done.gate)
+    forms.of_all.show_gate(done.gate, dict(_commands(done, models, config, paths)))
     _beside(done, is_text)
     context.exit(EXITS[done.gate.outcome])
+
+
+def _commands(
+    done: Gated, models: Sequence[GateModel], config: Path | None, paths: Sequence[Path]
+) -> Iterator[tuple[str, str]]:
+    """Yield what to type where some model does not pass: the repair of the first that fails, and all findings."""
+    failing = {entry.name for entry in done.gate.entries if entry.outcome == "FAIL"}
+    for model in [model for model in models if model.name in failing][:1]:
+        command = repair_command(model)
+        if command:
+            yield f"Repair {model.name}:", command
+    configured = () if config is None else ("--config", str(config))
+    words = ("treewarden", "gate", *configured, "--verbose", *map(str, paths))
+    yield "See all findings:", " ".join(map(shlex.quote, words))
+
+
+def repair_command(model: GateModel) -> str:
+    """Return the command that repairs a model; "" where more than its files and its sensitive column is configured."""
+    settings = given_settings(model.settings)
+    others = (model.knowledge, model.earlier, model.adversaries, model.table is None)
+    if any(others) or set(settings) - {"sensitive"}:
+        return ""
+    sensitive = ["--sensitive", settings["sensitive"]] if settings else []
+    output = f"{model.path.stem}-repaired{model.path.suffix}"
+    words = ["treewarden", "repair", _from_here(model.path), "--data", _from_here(model.table)]
+    words += [*sensitive, "--policy", _from_here(model.policy), "-o", output]
+    return " ".join(map(shlex.quote, words))
+
+
+def _from_here(file: Path | TableAddress | str | None) -> str:
+    """Return a path as it is typed in this folder; what is outside of it, or no path, as it is."""
+    if isinstance(file, Path) and file.is_absolute() and file.is_relative_to(Path.cwd()):
+        return str(file.relative_to(Path.cwd()))
+    return str(file)
 
 
 def _start(

@@ -8,51 +8,54 @@ import click
 
 from treewarden.commands._common_options import FILE, on_a_cluster
 from treewarden.jobs.policies.testing import CaseResults, cases_beside, read_cases, run_cases
+from treewarden.jobs.shell_commands import shell_command
 from treewarden.policies.comparing import Strictness, compared
 from treewarden.policies.explain.sentences import difference_text, explained, toml
 from treewarden.policies.importing.acro import imported
 from treewarden.policies.pack import json_schema, load_pack
 from treewarden.policies.shipped import shipped_packs
 from treewarden.reports.document.words import counted, printable, wrapped
+from treewarden.terminal.colours import with_coloured_verdict
 from treewarden.terminal.exits import FAIL
 from treewarden.terminal.outputs import check_file, check_new, write_files
 from treewarden.terminal.progress import ProgressPrinter
+from treewarden.terminal.steps import NextStep, step_lines
 
-PACK = click.argument("pack", metavar="PACK|FILE")
+PACK = click.argument("pack", metavar="NAME|FILE")
 
 
 @click.group("policy")
 def policy_group() -> None:
-    """Read, explain, test and compare policies.
+    """Read, explain, test and compare policies, for people who set or review the limits.
 
-    A PACK is one that ships, by name, or the path of a TOML file.
+    A policy is built in and has a NAME ('treewarden policy list'), or is a TOML FILE.
     """
 
 
 @policy_group.command("list")
 def list_command() -> None:
-    """List the policies that ship."""
+    """List the built-in policies."""
     packs = [load_pack(name) for name in shipped_packs()]
     width = max(len(pack.name) for pack in packs)
     for pack in packs:
-        clauses = counted(len(pack.clauses), "clause", "clauses")
+        clauses = counted(len(pack.clauses), "check", "checks")
         click.echo(f"{pack.name:{width}}  {pack.version}  {pack.title} ({clauses})")
 
 
 @policy_group.command("show")
 @PACK
 def show_command(pack: str) -> None:
-    """Print a policy as TOML, with all that it takes from others put in."""
+    """Print a policy as TOML, complete with what it inherits from others."""
     click.echo(toml(load_pack(pack)), nl=False)
 
 
 @policy_group.command("check")
-@click.argument("packs", metavar="PACK|FILE...", nargs=-1, required=True)
+@click.argument("packs", metavar="NAME|FILE...", nargs=-1, required=True)
 def check_command(packs: tuple[str, ...]) -> None:
-    """Read policies whole and say whether each is sound; the first that is not ends it."""
+    """Validate policies; stop at the first one that is not valid."""
     for name in packs:
         pack = load_pack(name)
-        clauses = counted(len(pack.clauses), "clause", "clauses")
+        clauses = counted(len(pack.clauses), "check", "checks")
         click.echo(f"{name}: {pack.name} {pack.version}, {clauses}, sha256 {pack.digest[:16]}")
 
 
@@ -61,43 +64,56 @@ def check_command(packs: tuple[str, ...]) -> None:
 @click.option(
     "--cases",
     type=FILE,
-    help="A TOML file with the cases.  [default: NAME.cases.toml beside the policy's file]",
+    help="A TOML file with the cases.  [default: NAME.cases.toml next to the policy]",
 )
 @on_a_cluster
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing of progress.")
+@click.option("--verbose", is_flag=True, help="List the cases that came out as expected, too.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 @click.pass_context
-def test_command(context: click.Context, pack: str, cases: Path | None, quiet: bool) -> None:
-    """Run the cases beside a policy: models, and what each clause must say of them.
+def test_command(
+    context: click.Context, pack: str, cases: Path | None, verbose: bool, quiet: bool
+) -> None:
+    """Run the test cases of a policy: models, and the expected verdict of each check.
 
-    Exits with 1 where one comes out otherwise. Says which clause no case ever fails.
+    The exit code is 1 if a case differs. Checks that no case fails are listed.
     """
     read = load_pack(pack)
     path = cases_beside(pack) if cases is None else cases
     case_results = run_cases(read, read_cases(path, read), path.parent, ProgressPrinter(quiet).step)
-    _tell(case_results)
+    _tell(case_results, pack, path, is_verbose=verbose)
     context.exit(0 if case_results.is_as_expected else FAIL)
 
 
-def _tell(found: CaseResults) -> None:
-    for each in found.tried:
-        click.echo(f"{'differs' if each.differs else 'ok':7}  {printable(each.name)}")
-        for line in each.differs:
-            click.echo("\n".join(wrapped(line, "         ", "           ")))
+def _tell(found: CaseResults, pack: str, path: Path, *, is_verbose: bool) -> None:
+    """Print the outcome of all cases, those that differ, and what to do about them."""
+    differing = [case for case in found.tried if case.differs]
+    total = counted(len(found.tried), "case", "cases")
+    verdict = "PASS" if found.is_as_expected else "FAIL"
+    if differing:
+        said = f"{len(differing)} of {total} came out differently than expected"
+    else:
+        said = f"{len(found.tried)} of {total} came out as expected"
+    click.echo(with_coloured_verdict(f"{verdict}: {said}."))
+    for case in found.tried if is_verbose else differing:
+        click.echo(f"  {'differs' if case.differs else 'ok':7}  {printable(case.name)}")
+        for line in case.differs:
+            click.echo("\n".join(wrapped(line, "           ", "             ")))
     if found.never_failed:
         names = ", ".join(found.never_failed)
-        click.echo(
-            "\n".join(
-                wrapped(
-                    f"No case ever fails: {names}. A clause that was never seen to fail may never do."
-                )
-            )
+        said = f"No case fails these checks: {names}. Add a case that fails each of them."
+        click.echo("\n".join(wrapped(said)))
+    if differing:
+        step = NextStep(
+            f"Correct the policy, or the cases in {path}. Read what each check requires:",
+            shell_command("treewarden", "policy", "explain", pack),
         )
+        click.echo("\n".join(step_lines([step])))
 
 
 @policy_group.command("explain")
 @PACK
 def explain_command(pack: str) -> None:
-    """Print each clause as a sentence, with what breaks it."""
+    """Explain each check of a policy in plain words."""
     click.echo(explained(load_pack(pack)), nl=False)
 
 
@@ -107,17 +123,17 @@ def explain_command(pack: str) -> None:
 @click.option(
     "--tighten-only",
     is_flag=True,
-    help="Exit with 1 where NEW is looser than OLD anywhere, or cannot be compared.",
+    help="Exit with 1 if NEW is looser than OLD anywhere, or cannot be compared.",
 )
 @click.pass_context
 def diff_command(context: click.Context, old: str, new: str, tighten_only: bool) -> None:
-    """Say clause by clause which of two policies is stricter."""
+    """Compare two policies, check by check: which one is stricter?"""
     pack, two = load_pack(old), load_pack(new)
     clause_differences = compared(pack, two)
     for clause_difference in clause_differences:
         click.echo("\n".join(wrapped(difference_text(clause_difference), "", "  ")))
     if not clause_differences:
-        click.echo("The policies ask for the same.")
+        click.echo("Both policies require the same.")
     is_loose = any(
         each.strictness in (Strictness.LOOSER, Strictness.DIFFERENT) for each in clause_differences
     )
@@ -126,9 +142,9 @@ def diff_command(context: click.Context, old: str, new: str, tighten_only: bool)
 
 @policy_group.command("schema")
 def schema_command() -> None:
-    """Print the JSON Schema of policies.
+    """Print the JSON Schema of policies, for editors.
 
-    An editor that knows TOML finds it by a first line such as ``#:schema ./pack.schema.json``.
+    An editor for TOML finds it by a first line such as ``#:schema ./pack.schema.json``.
     """
     click.echo(json_schema().decode("utf-8"), nl=False)
 
@@ -136,7 +152,7 @@ def schema_command() -> None:
 @policy_group.command("import")
 @click.argument("file", type=FILE)
 @click.option("-o", "--output", type=FILE, help="The TOML file to write.  [default: stdout]")
-@click.option("--force", is_flag=True, help="Replace the output where it is there already.")
+@click.option("--force", is_flag=True, help="Overwrite an existing output file.")
 def import_command(file: Path, output: Path | None, force: bool) -> None:
     """Turn the risk appetite of an ACRO project (YAML) into a policy."""
     data = imported(file.read_bytes(), file.name)

@@ -18,6 +18,7 @@ from treewarden.commands._reporting import OutputRequest, report_options, report
 from treewarden.jobs.audit_inputs import AuditInputs, Request, read_subject
 from treewarden.jobs.auditing import CommandClock
 from treewarden.jobs.inputs import known_as, model_name, read
+from treewarden.jobs.next_steps import repair_next_steps
 from treewarden.jobs.repairing import Repaired, repair_file
 from treewarden.jobs.sanitizing import table_beside
 from treewarden.policies.remedies._records import TableProposal
@@ -46,14 +47,15 @@ from treewarden.terminal.outputs import (
     write_files,
 )
 from treewarden.terminal.progress import ProgressPrinter
+from treewarden.terminal.repair_summary import repair_lines
 from treewarden.terminal.resuming import resuming
 
 TERMINAL_SECONDS = 300.0
 """The limit where somebody waits at a terminal and gives none; a pipeline waits for the whole answer."""
 SAYS = {
-    "time_limit": "For the whole repair: then it ends with what it has found.  "
+    "time_limit": "Time for the whole repair. It ends with the best change so far.  "
     f"[default: {TERMINAL_SECONDS:g} on a terminal, else none]",
-    "worlds_budget": "What whole records prove beyond that is not decided. Changes that are tried together share it.",
+    "worlds_budget": "Time to search for proofs, shared by changes that are tried together.",
 }
 
 
@@ -61,9 +63,9 @@ SAYS = {
 @request_options_saying(SAYS)
 @click.option("-o", "--output", type=FILE, help="The file for the repaired model.")
 @FORCE
-@click.option("--list", "only_list", is_flag=True, help="Show all changes; write no model.")
+@click.option("--list", "only_list", is_flag=True, help="List all changes; write no model.")
 @click.option(
-    "--apply", "wanted", metavar="NAME", help="Write this change, if it passes: a name from --list."
+    "--apply", "wanted", metavar="NAME", help="Apply this change if it passes: a name from --list."
 )
 @TAXONOMY
 @click.option(
@@ -72,25 +74,25 @@ SAYS = {
     type=click.IntRange(min=2),
     multiple=True,
     metavar="RECORDS",
-    help="Give numbers in bands this wide before withholding them. May be repeated.  [default: 5, 10]",
+    help="Try bands of this many records before withholding a number. May be repeated.  [default: 5, 10]",
 )
 @click.option(
     "--holdout",
     type=FILE,
     metavar="TABLE",
-    help="Records the model was not grown on, for its loss.",
+    help="Records that the model was not trained on, to measure its loss.",
 )
 @click.option(
     "--with-table",
     "beside",
     type=FILE,
-    help="The table is to be published too: also try to sanitise it, and write it here if that is chosen.",
+    help="Also try to sanitise the table, and write it here if that change is chosen.",
 )
 @click.option(
     "--to",
     "target",
     type=click.Choice(MODELS),
-    help="Write the repaired model in this format.  [default: the one that MODEL came in]",
+    help="The format of the repaired model.  [default: the format of MODEL]",
 )
 @report_options("--report")
 @click.option("--waivers", type=FILE, hidden=True)
@@ -113,6 +115,7 @@ def repair_command(
     formats: tuple[OutputRequest, ...],
     folder: Path | None,
     redacted: bool,
+    verbose: bool,
     waivers: Path | None,
     baseline: Path | None,
     purpose: str,
@@ -120,17 +123,13 @@ def repair_command(
     quiet: bool,
     **_: Any,  # noqa: ANN401  # the shared options; request_of reads them from the context
 ) -> None:
-    """Change a tree, or the trees of an ensemble, that fail as little as the policy allows.
+    """Repair a model that fails: find the smallest change that makes it pass, and write the changed model.
 
-    Each change is audited again like the original. The cheapest one that passes is written in the format that MODEL
-    came in, unless --to says another; where MODEL passes already (exit code 0), or nothing passes (1 or 3), no model is
-    written. What costs more than a change that passes is audited only for --list, and where --apply names it.
+    For owners of a model that 'treewarden audit' failed. Every change is audited like the original, and the cheapest
+    one that passes is written to -o. If MODEL already passes, or no change passes, no model is written.
 
-    At --time-limit the search ends, and the cheapest change that passes by then counts. At Ctrl-C it ends too: what was
-    found is shown, and nothing is written (130). A second Ctrl-C ends at once.
-
-    Numbers are withheld in this order: class counts, error rates, record counts, labels only. The trees of an ensemble
-    are pruned, each over the people in it; the file stays as it is otherwise.
+    A change merges leaves, or withholds numbers in this order: class counts, error rates, record counts, then all but
+    the labels. At --time-limit the search ends with the best change so far. Ctrl-C ends it without writing anything.
     """
     for option, file in (("--waivers", waivers), ("--baseline", baseline)):
         if file is not None:
@@ -150,7 +149,7 @@ def repair_command(
             "--sampling-weights beside --with-table: the tree would be grown again from a sanitised table without "
             "weights, and be another; leave out --with-table"
         )
-    report = reporting("repair", formats, folder, is_redacted=redacted)
+    report = reporting("repair", formats, folder, is_redacted=redacted, is_verbose=verbose)
     targets = _targets(output, beside, only_list)
     for path in targets:
         check_file(path)
@@ -165,7 +164,14 @@ def repair_command(
         )
         raise RemedyError(subject.tree.source, problem)
     given = replace(
-        _repair_inputs(subject.tree, request, taxonomies, holdout, with_table=beside is not None),
+        _repair_inputs(
+            subject.tree,
+            request,
+            taxonomies,
+            holdout,
+            sensitive=subject.population.sensitive,
+            with_table=beside is not None,
+        ),
         bases=tuple(sorted(set(bases))),
     )
     name = model_name(request.model) if output is None else output.name
@@ -210,7 +216,11 @@ def repair_command(
     if only_list and report.is_text_on_stdout:
         _list(report.shown(document))
     else:
-        report.show(document, known_as(request.model))
+        shown = report.shown(document)
+        model = output if output is not None and output in files else None
+        steps = repair_next_steps(request, subject, shown, model, report.paths)
+        lines = repair_lines(shown, model_name(request.model), steps)
+        report.show(shown, lines, known_as(request.model))
     for path in targets:
         done = path in files
         progress.say(
@@ -251,6 +261,7 @@ def _repair_inputs(
     taxonomies: tuple[Path, ...],
     holdout: Path | None,
     *,
+    sensitive: str,
     with_table: bool,
 ) -> Given:
     return Given(
@@ -258,14 +269,12 @@ def _repair_inputs(
         matched(
             model,
             read(request.data),
-            sensitive=request.options.sensitive,
+            sensitive=sensitive or None,
             qi=request.options.qi,
         ).table
         if with_table
         else None,
-        None
-        if holdout is None
-        else holdout_of(model, read_table(holdout), request.options.sensitive or ""),
+        None if holdout is None else holdout_of(model, read_table(holdout), sensitive),
     )
 
 

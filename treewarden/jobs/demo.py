@@ -24,10 +24,11 @@ from treewarden.ppdm_models.tree.tree import Tree
 from treewarden.reports.building.build import audit_document, repair_document
 from treewarden.reports.document.document import Document
 from treewarden.reports.document.parts import Finding
-from treewarden.reports.document.words import percent, sentence
+from treewarden.reports.document.words import percent
 from treewarden.reports.renderers import renderer
 from treewarden.terminal.outputs import write_files
 from treewarden.terminal.progress import ProgressPrinter
+from treewarden.terminal.summary import summary_lines
 
 # The demonstration's data: a survey of marriages that statsmodels ships, and a tree grown on it.
 
@@ -139,24 +140,21 @@ def _opening(data: Survey, stage: DemoFiles) -> Iterator[str]:
     known = ", ".join(feature.name.replace("_", " ") for feature in data.tree.features)
     yield "1. The data"
     yield f"   {data.records:,} married women answered a magazine's survey (R. Fair, 1978; statsmodels ships it)."
-    yield f"   {percent(data.share_yes)} of them told that they had had an affair. What others may know of them:"
+    yield f"   {percent(data.share_yes)} of them reported an affair. Columns that others may know:"
     yield f"   {known}."
     yield "2. The tree"
-    yield f"   scikit-learn grows {len(data.tree.leaves)} leaves that tell the one from the other, rightly for"
-    yield f"   {percent(data.accuracy)} of the women. As it would be published: {stage.model}"
+    leaves, right = len(data.tree.leaves), percent(data.accuracy)
+    yield f"   scikit-learn trains a tree with {leaves} leaves. It predicts {right} of the answers correctly."
+    yield f"   The file to publish: {stage.model}"
 
 
 def _audit(document: Document) -> Iterator[str]:
     yield f"3. The audit, under the policy “{document.policy.title}”"
-    yield f"   {document.verdict}: {document.headline} Why:"
+    for line in summary_lines(document, (), SENSITIVE):
+        yield f"   {line}".rstrip()
     broken = [each for each in document.findings if each.verdict != "PASS"]
-    for finding in broken:
-        if document.counts(finding):
-            yield from _wrapped(f"- {finding.message}")
     if broken and broken[0].where:
         yield from _wrapped(_instance(document, broken[0]))
-    for lesson in document.lessons[:2]:
-        yield from _wrapped(sentence(f"{lesson.figure} {lesson.text}"))
     yield from _wrapped(_solvers(document))
 
 
@@ -165,7 +163,7 @@ def _instance(document: Document, finding: Finding) -> str:
     worst = [place for place in finding.where if place.value == finding.where[0].value]
     place = next((each for each in worst if document.tree[each.index].label == "yes"), worst[0])
     says = document.tree[place.index].label
-    return f"For instance, line {place.line} of the file, {place.value.text}: {place.path}. It says: {says}."
+    return f"Example: line {place.line} of the file, {place.value.text}: {place.path}. It predicts: {says}."
 
 
 def _repair(document: Document, stage: DemoFiles) -> Iterator[str]:
@@ -174,7 +172,7 @@ def _repair(document: Document, stage: DemoFiles) -> Iterator[str]:
         return
     yield from _wrapped(document.repair.message)
     if document.repair.is_found:
-        yield f"   Audited again, as it would be published: {document.verdict}. {stage.repaired}"
+        yield f"   Audited again: {document.verdict}. The repaired file: {stage.repaired}"
 
 
 def _closing(before: Document, after: Document, stage: DemoFiles) -> Iterator[str]:
@@ -188,7 +186,7 @@ def _closing(before: Document, after: Document, stage: DemoFiles) -> Iterator[st
 def _table(before: Document, after: Document) -> Iterator[str]:
     """Yield the lines of before and after: verdict, cost, and each demand of the policy."""
     rows = [
-        ("", "before", "after", "the policy asks for"),
+        ("", "before", "after", "required"),
         ("verdict", before.verdict, after.verdict, ""),
         ("leaves", str(before.model.leaves), str(after.model.leaves), ""),
     ]
@@ -196,9 +194,9 @@ def _table(before: Document, after: Document) -> Iterator[str]:
         if tried.is_recommended:
             right = (tried.accuracy_before.text, tried.accuracy_after.text)
             rows.append(("training accuracy", *right, ""))
-            rows.append(("other class than before", "", tried.predictions_changed_text, ""))
+            rows.append(("predictions changed", "", tried.predictions_changed_text, ""))
     for was, now in zip(before.findings, after.findings, strict=False):
-        limit = now.limit_text + (" (warning only)" if now.severity == "warning" else "")
+        limit = now.limit_text + (" (advisory)" if now.severity == "warning" else "")
         rows.append((now.clause, was.value.text, now.value.text, limit))
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     for name, first, second, limit in rows:
@@ -215,6 +213,6 @@ def _solvers(document: Document) -> str:
     probes = {name: door.probe() for name, door in doors().items()}
     works = ", ".join(probe.version for probe in probes.values() if probe.works) or "none"
     absent = ", ".join(name for name, probe in probes.items() if not probe.works)
-    left_out = f"; left out: {absent} (“treewarden doctor” says why)" if absent else ""
+    left_out = f", without {absent} (why: treewarden doctor)" if absent else ""
     assert document.solver is not None
-    return f"Solver: {works}{left_out}. The estimate is {document.solver.status}."
+    return f"Solver: {works}{left_out}. The inference is {document.solver.status}."

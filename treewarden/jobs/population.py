@@ -19,7 +19,7 @@ from treewarden.audit.population.population import Population, build_population
 from treewarden.jobs.inputs import ModelInput
 from treewarden.ppdm_models.errors import KnowledgeError, TableError
 from treewarden.ppdm_models.files.load import OpenedFile
-from treewarden.ppdm_models.tables.matching import has_column
+from treewarden.ppdm_models.tables.matching import has_column, target_in
 from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tree.ensemble import Model
 
@@ -96,12 +96,13 @@ def _secret_column(options: AuditOptions, knowledge: Knowledge) -> SecretColumn 
 
 
 def people_of(given: ModelInput, model: Model, table: Table, options: AuditOptions) -> Population:
-    """Return the people of a table as a model sees them.
+    """Return the people of a table as a model sees them; without a sensitive column named, it is the file's target.
 
     Raises:
         TableError: the table is not the model's.
     """
-    named = options.sensitive
+    target = target_of(model, table)
+    named = options.sensitive or (None if target in (options.qi or ()) else target)
     if isinstance(given, OpenedFile) and named and not has_column(table, named):
         # No file names the target here, so that a slip in its name would go unseen.
         raise TableError(table.source, table.lacks(named))
@@ -109,13 +110,19 @@ def people_of(given: ModelInput, model: Model, table: Table, options: AuditOptio
         return build_population(
             model,
             table,
-            sensitive=options.sensitive,
+            sensitive=named,
             qi=options.qi,
             weights=options.weights,
             sampling_weights=options.sampling_weights,
         )
     except TableError as error:
         raise _with_notes(error, model) from error
+
+
+def target_of(model: Model, table: Table) -> str | None:
+    """Return the target that the model's file names, if the table has such a column; else None."""
+    target = target_in(model, table)
+    return target if target and has_column(table, target) else None
 
 
 def nobody(model: Model, options: AuditOptions) -> Population:

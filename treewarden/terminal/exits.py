@@ -39,12 +39,12 @@ OF_AUDITS = frozenset({None, "audit", "gate", "repair"})
 """Commands that write all their results in one last step; None: not even the command was begun."""
 EXITS = {Verdict.PASS: PASS, Verdict.FAIL: FAIL, Verdict.UNDETERMINED: UNDETERMINED}
 MEANINGS = {
-    PASS: "pass: every clause of the policy holds",
-    FAIL: "fail: a clause of the policy does not hold",
-    USAGE: "usage: the command line was not understood; nothing was done",
-    UNDETERMINED: "undetermined: nothing fails, but a clause could not be decided; never a pass",
-    NO_AUDIT: "no audit was performed, or nothing was done: the message on stderr says why",
-    INTERRUPTED: "interrupted (Ctrl-C): no process is left, no file half written",
+    PASS: "PASS: every required check passed",
+    FAIL: "FAIL: a required check failed",
+    USAGE: "invalid command line; nothing was done",
+    UNDETERMINED: "UNDETERMINED: a required check could not be decided; treat it as a FAIL",
+    NO_AUDIT: "no audit was performed; the message on stderr says why",
+    INTERRUPTED: "interrupted (Ctrl-C); no file is incomplete",
 }
 
 
@@ -62,7 +62,7 @@ def boundary(context: click.Context) -> Iterator[None]:
     except MemoryError:
         _stop(
             context,
-            "this machine has too little memory for it; try fewer quasi-identifiers or a smaller tree",
+            "not enough memory; use fewer quasi-identifiers (--qi) or a smaller model",
         )
     except (KeyboardInterrupt, click.Abort):
         click.echo(f"interrupted: {_left(context)}", err=True)
@@ -81,7 +81,7 @@ def boundary(context: click.Context) -> Iterator[None]:
             extra, what = "mpc", "a tree of several parties"
         _stop(
             context,
-            f"the package {error.name} is not installed; pip install 'treewarden[{extra}]' brings what {what} needs",
+            f"the package {error.name} is not installed, and {what} needs it: pip install 'treewarden[{extra}]'",
         )
     except (click.exceptions.Exit, click.ClickException):
         raise
@@ -91,7 +91,7 @@ def boundary(context: click.Context) -> Iterator[None]:
         problem = f"{type(error).__name__}: {error}"
         _stop(
             context,
-            f"a mistake in treewarden itself, please report it ({problem}); TREEWARDEN_TRACEBACK=1 shows where",
+            f"a bug in treewarden; please report it ({problem}). TREEWARDEN_TRACEBACK=1 shows where",
         )
 
 
@@ -106,9 +106,9 @@ def going_on(context: click.Context, seconds: float) -> Iterator[str]:
     """Yield how a command that was interrupted after so many seconds can go on, where it can keep what is solved."""
     folder = context.meta.get(RESUMED)
     if folder:
-        yield f"what was solved is kept in {printable(folder)}; the same command again goes on from there"
+        yield f"intermediate results are kept in {printable(folder)}; run the same command again to continue"
     elif folder is not None and seconds >= LONG_SECONDS:
-        yield "nothing that was solved is kept; with --resume FOLDER the next run can go on where it was interrupted"
+        yield "no intermediate results were kept; add --resume FOLDER so that the next run can be continued"
 
 
 def _stop(context: click.Context, problem: str, notes: tuple[str, ...] = ()) -> None:

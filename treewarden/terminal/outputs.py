@@ -35,9 +35,9 @@ def check_folder(folder: Path) -> None:
         OutputError: it is not there, is not a folder, or cannot be written into.
     """
     if not folder.exists():
-        raise OutputError(str(folder), "there is no such folder; create it first")
+        raise OutputError(str(folder), f"there is no such folder; create it: mkdir {folder}")
     if not folder.is_dir():
-        raise OutputError(str(folder), "not a folder; name the folder that the files go into")
+        raise OutputError(str(folder), "not a folder; name an existing folder")
     try:
         with tempfile.TemporaryFile(dir=folder):
             pass
@@ -84,7 +84,7 @@ def check_file(path: Path) -> None:
     if path.is_dir():
         raise OutputError(str(path), "is a folder; name a file")
     if path.exists() and not path.is_file():
-        raise OutputError(str(path), "is there and no file, and would be replaced; name a file")
+        raise OutputError(str(path), "exists and is not a regular file; name another file")
     check_folder(path.parent)
 
 
@@ -95,7 +95,9 @@ def check_new(path: Path, force: bool) -> None:
         OutputError: it is there.
     """
     if path.exists() and not force:
-        raise OutputError(str(path), "is there already; choose another name, or say --force")
+        raise OutputError(
+            str(path), "already exists; choose another name, or add --force to replace it"
+        )
 
 
 def check_no_input(outputs: Iterable[Path], inputs: Iterable[Path | None]) -> None:
@@ -107,7 +109,10 @@ def check_no_input(outputs: Iterable[Path], inputs: Iterable[Path | None]) -> No
     read = {real(path) for path in inputs if path is not None}
     for output in outputs:
         if real(output) in read:
-            raise OutputError(str(output), "is an input; inputs are never overwritten")
+            raise OutputError(
+                str(output),
+                "is an input, and inputs are never overwritten; name another output file",
+            )
 
 
 def check_apart(outputs: Iterable[Path]) -> None:
@@ -120,8 +125,10 @@ def check_apart(outputs: Iterable[Path]) -> None:
     for output in outputs:
         other = taken.setdefault(real(output), output)
         if other is not output:
-            as_well = "" if str(other) == str(output) else f", as {other} is"
-            raise OutputError(str(output), f"is to hold two results{as_well}; name two files")
+            as_well = "" if str(other) == str(output) else f" (also named as {other})"
+            raise OutputError(
+                str(output), f"two results would go into this file{as_well}; name two files"
+            )
 
 
 @contextmanager

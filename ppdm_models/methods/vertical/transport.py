@@ -140,7 +140,7 @@ def _usage(*, is_authority: bool) -> x509.KeyUsage:
 def _write(folder: Path, files: Mapping[str, bytes], *, force: bool) -> None:
     there = [name for name in files if os.path.lexists(folder / name)]
     if there and not force:
-        raise PartyError(there[0], "is there already; choose another folder")
+        raise PartyError(there[0], "already exists; choose another folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, body in files.items():

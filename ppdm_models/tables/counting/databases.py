@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.near_names import near_text
 from treewarden.ppdm_models.tables.counting.addresses import (
     TableAddress,
     TableFile,
@@ -34,7 +35,7 @@ from treewarden.ppdm_models.tables.counting.engine import (
 from treewarden.ppdm_models.tables.counting.source import DistinctRows, TableSource, in_order
 from treewarden.ppdm_models.tables.dialect import Dialect
 from treewarden.ppdm_models.tables.memory import room_bytes
-from treewarden.ppdm_models.tables.table import FirstRecords, listed, near_text
+from treewarden.ppdm_models.tables.table import FirstRecords, listed
 
 PLAIN = frozenset(
     {"boolean", "smallint", "integer", "bigint", "real", "double precision", "text", "date"}

@@ -44,7 +44,7 @@ def test_the_target_among_what_is_known_is_the_target_known():
 @pytest.mark.parametrize(
     ("said", "problem"),
     [
-        ({"knows": ["agee"]}, r"no column 'agee' \(nearest: 'age'"),
+        ({"knows": ["agee"]}, r"no column 'agee' \(did you mean 'age'"),
         ({"knows": ["flu"]}, "knows 'flu', which is the secret"),
         ({"knows": ["age"], "target": True}, "knows 'flu', which is the secret"),
         ({"knows": "everybody"}, "'everybody' is no preset; have 'all', 'register'"),
@@ -52,7 +52,7 @@ def test_the_target_among_what_is_known_is_the_target_known():
         ({"knows": ["age", "regster"]}, "no column 'regster'; the table has .*'flu'$"),
         ({"knows": ["age,Sex"]}, r"no column 'age,Sex'; name each by itself: \['age', 'Sex'\]"),
         ({"knows": ["age,x"]}, "no column 'age,x' .*; the table has"),
-        ({"knows": "Register"}, r"is no preset \(nearest: 'register'\); have 'all'"),
+        ({"knows": "Register"}, r"is no preset \(did you mean 'register'\?\); have 'all'"),
         ({"knows": "age, sex"}, r"the list \['age', 'sex'\] if columns are meant"),
         ({"knows": "AGE"}, r"the list \['age'\] if columns are meant"),
         ({"knows": []}, "knows no column of the table"),

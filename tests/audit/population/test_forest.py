@@ -11,7 +11,7 @@ from tests.kit.small_audits import audit_model
 from treewarden.audit.knowledge.knowledge import Knowledge
 from treewarden.audit.measures import MeasureCall
 from treewarden.audit.population.forest import forest_of
-from treewarden.audit.population.population import build_population
+from treewarden.audit.population.population import NO_SENSITIVE, build_population
 from treewarden.audit.reading import Interval, Undetermined
 from treewarden.audit.run import run
 from treewarden.policies.judging.judge import judge
@@ -266,4 +266,4 @@ def test_trees_of_numbers_that_make_a_classifier_lack_the_truth_where_the_table_
     numbers = [replace(tree, task=Task.REGRESSION, classes=()) for tree in TWO.trees]
     boosted = with_trees(TWO, iter(numbers))
     _, taken = audited(boosted, MeasureCall("distinct_diversity"), sensitive=None)
-    assert taken.reading == Undetermined("no sensitive column was named (--sensitive COLUMN)")
+    assert taken.reading == Undetermined(NO_SENSITIVE)

@@ -10,7 +10,7 @@ from tests.kit.grown_models import FOLDER
 from treewarden.audit.clock import clock
 from treewarden.audit.joint.cells import cells_of
 from treewarden.audit.population.forest import forest_of
-from treewarden.audit.population.population import build_population
+from treewarden.audit.population.population import NO_SENSITIVE, build_population
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.regression.inference import ONE_VALUE, ONLY_SWAPPED, OTHER_VALUES, values_of
 from treewarden.audit.regression.result import ValueBounds
@@ -172,7 +172,7 @@ def test_a_table_that_lacks_somebody_who_is_counted_is_refused(name):
 
 
 def test_without_anybodys_number_nothing_is_told():
-    reason = Undetermined("no sensitive column was named (--sensitive COLUMN)")
+    reason = Undetermined(NO_SENSITIVE)
     numbers, _, _ = found("xgboost.json", numbers=reason)
     assert isinstance(numbers, Undetermined)
     assert reason.reason in numbers.reason

@@ -158,7 +158,7 @@ def test_a_small_leaf_may_be_mixed_and_a_pure_one_large_where_either_is_enough()
     (place,) = broken.places
     assert (place.kind, place.node) == ("leaf", 3)
     assert place.note == "k_anonymity 5 records, label_disclosure 100 %"
-    assert broken.message.endswith("): 1 leaf breaks that.")
+    assert broken.message.endswith("): 1 leaf fails.")
     assert broken.reading == Interval(1, 1)
 
 
@@ -283,8 +283,8 @@ def test_a_clause_about_other_models_is_not_judged_and_the_decision_says_why():
     assert decision.verdict is PASS
     assert [each.clause for each in decision.findings] == ["0"]
     assert decision.not_judged == (
-        ("1", "it is about forest or boosted, and the model is tree"),
-        ("2", "it is about regression, and the model is of classification"),
+        ("1", "applies to forests or boosted models only"),
+        ("2", "applies to regression models only"),
     )
 
 
@@ -406,5 +406,5 @@ def test_a_tree_of_an_ensemble_that_breaks_a_clause_is_its_place():
     (place,) = broken.places
     assert (place.kind, place.index, place.name, place.leaf) == ("tree", 1, "tree 2", "")
     assert place.note.startswith("k_anonymity 1 record, label_disclosure 100 %")
-    assert broken.message.endswith("): 1 tree breaks that.")
+    assert broken.message.endswith("): 1 tree fails.")
     assert unknown.verdict is UNDETERMINED

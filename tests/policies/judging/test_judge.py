@@ -50,7 +50,7 @@ def test_a_finding_names_leaf_path_line_value_and_limit_worst_first():
     ]
     assert finding.limit == 5
     assert finding.message == (
-        "Fewest people who share a leaf: 3 records; the policy asks for at least 5 records; 2 leaves break that."
+        "Fewest people in a leaf: 3 records; the policy requires at least 5 records; 2 leaves fail."
     )
 
 
@@ -82,7 +82,7 @@ def test_a_clause_that_holds_has_no_places():
     finding = made(FINE).findings[0]
     assert (finding.verdict, finding.places) == (Verdict.PASS, ())
     assert finding.message == (
-        "Fewest people who share a leaf: 3 records; the policy asks for at least 2 records."
+        "Fewest people in a leaf: 3 records; the policy requires at least 2 records."
     )
 
 
@@ -96,7 +96,7 @@ def test_what_could_not_be_told_is_said_with_its_reason():
     stalled = evidence_of(TREE, posterior=Undetermined("the solver stalled"))
     decision = made(pack_of(("confidence", "at_most", 0.9)), stalled)
     assert decision.verdict is Verdict.UNDETERMINED
-    assert decision.findings[0].message.endswith("could not tell, because the solver stalled.")
+    assert decision.findings[0].message.endswith("not decided, because the solver stalled.")
 
 
 def test_a_reading_on_both_sides_of_the_limit_is_undetermined_and_says_so():
@@ -174,8 +174,8 @@ def test_names_from_the_file_reach_the_finding_as_they_are():
         (0.935, "share", None, "93.5 %"),
         (0.90004, "share", 0.9, "90.004 %"),
         (0.9, "share", 0.9, "90 %"),
-        (12345.6, "records", None, "12346 records"),
-        (float("inf"), "times", 5, "beyond all bounds"),
+        (12345.6, "records", None, "12,346 records"),
+        (float("inf"), "times", 5, "infinite"),
         (4.6667, "times", 5, "4.67 times"),
         (0.0000087, "nats", 0.05, "0.0000087 nats"),
         (0, "nats", 0.05, "0 nats"),
@@ -189,7 +189,7 @@ def test_guessing_beyond_the_commonest_value_is_named_as_that():
     pack = pack_of(("guess_accuracy", "at_most", 0.5, {"over": "marginal"}))
     posterior = certain(np.array([[1.0, 0]] * 4))
     finding = made(pack, evidence_of(TREE, posterior=posterior)).findings[0]
-    assert "beyond what always naming the commonest value gives: 0 %" in finding.message
+    assert "beyond the majority class: 0 %" in finding.message
 
 
 CONFIDENCE_ONLY = b"""

@@ -40,7 +40,7 @@ def test_a_quarter_fails_and_the_columns_are_named(noise):
     assert made.verdict is Verdict.FAIL
     found = next(each for each in made.findings if each.clause == "left-on-average")
     assert {place.name for place in found.places} == {"c0", "c1", "c2"}
-    assert "3 columns break that" in found.message
+    assert "3 columns fail" in found.message
 
 
 def test_a_column_in_clear_is_never_a_pass_and_one_that_is_vouched_for_may_be():

@@ -60,7 +60,7 @@ def repaired(model, pack=THREE, table=TABLE, given=None):
 def test_only_trees_that_break_a_clause_change_and_the_title_counts_them():
     found = repaired(forest(deep(), by_sex("yes", "no"), stump(50.0, "no", "yes")))
     best = found.recommended
-    assert best.proposal.title == "prune: 1 of 3 trees changes, 1 of 7 leaves go"
+    assert best.proposal.title == "prune: 1 of 3 trees changes; 6 of 7 leaves remain"
     assert (best.verdict, best.cost.leaves_before, best.cost.leaves_after) == (Verdict.PASS, 7, 6)
     assert list(best.proposal.model.trees)[1:] == list(
         forest(by_sex("yes", "no"), stump(50.0, "no", "yes")).trees

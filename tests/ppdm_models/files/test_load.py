@@ -28,9 +28,7 @@ def refusal(data, source="model.pmml"):
     ],
 )
 def test_what_no_format_recognises_is_refused_with_where_to_look(data, said):
-    where = (
-        "'treewarden list formats' names what is read, and docs/formats.md says how to export it"
-    )
+    where = "to see what is read: treewarden list formats; how to export a model: docs/formats.md"
     assert refusal(data) == f"model.pmml: {said}; {where}"
 
 

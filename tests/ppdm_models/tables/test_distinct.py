@@ -118,7 +118,10 @@ def test_a_table_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch)
 
 @pytest.mark.parametrize(
     ("column", "problem"),
-    [("lists", "holds list.* neither numbers nor texts"), ("aa", "no column 'aa' .nearest: 'a'")],
+    [
+        ("lists", "holds list.* neither numbers nor texts"),
+        ("aa", "no column 'aa' .did you mean 'a'"),
+    ],
 )
 def test_a_column_that_cannot_be_counted_is_refused(column, problem, tmp_path):
     pq.write_table(pa.table({"a": [1], "lists": [[1]]}), tmp_path / "t.parquet")

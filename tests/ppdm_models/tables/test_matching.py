@@ -96,7 +96,7 @@ def test_what_fits_nothing_lists_both_sides_and_what_is_near():
     with pytest.raises(TableError) as caught:
         matched(model("age", "wage", "sex"), table("agee", "SEX", "ill", "zip"), sensitive="ill")
     assert str(caught.value) == (
-        "t.csv: no column 'age', a feature of m (nearest: 'agee'); the table lacks 2 features: 'age', 'wage'; "
+        "t.csv: no column 'age', a feature of m (did you mean 'agee'?); the table lacks 2 features: 'age', 'wage'; "
         "its columns that are no feature: 'agee', 'zip'; name the columns as the model does"
     )
 

@@ -131,7 +131,7 @@ def test_a_column_of_lists_is_refused_where_it_is_used(tmp_path):
 def test_the_nearest_columns_are_offered_for_one_that_is_not_there(tmp_path):
     table = read_table(written(tmp_path, "age,Illness\n1,a\n"))
     with pytest.raises(
-        TableError, match=r"no column 'ilness' \(nearest: 'Illness'\); the table has"
+        TableError, match=r"no column 'ilness' \(did you mean 'Illness'\?\); the table has"
     ):
         table.categories("ilness")
     with pytest.raises(TableError, match="no column 'zzz'; the table has 'age', 'Illness'"):

@@ -61,12 +61,14 @@ def test_each_reason_is_said_once_with_its_clauses_and_a_way_out():
     joint = f"{NOT_JOINED}: nobody knows"
     decision = failing(("certain", joint), ("disclosure", joint), ("label", NOT_RUN.reason))
     first, second = undecided_steps(decision)
-    assert first.startswith("certain and disclosure: not decided, as what its trees say together")
+    assert first.startswith(
+        "certain and disclosure: not decided, because what its trees say together"
+    )
     assert "Publish a single tree" in first
     assert second.endswith("Audit again without --no-worlds.")
 
 
 def test_what_nobody_can_mend_is_never_asked_for():
     (said,) = undecided_steps(failing(("label", "the tree predicts a number, not a class")))
-    assert "a policy without this clause" in said
+    assert "a policy without this check" in said
     assert "Remove" not in said

@@ -106,7 +106,7 @@ def test_lessons_count_people():
 
 def test_a_failure_of_the_leaves_is_not_said_to_be_mended_by_withholding():
     said = " ".join(made().next_steps)
-    assert "Withholding numbers does not" in said
+    assert "Removing numbers from the file does not" in said
     assert "treewarden repair" in said
 
 
@@ -119,5 +119,5 @@ def test_a_pass_says_against_whom():
 def test_a_parameter_that_a_measure_has_words_for_is_said_in_them():
     over = MeasureCall("guess_accuracy", (("over", "marginal"),))
     other = MeasureCall("cl_diversity", (("basis", "real"), ("l", 3.0)))
-    assert plain(over).endswith("beyond what always naming the commonest value gives")
-    assert plain(other).endswith("in the worst leaf (l = 3)")
+    assert plain(over).endswith("beyond the majority class")
+    assert plain(other).endswith("worst leaf (l = 3)")

@@ -31,8 +31,8 @@ def test_the_counts_are_of_people_and_of_profiles(proved):
     assert (part.profiles, part.profiles_certain, part.profiles_not_decided) == (4, 1, 1)
     assert (part.records_certain, part.records_not_decided) == (4, 3)
     assert part.summary == (
-        "The tree proves the value of 4 of 45 people (8.9 %): it is the same in every table that fits. "
-        "For 3 more it was not decided."
+        "The tree proves the value of 4 of 45 people (8.9 %): it is the same in every table that fits the model. "
+        "For 3 more people this was not decided."
     )
 
 
@@ -58,10 +58,13 @@ def test_a_finding_says_profile_path_line_and_reason(proved):
     assert place.note == "4 records certainly c0: node 7 would have split on chol <= 245"
 
 
-@pytest.mark.parametrize("form", ["html", "text"])
-def test_the_reports_tell_certain_from_likely_and_from_open(proved, form):
+@pytest.mark.parametrize(
+    ("form", "title"),
+    [("html", "What is certain, not only likely"), ("text", "What the file proves")],
+)
+def test_the_reports_tell_certain_from_likely_and_from_open(proved, form, title):
     said = shown(proved, form)
-    assert "What is certain, not only likely" in said
+    assert title in said
     assert "proves the value of 4 of 45 people" in said
     assert "The budget was used up" in said
 
@@ -79,7 +82,7 @@ def test_a_witness_is_shown_with_its_swap_and_its_grade(proved):
 
 def test_worlds_that_were_not_run_say_so(document):
     assert document.worlds.posterior == "not run"
-    assert "What is certain could not be told: exact worlds were not run." in shown(
+    assert "Whose value is proved was not decided: exact worlds were not run." in shown(
         document, "text"
     )
 

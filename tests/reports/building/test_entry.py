@@ -63,9 +63,9 @@ def test_the_headline_names_what_counts_from_the_mildest_severity_that_does(pass
     failing = document.findings[0].model_copy(update={"severity": "warning"})
     both = {"verdict": "FAIL", "findings": (failing,), "fail_on": "warning"}
     assert entry_of(document.model_copy(update=both)).headline == (
-        f"1 clause is not met: {failing.clause}"
+        f"1 required check failed: {failing.clause}"
     )
-    assert entry_of(passing).headline == "every clause that counts is met"
+    assert entry_of(passing).headline == "all required checks passed"
 
 
 def test_the_headline_tells_what_is_not_met_from_what_is_not_decided(document):
@@ -73,20 +73,20 @@ def test_the_headline_tells_what_is_not_met_from_what_is_not_decided(document):
     undecided = second.model_copy(update={"verdict": "UNDETERMINED"})
     headline = entry_of(document.model_copy(update={"findings": (first, undecided)})).headline
     assert headline == (
-        f"1 clause is not met: {first.clause}; 1 clause is not decided: {second.clause}"
+        f"1 required check failed: {first.clause}; 1 required check not decided: {second.clause}"
     )
 
 
 def test_the_headline_of_a_pass_says_what_was_accepted(document):
     told = changed_findings(document, accepted=WAIVED)
     headline = entry_of(told.model_copy(update={"verdict": "PASS"})).headline
-    assert headline == "every other clause that counts is met; 4 clauses accepted"
+    assert headline == "all other required checks passed; 4 checks accepted"
 
 
 def test_a_model_of_which_nothing_could_be_judged_says_so(undetermined):
     row = Row(name="of-forests", text="is about forests")
     told = entry_of(undetermined.model_copy(update={"findings": (), "not_judged": (row,)}))
-    assert "no clause of the policy that counts could be judged" in told.headline
+    assert "no required check of the policy applies" in told.headline
     assert told.not_judged == (row,)
 
 
@@ -95,7 +95,7 @@ def test_a_model_of_which_nothing_could_be_judged_says_so(undetermined):
 )
 def test_a_message_says_what_is_asked_also_where_no_single_measure_is(document, limit, asked):
     told = entry_of(changed_findings(document, measure="", limit_text=limit))
-    assert ("the policy asks for" in told.results[0].message) is asked
+    assert ("the policy requires" in told.results[0].message) is asked
 
 
 def test_a_gate_is_as_bad_as_its_worst_model_and_one_of_none_is_undetermined(passing, document):

@@ -107,7 +107,7 @@ def test_a_clause_says_where_it_is_judged_and_under_which_knowledge_where_the_po
     said = {"scope": "leaf", "under": "leaf = labels, split = none"}
     first, second = section(with_findings(document, at0=said), "clauses")[0].rows[:2]
     assert "Judged leaf by leaf." in first[0].note
-    assert "as if the adversary knew: leaf = labels, split = none." in first[0].note
+    assert "as if an adversary knew: leaf = labels, split = none." in first[0].note
     assert "Judged" not in second[0].note
 
 

@@ -120,8 +120,8 @@ def test_no_name_makes_a_link_in_a_message():
 def test_the_help_of_a_rule_says_what_is_asked_why_and_where_it_comes_from():
     (rule,) = sarif_of(fails_in_many_leaves(1))["tool"]["driver"]["rules"]
     assert rule["help"]["text"].splitlines() == [
-        "Fewest people who share a leaf.",
-        "Asked: The policy ours asks for at least 10 records.",
+        "Fewest people in a leaf.",
+        "Asked: The policy ours requires at least 10 records.",
         "Why: a small group is easily singled out",
         "Source: a study",
     ]

@@ -89,7 +89,7 @@ def test_an_audit_of_a_refused_file_says_why_it_was_refused(site, ann):
     make.do_all(site)
     found = make.read_row(site, audit, asked.id)
     assert found.state == "error"
-    assert "a table; give it with --data" in found.problem
+    assert "a table, not a model" in found.problem
 
 
 def test_a_file_is_audited_whatever_folder_its_name_tells_of(site, ann):

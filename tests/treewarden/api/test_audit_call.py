@@ -34,7 +34,7 @@ def report(result_or_text):
     said = json.loads(text)
     del said["provenance"], said["solver"]["seconds"]
     steps = said["next_steps"]
-    (tries,) = (number for number, step in enumerate(steps) if "audits each and says" in step)
+    (tries,) = (number for number, step in enumerate(steps) if "audits each, and shows" in step)
     del steps[tries:]
     return said
 
@@ -66,7 +66,7 @@ def test_the_target_of_a_file_may_be_spelled_differently_for_a_frame_too(files):
     asked = {"policy": pack(k_anonymity=9), "worlds": False, "jobs": 1}
     for data in (files.table, pd.read_csv(files.table)):
         assert tw.audit(files.model, data, sensitive="FLU", **asked).verdict == "FAIL"
-    with pytest.raises(tw.TableError, match=r"no column 'fluu' \(nearest: 'flu'\)"):
+    with pytest.raises(tw.TableError, match=r"no column 'fluu' \(did you mean 'flu'\?\)"):
         tw.audit(files.model, pd.read_csv(files.table), sensitive="fluu", **asked)
 
 
@@ -189,7 +189,7 @@ def test_a_report_goes_nowhere_else(tree, frame, quick, tmp_path):
         ("report.docx", "stands for no kind of report; have .*html, "),
         ("report", "stands for no kind of report"),
         ("nowhere/report.html", "there is no such folder"),
-        ("table.json", "is an input; inputs are never overwritten"),
+        ("table.json", "is an input, and inputs are never overwritten"),
     ):
         with pytest.raises(tw.OutputError, match=message):
             result.save(str(tmp_path / path))
@@ -200,7 +200,7 @@ def test_raise_for_verdict_raises_what_the_verdict_is(tree, frame, quick):
         return tw.audit(tree, frame, sensitive="ill", policy=pack(**limits), **quick)
 
     result(k_anonymity=5).raise_for_verdict()
-    with pytest.raises(tw.FailedError, match="Fewest people who share a leaf: 8 records"):
+    with pytest.raises(tw.FailedError, match="Fewest people in a leaf: 8 records"):
         result(k_anonymity=9).raise_for_verdict()
     with pytest.raises(tw.UndeterminedError):
         result(world_bounds=0.5).raise_for_verdict()
@@ -231,7 +231,7 @@ def test_a_card_shows_the_verdict_first_and_runs_nothing(frame, quick):
     grown = DecisionTreeClassifier(random_state=0).fit(inputs, odd.iloc[:, 2])
     result = tw.audit(grown, odd, sensitive='"><b>x', policy=pack(k_anonymity=9), **quick)
     card = result._repr_html_()
-    assert card.index("FAIL") < card.index("Fewest people who share a leaf")
+    assert card.index("FAIL") < card.index("Fewest people in a leaf")
     assert '<iframe sandbox=""' in card
     assert "<script" not in card
     assert "<b>x" not in card

@@ -47,7 +47,7 @@ LEVELS = FRAME.set_axis(pd.MultiIndex.from_product([["a"], FRAME.columns]), axis
         (FITTED, FRAME.set_index("ill"), {}, r"no column 'ill' \(it is the index; reset_index"),
         (FITTED, FRAME.set_index("age"), {}, r"no column 'age', .* \(it is the index; reset_index"),
         (FITTED, LEVELS, {}, "several levels"),
-        (FITTED, FRAME, {"sensitive": "il"}, r"no column 'il' \(nearest: 'ill'\)"),
+        (FITTED, FRAME, {"sensitive": "il"}, r"no column 'il' \(did you mean 'ill'\?\)"),
         (FITTED, FRAME, {"qi": ["age", "sexx"]}, "sex"),
         (FITTED, FRAME.assign(age=pd.Timestamp("2020-01-01")), {}, "holds dates or times"),
         (FITTED, FRAME.drop(columns="age"), {}, "no column 'age'"),
@@ -58,10 +58,15 @@ LEVELS = FRAME.set_axis(pd.MultiIndex.from_product([["a"], FRAME.columns]), axis
         (FITTED, 5, {}, "int is no table"),
         (FITTED, (INPUTS, FRAME["ill"], 1), {}, "3 things at once"),
         (FITTED, (INPUTS.to_numpy()[:, :1], FRAME["ill"]), {}, "X has 1 columns"),
-        (FITTED, FRAME, {"policy": "standart"}, "no such policy pack"),
+        (FITTED, FRAME, {"policy": "standart"}, r"unknown policy \(did you mean 'standard'\?\)"),
         (FITTED, FRAME, {"policy": {"name": "x"}}, "is missing; add it"),
         (FITTED, FRAME, {"policy": 3}, "the name of a pack, a path or a mapping is needed"),
-        (FITTED, FRAME, {"policy": pack(k_anonymty=3)}, "no measure 'k_anonymty'"),
+        (
+            FITTED,
+            FRAME,
+            {"policy": pack(k_anonymty=3)},
+            r"no metric 'k_anonymty' \(did you mean 'k_anonymity'\?\)",
+        ),
         (FITTED, FRAME, {"knowledge": {"leaves": 3}}, "leaves: extra inputs"),
         (FITTED, FRAME, {"knowledge": "nowhere.toml"}, "No such file"),
         (FITTED, FRAME, {"knowledge": 3}, "a path or a mapping is needed"),
@@ -100,7 +105,7 @@ def test_a_wrong_argument_is_a_value_error_too():
 def test_a_typo_in_the_target_offers_the_nearest_on_the_command_line_too(tmp_path):
     path = tmp_path / "people.csv"
     FRAME.to_csv(path, index=False)
-    with pytest.raises(tw.TableError, match=r"'il' \(nearest: 'ill'\)"):
+    with pytest.raises(tw.TableError, match=r"'il' \(did you mean 'ill'\?\)"):
         tw.audit(FITTED, path, sensitive="il")
 
 

@@ -60,7 +60,7 @@ def test_a_pair_is_not_made_in_a_folder_that_is_not_there(tmp_path):
     told = ["attest", "--make-key", str(tmp_path / "keys" / "key.pem")]
     outcome = run_command(*told)
     assert outcome.exit_code == 4
-    assert "keys: there is no such folder; create it first" in outcome.stderr
+    assert "keys: there is no such folder; create it: mkdir " in outcome.stderr
 
 
 @pytest.mark.parametrize(

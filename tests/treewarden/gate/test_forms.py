@@ -55,7 +55,7 @@ def test_a_model_without_audit_has_no_report_of_its_own(repository):
     [
         ("sarif={}/", "shows all models in one file"),
         ("sarif", None),
-        ("nothing", "no form 'nothing'"),
+        ("nothing", "unknown format 'nothing'"),
     ],
 )
 def test_what_a_form_cannot_do_is_refused_before_any_work(repository, form, said):
@@ -68,7 +68,7 @@ def test_what_a_form_cannot_do_is_refused_before_any_work(repository, form, said
 def test_a_folder_that_is_not_there_is_named(repository):
     outcome = repository.run("--format", f"html={repository.folder}/none/")
     assert outcome.exit_code == 4
-    assert "create it first" in outcome.stderr
+    assert "there is no such folder; create it: mkdir" in outcome.stderr
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ def test_it_never_overwrites(fresh):
     fresh.write("treewarden.toml", "# mine\n")
     outcome = run("gate", "--init")
     assert outcome.exit_code == 4
-    assert "treewarden.toml: is there already" in outcome.stderr
+    assert "treewarden.toml: already exists" in outcome.stderr
     assert (fresh.folder / "treewarden.toml").read_text() == "# mine\n"
 
 

@@ -95,7 +95,7 @@ def test_numbers_are_binned_and_missing_cells_are_a_branch(folder):
     [
         (', "play"]', "]", "no party holds the class 'play'"),
         ('"windy"]', '"windy", "play"]', "'play' is a column of alice and of bobby"),
-        ('"windy"]', '"wind"]', "no column 'wind' (nearest: 'windy')"),
+        ('"windy"]', '"wind"]', "no column 'wind' (did you mean 'windy'?)"),
     ],
 )
 def test_a_class_of_two_or_none_and_columns_that_are_not_there_are_refused(
@@ -136,7 +136,7 @@ def test_nothing_is_replaced_unasked(folder):
     assert played(folder, "--no-audit").exit_code == 3
     again = played(folder, "--no-audit")
     assert again.exit_code == 4
-    assert "is there already" in again.output
+    assert "already exists" in again.output
     assert played(folder, "--no-audit", "--force").exit_code == 3
 
 
@@ -198,7 +198,7 @@ def test_the_skeleton_and_the_parties_notes_are_the_tree_that_is_played(folder):
     assert read_tree(folder / "full.json").nodes == read_tree(folder / "out" / "tree.json").nodes
     again = run("--join", *sides, "-o", folder / "full.json")
     assert again.exit_code == 4
-    assert "is there already" in again.output
+    assert "already exists" in again.output
 
 
 def test_folders_that_do_not_belong_together_are_refused(folder):

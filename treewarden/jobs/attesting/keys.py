@@ -60,10 +60,12 @@ def make_pair(path: Path, passphrase: str | None = None) -> Path:
     for each in (path, public):
         if each.exists() or each.is_symlink():
             raise KeyFileError(
-                str(each), "is there already; a key is never overwritten, choose another name"
+                str(each), "already exists, and keys are never overwritten; choose another name"
             )
     if not path.parent.is_dir():
-        raise KeyFileError(str(path.parent), "there is no such folder; create it first")
+        raise KeyFileError(
+            str(path.parent), f"there is no such folder; create it: mkdir {path.parent}"
+        )
     serialization, ed25519 = _library()
     key = ed25519.Ed25519PrivateKey.generate()
     encryption = serialization.NoEncryption()

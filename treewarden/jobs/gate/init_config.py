@@ -215,7 +215,7 @@ def begun(root: Path, name: str = NAME, step: Step = silent) -> FirstConfig:
     if (root / name).exists():
         raise OutputError(
             name,
-            "is there already, and is never overwritten; edit it, or name another with --config",
+            "already exists and is never overwritten; edit it, or name another file with --config",
         )
     with step("looking for models and tables"):
         models, tables, broken = survey(root)

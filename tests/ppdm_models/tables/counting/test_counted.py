@@ -345,7 +345,9 @@ def test_a_table_of_several_in_a_database_has_to_be_named(database):
     assert "several tables: 'away', 'people', 's.odd name'" in refused(database)
     named = database.with_name("t.duckdb#s.odd name")
     assert list(count_table(open_source(named)).columns) == ["z"]
-    assert "no table 'peeple' (nearest: 'people')" in refused(database.with_name("t.duckdb#peeple"))
+    assert "no table 'peeple' (did you mean 'people'?)" in refused(
+        database.with_name("t.duckdb#peeple")
+    )
 
 
 def test_a_view_in_a_database_reaches_no_other_file(database):

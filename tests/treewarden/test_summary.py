@@ -1,0 +1,224 @@
+"""What the terminal shows of an audit: few lines, the verdict first, and commands that can be pasted."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import pytest
+
+from tests.kit.places import DATA
+from tests.kit.run import run_command
+from tests.treewarden.conftest import CLAUSE
+from treewarden.terminal.colours import line_for
+
+QUICK = ("--no-worlds", "-q")
+MIXED = """name = "mixed"
+version = "1"
+title = "mixed"
+
+[[clause]]
+id = "small"
+measure = "k_anonymity"
+rule = "at_least"
+limit = 10
+
+[[clause]]
+id = "sure"
+measure = "disclosure"
+rule = "at_most"
+limit = 0.99
+
+[[clause]]
+id = "hint"
+measure = "label_disclosure"
+rule = "at_most"
+limit = 0.5
+severity = "warning"
+
+[[clause]]
+id = "numbers"
+measure = "value_disclosure"
+parameters = { within = 0.05 }
+rule = "at_most"
+limit = 0
+when = { task = "regression" }
+"""
+
+
+def commands(text):
+    """Return the commands that a summary ends with, as words."""
+    steps = text.partition("\nNext\n")[2]
+    found = re.findall(r"^ +(?:\d\. .*: )?(treewarden .*)$", steps, re.MULTILINE)
+    return [shlex.split(command) for command in found]
+
+
+def mixed(files):
+    path = files.folder / "mixed.toml"
+    path.write_text(MIXED, encoding="utf-8")
+    return path
+
+
+def test_a_failing_audit_says_what_to_do_first_and_ends_with_what_to_type(files):
+    outcome = files.run("audit", "--policy", "strict", *QUICK)
+    lines = outcome.stdout.splitlines()
+    assert outcome.exit_code == 1
+    assert lines[0] == "FAIL: Do not publish flu.pmml."
+    assert len(lines) <= 30
+    heads = [line.split("  ")[0] for line in lines]
+    order = [heads.index(each) for each in ("Failed", "Passed", "Not applicable", "Next")]
+    assert order == sorted(order)
+    assert lines.index("Next") > next(n for n, line in enumerate(lines) if "can learn" in line)
+
+
+def test_a_passing_audit_is_told_in_twelve_lines(files):
+    outcome = files.run("audit", "--policy", files.policy("lenient"), *QUICK)
+    lines = outcome.stdout.splitlines()
+    assert outcome.exit_code == 0
+    assert lines[0] == "PASS: flu.pmml meets the policy “lenient”."
+    assert len(lines) <= 12
+    assert "age and sex" in " ".join(outcome.stdout.split())
+
+
+def test_what_could_not_be_decided_is_told_with_its_reason_and_what_decides_it(files):
+    outcome = files.run("audit", "--policy", mixed(files), "--time-limit", "0.000001", *QUICK)
+    undecided = run_command("audit", files.model, "--no-table", "--policy", files.policy("truth"))
+    lines = undecided.stdout.splitlines()
+    assert outcome.exit_code in (1, 3)
+    assert undecided.exit_code == 3
+    assert lines[0].startswith("UNDETERMINED: Do not publish flu.pmml")
+    assert "Not decided, and why" in lines
+    assert commands(undecided.stdout)[0][-2:] == ["--data", "TABLE"]
+
+
+def test_required_and_advisory_checks_are_counted_apart(files):
+    lines = files.run("audit", "--policy", mixed(files), *QUICK).stdout.splitlines()
+    assert lines[1] == (
+        "  1 of 2 required checks of the policy “mixed” failed; 1 of 1 advisory check raised a warning."
+    )
+    assert "Not applicable  numbers (applies to regression models only)" in lines
+
+
+def test_each_failed_check_is_a_line_with_its_figure_its_limit_and_a_place(files):
+    text = files.run("audit", "--policy", mixed(files), *QUICK).stdout
+    row = next(line for line in text.splitlines() if line.startswith("  small "))
+    assert re.fullmatch(
+        r"  small +people in the smallest leaf +8 +>= 10 +1 leaf, e\.g\. line 33", row
+    )
+
+
+@pytest.mark.parametrize("policy", ["lenient", "harsh", "truth"])
+def test_every_command_that_is_shown_runs(files, monkeypatch, policy):
+    monkeypatch.chdir(files.folder)
+    folder = files.folder / "it's here"
+    folder.mkdir()
+    model = files.model.rename(folder / "a tree.pmml")
+    asked = ["audit", model, "--data", files.table, "--policy", files.policy(policy)]
+    shown = commands(run_command(*asked, *QUICK).stdout)
+    assert shown
+    for words in shown:
+        assert run_command(*words[1:]).exit_code in (0, 1, 3), words
+
+
+def test_a_repaired_model_passes_by_the_command_that_is_shown(files, monkeypatch):
+    monkeypatch.chdir(files.folder)
+    failing = files.run("audit", "--policy", files.policy("harsh"), *QUICK).stdout
+    repair = run_command(*commands(failing)[0][1:])
+    assert repair.exit_code == 0
+    assert repair.stdout.startswith("PASS: A repair of flu.pmml meets the policy “harsh”.")
+    again = commands(repair.stdout)[0]
+    assert run_command(*again[1:]).exit_code == 0
+
+
+def test_all_that_the_report_tells_is_there_with_verbose(files):
+    full = files.run("audit", "--policy", files.policy("harsh"), *QUICK, "--verbose").stdout
+    asked = files.run("audit", "--policy", files.policy("harsh"), *QUICK, "--format", "text").stdout
+    assert full == asked
+    assert "Metrics" in full
+
+
+def test_the_full_text_is_not_mixed_with_a_report_for_programs(files):
+    outcome = files.run("audit", "--verbose", "--format", "json")
+    assert outcome.exit_code == 2
+    assert "leave one out" in outcome.stderr
+
+
+def test_a_redacted_summary_tells_no_figure_of_people(files):
+    outcome = files.run("audit", "--policy", "standard", "--redacted", *QUICK)
+    assert outcome.stdout.startswith("FAIL: Do not publish flu.pmml.")
+    assert "can learn" not in outcome.stdout
+    assert "line 33" not in outcome.stdout
+    assert "Redacted" in outcome.stdout
+
+
+def test_the_target_of_the_file_is_judged_where_no_column_is_named(files):
+    named = files.run("audit", "--policy", files.policy("truth"), "--format", "json")
+    default = files.run(
+        "audit", "--policy", files.policy("truth"), "--format", "json", sensitive=False
+    )
+    assert (default.exit_code, named.exit_code) == (0, 0)
+
+
+def test_a_table_without_the_target_asks_for_the_column(files):
+    text = files.table.read_text(encoding="utf-8").replace("age,sex,flu", "age,sex,ill")
+    files.table.write_text(text, encoding="utf-8")
+    outcome = files.run("audit", "--policy", files.policy("truth"), sensitive=False)
+    assert outcome.exit_code == 3
+    assert commands(outcome.stdout)[0][-2:] == ["--sensitive", "COLUMN"]
+
+
+@pytest.mark.parametrize(
+    ("is_terminal", "environment", "is_coloured"),
+    [
+        (True, {}, True),
+        (False, {}, False),
+        (True, {"NO_COLOR": "1"}, False),
+        (True, {"TERM": "dumb"}, False),
+    ],
+)
+def test_a_verdict_is_in_colour_on_a_terminal_that_wants_it(is_terminal, environment, is_coloured):
+    line = line_for("FAIL: Do not publish.", is_terminal=is_terminal, environment=environment)
+    assert ("\x1b[" in line) is is_coloured
+    assert re.sub(r"\x1b\[\d+m", "", line) == "FAIL: Do not publish."
+
+
+def test_other_adversaries_have_a_line_each(files):
+    outcome = files.run("audit", "--policy", "standard", "--knows", "sex", *QUICK)
+    lines = outcome.stdout.splitlines()
+    assert "Adversaries" in lines
+    assert len(lines) <= 30
+
+
+def test_several_releases_are_told_as_one(files):
+    other = files.folder / "old.pmml"
+    other.write_bytes(files.model.read_bytes())
+    asked = ["audit", other, files.model, "--data", files.table, "--policy", "standard"]
+    outcome = run_command(*asked, *QUICK)
+    assert outcome.stdout.splitlines()[0].startswith(("FAIL: Do not", "UNDETERMINED: Do not"))
+    assert len(outcome.stdout.splitlines()) <= 32
+
+
+@pytest.mark.parametrize("name", ["column-proved-by-a-leaf"])
+def test_a_forest_that_passes_names_what_was_assumed(name):
+    model = DATA / "forests" / f"{name}.pmml"
+    asked = ["audit", model, "--data", model.with_suffix(".csv"), "--sensitive", "outcome", "-q"]
+    outcome = run_command(*asked)
+    assert outcome.exit_code == 0
+    assert "hiv of 24 people" in " ".join(outcome.stdout.split())
+    assert "--secret" in outcome.stdout
+
+
+def test_a_leak_that_can_be_removed_is_removed_by_the_command_that_is_shown(files, monkeypatch):
+    monkeypatch.chdir(files.folder)
+    text = files.model.read_text(encoding="utf-8")
+    named = text.replace("<Header/>", '<Header description="of Ann Smith, 44"/>')
+    files.model.write_text(named, encoding="utf-8")
+    policy = files.folder / "beside.toml"
+    said = CLAUSE.format(name="beside", measure="side_leaks", rule="at_most", limit=0)
+    policy.write_text(said, encoding="utf-8")
+    outcome = files.run("audit", "--policy", policy, *QUICK)
+    first = commands(outcome.stdout)[0]
+    assert (outcome.exit_code, first[1]) == (1, "redact")
+    assert run_command(*first[1:]).exit_code == 0
+    again = ["audit", first[-1], "--data", files.table, "--sensitive", "flu", "--policy", policy]
+    assert run_command(*again, *QUICK).exit_code == 0

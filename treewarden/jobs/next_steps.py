@@ -1,0 +1,187 @@
+"""What to do after an audit or a repair: steps that name the user's own files, most of them commands to paste."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from treewarden.audit.consistent_tables.result import ConsistentTables
+from treewarden.audit.evidence import NOT_RUN
+from treewarden.audit.reading import Undetermined
+from treewarden.jobs.audit_inputs import AuditInputs, Request
+from treewarden.jobs.auditing import JudgedAudit
+from treewarden.jobs.shell_commands import (
+    audit_command,
+    redact_command,
+    repair_command,
+    shell_command,
+)
+from treewarden.policies.judging.decision import RELEASES_LINKED
+from treewarden.policies.verdict import Verdict
+from treewarden.ppdm_models.tree.side_channels import Leak, kinds_of
+from treewarden.reports.building.story import clearance_step, decision_steps, repair_steps
+from treewarden.reports.document.document import Document
+from treewarden.reports.document.names import is_about_waivers
+from treewarden.reports.document.words import listed
+from treewarden.terminal.steps import NextStep
+
+PAGE = "audit.html"
+MOST_REASONS = 2
+MORE_BUDGET = 10
+"""How many times as long whole records are reasoned over where the time did not suffice."""
+
+
+def audit_steps(
+    request: Request,
+    done: JudgedAudit,
+    document: Document,
+    command: str,
+    written: Sequence[Path] = (),
+) -> tuple[NextStep, ...]:
+    """Return what to do after an audit; ``command`` is how the model is repaired, ``written`` its reports."""
+    if document.redacted_below is not None:
+        return tuple(NextStep(step) for step in document.next_steps)
+    verdict = done.decision.verdict
+    if verdict is Verdict.PASS:
+        steps = [*_after_pass(request, done, document)]
+    elif verdict is Verdict.FAIL:
+        steps = [*_after_fail(request, done, command)]
+    else:
+        steps = [*_after_doubt(request, done)]
+    steps += _report(request, written, is_pass=verdict is Verdict.PASS)
+    if verdict is not Verdict.PASS and isinstance(request.policy, str):
+        explain = shell_command("treewarden", "policy", "explain", request.policy)
+        steps.append(NextStep("Read what each check means and why:", explain))
+    return tuple(steps)
+
+
+def _after_pass(request: Request, done: JudgedAudit, document: Document) -> Iterator[NextStep]:
+    evidence = done.audit.full.evidence
+    leaks, model = evidence.leaks, request.model
+    if isinstance(model, Path) and not isinstance(leaks, Undetermined) and _is_removable(leaks):
+        more = listed(list(kinds_of(leaks)))
+        yield NextStep(
+            f"Before you publish {model.name}, remove what it contains outside its trees ({more}), and audit the file "
+            "that this writes:",
+            redact_command(model),
+        )
+    else:
+        yield NextStep(clearance_step(evidence))
+    names = () if document.assumed_known is None else document.assumed_known.proved
+    for column in list(dict.fromkeys(proved.column for proved in names))[:1]:
+        again = audit_command(without_secret(request), "--secret", column)
+        yield NextStep(
+            "Decide whether these columns may be learned. If not, audit with each as the secret:",
+            again,
+        )
+
+
+def without_secret(request: Request) -> Request:
+    """Return a request without a secret of its own, so that another can be named."""
+    return replace(request, options=replace(request.options, secret=None, bins=None))
+
+
+def _after_fail(request: Request, done: JudgedAudit, command: str) -> Iterator[NextStep]:
+    evidence, failing = done.audit.full.evidence, done.decision.failing
+    if any(is_about_waivers(finding.clause, finding.measure) for finding in failing):
+        yield NextStep(
+            "Correct the waivers: each names one check, leaves that fail it, and a day that is still to come."
+        )
+    if any(finding.is_of_file for finding in failing):
+        if isinstance(request.model, Path) and _is_removable(evidence.leaks):
+            remove = redact_command(request.model)
+            yield NextStep(
+                "Remove what is outside the trees, and audit the file that this writes:", remove
+            )
+        else:
+            yield NextStep("Export the model again without what is outside its trees.")
+    if all(finding.is_of_file for finding in failing if finding.measure):
+        return
+    if evidence.population.is_absent:
+        yield _with_table(request)
+    elif command:
+        yield NextStep("Repair it, and publish only the repaired file:", command)
+    else:
+        yield NextStep(next(iter(repair_steps(evidence))))
+
+
+def _after_doubt(request: Request, done: JudgedAudit) -> Iterator[NextStep]:
+    """Yield what has it decided: a table, a column, more time, or both files that belong together."""
+    evidence, failing = done.audit.full.evidence, done.decision.failing
+    if evidence.population.is_absent:
+        yield _with_table(request)
+        return
+    worlds, options = evidence.worlds, request.options
+    if any(finding.clause == RELEASES_LINKED for finding in failing):
+        again = audit_command(request, "--id", "COLUMN")
+        yield NextStep("Name the column that identifies a person in every table:", again)
+    reasons = {
+        finding.reading.reason for finding in failing if isinstance(finding.reading, Undetermined)
+    }
+    if not evidence.population.sensitive and any("--sensitive" in reason for reason in reasons):
+        again = audit_command(request, "--sensitive", "COLUMN")
+        yield NextStep("Name the column that the model predicts:", again)
+    elif NOT_RUN.reason in reasons and not options.worlds:
+        again = audit_command(replace(request, options=replace(options, worlds=True)))
+        yield NextStep("Let it search for proofs:", again)
+    elif isinstance(worlds, ConsistentTables) and worlds.is_out_of_time:
+        more = replace(options, worlds_budget=options.worlds_budget * MORE_BUDGET, worlds_all=True)
+        again = audit_command(replace(request, options=more))
+        yield NextStep("Give the search for proofs more time:", again)
+    else:
+        for step in list(decision_steps(done.decision))[:MOST_REASONS]:
+            yield NextStep(step)
+
+
+def _is_removable(leaks: Sequence[Leak] | Undetermined) -> bool:
+    return not isinstance(leaks, Undetermined) and any(leak.removable for leak in leaks)
+
+
+def _with_table(request: Request) -> NextStep:
+    again = audit_command(request, "--data", "TABLE")
+    return NextStep("Audit it with the table that it was trained on, instead of TABLE:", again)
+
+
+def repair_next_steps(
+    request: Request,
+    subject: AuditInputs,
+    document: Document,
+    output: Path | None,
+    written: Sequence[Path] = (),
+) -> tuple[NextStep, ...]:
+    """Return what to do after a repair; ``output`` is the repaired model where one was written."""
+    if document.redacted_below is not None:
+        return tuple(NextStep(step) for step in document.next_steps)
+    repair = document.repair
+    assert repair is not None
+    if repair.before.verdict == "PASS":
+        steps = [NextStep(document.next_steps[0])]
+    elif output is not None:
+        again = audit_command(replace(request, model=output))
+        steps = [
+            NextStep(f"{document.next_steps[0]} To audit the new file by itself:", again),
+            *(NextStep(step) for step in document.next_steps if "--knowledge" in step),
+            NextStep("Check that the model is still useful at this accuracy."),
+        ]
+    else:
+        listing = repair_command(request, subject, is_list=True)
+        steps = [
+            NextStep("See what each change still fails:", listing),
+            NextStep("Train a new model with larger leaves or fewer columns, and audit it."),
+        ]
+    if written:
+        steps.append(NextStep(f"Read the full report: {', '.join(map(str, written))}"))
+    return tuple(steps)
+
+
+def _report(request: Request, written: Sequence[Path], *, is_pass: bool) -> Iterator[NextStep]:
+    """Yield where the full report is, or how it is written."""
+    if written:
+        names = ", ".join(map(str, written))
+        yield NextStep(f"Read the full report: {names}")
+        return
+    command = audit_command(request, "--format", f"html={PAGE}")
+    if command:
+        what = "File the report" if is_pass else "See every finding in a report"
+        yield NextStep(f"{what} ({PAGE}):", command)

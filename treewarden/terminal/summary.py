@@ -1,0 +1,504 @@
+"""What a terminal shows of an audit: the verdict, what an adversary can learn, the checks, and what to type next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from treewarden.audit.locations import MOST_SPOTS
+from treewarden.audit.measures import measures
+from treewarden.policies.judging.figures import figure
+from treewarden.reports.document.document import Document
+from treewarden.reports.document.parts import Finding, Number, Place, Value
+from treewarden.reports.document.words import (
+    WIDTH,
+    Word,
+    count,
+    counted,
+    listed,
+    printable,
+    sentence,
+    wrapped,
+)
+from treewarden.reports.figures.finding_rows import ToldFinding, adversary_rows, told_once
+from treewarden.reports.figures.remaining import summary_of
+from treewarden.terminal.steps import NextStep, step_lines
+
+MOST_LINES = 30
+"""A failing audit has no more lines than that; rows that do not fit are counted."""
+FEWEST_ROWS = 1
+MOST_NOTE_LINES = 2
+MOST_ADVERSARIES = 4
+SURE = 0.9
+ALONE = "No table was given: the verdict rests on the file alone, whose numbers were not checked."
+SIGNS = {"at_least": ">=", "at_most": "<=", "above": ">", "below": "<"}
+KINDS = {
+    "leaf": ("leaf", "leaves"),
+    "profile": ("group", "groups"),
+    "file": ("place", "places"),
+    "tree": ("tree", "trees"),
+    "column": ("column", "columns"),
+}
+LABEL = 16
+"""Columns that the name of a list takes in front of its items."""
+VERBOSE = "--verbose"
+
+
+def summary_lines(document: Document, steps: Sequence[NextStep], about: str = "") -> list[str]:
+    """Return the lines for an audit's report; ``about`` is the column that is to stay secret, "" where it has no name.
+
+    A failing audit has at most ``MOST_LINES`` lines where paths are not too long for one each.
+    """
+    lines = list(_lines(document, steps, about))
+    for most in range(len(document.findings), FEWEST_ROWS - 1, -1):
+        if len(lines) <= MOST_LINES:
+            break
+        lines = list(_lines(document, steps, about, most))
+    return lines
+
+
+def _lines(
+    document: Document, steps: Sequence[NextStep], about: str, most: int | None = None
+) -> Iterator[str]:
+    """Yield the lines; with ``most``, no more rows of checks than that, and warnings by name only."""
+    yield from _opening(document)
+    if document.verdict != "PASS":
+        yield from _facts(document, about)
+        yield from _adversaries(document)
+        yield from _checks(document, most)
+    else:
+        yield from _accepted(document)
+    yield from _notes(document)
+    yield from step_lines(steps)
+
+
+# The verdict, in one line that can be acted on, and what it rests on.
+
+
+def _opening(document: Document) -> Iterator[str]:
+    name, policy = printable(document.model.file), f"the policy “{printable(document.policy.name)}”"
+    if document.verdict == "PASS":
+        alone = ", as far as its file tells the truth" if document.basis == "file" else ""
+        but = ", but for what is accepted" if any(f.accepted for f in document.findings) else ""
+        yield f"PASS: {name} meets {policy}{but}{alone}."
+    elif document.verdict == "FAIL":
+        yield f"FAIL: Do not publish {name}."
+    else:
+        yield f"UNDETERMINED: Do not publish {name}: the audit could not decide. Treat this as a FAIL."
+    yield from wrapped(_counts(document), "  ")
+    if document.basis == "file":
+        yield f"  {ALONE}"
+    elif document.verdict == "PASS":
+        yield from wrapped(_scope(document), "  ")
+    if _tells_sizes(document):
+        assumed, _, proved = summary_of(document).partition("; ")
+        is_named = document.verdict == "PASS" and document.basis != "file"
+        yield from wrapped(
+            sentence(proved if is_named and proved else f"{assumed}; {proved}"), "  "
+        )
+    if document.redacted_below is not None:
+        yield from wrapped(f"[{document.confidential}]", "  ")
+    elif document.basis == "file":
+        yield "  [Confidential until the model is published.]"
+    else:
+        yield "  [Confidential: keep this output with the table.]"
+
+
+def _tells_sizes(document: Document) -> bool:
+    """Return whether columns that were assumed known need a line of their own, as the scope of a pass names others."""
+    assumed_known = document.assumed_known
+    if assumed_known is None:
+        return False
+    others = set(assumed_known.columns) - set(document.population.quasi_identifiers)
+    if document.verdict != "PASS":
+        return document.verdict == "UNDETERMINED" and bool(assumed_known.proved)
+    return bool(assumed_known.proved or others)
+
+
+def _counts(document: Document) -> str:
+    """Return how the checks came out: required and advisory ones apart, each check once."""
+    required = _outcomes(document, lambda finding: document.counts(finding))
+    advisory = _outcomes(document, lambda finding: not document.counts(finding))
+    policy = f"of the policy “{document.policy.name}”"
+    if not required:
+        said = [f"The policy “{document.policy.name}” has no required check for this model"]
+    else:
+        said = [f"{_share(required, document.verdict)} {policy} {_outcome(document.verdict)}"]
+        undecided = list(required.values()).count("UNDETERMINED")
+        if document.verdict == "FAIL" and undecided:
+            said.append(f"{count(undecided)} could not be decided")
+    raised = [name for name, verdict in advisory.items() if verdict != "PASS"]
+    if raised:
+        checks = counted(len(advisory), "advisory check", "advisory checks")
+        names = f": {', '.join(raised)}" if document.verdict == "PASS" else ""
+        said.append(f"{len(raised)} of {checks} raised a warning{names}")
+    return f"{'; '.join(said)}."
+
+
+def _outcomes(document: Document, is_of: Callable[[Finding], bool]) -> dict[str, Word]:
+    """Return the worst verdict of each check of a kind; what is accepted passes, doubts about files are no checks."""
+    worst: Sequence[Word] = ("PASS", "UNDETERMINED", "FAIL")
+    outcomes: dict[str, Word] = {}
+    for finding in document.findings:
+        if finding.measure and is_of(finding):
+            verdict: Word = "PASS" if finding.accepted is not None else finding.verdict
+            before = outcomes.get(finding.clause, "PASS")
+            outcomes[finding.clause] = max(before, verdict, key=worst.index)
+    return outcomes
+
+
+def _share(outcomes: dict[str, Word], verdict: Word) -> str:
+    number = list(outcomes.values()).count(verdict)
+    return f"{count(number)} of {counted(len(outcomes), 'required check', 'required checks')}"
+
+
+def _outcome(verdict: Word) -> str:
+    return {"PASS": "passed", "FAIL": "failed", "UNDETERMINED": "could not be decided"}[verdict]
+
+
+def _scope(document: Document) -> str:
+    """Return for which adversary a pass holds."""
+    names = document.population.quasi_identifiers
+    if not names:
+        return "It holds for an adversary who has this file, and for no one who knows more."
+    return (
+        "It holds for an adversary who has this file and knows of everyone (assumed known, not judged): "
+        f"{_first_names(names)}. It does not cover an adversary who knows more."
+    )
+
+
+def _first_names(names: Sequence[str], most: int = 8) -> str:
+    rest = [f"{len(names) - most:,} more"] if len(names) > most else []
+    return listed([*names[:most], *rest])
+
+
+# What an adversary can learn: three facts, each with its figure in front.
+
+
+def _facts(document: Document, about: str) -> Iterator[str]:
+    facts = [fact for fact in _learned(document) if fact[0]]
+    if not facts:
+        return
+    known = document.population.quasi_identifiers
+    who = "an adversary"
+    if known:
+        columns = counted(len(known), "column", "columns")
+        who += f" who knows {columns} of everyone"
+    what = f" about “{printable(about)}”" if about else ""
+    yield ""
+    yield from wrapped(f"What {who} can learn{what}")
+    width = max(len(figure_text) for figure_text, _ in facts)
+    for figure_text, said in facts:
+        yield from wrapped(f"{figure_text:{width}}  {said}", "  ", " " * (width + 4))
+    if document.ensemble is not None:
+        for difference in document.ensemble.differences[:1]:
+            yield from few_lines(wrapped(difference, "  ", "    "))
+
+
+def _learned(document: Document) -> Iterator[tuple[str, str]]:
+    """Yield the facts as figure and words; without a figure where nothing is known."""
+    if document.redacted_below is not None:
+        return
+    is_file = document.basis == "file"
+    if document.model.task == "regression":
+        yield from _learned_numbers(document)
+    elif not is_file:
+        yield _proved(document)
+        yield _inferred(document)
+    smallest = document.readings.get("k_anonymity")
+    if smallest is not None and not smallest.reason:
+        low, high = _number(smallest.low), _number(smallest.high)
+        people = counted(high, "person", "people")
+        if low != high:
+            people = f"{count(low)} to {people}"
+        yield people, f"{'is alone' if people == '1 person' else 'are'} in the smallest leaf"
+
+
+def _proved(document: Document) -> tuple[str, str]:
+    found = document.readings.get("certain_disclosure")
+    words = "their value is proved by the file"
+    if found is None or found.reason:
+        reason = "" if found is None else f": {found.reason.rstrip('.')}"
+        return "not decided", f"whose value is proved by the file{reason}"
+    low, high = _number(found.low), _number(found.high)
+    more = f" ({count(high - low)} more could not be decided)" if high > low else ""
+    return _of_all(document, low), f"{words}{more}"
+
+
+def _inferred(document: Document) -> tuple[str, str]:
+    certainty = document.plots.certainty
+    if certainty is None:
+        reason = document.plots.certainty_reason.rstrip(".")
+        return "not decided", f"whose value can be inferred: {reason}"
+    at = min(range(len(certainty.probability)), key=lambda i: abs(certainty.probability[i] - SURE))
+    people = round(certainty.guess[at] * _number(document.population.records), 6)
+    return _of_all(document, people), "their value can be inferred with at least 90 % confidence"
+
+
+def _learned_numbers(document: Document) -> Iterator[tuple[str, str]]:
+    values = document.values
+    if values is None or values.exact is None:
+        if values is not None:
+            yield "not decided", f"whose number follows from the file: {values.summary.rstrip('.')}"
+        return
+    exact = _number(values.exact)
+    yield _of_all(document, exact), "their number follows exactly from the file"
+    if values.median_width is not None and values.range is not None:
+        span = _number(values.range[1]) - _number(values.range[0])
+        yield (
+            f"{_number(values.median_width):.4g}",
+            f"is the width within which half of the people’s numbers are proved (all lie within {span:.4g})",
+        )
+
+
+def _of_all(document: Document, people: float) -> str:
+    return f"{count(people)} of {counted(_number(document.population.records), 'person', 'people')}"
+
+
+def _number(value: Number | None) -> float:
+    return float(value) if value is not None else 0.0
+
+
+def _adversaries(document: Document) -> Iterator[str]:
+    """Yield a line for each adversary that was asked about, where there are several."""
+    if not document.adversaries:
+        return
+    yield ""
+    yield "Adversaries"
+    rows = adversary_rows(document.adversaries)
+    for row in rows[:MOST_ADVERSARIES]:
+        is_plain = row.name.startswith(("who knows ", "knows "))
+        name = "" if is_plain else f"{printable(row.name)}: "
+        yield _cut(f"  {row.verdict:12}  {name}knows {printable(row.knows)}")
+    if len(rows) > MOST_ADVERSARIES:
+        yield f"  and {len(rows) - MOST_ADVERSARIES} more ({VERBOSE})"
+
+
+# The checks: one line each of those that failed or warn, then the others by name.
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRow:
+    """A check as a line of the table."""
+
+    check: str
+    words: str
+    measured: str
+    required: str
+    where: str
+
+
+def _checks(document: Document, most: int | None) -> Iterator[str]:
+    told = told_once(finding for finding in document.findings if finding.accepted is None)
+    failed, undecided, warned = [], [], []
+    for told_finding in told:
+        finding = told_finding.finding
+        if finding.verdict == "PASS":
+            continue
+        if not document.counts(finding):
+            warned.append(told_finding)
+        elif finding.verdict == "FAIL":
+            failed.append(told_finding)
+        else:
+            undecided.append(told_finding)
+    open_rows = [told_finding for told_finding in undecided if _has_value(told_finding.finding)]
+    rows = {
+        "Failed": [_row(told_finding, document) for told_finding in failed],
+        "Not decided": [_row(told_finding, document) for told_finding in open_rows],
+        "Warning": [_row(told_finding, document) for told_finding in warned if most is None],
+    }
+    yield from _table(rows, len(document.findings) if most is None else most)
+    if most is not None:
+        names = dict.fromkeys(told_finding.finding.clause for told_finding in warned)
+        yield from _names("Warning", names)
+    yield from _reasons(
+        [told_finding.finding for told_finding in undecided if not _has_value(told_finding.finding)]
+    )
+    yield from _accepted(document)
+    passed = [
+        name for name, verdict in _outcomes(document, lambda _: True).items() if verdict == "PASS"
+    ]
+    accepted = {finding.clause for finding in document.findings if finding.accepted is not None}
+    yield from _names("Passed", [name for name in passed if name not in accepted])
+    reasons: dict[str, list[str]] = {}
+    for row in document.not_judged:
+        reasons.setdefault(row.text, []).append(row.name)
+    left_out = [f"{listed(names)} ({text})" for text, names in reasons.items()]
+    yield from _names("Not applicable", left_out, "; ")
+
+
+def _has_value(finding: Finding) -> bool:
+    return bool(finding.measure) and not finding.value.reason
+
+
+def _row(told_finding: ToldFinding, document: Document) -> CheckRow:
+    finding = told_finding.finding
+    if not finding.measure:
+        return CheckRow(finding.clause, finding.message.rstrip("."), "", "", "")
+    where = _where(finding, document.model.trees)
+    if told_finding.others:
+        where = f"{where}; more with {VERBOSE}" if where else f"more with {VERBOSE}"
+    measured = measured_text(finding.value, finding.unit, finding.limit)
+    return CheckRow(finding.clause, check_words(finding), measured, _required(finding), where)
+
+
+def check_words(finding: Finding) -> str:
+    """Return what a check measures, in the few words that a row has room for."""
+    measure = measures().get(finding.measure)
+    if measure is None:  # several metrics in one check
+        return finding.limit_text
+    words = measure.row_words(dict(finding.parameters))
+    return f"{words}, if an adversary knew {finding.under}" if finding.under else words
+
+
+def measured_text(value: Value, unit: str, limit: Number | None) -> str:
+    """Return what was measured, without its unit, with as many digits as tell it from the limit."""
+    if value.reason:
+        return "not decided"
+    beside = None if limit is None else float(limit)
+    ends = [_figure(float(end), unit, beside) for end in (value.low, value.high) if end is not None]
+    if not ends:
+        return value.text
+    return ends[0] if ends[0] == ends[-1] else f"{ends[0].removesuffix(' %')} to {ends[-1]}"
+
+
+def _figure(value: float, unit: str, beside: float | None) -> str:
+    """Return a figure without its unit, which the words beside it tell; a share in per cent."""
+    return figure(value, unit, beside) if unit == "share" else figure(value, "", beside).strip()
+
+
+def _required(finding: Finding) -> str:
+    if finding.limit is None:
+        return "0" if finding.parts else ""
+    limit = _figure(float(finding.limit), finding.unit, None)
+    if finding.rule == "at_most" and finding.limit == 0:
+        return limit
+    return f"{SIGNS.get(finding.rule, finding.rule)} {limit}"
+
+
+def _where(finding: Finding, trees: int) -> str:
+    """Return how many places break a check, and the worst of them."""
+    if finding.of:
+        return printable(finding.of)
+    places = finding.where
+    if not places:
+        return ""
+    one, several = KINDS[places[0].kind]
+    number = f"{count(len(places))} or more" if len(places) >= MOST_SPOTS else count(len(places))
+    return f"{number} {one if len(places) == 1 else several}, e.g. {_example(places[0], trees)}"
+
+
+def _example(place: Place, trees: int) -> str:
+    if place.kind == "file":
+        return printable(place.path)
+    if place.kind in ("tree", "column"):
+        return printable(place.node)
+    if not place.node:
+        return printable(place.profile)
+    name = place.node.removeprefix(f"tree {place.tree + 1}: ") if trees > 1 else place.node
+    tree = f"tree {place.tree + 1}, " if trees > 1 else ""
+    return f"{tree}line {place.line}" if place.line else f"{tree}node {printable(name)}"
+
+
+def _table(rows: dict[str, list[CheckRow]], most: int) -> Iterator[str]:
+    """Yield the rows under their headings, at most so many; columns are as wide as what stands in them."""
+    cells = [row for some in rows.values() for row in some if row.required or row.measured]
+    widths = [
+        max((len(getattr(row, name)) for row in cells), default=0)
+        for name in ("check", "words", "measured", "required")
+    ]
+    widths[0], widths[1] = min(widths[0], 24), min(widths[1], 44)
+    left = most
+    head: tuple[str, ...] = ("measured", "required", "where")
+    first = True
+    for title, some in rows.items():
+        if not some:
+            continue
+        if first:
+            yield ""
+            start = f"{title:{widths[0] + widths[1] + 4}}"
+            named = [
+                name.ljust(max(width, len(name)))
+                for name, width in zip(head[:2], widths[2:], strict=True)
+            ]
+            yield "  ".join([start, *named, head[2]]).rstrip() if cells else title
+            widths[2], widths[3] = max(widths[2], len(head[0])), max(widths[3], len(head[1]))
+            first = False
+        else:
+            yield title
+        for row in some[: max(left, 0)]:
+            yield from _row_lines(row, widths)
+        if len(some) > left:
+            yield f"  and {count(len(some) - max(left, 0))} more ({VERBOSE} shows all)"
+        left -= len(some)
+
+
+def _row_lines(row: CheckRow, widths: Sequence[int]) -> Iterator[str]:
+    if not (row.required or row.measured):
+        yield from few_lines(wrapped(f"{row.check}  {row.words}", "  ", "    "))
+        return
+    cells = (row.check, row.words, row.measured, row.required)
+    line = "  ".join(
+        printable(cell).ljust(width) for cell, width in zip(cells, widths, strict=True)
+    )
+    line = f"  {line}  {row.where}".rstrip()
+    if len(line) > WIDTH and ", e.g. " in row.where:
+        line = f"{line[: -len(row.where)]}{row.where.partition(', e.g. ')[0]}"
+    yield line
+
+
+def _reasons(findings: Sequence[Finding]) -> Iterator[str]:
+    """Yield the checks that could not be decided, by why."""
+    reasons: dict[str, list[str]] = {}
+    for finding in findings:
+        why = finding.value.reason if finding.measure else finding.message
+        reasons.setdefault(why.rstrip(". "), []).append(finding.clause)
+    if not reasons:
+        return
+    yield ""
+    yield "Not decided, and why"
+    for why, clauses in reasons.items():
+        names = ", ".join(dict.fromkeys(clauses))
+        yield from few_lines(wrapped(f"{names}: {why}.", "  ", "    "), 3)
+
+
+def _accepted(document: Document) -> Iterator[str]:
+    accepted = {
+        finding.clause: f"{finding.clause} ({finding.accepted.by})"
+        for finding in document.findings
+        if finding.accepted is not None
+    }
+    yield from _names("Accepted", list(accepted.values()))
+
+
+def _names(label: str, items: Iterable[str], between: str = ", ") -> Iterator[str]:
+    said = between.join(items)
+    if said:
+        yield from wrapped(f"{label:{LABEL}}{said}", "", " " * LABEL)
+
+
+def _notes(document: Document) -> Iterator[str]:
+    """Yield the first remarks about the files and the audit, and how many more there are."""
+    notes = [*document.warnings, *document.model.notes]
+    contradicted = [each for each in document.dropped if not each.is_published]
+    if contradicted:
+        them = counted(len(contradicted), "statement", "statements")
+        notes.insert(0, f"The table contradicts {them} of what an adversary was to know; not used.")
+    if not notes:
+        return
+    more = f" (and {len(notes) - 1:,} more: {VERBOSE})" if len(notes) > 1 else ""
+    lines = few_lines(wrapped(f"Note: {notes[0]}", "  ", "    "))
+    yield from lines[:-1]
+    yield f"{_cut(lines[-1], len(more))}{more}"
+
+
+def few_lines(lines: list[str], most: int = MOST_NOTE_LINES) -> list[str]:
+    """Return the first lines; the last of them says by a mark that there are more."""
+    return lines if len(lines) <= most else [*lines[: most - 1], _cut(f"{lines[most - 1]} …")]
+
+
+def _cut(line: str, room: int = 0) -> str:
+    """Return a line that leaves so much room for what is put behind it."""
+    if len(line) <= WIDTH - room:
+        return line
+    return f"{line[: WIDTH - 2 - room].rstrip(' …')} …"
