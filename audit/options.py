@@ -107,24 +107,26 @@ class AuditOptions:
     sensitive: str | None = option(
         Concern.COLUMNS,
         None,
-        "The sensitive column: the tree's target. Names it where the file does not.",
+        "The column that the model predicts, whose values are to stay private.",
         str,
         names_columns=True,
         metavar="COLUMN",
+        unset="the target that the file names",
     )
     qi: tuple[str, ...] | None = option(
         Concern.COLUMNS,
         None,
-        "What the adversary knows of everyone. May be repeated; default: the model's fields.",
+        "The quasi-identifiers: columns that an adversary knows about everyone. May be repeated.",
         tuple,
         names_columns=True,
-        if_empty="names no column; leave it out for the model's own fields",
+        if_empty="names no column; leave it out to use the model's columns",
         metavar="COLUMN[,COLUMN...]",
+        unset="the model's columns",
     )
     weights: str | None = option(
         Concern.COLUMNS,
         None,
-        "How many people each row stands for.",
+        "A column with the number of people that each row stands for.",
         str,
         names_columns=True,
         metavar="COLUMN",
@@ -132,7 +134,7 @@ class AuditOptions:
     sampling_weights: str | None = option(
         Concern.COLUMNS,
         None,
-        "A survey's weights: each row is one person, and only the tree's numbers are weighed.",
+        "A column with survey weights: each row is one person, and only the model's numbers are weighted.",
         str,
         names_columns=True,
         metavar="COLUMN",
@@ -140,27 +142,27 @@ class AuditOptions:
     leaf: LeafLevel = option(
         Concern.KNOWLEDGE,
         LeafLevel.AS_PUBLISHED,
-        "What the adversary knows of each leaf.",
+        "What an adversary knows about each leaf.",
         enum=LeafLevel,
     )
     split: SplitLevel = option(
         Concern.KNOWLEDGE,
         SplitLevel.AS_PUBLISHED,
-        "The criterion that the adversary knows the splits were chosen by.",
+        "The split criterion that an adversary knows.",
         enum=SplitLevel,
     )
     learner: Tool | None = option(
         Concern.KNOWLEDGE,
         None,
-        "The program that grew the tree, where the file does not say it: it decides which splits were compared.",
+        "The program that trained the tree, if the file does not name it. It determines which splits were compared.",
         enum=Tool,
         choices=tuple(tool.value for tool in Tool if tool is not Tool.UNKNOWN),
     )
     knows: tuple[str, ...] | None = option(
         Concern.ADVERSARY,
         None,
-        "The columns that one more adversary knows of everyone, or one of: all, register, safe-harbour, neighbour, "
-        "ex-spouse. May be repeated.",
+        "Also judge an adversary who knows only these columns about everyone, or one of: all, register, "
+        "safe-harbour, neighbour, ex-spouse. May be repeated.",
         tuple,
         if_empty="names no column; leave it out where no adversary with fewer columns is to be considered",
         metavar="COLUMN[,COLUMN...]|PRESET",
@@ -168,7 +170,7 @@ class AuditOptions:
     secret: str | None = option(
         Concern.ADVERSARY,
         None,
-        "The column to stay secret, where it is not the tree's target.",
+        "Protect this column instead of the one that the model predicts.",
         str,
         names_columns=True,
         metavar="COLUMN",
@@ -176,45 +178,52 @@ class AuditOptions:
     bins: tuple[str, ...] | None = option(
         Concern.ADVERSARY,
         None,
-        "Ends that part the numbers of the secret column. May be repeated.",
+        "Cut points that divide a numeric --secret column into ranges. May be repeated.",
         tuple,
         is_numbers=True,
         if_empty="names no number; leave it out where the secret column is not numeric",
         metavar="NUMBER[,NUMBER...]",
     )
     target_known: bool = option(
-        Concern.ADVERSARY, False, "The adversary of --knows knows the value of the target too."
+        Concern.ADVERSARY,
+        False,
+        "The adversary of --knows also knows what the model predicts, for everyone.",
     )
     marginal: bool = option(
-        Concern.KNOWLEDGE, False, "The adversary knows each class's overall share."
+        Concern.KNOWLEDGE, False, "An adversary knows the overall share of each class."
     )
-    accuracy: bool = option(Concern.KNOWLEDGE, False, "The adversary knows the training accuracy.")
+    accuracy: bool = option(Concern.KNOWLEDGE, False, "An adversary knows the training accuracy.")
     row_order: RowOrder = option(
         Concern.KNOWLEDGE,
         RowOrder.KNOWN,
-        "Whether the adversary knows the order of the table's records: it lets draws be repeated from a seed.",
+        "Whether an adversary knows the order of the records. With it, a bootstrap sample can be repeated from a seed.",
         enum=RowOrder,
     )
     strict_labels: bool = option(
         Concern.KNOWLEDGE,
         False,
-        "The adversary knows that no leaf was tied: its label leads by at least one record.",
+        "An adversary knows that no leaf was tied: its label leads by at least one record.",
     )
     min_leaf: int | None = option(
         Concern.KNOWLEDGE,
         None,
-        "The smallest leaf that the learner allowed, where the file does not say it: it decides which splits were "
-        "compared.",
+        "The smallest leaf that the training allowed, if the file does not contain it. It determines which splits "
+        "were compared.",
         int,
         low=1,
         metavar="RECORDS",
         unset="what the file says",
     )
-    solver: Solver = option(Concern.MACHINE, Solver.AUTO, "The door to IPOPT.", enum=Solver)
+    solver: Solver = option(
+        Concern.MACHINE,
+        Solver.AUTO,
+        "Expert: the solver interface. Keep auto unless 'treewarden doctor' advises otherwise.",
+        enum=Solver,
+    )
     jobs: int | None = option(
         Concern.MACHINE,
         None,
-        "Processes for the estimate and for questions about whole records; the result is the same for any number.",
+        "Number of processes. The result does not depend on it.",
         int,
         low=1,
         unset="all cores",
@@ -222,7 +231,7 @@ class AuditOptions:
     time_limit: float | None = option(
         Concern.METHOD,
         None,
-        "What is not solved by then is undetermined; for each estimate.",
+        "Time for each inference. What is not solved by then is not decided.",
         int,
         float,
         low=0,
@@ -232,18 +241,18 @@ class AuditOptions:
     rows: RowStatement = option(
         Concern.METHOD,
         RowStatement.INTEGER,
-        "State split choices over whole records where that is exact, or over shares as the papers do.",
+        "Expert: model the split criterion with integer counts (exact) or with shares (as in the papers).",
         enum=RowStatement,
     )
     worlds: bool = option(
         Concern.METHOD,
         True,
-        "Whether to reason over whole records too: what is certain, not only likely.",
+        "Search for proofs: people whose value is the same in every table that fits the model.",
     )
     worlds_budget: float = option(
         Concern.METHOD,
         20.0,
-        "What whole records prove beyond that is not decided.",
+        "Time to search for proofs. What is not proved or refuted by then is not decided.",
         int,
         float,
         low=0,
@@ -253,17 +262,17 @@ class AuditOptions:
     worlds_all: bool = option(
         Concern.METHOD,
         False,
-        "Reason on once the policy's verdict is decided, until everything is or the budget is used up.",
+        "Continue the search for proofs after the verdict is certain, until the time is used up.",
     )
     strict_ties: bool = option(
         Concern.METHOD,
         False,
-        "The learner is known to take the first of equally good splits, as ID3 does.",
+        "An adversary knows that training takes the first of equally good splits, as ID3 does.",
     )
     levels: bool = option(
         Concern.REPORT,
         True,
-        "Whether reports (other than text) say what each kind of published information adds.",
+        "Report what each kind of published information adds (not in text).",
     )
 
     def __post_init__(self) -> None:

@@ -13,43 +13,45 @@ import click
 
 import treewarden
 from treewarden.ppdm_models import gc_control
+from treewarden.ppdm_models.near_names import near_text
+from treewarden.terminal.command_help import explained
 from treewarden.terminal.exits import INTERRUPTED, MEANINGS, OF_THE_SERVICE, PIPE_CLOSED, boundary
 
 SECTIONS = {
-    "Judge what is published": {
-        "audit": "Judge what a published tree gives away, and report it.",
-        "inspect": "Say what files publish; no table needed.",
-        "gate": "Judge all models of a repository, in one run.",
+    "Check what is published": {
+        "audit": "Check whether a model may be published, and report why.",
+        "inspect": "Show what model files contain; no table needed.",
+        "gate": "Check all models of a repository in one run.",
         "attest": "Audit where the table is, and sign the verdict for others.",
-        "verify": "Check a report by auditing again, or an attestation by its key.",
+        "verify": "Check a report by repeating its audit, or an attestation.",
     },
     "Change a model": {
-        "repair": "Change a tree that fails, audit it again, say what it costs.",
-        "redact": "Remove what a file gives away beside its trees.",
+        "repair": "Find the smallest change that makes a model pass.",
+        "redact": "Remove what a file contains outside its trees.",
         "convert": "Write a model in another format, or draw it.",
     },
     "Publish a table": {
-        "sanitize": "Publish a table from which the same tree grows.",
-        "anonymize": "Generalise a table until its groups are large and mixed enough.",
-        "synthesize": "Draw pseudo records from published trees.",
-        "randomize": "Hide a table's values behind noise, and judge what it leaves hidden.",
-        "reconstruct": "Recover how values are distributed that noise hides.",
-        "grow": "Grow a tree from a table whose values are hidden by noise.",
+        "sanitize": "Write a publishable table that yields the same tree.",
+        "anonymize": "Generalise a table to k-anonymity and l-diversity.",
+        "synthesize": "Draw synthetic records from published trees.",
+        "randomize": "Add noise to a table, and judge what the noise hides.",
+        "reconstruct": "Estimate the distributions behind a noisy table.",
+        "grow": "Train a tree from a noisy table.",
     },
-    "Grow a tree with others": {
-        "vertical": "Play parties who grow a tree together, each with its own columns.",
-        "party": "Be one of these parties, on a machine of its own.",
-        "miner": "Lead them; learns the tree's skeleton alone.",
+    "Train a tree with other parties": {
+        "vertical": "Simulate a federated training in one process.",
+        "party": "Join a federated training as one party.",
+        "miner": "Coordinate a federated training; sees only the tree's structure.",
     },
     "Policies and set-up": {
         "policy": "Read, explain, test and compare policies.",
-        "list": "List formats, constraints, measures, rules, remedies, ...",
-        "demo": "Go the whole way on real data.",
-        "doctor": "Check the installation by solving a small problem with each solver.",
+        "list": "List formats, metrics, rules, built-in policies, ...",
+        "demo": "See the whole workflow on real data.",
+        "doctor": "Check the installation and the solvers.",
     },
     "Service": {
-        "serve": "Run the service: pages, an API, and audits as jobs.",
-        "worker": "Do audits for a service that runs elsewhere.",
+        "serve": "Run the web service.",
+        "worker": "Run audits for a service on another machine.",
         "db": "Upgrade, back up, restore or check the service's database.",
     },
 }
@@ -72,8 +74,17 @@ class Commands(click.Group):
         with gc_control.paused():  # what loading makes stays
             module = importlib.import_module(f"{room}.commands.{cmd_name}")
         command: click.Command = module.COMMAND
-        command.epilog = command.epilog or EPILOG
-        return command
+        return explained(cmd_name, command)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; say which one is near where there is none of that name."""
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            near = near_text(name, COMMANDS)
+            raise click.UsageError(f"no such command {name!r}{near}", ctx)
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for title, commands in SECTIONS.items():
@@ -88,7 +99,7 @@ class Commands(click.Group):
 @click.group(cls=Commands, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(treewarden.__version__, prog_name="treewarden")
 def cli() -> None:
-    """Privacy audits of decision trees that are about to be published."""
+    """Find out what tree models reveal about the people in their training data, before you publish them."""
 
 
 def main() -> None:

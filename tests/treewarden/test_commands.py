@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 
+import click
 import pytest
 
 import treewarden
+from tests.docs.test_commands import command_of
 from tests.kit.run import run_command as run
 from treewarden.cli import COMMANDS, SECTIONS
-from treewarden.terminal.exits import MEANINGS
+from treewarden.terminal.command_help import CODES, DONE, EXAMPLES, USUAL
 
 HEAVY = ("casadi", "pyomo", "matplotlib", "scipy", "pyarrow", "sklearn", "statsmodels")
 
@@ -87,10 +91,51 @@ def test_help_lists_the_commands_in_sections():
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_each_command_explains_itself_and_the_exit_codes(name):
+def test_each_command_explains_itself_and_its_own_exit_codes(name):
     outcome = run(name, "--help")
+    codes = CODES.get(name, DONE)
     assert outcome.exit_code == 0
-    assert all(f"{code}  {meaning[:4]}" in outcome.stdout for code, meaning in MEANINGS.items())
+    assert {int(code) for code in re.findall(r"^ +(\d+)  ", outcome.stdout, re.MULTILINE)} == set(
+        codes
+    )
+    assert all(f"{code}  {meaning}" in outcome.stdout for code, meaning in codes.items())
+
+
+@pytest.mark.parametrize("name", ["inspect", "policy", "redact", "convert", "list", "doctor"])
+def test_a_command_that_audits_nothing_speaks_of_no_verdict(name):
+    codes = run(name, "--help").stdout.partition("Exit codes:")[2]
+    assert "PASS" not in codes
+    assert "required check" not in codes
+
+
+@pytest.mark.parametrize("name", USUAL)
+def test_the_usual_options_come_first(name):
+    listed = [
+        param.name for param in command_of([name])[0].params if isinstance(param, click.Option)
+    ]
+    assert tuple(listed[: len(USUAL[name])]) == USUAL[name]
+
+
+@pytest.mark.parametrize("example", [each for some in EXAMPLES.values() for each in some])
+def test_an_example_has_options_that_exist(example):
+    command, words = command_of(shlex.split(example)[1:])
+    known = {text for each in command.params for text in (*each.opts, *each.secondary_opts)}
+    assert {word for word in words if word.startswith("-")} <= known
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["audti"], "'audit'"),
+        (["audit", "--senstive", "x"], "--sensitive"),
+        (["policy", "explain", "strct"], "'strict'"),
+    ],
+)
+def test_a_slip_is_answered_with_what_was_meant(words, meant):
+    outcome = run(*words)
+    assert outcome.exit_code in (2, 4)
+    assert "id you mean" in outcome.stderr
+    assert meant in outcome.stderr
 
 
 def test_start_up_loads_nothing_heavy():

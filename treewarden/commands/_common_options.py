@@ -20,22 +20,24 @@ Option = Callable[[Command], Command]
 FILE = click.Path(path_type=Path)
 
 K = click.option(
-    "--k", type=click.IntRange(min=1), help="Every group holds so many records or more."
+    "--k",
+    type=click.IntRange(min=1),
+    help="Every group has at least this many records (k-anonymity).",
 )
 L = click.option(
     "--l",
     "diversity",
     type=click.FloatRange(min=1, max=1e9),
-    help="In every group the most frequent sensitive value has less than 1/l of the records.",
+    help="In every group, the most common sensitive value has less than 1/l of the records.",
 )
 TAXONOMY = click.option(
     "--taxonomy",
     "taxonomies",
     type=FILE,
     multiple=True,
-    help="A hierarchy of values to merge by: TOML, or COLUMN.csv. May be repeated.",
+    help="A value hierarchy to merge values by: TOML, or COLUMN.csv. May be repeated.",
 )
-FORCE = click.option("--force", is_flag=True, help="Replace output files that are there already.")
+FORCE = click.option("--force", is_flag=True, help="Overwrite existing output files.")
 
 
 def _remember(context: click.Context, option: click.Parameter, is_quiet: bool) -> bool:
@@ -48,7 +50,7 @@ QUIET = click.option(
     "--quiet",
     is_flag=True,
     callback=_remember,
-    help="No progress and no warnings on stderr.",
+    help="Print no progress and no warnings on stderr.",
 )
 
 
@@ -87,7 +89,7 @@ CLUSTER = click.option(
 REQUIRED = click.option(
     "--cluster-required",
     is_flag=True,
-    help="End with 4 where the cluster is not there; else this machine takes over, with a warning.",
+    help="Exit with 4 if the cluster does not answer, instead of working on this machine.",
 )
 
 
@@ -109,8 +111,11 @@ CERTIFICATES = click.option(
     type=FILE,
     default=Path("certificates"),
     show_default=True,
-    help="The folder with ca.pem, and the own certificate and key: NAME.pem, NAME.key.",
+    help="The folder with ca.pem and your certificate and key: NAME.pem, NAME.key.",
 )
 SESSION = click.option(
-    "--session", type=FILE, required=True, help="What all sides agree on: the same TOML file."
+    "--session",
+    type=FILE,
+    required=True,
+    help="The TOML file of the session, the same for all sides.",
 )

@@ -27,23 +27,23 @@ def remote_options(command: Command) -> Command:
             click.option(
                 "--server",
                 metavar="URL",
-                help="Ask a treewarden service whether a file may be released, and audit nothing here.",
+                help="Ask this treewarden service for the verdict, and audit nothing here.",
             ),
             click.option(
                 "--sha256",
                 metavar="DIGEST",
-                help="The file's SHA-256, where --server is asked and the file itself is not here.",
+                help="The SHA-256 of the file, for --server, if the file itself is not here.",
             ),
             click.option(
                 "--release",
                 metavar="ID",
-                help="One release that --server is asked about.  [default: the newest one of the file]",
+                help="The release that --server is asked about.  [default: the newest one of the file]",
             ),
             click.option(
                 "--token",
                 metavar="TOKEN",
                 envvar="TREEWARDEN_TOKEN",
-                help="A token with the permission 'gate'; better as the variable TREEWARDEN_TOKEN.",
+                help="A token with the permission 'gate'. Prefer the environment variable TREEWARDEN_TOKEN.",
             ),
             click.option(
                 "--wait",
@@ -51,7 +51,7 @@ def remote_options(command: Command) -> Command:
                 default=WAIT_SECONDS,
                 show_default=True,
                 metavar="SECONDS",
-                help="How long a decision is waited for; what is undecided then is undetermined (exit code 3).",
+                help="How long to wait for a decision. Without one by then, the exit code is 3.",
             ),
         )
     ):

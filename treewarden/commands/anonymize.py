@@ -38,18 +38,18 @@ from treewarden.terminal.progress import ProgressPrinter
 
 @click.command("anonymize")
 @click.argument("table", type=FILE)
-@click.option("--sensitive", metavar="COLUMN", required=True, help="The column that is protected.")
-@qi_option("The quasi-identifiers, which are generalised. Default: all other columns.")
+@click.option("--sensitive", metavar="COLUMN", required=True, help="The column to protect.")
+@qi_option("The quasi-identifiers, which are generalised.  [default: all other columns]")
 @K
 @L
 @click.option(
     "--c",
     "ratio",
     type=click.FloatRange(min=0, min_open=True, max=1e9),
-    help="With --l, instead: the most frequent value has less than c times the records of the l-th and rarer ones.",
+    help="With --l: recursive (c, l)-diversity instead of the 1/l rule.",
 )
 @TAXONOMY
-@output_option("The CSV file to write.")
+@output_option("The CSV file for the result.")
 @FORCE
 @QUIET
 @click.pass_context
@@ -66,14 +66,13 @@ def anonymize_command(  # one parameter per option
     force: bool,
     quiet: bool,
 ) -> None:
-    """Generalise whole columns of TABLE, as little as --k, --l and --c allow; no record is left out.
+    """Generalise the columns of a table as little as k-anonymity and l-diversity require; every record is kept.
 
-    Groups are the records with equal quasi-identifiers. Of all combinations of levels that meet what is demanded the
-    one with the smallest sum of squared group sizes is taken. A column without a taxonomy is kept, or becomes * as a
-    whole. Where not even one group of all records will do, nothing is written (exit code 1).
+    For owners of a table. A group is the records with equal quasi-identifiers. Of all combinations of levels that meet
+    --k, --l and --c, the one with the smallest sum of squared group sizes is taken. A column without a taxonomy is
+    kept, or becomes * as a whole.
 
-    The table is read once, a piece at a time. What is held are its distinct rows over these columns, however many
-    records they stand for; where those are too many for memory, nothing is written either (exit code 4).
+    The table is read once, piece by piece. Memory is needed for its distinct rows over these columns only.
     """
     if k is None and diversity is None:
         raise click.UsageError("say what is demanded of the groups: --k or --l")
@@ -84,7 +83,7 @@ def anonymize_command(  # one parameter per option
     check_file(output)
     check_no_input([output], (table, *taxonomies))
     if output.exists() and not force:
-        raise OutputError(str(output), "is there already; choose another name, or say --force")
+        raise OutputError(str(output), "already exists; choose another name, or add --force")
 
     requirement = Requirement(k or 1, diversity, ratio)
     progress = ProgressPrinter(quiet)

@@ -51,23 +51,21 @@ def _make_key(context: click.Context, _: click.Parameter, path: Path | None) -> 
     is_eager=True,
     expose_value=False,
     callback=_make_key,
-    help="Make a private key and, beside it, KEYFILE.pub; then end. No key is ever overwritten.",
+    help="Make a private key KEYFILE and its public key KEYFILE.pub, and exit. Existing keys are not overwritten.",
 )
 @request_options
 @click.option(
     "--key",
     type=FILE,
     required=True,
-    help=f"The private key (PEM); its passphrase, if any, is read from {PASSPHRASE}.",
+    help=f"The private key (PEM). A passphrase is read from {PASSPHRASE}.",
 )
-@click.option("-o", "--output", type=FILE, required=True, help="The attestation to write.")
-@click.option(
-    "--report", type=FILE, help="Also write the report, as JSON: it stays with the table."
-)
+@click.option("-o", "--output", type=FILE, required=True, help="The file for the attestation.")
+@click.option("--report", type=FILE, help="Also write the report as JSON. Keep it with the table.")
 @click.option(
     "--expires",
     type=click.DateTime(["%Y-%m-%d"]),
-    help="The first day, in universal time, on which the attestation no longer holds.",
+    help="The first day (UTC) on which the attestation is no longer valid.",
 )
 @FORCE
 @click.pass_context
@@ -82,10 +80,10 @@ def attest_command(
     quiet: bool,
     **_: Any,  # noqa: ANN401  # the shared options; request_of reads them from the context
 ) -> None:
-    """Audit MODEL where its table is, and sign what came of it.
+    """Audit a model where its table is, and sign the verdict for people who may not see the table.
 
-    The attestation names the model by its digest, the policy, what the adversary was assumed to know and the verdict of
-    each clause: no count, no profile, nothing of the table. Any verdict can be attested; the exit code is the audit's.
+    The attestation contains the digest of the model, the policy, the assumed knowledge, and the verdict of each check:
+    no count and nothing from the table. The exit code is that of the audit.
     """
     clock, progress, request = CommandClock(), ProgressPrinter(quiet), request_of(context)
     wanted = (output, *([report] if report else []))

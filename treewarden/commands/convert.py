@@ -17,16 +17,19 @@ from treewarden.terminal.outputs import check_file, check_new, check_no_input, w
 @click.argument("model", type=FILE)
 @click.argument("output", type=FILE)
 @click.option(
-    "--to", "target", type=click.Choice(TARGETS), help="The format.  [default: by OUTPUT's suffix]"
+    "--to",
+    "target",
+    type=click.Choice(TARGETS),
+    help="The format of OUTPUT.  [default: by its suffix]",
 )
 @FORCE
 @click.pass_context
 def convert_command(
     context: click.Context, /, model: Path, output: Path, target: str | None, force: bool
 ) -> None:
-    """Write MODEL in another format: PMML, our own JSON, or a drawing (DOT, Mermaid).
+    """Convert a model to PMML or JSON, or draw it as DOT or Mermaid.
 
-    Where the format cannot say all that the model does, nothing is written, and the message says what it is.
+    If the format cannot express everything that the model does, nothing is written.
     """
     form = target or target_of(output.suffix)
     check_file(output)

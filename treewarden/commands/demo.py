@@ -21,14 +21,14 @@ from treewarden.terminal.progress import ProgressPrinter
     default=Path("demo-report"),
     show_default=True,
     metavar="FOLDER",
-    help="Where the files and reports go; created where it is not there.",
+    help="The folder for all files and reports; it is created if needed.",
 )
 @QUIET
 @click.pass_context
 def demo_command(context: click.Context, /, folder: Path, quiet: bool) -> None:
-    """Publish a tree on real data, audit it, see it fail, repair it, audit it again.
+    """See the whole workflow on real data: train a tree, audit it, watch it fail, repair it, and audit it again.
 
-    Needs the packages of treewarden[demo]. Exit code 0 when the story ran to its end.
+    For new users. Install the packages first: pip install 'treewarden[demo]'.
     """
     if not folder.exists():
         check_folder(folder.parent)

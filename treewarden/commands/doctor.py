@@ -23,10 +23,7 @@ PACKAGES = (
 @click.command("doctor")
 @click.pass_context
 def doctor_command(context: click.Context) -> None:
-    """Check the installation by solving a small problem with each solver, and say which versions are at work.
-
-    Exit code 0 when at least one door works.
-    """
+    """Check the installation by solving a small problem with each solver, and print the versions in use."""
     machine = f"{platform.system()} {platform.machine()}"
     click.echo(
         f"treewarden {treewarden.__version__}, Python {platform.python_version()}, {machine}"

@@ -28,30 +28,42 @@ from treewarden.terminal.progress import ProgressPrinter
 
 @click.command("grow")
 @click.argument("table", type=FILE)
-@click.option("--manifest", type=FILE, required=True, help="What randomize wrote with TABLE.")
+@click.option(
+    "--manifest",
+    type=FILE,
+    required=True,
+    help="The manifest that 'treewarden randomize' wrote with TABLE.",
+)
 @click.option(
     "--method",
     type=click.Choice([each.value for each in Method]),
     required=True,
-    help="Reconstruct each column once, once for each class, or for each class at each node.",
+    help="Estimate each column once, once per class, or per class at each node.",
 )
-@click.option("--target", metavar="COLUMN", required=True, help="What the tree predicts; in clear.")
+@click.option(
+    "--target", metavar="COLUMN", required=True, help="The column that the tree predicts."
+)
 @click.option(
     "--columns",
     metavar="COLUMN[,COLUMN...]",
     multiple=True,
-    help="Grow on these.  [default: all that are hidden, and those in clear that hold numbers]",
+    help="The columns to train on.  [default: all hidden columns, and unchanged numeric columns]",
 )
 @click.option(
     "--kernel",
     type=click.Choice([each.value for each in Kernel]),
     default=Kernel.MIDPOINT.value,
     show_default=True,
-    help="How likely noise moves a value from one interval to another: at their middles, or exactly.",
+    help="Expert: the probability that noise moves a value to another interval, at the midpoints or exactly.",
 )
-@click.option("--test", type=FILE, help="A true table: say how often the tree is right on it.")
 @click.option(
-    "--format", "form", type=click.Choice(MODELS), help="The tree's format.  [default: by suffix]"
+    "--test", type=FILE, help="A table of true values: print the accuracy of the tree on it."
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(MODELS),
+    help="The format of the tree.  [default: by suffix]",
 )
 @output_option("The file for the tree: .pmml, .xml or .json.")
 @FORCE
@@ -71,11 +83,10 @@ def grow_command(  # one parameter per option
     force: bool,
     quiet: bool,
 ) -> None:
-    """Grow a decision tree from TABLE, which randomize wrote, and write it.
+    """Train a decision tree from a table that 'treewarden randomize' wrote, for analysts of the noisy table.
 
-    Distributions are reconstructed from the noisy values, and the tree is grown on those: nobody's value is. It is
-    asked about true values as any other tree, and can be audited, repaired and converted. Its nodes have labels
-    and no counts, as what was counted are no people.
+    Distributions are estimated from the noisy values, and the tree is trained on them. The tree takes true values like
+    any other tree, and can be audited, repaired and converted. Its nodes have labels and no counts.
     """
     names = names_of(columns, "--columns")
     if columns and not names:

@@ -18,18 +18,24 @@ from treewarden.terminal.exits import NO_AUDIT, PASS
 @click.command("inspect")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
-    "--format", "form", type=click.Choice(["text", "jsonl"]), default="text", show_default=True
+    "--format",
+    "form",
+    type=click.Choice(["text", "jsonl"]),
+    default="text",
+    show_default=True,
+    help="The output format.",
 )
 @click.option(
-    "--leaves", is_flag=True, help=f"List the leaves too, the first {MOST_LEAVES:,} of a file."
+    "--leaves", is_flag=True, help=f"Also list the leaves, at most {MOST_LEAVES:,} of a file."
 )
 @click.pass_context
 def inspect_command(
     context: click.Context, files: tuple[Path, ...], form: str, leaves: bool
 ) -> None:
-    """Say what each of FILES publishes; no table is needed. A folder is read as Spark writes it.
+    """Show what model files contain and publish, for anyone who has such a file. Nothing is audited.
 
-    A file that cannot be read does not stop the others; the exit code is then 4.
+    No table is needed. A folder is read as a model that Spark wrote. A file that cannot be read does not stop the
+    others.
     """
     failed = False
     for path in files:

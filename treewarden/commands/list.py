@@ -25,7 +25,7 @@ KINDS = (*FOLDERS, "packs")
 @click.command("list")
 @click.argument("kind", required=False, type=click.Choice(KINDS))
 def list_command(kind: str | None) -> None:
-    """List what there is, of one KIND or of all."""
+    """List what this version supports, by id: formats, metrics, rules, built-in policies and more."""
     for each in [kind] if kind else KINDS:
         click.echo(each)
         catalogue = _catalogue(each)

@@ -19,7 +19,7 @@ from treewarden.terminal.progress import ProgressPrinter
 @click.command("miner")
 @SESSION
 @CERTIFICATES
-@output_option("The folder to write into.")
+@output_option("The output folder.")
 @FORCE
 @QUIET
 @click.pass_context
@@ -31,12 +31,11 @@ def miner_command(
     force: bool,
     quiet: bool,
 ) -> None:
-    """Lead the parties of a session, and write the skeleton of the tree that plain ID3 grows on all their columns.
+    """Coordinate the parties of a federated training, and write the structure of the tree they train together.
 
-    The miner learns which party decides at each node and the classes of the leaves; no attribute, no value, no record.
-    Written are tree.json, leakage.json, leakage.html, messages.jsonl, and classes.csv where the session classifies
-    records. Nobody holds the joined table here, so that the tree is not audited; exit code 0 says only that the session
-    came to its end.
+    The coordinator learns which party decides at each node and the classes of the leaves: no column, no value, no
+    record. The output folder has tree.json, leakage.json, leakage.html, messages.jsonl, and classes.csv if the session
+    classifies records. The tree is not audited, because no side has the joined table.
     """
     meeting = read_session(session)
     names = miner_files(meeting)

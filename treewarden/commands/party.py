@@ -20,30 +20,30 @@ from treewarden.terminal.progress import ProgressPrinter
 
 @click.command("party")
 @SESSION
-@click.option("--name", metavar="PARTY", help="Which of the session's parties this is.")
-@click.option("--data", type=FILE, help="The own columns, in any form of a table.")
+@click.option("--name", metavar="PARTY", help="Your name in the session file.")
+@click.option("--data", type=FILE, help="The table with your columns.")
 @click.option(
     "--id",
     "ids",
     metavar="COLUMN",
-    help="Ids that all parties hold.  [default: the order of records]",
+    help="The column that identifies a record at all parties.  [default: the order of records]",
 )
-@click.option("--asked", type=FILE, help="The own columns of the records to classify.")
+@click.option("--asked", type=FILE, help="A table with your columns of the records to classify.")
 @click.option(
     "--numbers",
     type=click.Choice([each.value for each in NumberHandling]),
     default=NumberHandling.BINS.value,
     show_default=True,
-    help="Columns of numbers: five bins of about as many records each, or refused.",
+    help="Numeric columns: five bins of similar size, or refused.",
 )
 @CERTIFICATES
 @click.option(
     "--make-certificates",
     "is_making",
     is_flag=True,
-    help="Make certificates and keys of all sides, for a trial, and do nothing else.",
+    help="Make certificates and keys of all sides for a trial, and exit.",
 )
-@click.option("-o", "--output", type=FILE, help="A folder for notes and what was learnt.")
+@click.option("-o", "--output", type=FILE, help="The output folder.")
 @FORCE
 @QUIET
 @click.pass_context
@@ -61,10 +61,11 @@ def party_command(  # one parameter per option
     force: bool,
     quiet: bool,
 ) -> None:
-    """Take part with the columns in --data in growing the tree of a session, and in classifying with it.
+    """Join a federated training with your columns, and classify with the tree, as one party of a session.
 
-    The other sides are met over TLS in which both ends show certificates; none of them gets the columns. With -o: what
-    the own nodes test (notes.json), what this side learnt (leakage.json, leakage.html), and its log (messages.jsonl).
+    The other sides connect over TLS with certificates on both ends; none of them gets your columns. With -o, the folder
+    has the tests of your nodes (notes.json), what your side learned (leakage.json, leakage.html) and the log
+    (messages.jsonl).
     """
     meeting = read_session(session)
     if is_making:

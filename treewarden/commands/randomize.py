@@ -38,17 +38,20 @@ COLUMNS = "COLUMN[,COLUMN...]"
     "--level",
     type=click.FloatRange(LEAST_LEVEL, MOST_LEVEL),
     required=True,
-    help="How wide the interval is that noise alone leaves open: 1 is as wide as the column's domain.",
+    help="The width of the interval that the noise hides a value in, as a share of the column's domain.",
 )
 @click.option(
-    "--noise", type=click.Choice(KINDS), required=True, help="Noise, or classes in place of values."
+    "--noise",
+    type=click.Choice(KINDS),
+    required=True,
+    help="The kind of noise, or classes in place of values.",
 )
 @click.option(
     "--confidence",
     type=click.FloatRange(0.5, 0.999),
     default=CONFIDENCE,
     show_default=True,
-    help="With which chance the true value is in that interval.",
+    help="The probability that the true value is in that interval.",
 )
 @click.option(
     "--columns",
@@ -56,31 +59,41 @@ COLUMNS = "COLUMN[,COLUMN...]"
     multiple=True,
     help="The columns to hide.  [default: those that hold numbers or have a declared domain]",
 )
-@click.option("--class", "label", metavar="COLUMN", default="", help="The class; stays in clear.")
-@click.option("--domains", type=FILE, help="What each column's values lie between: a TOML file.")
+@click.option(
+    "--class",
+    "label",
+    metavar="COLUMN",
+    default="",
+    help="The class column, which stays unchanged.",
+)
+@click.option("--domains", type=FILE, help="A TOML file with the domain of each column.")
 @click.option(
     "--domain-from-data",
     "from_data",
     is_flag=True,
-    help="Where no domain is declared: from the least to the largest value, which the manifest then tells.",
+    help="Take a missing domain from the data. The manifest then contains the smallest and largest value.",
 )
-@click.option("--clear", metavar=COLUMNS, multiple=True, help="May be published as they are.")
-@click.option("--drop", metavar=COLUMNS, multiple=True, help="Are left out of the output.")
 @click.option(
-    "-o", "--output", type=FILE, required=True, help="The table to write: .csv, .parquet."
+    "--clear", metavar=COLUMNS, multiple=True, help="Columns that may be published unchanged."
 )
-@click.option("--manifest", type=FILE, required=True, help="What goes with it: a JSON file.")
+@click.option("--drop", metavar=COLUMNS, multiple=True, help="Columns to leave out of the output.")
+@click.option(
+    "-o",
+    "--output",
+    type=FILE,
+    required=True,
+    help="The file for the noisy table: .csv or .parquet.",
+)
+@click.option("--manifest", type=FILE, required=True, help="The JSON file for the manifest.")
 @click.option(
     "--policy",
-    metavar="PACK|FILE",
+    metavar="NAME|FILE",
     default="randomised",
     show_default=True,
-    help="A pack that ships ('treewarden list packs'), or a TOML file.",
+    help="A built-in policy ('treewarden policy list'), or a TOML file.",
 )
-@click.option(
-    "--report", type=FILE, help=f"Write a report, whatever the verdict: {', '.join(FORMS)}."
-)
-@click.option("--only-if-pass", is_flag=True, help="Write no table unless the verdict is a pass.")
+@click.option("--report", type=FILE, help=f"The file for a report: {', '.join(FORMS)}.")
+@click.option("--only-if-pass", is_flag=True, help="Write the table only if the verdict is PASS.")
 @FORCE
 @QUIET
 @click.pass_context
@@ -104,17 +117,15 @@ def randomize_command(  # one parameter per option
     force: bool,
     quiet: bool,
 ) -> None:
-    """Hide columns of TABLE behind noise, measure what is left hidden, and judge that.
+    """Add noise to columns of a table, measure how much the noise hides, and judge the result by a policy.
 
-    The level is what noise alone hides; whoever knows the distribution and the other columns learns more, and it is
-    that which the policy is about. Written are the table and its manifest; the exit code is the verdict's. Publish
-    nothing unless it is 0; with --only-if-pass no other table is written.
+    For owners of a table who want to publish it in noisy form. The table and its manifest are written; the exit code
+    is the verdict. Publish only if it is 0. With --only-if-pass, a table that does not pass is not written.
 
-    Randomise a table once, and keep the result: noise is drawn anew each time, cannot be drawn again, and is averaged
-    away by whoever sees several results of one table. Other columns are published as they are, the class too.
+    Add noise once and keep the result: noise is drawn again in each run, and a reader of several results can average it
+    away. All other columns, including the class, are published unchanged.
 
-    TABLE may be larger than memory: it is read a piece at a time, and again for domains that are read off it and for a
-    report. What is held are sums per column, per class and per pair of hidden columns.
+    The table may be larger than memory: it is read piece by piece.
     """
     if math.isnan(level) or math.isnan(confidence):
         raise click.UsageError("nan is no level and no confidence; give a number")

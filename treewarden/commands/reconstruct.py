@@ -20,27 +20,34 @@ FORMS = ("text", "json", "csv", "html")
 
 @click.command("reconstruct")
 @click.argument("table", type=FILE)
-@click.option("--manifest", type=FILE, required=True, help="What randomize wrote with TABLE.")
-@click.option("--true", "true", type=FILE, help="The table with the true values, to compare with.")
+@click.option(
+    "--manifest",
+    type=FILE,
+    required=True,
+    help="The manifest that 'treewarden randomize' wrote with TABLE.",
+)
+@click.option(
+    "--true", "true", type=FILE, help="The table with the true values, to compare with the result."
+)
 @click.option(
     "--columns",
     metavar="COLUMN[,COLUMN...]",
     multiple=True,
-    help="Only these.  [default: all that are hidden]",
+    help="The columns to estimate.  [default: all hidden columns]",
 )
 @click.option(
     "--kernel",
     type=click.Choice([each.value for each in Kernel]),
     default=Kernel.MIDPOINT.value,
     show_default=True,
-    help="How likely noise moves a value from one interval to another: at their middles, or exactly.",
+    help="Expert: the probability that noise moves a value to another interval, at the midpoints or exactly.",
 )
 @click.option(
     "--stop",
     type=click.FloatRange(1e-9, 1),
     default=STOP,
     show_default=True,
-    help="End where a step changes less, as a share of chi-square; less than that fits uniform noise too closely.",
+    help="Expert: stop when a step changes less than this share of chi-square.",
 )
 @click.option(
     "--format",
@@ -48,11 +55,9 @@ FORMS = ("text", "json", "csv", "html")
     type=click.Choice(FORMS),
     default="text",
     show_default=True,
-    help="The form.",
+    help="The output format.",
 )
-@click.option(
-    "--out", "-o", "output", type=FILE, help="The file to write.  [default: standard output]"
-)
+@click.option("--out", "-o", "output", type=FILE, help="The output file.  [default: stdout]")
 @FORCE
 @QUIET
 @click.pass_context
@@ -69,10 +74,10 @@ def reconstruct_command(  # one parameter per option
     force: bool,
     quiet: bool,
 ) -> None:
-    """Recover how the hidden columns of TABLE are distributed, from noisy values and the manifest alone.
+    """Estimate the distributions of columns that 'treewarden randomize' hid, for analysts of the noisy table.
 
-    It is a distribution of the whole table: nobody's value is estimated. As text, JSON, CSV (a row an interval) or
-    HTML with a picture of each column.
+    The result describes the whole table; no single value is estimated. Formats: text, JSON, CSV (a row per interval)
+    or HTML with a picture of each column.
     """
     if math.isnan(stop):
         raise click.BadParameter("nan is no share; give a number", param_hint="--stop")

@@ -21,18 +21,17 @@ from treewarden.terminal.outputs import check_file, check_new, check_no_input, w
     "--kinds",
     type=click.Choice([kind.value for kind in LeakKind]),
     multiple=True,
-    help="What to remove; may be repeated.  [default: everything]",
+    help="What to remove. May be repeated.  [default: everything]",
 )
 @FORCE
 @click.pass_context
 def redact_command(
     context: click.Context, /, model: Path, output: Path, kinds: tuple[str, ...], force: bool
 ) -> None:
-    """Remove what MODEL gives away beside its trees: raw records, extremes, medians, histograms, names, paths.
+    """Remove what a model file contains outside its trees, for owners of the file: records, extremes, names, paths.
 
-    The trees stay as they are: their regions, labels and counts are for 'audit' and 'repair'. Exit code 0 when nothing
-    that was asked for is left in OUTPUT, 1 when something is. Where there is nothing to remove, OUTPUT is MODEL as it
-    came.
+    The trees stay as they are: audit the redacted file before you publish it. If there is nothing to remove, OUTPUT is
+    a copy of MODEL.
     """
     check_file(output)
     check_no_input((output,), (model,))

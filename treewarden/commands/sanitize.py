@@ -50,50 +50,74 @@ SUFFIXES = {"treewarden_json": "json", "pmml": "pmml"}
     metavar="COLUMN",
     multiple=True,
     required=True,
-    help="What the tree predicts; repeat it for several trees of one table.",
+    help="The column that the tree predicts. Repeat it for several trees.",
 )
 @click.option(
-    "--sensitive", metavar="COLUMN", help="Whose values --l protects.  [default: the target]"
+    "--sensitive", metavar="COLUMN", help="The column that --l protects.  [default: the target]"
 )
-@qi_option("The quasi-identifiers, which the tree is grown on. Default: all other columns.")
+@qi_option("The quasi-identifiers, which the tree is trained on.  [default: all other columns]")
 @K
 @L
 @click.option(
-    "--policy", metavar="PACK|FILE", help="Its clauses about leaves hold for every group too."
+    "--policy",
+    metavar="NAME|FILE",
+    help="Every group also meets the checks of this policy about leaves.",
 )
 @click.option(
     "--learner",
     type=click.Choice(["canonical", "scikit"]),
     default="canonical",
     show_default=True,
-    help="Who grows the tree: always the same one, or scikit-learn under several seeds.",
+    help="What trains the tree: a deterministic trainer, or scikit-learn with several seeds.",
 )
 @click.option(
     "--criterion",
     type=click.Choice(CRITERIA),
-    help="How splits are compared.  [default: by target]",
+    help="The split criterion.  [default: by target]",
 )
 @click.option(
-    "--multiway", is_flag=True, help="One branch per category; else one against the rest."
+    "--multiway",
+    is_flag=True,
+    help="Split into one branch per category, instead of one category against the rest.",
 )
 @click.option(
     "--sets",
     is_flag=True,
-    help=f"Part categories into any two sets, where a column has at most {MOST_SET_VALUES}.",
-)
-@click.option("--weights", metavar="COLUMN", help="Refused: trees are grown by counting rows.")
-@click.option(
-    "--sampling-weights", metavar="COLUMN", help="Refused: trees are grown without weights."
-)
-@click.option("--min-leaf", type=click.IntRange(min=1), default=1, show_default=True)
-@click.option("--max-splits", type=click.IntRange(0, 10_000), default=50, show_default=True)
-@click.option(
-    "--as-published", is_flag=True, help="Step 3 as printed; the tree may not grow again."
+    help=f"Split categories into any two sets, for columns with at most {MOST_SET_VALUES} values.",
 )
 @click.option(
-    "--tree-format", type=click.Choice(list(SUFFIXES)), default="treewarden_json", show_default=True
+    "--weights", metavar="COLUMN", help="Not supported: trees are trained by counting rows."
 )
-@output_option("The folder for the three kinds of files.")
+@click.option(
+    "--sampling-weights", metavar="COLUMN", help="Not supported: trees are trained without weights."
+)
+@click.option(
+    "--min-leaf",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="The fewest records in a leaf.",
+)
+@click.option(
+    "--max-splits",
+    type=click.IntRange(0, 10_000),
+    default=50,
+    show_default=True,
+    help="The largest number of splits.",
+)
+@click.option(
+    "--as-published",
+    is_flag=True,
+    help="Expert: step 3 exactly as in the paper. The tree may then not be reproduced.",
+)
+@click.option(
+    "--tree-format",
+    type=click.Choice(list(SUFFIXES)),
+    default="treewarden_json",
+    show_default=True,
+    help="The format of the tree.",
+)
+@output_option("The output folder.")
 @FORCE
 @QUIET
 @click.pass_context
@@ -120,14 +144,14 @@ def sanitize_command(  # one parameter per option
     force: bool,
     quiet: bool,
 ) -> None:
-    """Generalise TABLE so far that the same tree still grows from it, and write both.
+    """Generalise a table as little as possible, so that the same tree is still trained from it, and write both.
 
-    The tree is expanded one split at a time while every group of records with equal quasi-identifiers is large
-    and mixed enough, and the tree grows again from the table as written. Written are table.csv, tree.json and
-    manifest.json, which says how to grow the tree again. Where not even one leaf will do, nothing is (exit code 1).
+    For owners of a table who want to publish it with its tree. The tree is expanded split by split while every group
+    of records with equal quasi-identifiers is large and mixed enough. The output folder has table.csv, tree.json and
+    manifest.json, which describes how to train the tree again.
 
-    All records of TABLE are held in memory, as trees are grown on them, about 64 bytes for each cell. Where that
-    is too much, the command says so before it reads them (exit code 4).
+    All records are held in memory, about 64 bytes per cell. If memory does not suffice, the command stops before it
+    reads them.
     """
     if k is None and diversity is None and policy is None:
         raise click.UsageError("say what is demanded of the groups: --k, --l or --policy")
@@ -163,7 +187,7 @@ def sanitize_command(  # one parameter per option
     check_no_input(paths, (table, Path(policy) if policy else None))
     there = next((path for path in paths if path.exists()), None)
     if there is not None and not force:
-        raise OutputError(str(there), "is there already; choose another folder, or say --force")
+        raise OutputError(str(there), "already exists; choose another folder, or add --force")
 
     progress = ProgressPrinter(quiet)
     with progress.step(f"counting the records of {table.name}"):

@@ -30,51 +30,55 @@ from treewarden.terminal.progress import ProgressPrinter
 
 @click.command("synthesize")
 @click.argument("models", nargs=-1, required=True, type=FILE, metavar="MODEL...")
-@click.option("--rows", type=click.IntRange(min=1), help="How many records to draw.")
+@click.option("--rows", type=click.IntRange(min=1), help="The number of records.")
 @click.option(
-    "--as-published", is_flag=True, help="As many records as the leaves publish, in each leaf."
+    "--as-published", is_flag=True, help="As many records in each leaf as the leaf publishes."
 )
 @click.option(
     "--method",
     type=click.Choice(["pgen", "basegen"]),
     default="pgen",
     show_default=True,
-    help="Leaf by leaf, or evenly from the whole data space and labelled by the trees.",
+    help="pgen: leaf by leaf. basegen: uniformly from the whole data space, labelled by the trees.",
 )
 @click.option(
     "--numbers",
     type=click.Choice([one.value for one in NumberDraw]),
     default=NumberDraw.UNIFORM.value,
     show_default=True,
-    help="Which number of its leaf's interval a record gets.",
+    help="How a number is chosen from the interval of its leaf.",
 )
 @click.option(
     "--classes",
     type=click.Choice([one.value for one in ClassSource]),
     default=ClassSource.HITS.value,
     show_default=True,
-    help="What a record's class is drawn from: hits and misses, or all class counts.",
+    help="What a class is drawn from: correct and wrong predictions, or all class counts.",
 )
 @click.option(
     "--misses",
     metavar="CLASS=WEIGHT",
     multiple=True,
-    help="How common the classes are among misses; may be repeated. Default: all alike.",
+    help="The weight of a class among wrong predictions. May be repeated.  [default: equal]",
 )
 @click.option(
     "--domain",
     "domains",
     metavar="NAME=LOW:HIGH|NAME=VALUE,...",
     multiple=True,
-    help="What an attribute can be; may be repeated. Default: as far as the trees tell.",
+    help="The values of a column. May be repeated.  [default: what the trees contain]",
 )
 @click.option(
-    "--policy", metavar="PACK|FILE", help="Prune the tree until its leaves pass, then draw (PPGEN)."
+    "--policy",
+    metavar="NAME|FILE",
+    help="Prune the tree until its leaves pass this policy, then draw (PPGEN).",
 )
 @click.option("--data", type=FILE, help="The training table, for --policy.")
 @click.option("--sensitive", metavar="COLUMN", help="The sensitive column, for --policy.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
-@output_option("The file to write: .csv or .parquet.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The random seed."
+)
+@output_option("The output file: .csv or .parquet.")
 @FORCE
 @QUIET
 @click.pass_context
@@ -96,13 +100,13 @@ def synthesize_command(  # one parameter per option
     force: bool,
     quiet: bool,
 ) -> None:
-    """Draw pseudo records from one or more published trees of one target; no real record is read.
+    """Draw synthetic records from published trees, for owners of a model; no real record is read.
 
-    Each leaf gives as many records as it publishes (or its part of --rows): values inside its region, a class from its
-    hits and misses, everything else evenly. With --policy, --data and --sensitive the tree is pruned first.
+    Each leaf gets as many records as it publishes (or its part of --rows): values inside its region, a class from its
+    counts of correct and wrong predictions, everything else uniformly. With --policy, --data and --sensitive, the tree
+    is pruned first until it passes.
 
-    Records are drawn and written a piece at a time, so that memory does not grow with --rows. Of --data the whole table
-    is held.
+    Records are written piece by piece, so memory does not grow with --rows. The table of --data is held in memory.
     """
     if (rows is None) == (not as_published):
         raise click.UsageError("say how many records to draw: --rows N or --as-published")
@@ -112,7 +116,7 @@ def synthesize_command(  # one parameter per option
     check_file(output)
     check_no_input([output], (*models, data))
     if output.exists() and not force:
-        raise OutputError(str(output), "is there already; choose another name, or say --force")
+        raise OutputError(str(output), "already exists; choose another name, or add --force")
     plan = DrawPlan(
         rows,
         seed,

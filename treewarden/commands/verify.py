@@ -31,10 +31,10 @@ EXITS = {ComparisonOutcome.AGREES: 0, ComparisonOutcome.DIFFERS: 1, ComparisonOu
 @click.option(
     "--policy",
     metavar="PACK|FILE",
-    help="The policy of the audit; default: the pack that ships under the report's name.",
+    help="The policy of the audit.  [default: the built-in policy that the report names]",
 )
-@click.option("--sensitive", metavar="COLUMN", help="The sensitive column, where it was renamed.")
-@click.option("--attestation", type=FILE, help="Check this attestation; no table is needed.")
+@click.option("--sensitive", metavar="COLUMN", help="The sensitive column, if it was renamed.")
+@click.option("--attestation", type=FILE, help="Check this attestation. No table is needed.")
 @click.option("--key", type=FILE, help="The public key that must have signed it.")
 @on_a_cluster
 @QUIET
@@ -51,13 +51,11 @@ def verify_command(
     key: Path | None,
     quiet: bool,
 ) -> None:
-    """Check REPORT (JSON) by auditing again, or an attestation by its key, or both.
+    """Check a report by repeating its audit, or an attestation by its signature, for reviewers.
 
-    Of an attestation signature, model and date are checked, with --policy the policy, and with REPORT that this is the
-    report it speaks of; then the audit is done again only if --data is given.
-
-    Here 0 says that all agrees or holds, 1 that something does not, 3 that nothing differs but something could not be
-    told, 4 that no check was possible.
+    REPORT is a report in JSON. For an attestation, the signature, the model and the date are checked; with --policy
+    also the policy; with REPORT also that the attestation belongs to it. With REPORT and an attestation, the audit is
+    repeated only if --data is given.
     """
     if (attestation is None) != (key is None):
         raise click.UsageError("--attestation and --key go together")

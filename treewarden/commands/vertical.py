@@ -34,42 +34,42 @@ from treewarden.terminal.progress import ProgressPrinter
     "--join",
     "is_join",
     is_flag=True,
-    help="Join the skeleton in a miner's FOLDER with the notes in the parties' FOLDERs.",
+    help="Join the folder of a miner with those of its parties.",
 )
-@click.option("--target", metavar="COLUMN", help="The class, a column of one party.")
-@click.option("--parties", type=FILE, help="Who holds which columns: a TOML file.")
+@click.option(
+    "--target", metavar="COLUMN", help="The column that the tree predicts; one party has it."
+)
+@click.option("--parties", type=FILE, help="A TOML file with the columns of each party.")
 @click.option(
     "--mode",
     type=click.Choice([each.value for each in Mode]),
     default=Mode.IDS.value,
     show_default=True,
-    help="Whether parties see which records are at a node (the paper), or nobody does.",
+    help="ids: parties see which records are at a node (as in the paper). shares: no party does.",
 )
 @click.option(
     "--min-records",
     type=click.IntRange(min=2),
     default=2,
     show_default=True,
-    help="A node with fewer records is not split.",
+    help="The fewest records of a node that is split.",
 )
 @click.option(
     "--numbers",
     type=click.Choice([each.value for each in NumberHandling]),
     default=NumberHandling.BINS.value,
     show_default=True,
-    help="Columns of numbers: five bins of about as many records each, or refused.",
+    help="Numeric columns: five bins of similar size, or refused.",
 )
 @click.option(
     "--policy",
-    metavar="PACK|FILE",
+    metavar="NAME|FILE",
     default="standard",
     show_default=True,
-    help="What the tree and its skeleton are audited by before anybody publishes them.",
+    help="The policy that both trees are audited with.",
 )
-@click.option(
-    "--no-audit", is_flag=True, help="Leave the audits out; the trees may not be published."
-)
-@click.option("-o", "--output", type=FILE, help="The folder to write into; with --join a file.")
+@click.option("--no-audit", is_flag=True, help="Skip the audits. Do not publish the trees then.")
+@click.option("-o", "--output", type=FILE, help="The output folder; with --join a file.")
 @FORCE
 @on_a_cluster
 @QUIET
@@ -90,18 +90,18 @@ def vertical_command(  # one parameter per option
     force: bool,
     quiet: bool,
 ) -> None:
-    """Play all parties who hold different columns of TABLE, and the miner who leads them, in this process.
+    """Simulate a federated training on one table: all parties and their coordinator, in this process.
 
-    Written are the tree with everybody's attributes (tree.json), the miner's (skeleton.json), what each side learnt
-    (leakage.json, leakage.html) and the log of all messages (messages.jsonl). The exit code is the worse verdict on the
-    two trees. It is a study: keys are compared by an ideal box, and whoever runs it holds the whole table. Between
-    sides who trust each other with nothing it is done by 'treewarden party' and 'treewarden miner'.
+    For a study of what each side learns. The output folder has the tree with all columns (tree.json), the tree of the
+    coordinator (skeleton.json), what each side learned (leakage.json, leakage.html) and all messages (messages.jsonl).
+    Whoever runs this has the whole table. Parties that do not trust each other use 'treewarden party' and
+    'treewarden miner'.
 
-    With --check TABLE FOLDER: whether the tree that a session left in FOLDER equals the one that plain ID3 grows on
-    TABLE, exit code 0, or not, 1; of a miner's folder --parties is needed.
+    --check TABLE FOLDER compares the tree of a session with plain ID3 on TABLE. For the folder of a miner, add
+    --parties.
 
-    With --join FOLDER...: the folder that the miner of a session wrote, then those of all its parties; the tree with
-    everybody's attributes is written to the file that -o names. It is not audited.
+    --join FOLDER... joins the folder of a miner with those of all its parties, and writes the tree to -o. That tree is
+    not audited.
     """
     progress = ProgressPrinter(quiet)
     if is_check and is_join:
