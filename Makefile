@@ -11,7 +11,7 @@ PINS   := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all test-rest test-tools mutants check docs docs-shown docs-pictures soundness soundness-worlds soundness-ensembles soundness-partial soundness-doors studies bench bench-worlds \
+.PHONY: help words demo test test-all test-rest test-tools mutants check docs docs-shown docs-pictures soundness soundness-worlds soundness-ensembles soundness-partial soundness-doors studies bench bench-worlds \
 	bench-ensembles bench-forests bench-partial bench-formats bench-commands bench-planning bench-scale bench-streams conformance fuzz ipopt clean serve chaos load sign-ins
 
 help:
@@ -22,6 +22,7 @@ help:
 	@echo "make mutants put small faults into the product and see which tests notice (CHUNK=1/1; what was tried is kept)"
 	@echo "make check   formatting, lint, types, generated files up to date"
 	@echo "make docs    build the documentation into build/docs; a warning is an error, and no network is needed"
+	@echo "make words   count words of a private language in pages, help screens and output, against their ceilings"
 	@echo "make docs-shown  run the commands that the tutorials show, and write what they print now into them"
 	@echo "make docs-pictures  make the pictures of reports in the documentation (needs chromium)"
 	@echo "make soundness  judge the estimate, exact worlds and the doors on random small cases (CASES=... SEED=0)"
@@ -89,6 +90,12 @@ check: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -c "$(schema_is_current)"
+	$(BIN)/python -m tests.kit.words --check
+
+# Words that only insiders read without stumbling, by document: make words; WORDS=--shrink lowers the ceilings.
+
+words: $(VENV)/.dev
+	$(BIN)/python -m tests.kit.words $(WORDS)
 
 schema_is_current := import sys; from treewarden.reports.document.schema import outdated; \
 	sys.exit(bool(outdated()) and f'{outdated()} out of date: python -m treewarden.reports.document.schema')

@@ -1,0 +1,34 @@
+"""What people read has fewer and fewer words of a private language: each document has a ceiling that only falls."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.kit import words
+
+LIMITS = words.ceilings()
+TEXTS = dict(words.documents())
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_document_stays_below_its_ceiling(name):
+    assert words.rate(TEXTS[name]) <= LIMITS.get(name, words.NEW), words.by_token(TEXTS[name])
+
+
+def test_code_and_addresses_are_no_prose():
+    page = "Whoever.\n```console\nwhoever\n```\n`beside` [a page](beside.md)\n"
+    assert words.by_token(words.prose(page)) == {"whoever": 1}
+
+
+def test_words_are_counted_where_they_begin_a_clause_or_anywhere():
+    text = "Where it stands; the place where it is. Somebody of whom nothing is told."
+    assert words.by_token(text) == {
+        "somebody": 1,
+        "where (first in a clause)": 1,
+        "of whom": 1,
+        "told": 1,
+        "stands": 1,
+        "semicolon": 1,
+    }
+    assert words.rate(text) == 0.0
+    assert words.rate("a beside " * 100) == 500.0
