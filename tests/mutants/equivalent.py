@@ -7,6 +7,13 @@ EQUIVALENT = {
     "measures/certain_in_small_groups.py:_may_be:constant: 1 -> 2": (
         "it stands for no class at all, and is held against classes alone"
     ),
+    "measures/estimate_gain.py:EstimateGain.read:other end: own.low -> own.high": (
+        "how often a model is right on its own table is one number"
+    ),
+    "judging/finding.py:_atomic:dropped condition: "
+    "names is not None and found.verdict is not Verdict.PASS -> names is not None": (
+        "what passes has no place that does not pass"
+    ),
     "judging/finding.py:_combined:dropped condition: "
     "names is not None and found.verdict is not Verdict.PASS -> names is not None": (
         "what passes has no place that does not pass"

@@ -35,6 +35,16 @@ def test_the_reading_is_that_of_the_worst_place_or_their_sum(name, leaves):
     assert reading == Interval(float(together(each.low)), float(together(each.high)))
 
 
+@pytest.mark.parametrize("leaves", TREES, ids=str)
+def test_no_place_is_worse_than_the_reading(leaves):
+    for name, measure in measures().items():
+        taken = measure.read(evidence(leaves), settings(measure))
+        if isinstance(taken.reading, Interval) and measure.risk == "low":
+            assert all(spot.low >= taken.reading.low for spot in taken.spots), name
+        elif isinstance(taken.reading, Interval):
+            assert all(spot.high <= taken.reading.high for spot in taken.spots), name
+
+
 @pytest.mark.parametrize("name", PLACED)
 def test_no_place_is_left_out_and_none_is_there_twice(name):
     measure, known = measures()[name], evidence(TREES[0])

@@ -408,3 +408,13 @@ def test_a_tree_of_an_ensemble_that_breaks_a_clause_is_its_place():
     assert place.note.startswith("k_anonymity 1 record, label_disclosure 100 %")
     assert broken.message.endswith("): 1 tree fails.")
     assert unknown.verdict is UNDETERMINED
+
+
+def test_a_finding_says_of_what_its_clause_asks():
+    evidence = evidence_of(TREE)
+    scopes = {
+        scope: found(f'all = [ {K5} ]\nscope = "{scope}"', evidence).scope
+        for scope in ("leaf", "model")
+    }
+    assert scopes == {"leaf": "leaf", "model": "model"}
+    assert found(f"all = [ {K5} ]", evidence).scope == ""

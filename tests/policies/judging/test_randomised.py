@@ -110,3 +110,13 @@ any = [
     assert judge_randomised(even(0.25), pack(text)).verdict is Verdict.FAIL
     with_model = text.replace("randomisation_width", "k_anonymity").replace("0.4", "2")
     assert judge_randomised(even(), pack(with_model)).verdict is Verdict.UNDETERMINED
+
+
+def test_a_finding_of_a_table_says_of_what_its_clause_asks():
+    level = '{ measure = "randomisation_level", rule = "at_least", limit = 0.5 }'
+    asked = [
+        f'[[clause]]\nid = "{number}"\nall = [ {level} ]\n{more}\n'
+        for number, more in enumerate(("", 'scope = "model"'))
+    ]
+    scopes = [each.scope for each in judge_randomised(even(), pack("".join(asked))).findings]
+    assert scopes[:2] == ["", "model"]
