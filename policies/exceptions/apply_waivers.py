@@ -14,7 +14,13 @@ from treewarden.audit.of_releases import is_adversary
 from treewarden.audit.reading import Interval, Reading, Undetermined, exactly
 from treewarden.policies.clause import Waivers as Settings
 from treewarden.policies.exceptions.waivers import Waiver, WaiverFile
-from treewarden.policies.judging.decision import Accepted, Decision, Finding, Location
+from treewarden.policies.judging.decision import (
+    Accepted,
+    ClauseRequirement,
+    Decision,
+    Finding,
+    Location,
+)
 from treewarden.policies.rules import rules
 from treewarden.policies.verdict import Severity, Verdict, worst
 from treewarden.ppdm_models.tree.fingerprint import LETTERS
@@ -35,7 +41,7 @@ ABOUT_THE_EVIDENCE = (
 
 def is_of_pack(finding: Finding) -> bool:
     """Return whether a finding is what came of a clause of the pack, and not about the evidence or about waivers."""
-    return bool(finding.measure)
+    return bool(finding.requirement.measure)
 
 
 def groups_of(finding: Finding) -> Mapping[str, list[Location]]:
@@ -66,9 +72,9 @@ def verdict_at(finding: Finding, place: Location) -> Verdict:
     Where a clause has no rule, as several measures make it up, its places read 1 where they fail, and from 0 to 1 where
     that is open.
     """
-    if finding.limit is None or finding.rule not in rules():
+    if finding.requirement.limit is None or finding.requirement.rule not in rules():
         return Verdict.FAIL if place.low == place.high == 1 else Verdict.UNDETERMINED
-    return rules()[finding.rule].judge(reading_at(place), finding.limit)
+    return rules()[finding.requirement.rule].judge(reading_at(place), finding.requirement.limit)
 
 
 def reading_at(place: Location) -> Reading:
@@ -80,9 +86,13 @@ def reading_at(place: Location) -> Reading:
 
 def is_beyond(finding: Finding, reading: Interval, limit: float) -> bool:
     """Return whether a reading reaches further into danger than a number; true where that cannot be told."""
-    if finding.rule not in rules():
+    if finding.requirement.rule not in rules():
         return True
-    return reading.low < limit if rules()[finding.rule].risk == "low" else reading.high > limit
+    return (
+        reading.low < limit
+        if rules()[finding.requirement.rule].risk == "low"
+        else reading.high > limit
+    )
 
 
 def is_listed(finding: Finding) -> bool:
@@ -97,9 +107,9 @@ def is_listed(finding: Finding) -> bool:
         return False
     if isinstance(finding.reading, Undetermined):
         return False
-    if finding.rule not in rules():  # then it is read how many places break it
+    if finding.requirement.rule not in rules():  # then it is read how many places break it
         return finding.reading.high == len(finding.places)
-    if rules()[finding.rule].risk == "low":
+    if rules()[finding.requirement.rule].risk == "low":
         return finding.reading.low == min(place.low for place in finding.places)
     highs = [place.high for place in finding.places]
     if finding.reading.high == max(highs):
@@ -255,7 +265,14 @@ def _finding(source: str, kind: str, told: list[WaiverFault], settings: Settings
         for waiver_fault in told
     )
     count = exactly(len({waiver_fault.waiver.number for waiver_fault in told}))
-    return Finding(kind, "", (), "", None, "waivers", severity, count, Verdict.FAIL, message)
+    return Finding(
+        clause=kind,
+        requirement=ClauseRequirement(unit="waivers"),
+        severity=severity,
+        reading=count,
+        verdict=Verdict.FAIL,
+        message=message,
+    )
 
 
 def _is_here(waiver: Waiver, model: WaivedModel) -> bool:

@@ -33,7 +33,13 @@ from treewarden.policies.exceptions.apply_waivers import (
     verdict_of,
     with_places,
 )
-from treewarden.policies.judging.decision import Accepted, Decision, Finding, Location
+from treewarden.policies.judging.decision import (
+    Accepted,
+    ClauseRequirement,
+    Decision,
+    Finding,
+    Location,
+)
 from treewarden.policies.rules import rules
 from treewarden.policies.verdict import Severity, Verdict
 from treewarden.ppdm_models.errors import BaselineError
@@ -187,7 +193,7 @@ def model_baseline(decision: Decision, under: Circumstances) -> ModelBaseline:
 
 def notes_of(finding: Finding, places: list[Location]) -> tuple[str, ...]:
     """Return what measures read at places where several make up a clause; nothing where one has a limit."""
-    if finding.rule in rules():
+    if finding.requirement.rule in rules():
         return ()
     return tuple(sorted(sayable(place.note) for place in places))
 
@@ -199,7 +205,7 @@ def at_worst(finding: Finding, places: list[Location]) -> tuple[Verdict, Reading
     intervals = [reading for reading in readings if isinstance(reading, Interval)]
     if len(intervals) < len(readings):
         return verdict, Undetermined("not told")
-    is_low = finding.rule in rules() and rules()[finding.rule].risk == "low"
+    is_low = finding.requirement.rule in rules() and rules()[finding.requirement.rule].risk == "low"
     pick = min if is_low else max
     return verdict, Interval(
         pick(interval.low for interval in intervals), pick(interval.high for interval in intervals)
@@ -333,8 +339,14 @@ def _differing(old: Circumstances, new: Circumstances) -> str:
 
 
 def _noted(decision: Decision, name: str, problem: str, severity: Severity) -> Decision:
-    count = exactly(1)
-    finding = Finding(name, "", (), "", None, "", severity, count, Verdict.FAIL, problem)
+    finding = Finding(
+        clause=name,
+        requirement=ClauseRequirement(),
+        severity=severity,
+        reading=exactly(1),
+        verdict=Verdict.FAIL,
+        message=problem,
+    )
     result = replace(decision, findings=(finding, *decision.findings))
     return replace(result, verdict=verdict_of(result))
 
@@ -383,8 +395,8 @@ def _is_worse(finding: Finding, verdict: Verdict, reading: Reading, known: Basel
     before = known.reading
     if not isinstance(reading, Interval) or before is None:
         return isinstance(reading, Interval) or before is not None
-    if finding.rule not in rules():
+    if finding.requirement.rule not in rules():
         return not known.leaf or reading != before
-    if rules()[finding.rule].risk == "low":
+    if rules()[finding.requirement.rule].risk == "low":
         return reading.low < before.low or reading.high < before.high
     return reading.low > before.low or reading.high > before.high

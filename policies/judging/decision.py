@@ -66,24 +66,41 @@ class ClausePiece:
 
 
 @dataclass(frozen=True, slots=True)
+class ClauseRequirement:
+    """What a clause requires: a measure with its parameters, the rule that its reading is held by, and the limit.
+
+    ``scope`` is where the clause says that it is judged, ``under`` what it says that the adversary knows; "" where it
+    does not. Of a combined clause ``measure`` is "all of", "any of" or "not", there is no rule and no limit, and
+    ``asks`` says in words what it asks for. ``unit`` is that of the reading.
+    """
+
+    measure: str = ""
+    parameters: tuple[tuple[str, float | str], ...] = ()
+    rule: str = ""
+    limit: float | None = None
+    unit: str = ""
+    asks: str = ""
+    scope: str = ""
+    under: str = ""
+
+    @property
+    def call(self) -> MeasureCall:
+        """The measure with its parameters."""
+        return MeasureCall(self.measure, self.parameters)
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """What came of one clause. ``places`` are those that do not pass, worst first.
 
-    A finding about the evidence itself (the file contradicts itself or the table) has no measure and no limit. What is
-    ``accepted`` as a whole stays visible and no longer counts. ``guidance`` is what the clause says that it serves.
-
-    A combined clause has ``pieces``, its atoms. Its ``measure`` is "all of", "any of" or "not", it has no rule and no
-    limit, its reading is how many places break it, and ``asks`` says in words what it asks for. ``scope`` is where the
-    clause says that it is judged, ``under`` what it says that the adversary knows; "" where it does not. ``of`` names
-    the release that it is about, where that is not the model of the audit: no waiver reaches it.
+    A finding about the evidence itself (the file contradicts itself or the table) requires no measure and has no limit.
+    What is ``accepted`` as a whole stays visible and no longer counts. ``guidance`` is what the clause says that it
+    serves. A combined clause has ``pieces``, its atoms; its reading is how many places break it. ``of`` names the
+    release that it is about, where that is not the model of the audit: no waiver reaches it.
     """
 
     clause: str
-    measure: str
-    parameters: tuple[tuple[str, float | str], ...]
-    rule: str
-    limit: float | None
-    unit: str
+    requirement: ClauseRequirement
     severity: Severity
     reading: Reading
     verdict: Verdict
@@ -94,9 +111,6 @@ class Finding:
     accepted: Accepted | None = None
     guidance: tuple[Guidance, ...] = ()
     pieces: tuple[ClausePiece, ...] = ()
-    asks: str = ""
-    scope: str = ""
-    under: str = ""
     of: str = ""
 
     @property
@@ -107,7 +121,7 @@ class Finding:
     @property
     def is_about_evidence(self) -> bool:
         """Whether it says of the evidence itself that it cannot be judged; no clause asked for anything."""
-        return not self.measure
+        return not self.requirement.measure
 
     @property
     def is_combined(self) -> bool:
@@ -119,7 +133,7 @@ class Finding:
         """Every measure that it was judged by; none where it is about the evidence."""
         if self.pieces:
             return tuple(piece.atom.call for piece in self.pieces)
-        return () if self.is_about_evidence else (MeasureCall(self.measure, self.parameters),)
+        return () if self.is_about_evidence else (self.requirement.call,)
 
     @property
     def is_of_leaves(self) -> bool:

@@ -11,11 +11,11 @@ from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.evidence import NOT_RUN, Evidence
 from treewarden.audit.knowledge.knowledge import understated
 from treewarden.audit.locations import MOST_SPOTS
-from treewarden.audit.measures import NO_MODEL, Measure, measured_of_noise, measures
+from treewarden.audit.measures import NO_MODEL, measured_of_noise, measures
 from treewarden.audit.randomised.result import Randomisation
 from treewarden.audit.reading import Interval, Measurement, Reading, Spot, Undetermined
 from treewarden.audit.result import NOT_MEASURED, Exposure
-from treewarden.policies.clause import Clause, Pack
+from treewarden.policies.clause import Atom, Clause, Pack
 from treewarden.policies.judging.clause_evaluation import (
     EVERY,
     UNITS,
@@ -30,13 +30,14 @@ from treewarden.policies.judging.clause_evaluation import (
 from treewarden.policies.judging.decision import (
     NOTHING_JUDGED,
     ClausePiece,
+    ClauseRequirement,
     Decision,
     Finding,
     LeafNames,
     Location,
 )
 from treewarden.policies.judging.figures import figure, recorded_span, span
-from treewarden.policies.rules import Rule, rules
+from treewarden.policies.rules import rules
 from treewarden.policies.verdict import Verdict, worst
 from treewarden.policies.words import capital
 from treewarden.ppdm_models.tree.tree import Tree
@@ -74,8 +75,6 @@ def finding_of(
         message=" ".join([finding.message, *_assumed(exposure, clause, base)]),
         why=" ".join([*([clause.why] if clause.why else []), *loosened(clause)]),
         guidance=clause.guidance,
-        scope=clause.scope or "",
-        under=clause.under_words,
     )
 
 
@@ -111,30 +110,26 @@ def of_atom(
 ) -> Finding:
     """Return what came of an atomic clause, in words; ``is_late`` where whole records ran out of time."""
     atom = clause.atom
-    measure, rule = measures()[atom.call.measure], rules()[atom.rule]
+    measure = measures()[atom.call.measure]
+    requirement = ClauseRequirement(
+        measure=atom.call.measure,
+        parameters=atom.call.parameters,
+        rule=atom.rule,
+        limit=atom.limit,
+        unit=measure.unit,
+        scope=clause.scope or "",
+        under=clause.under_words,
+    )
     return Finding(
-        clause.id,
-        atom.call.measure,
-        atom.call.parameters,
-        atom.rule,
-        atom.limit,
-        measure.unit,
-        clause.severity,
-        found.reading,
-        found.verdict,
-        _message(
-            measure,
-            measure.words(dict(atom.call.parameters)),
-            rule,
-            atom.limit,
-            found.reading,
-            found.verdict,
-            places,
-            is_late=is_late and of_worlds(clause),
-        ),
-        clause.why,
-        clause.source,
-        places,
+        clause=clause.id,
+        requirement=requirement,
+        severity=clause.severity,
+        reading=found.reading,
+        verdict=found.verdict,
+        message=_message(atom, found, places, is_late=is_late and of_worlds(clause)),
+        why=clause.why,
+        source=clause.source,
+        places=places,
     )
 
 
@@ -165,25 +160,27 @@ def of_parts(
 
     ``is_late`` says that whole records ran out of time.
     """
+    requirement = ClauseRequirement(
+        measure=COMBINED[clause.form],
+        unit=UNITS[clause.scope or "model"],
+        asks=words(clause),
+        scope=clause.scope or "",
+        under=clause.under_words,
+    )
     return Finding(
-        clause.id,
-        COMBINED[clause.form],
-        (),
-        "",
-        None,
-        UNITS[clause.scope or "model"],
-        clause.severity,
-        found.reading,
-        found.verdict,
-        _combined_message(clause, found, is_late=is_late and of_worlds(clause)),
-        clause.why,
-        clause.source,
-        places,
+        clause=clause.id,
+        requirement=requirement,
+        severity=clause.severity,
+        reading=found.reading,
+        verdict=found.verdict,
+        message=_combined_message(clause, found, is_late=is_late and of_worlds(clause)),
+        why=clause.why,
+        source=clause.source,
+        places=places,
         pieces=tuple(
             ClausePiece(atom, reading, rules()[atom.rule].judge(reading, atom.limit))
             for atom, reading in zip(clause.atoms, readings, strict=True)
         ),
-        asks=words(clause),
     )
 
 
@@ -276,36 +273,35 @@ def _place(evidence: Evidence, spot: Spot, names: LeafNames) -> Location:
     number = f"tree {spot.tree + 1}: " if evidence.forest.is_ensemble else ""
     profile = evidence.population.describe(spot.index) if spot.kind == "profile" else ""
     return Location(
-        spot.kind,
-        spot.index,
-        node.index,
-        f"{number}{node.name}",
-        names.path(spot),
-        profile,
-        node.line,
-        spot.low,
-        spot.high,
-        spot.note,
-        spot.tree,
-        names.of(spot),
+        kind=spot.kind,
+        index=spot.index,
+        node=node.index,
+        name=f"{number}{node.name}",
+        path=names.path(spot),
+        profile=profile,
+        line=node.line,
+        low=spot.low,
+        high=spot.high,
+        note=spot.note,
+        tree=spot.tree,
+        leaf=names.of(spot),
     )
 
 
 def _nowhere(evidence: Evidence, spot: Spot) -> Location:
     """Return the place of people of whom it is not known where they stop."""
     return Location(
-        spot.kind,
-        spot.index,
-        0,
-        "",
-        "",
-        evidence.population.describe(spot.index),
-        None,
-        spot.low,
-        spot.high,
-        spot.note,
-        spot.tree,
-        "",
+        kind=spot.kind,
+        index=spot.index,
+        node=0,
+        name="",
+        path="",
+        profile=evidence.population.describe(spot.index),
+        line=None,
+        low=spot.low,
+        high=spot.high,
+        note=spot.note,
+        tree=spot.tree,
     )
 
 
@@ -314,16 +310,16 @@ def _file_place(evidence: Evidence, spot: Spot) -> Location:
     assert not isinstance(evidence.leaks, Undetermined)
     leak = evidence.leaks[spot.index]
     return Location(
-        spot.kind,
-        spot.index,
-        0,
-        str(leak.kind),
-        leak.where,
-        "",
-        None,
-        spot.low,
-        spot.high,
-        spot.note,
+        kind=spot.kind,
+        index=spot.index,
+        node=0,
+        name=str(leak.kind),
+        path=leak.where,
+        profile="",
+        line=None,
+        low=spot.low,
+        high=spot.high,
+        note=spot.note,
     )
 
 
@@ -331,21 +327,28 @@ def _tree_place(evidence: Evidence, tree: int, low: float, high: float, note: st
     """Return a whole tree as the place where a clause is broken."""
     root = evidence.trees[tree].nodes[0]
     name = f"tree {tree + 1}" if evidence.forest.is_ensemble else "the tree"
-    return Location("tree", tree, root.index, name, "", "", root.line, low, high, note, tree)
+    return Location(
+        kind="tree",
+        index=tree,
+        node=root.index,
+        name=name,
+        path="",
+        profile="",
+        line=root.line,
+        low=low,
+        high=high,
+        note=note,
+        tree=tree,
+    )
 
 
 def _message(
-    measure: Measure,
-    words: str,
-    rule: Rule,
-    limit: float,
-    reading: Reading,
-    verdict: Verdict,
-    places: tuple[Location, ...],
-    *,
-    is_late: bool,
+    atom: Atom, found: ClauseEvaluation, places: tuple[Location, ...], *, is_late: bool
 ) -> str:
-    said = f"{words[:1].upper()}{words[1:]}: "
+    measure, rule, limit = measures()[atom.call.measure], rules()[atom.rule], atom.limit
+    reading, verdict = found.reading, found.verdict
+    measure_words = measure.words(dict(atom.call.parameters))
+    said = f"{measure_words[:1].upper()}{measure_words[1:]}: "
     if isinstance(reading, Undetermined):
         return f"{said}not decided, because {reason_text(reading)}{_how(reading)}."
     said += f"{span(reading, measure.unit, limit)}; the policy requires {rule.words} {figure(limit, measure.unit)}"
@@ -363,7 +366,12 @@ def doubt(name: str, reason: str) -> Finding:
     """Return a finding about the evidence itself, which cannot be believed or is not there."""
     message = f"{capital(reason)}."
     return Finding(
-        name, "", (), "", None, "", "error", Undetermined(reason), Verdict.UNDETERMINED, message
+        clause=name,
+        requirement=ClauseRequirement(),
+        severity="error",
+        reading=Undetermined(reason),
+        verdict=Verdict.UNDETERMINED,
+        message=message,
     )
 
 
@@ -429,13 +437,22 @@ def _finding(randomised: Randomisation, clause: Clause) -> Finding:
         finding,
         why=" ".join([*([clause.why] if clause.why else []), *loosened(clause)]),
         guidance=clause.guidance,
-        scope=clause.scope or "",
-        under=clause.under_words,
     )
 
 
 def _noise_place(spot: Spot) -> Location:
-    return Location("column", spot.index, 0, spot.note, "", "", None, spot.low, spot.high, "")
+    return Location(
+        kind="column",
+        index=spot.index,
+        node=0,
+        name=spot.note,
+        path="",
+        profile="",
+        line=None,
+        low=spot.low,
+        high=spot.high,
+        note="",
+    )
 
 
 def _nothing(randomised: Randomisation, pack: Pack) -> Finding:

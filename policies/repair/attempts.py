@@ -51,9 +51,9 @@ def privacy(decision: Decision) -> float | None:
 
 
 def _met(finding: Finding) -> float | None:
-    if finding.limit is None:
+    if finding.requirement.limit is None:
         return {Verdict.PASS: 1.0, Verdict.FAIL: 0.0}.get(finding.verdict)
-    margin = rules()[finding.rule].margin(finding.reading, finding.limit)
+    margin = rules()[finding.requirement.rule].margin(finding.reading, finding.requirement.limit)
     return None if margin is None else min(margin, MOST)
 
 
@@ -135,16 +135,18 @@ def cost_of(
     after, said_after = _predictions(new, moved, people)
     leaves_before, leaves_after = _leaves(old), _leaves(new)
     return Cost(
-        len(leaves_before),
-        len(leaves_after),
-        _changed(said_before, said_after, people),
-        before,
-        after,
-        proposal.withheld,
-        _withheld(_numbers_per_leaf(leaves_before), _numbers_per_leaf(leaves_after)),
-        _withheld(_sized(leaves_before), _sized(leaves_after)),
-        None if holdout is None else holdout.loss(old),
-        None if holdout is None else holdout.loss(new),
+        leaves_before=len(leaves_before),
+        leaves_after=len(leaves_after),
+        predictions_changed=_changed(said_before, said_after, people),
+        accuracy_before=before,
+        accuracy_after=after,
+        withheld=proposal.withheld,
+        numbers_withheld=_withheld(
+            _numbers_per_leaf(leaves_before), _numbers_per_leaf(leaves_after)
+        ),
+        sizes_withheld=_withheld(_sized(leaves_before), _sized(leaves_after)),
+        loss_before=None if holdout is None else holdout.loss(old),
+        loss_after=None if holdout is None else holdout.loss(new),
     )
 
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 from treewarden.audit.evidence import ONE_TREE, Evidence
-from treewarden.audit.measures import MeasureCall, measures
+from treewarden.audit.measures import measures
 from treewarden.audit.reading import Reading as Taken
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.result import Audit
@@ -228,7 +228,16 @@ def audit_document(
     evidence = audit.full.evidence
     title = f"Privacy audit of {evidence.source}"
     story = audit_story(evidence, decision, command, untold(audit))
-    return _document(audit, decision, provenance, "audit", title, story, purpose, assumed)
+    return _document(
+        audit,
+        decision,
+        provenance,
+        kind="audit",
+        title=title,
+        story=story,
+        purpose=purpose,
+        assumed=assumed,
+    )
 
 
 def repair_document(repair: RepairSearch, provenance: Provenance, purpose: str = "") -> Document:
@@ -238,7 +247,9 @@ def repair_document(repair: RepairSearch, provenance: Provenance, purpose: str =
     if best is not None and best.audit is not None and best.decision is not None:
         audit, decision = best.audit, best.decision
     title, story = f"Repair of {repair.audit.full.evidence.source}", repair_story(repair)
-    document = _document(audit, decision, provenance, "repair", title, story, purpose)
+    document = _document(
+        audit, decision, provenance, kind="repair", title=title, story=story, purpose=purpose
+    )
     return document.model_copy(update={"repair": repair_part(repair)})
 
 
@@ -335,20 +346,19 @@ def asks_values(evidence: Evidence) -> bool:
 
 def finding_part(found: decisions.Finding) -> Finding:
     """Return what came of a clause as documents hold it."""
-    is_clause = found.limit is not None
-    limit = found.limit
+    requirement, limit = found.requirement, found.requirement.limit
     return Finding(
         clause=found.clause,
-        measure=found.measure,
-        parameters=parameters(found.parameters),
+        measure=requirement.measure,
+        parameters=parameters(requirement.parameters),
         plain=_plain(found),
-        rule=found.rule,
+        rule=requirement.rule,
         limit=None if limit is None else number(limit),
-        limit_text=_limit_text(found.rule, limit, found.unit)
+        limit_text=_limit_text(requirement.rule, limit, requirement.unit)
         if limit is not None
         else _asks(found),
-        unit=found.unit,
-        value=value(found.reading, found.unit, limit if is_clause else None),
+        unit=requirement.unit,
+        value=value(found.reading, requirement.unit, limit),
         verdict=word(found.verdict),
         severity=found.severity,
         message=found.message,
@@ -377,8 +387,8 @@ def finding_part(found: decisions.Finding) -> Finding:
             )
             for place in found.places
         ),
-        scope=found.scope,
-        under=found.under,
+        scope=requirement.scope,
+        under=requirement.under,
         of=found.of,
         parts=tuple(map(_piece, found.pieces)),
     )
@@ -404,17 +414,17 @@ def _plain(found: decisions.Finding) -> str:
     if found.clause == decisions.NOTHING_JUDGED:
         return ABOUT_THE_POLICY
     if found.is_about_evidence:
-        is_waivers = is_about_waivers(found.clause, found.measure)
+        is_waivers = is_about_waivers(found.clause, found.requirement.measure)
         if found.clause in ABOUT:
             return ABOUT[found.clause]
         return ABOUT_WAIVERS if is_waivers else ABOUT_THE_EVIDENCE
     if found.is_combined:
-        return f"{COMBINED}, {JUDGED[found.scope]}"
-    return plain(MeasureCall(found.measure, found.parameters))
+        return f"{COMBINED}, {JUDGED[found.requirement.scope]}"
+    return plain(found.requirement.call)
 
 
 def _asks(found: decisions.Finding) -> str:
-    return found.asks if found.is_combined else "–"
+    return found.requirement.asks if found.is_combined else "–"
 
 
 def _limit_text(rule: str, limit: float, unit: str) -> str:

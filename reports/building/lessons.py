@@ -151,8 +151,8 @@ def _limit(decision: Decision, *names: str) -> float | None:
     """Return the limit of the first clause on one of the measures, in the order of the measures."""
     for name in names:
         for finding in decision.findings:
-            if finding.measure == name and not finding.parameters:
-                return finding.limit
+            if finding.requirement.measure == name and not finding.requirement.parameters:
+                return finding.requirement.limit
     return None
 
 

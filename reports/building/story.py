@@ -176,7 +176,7 @@ def undecided_steps(decision: Decision) -> Iterator[str]:
     """Yield what could not be decided, why, and what can be done about it: once for each reason."""
     clauses: dict[str, list[str]] = {}
     for finding in decision.failing:
-        if finding.measure and isinstance(finding.reading, Undetermined):
+        if finding.requirement.measure and isinstance(finding.reading, Undetermined):
             if finding.reading.reason.startswith(NOT_LINKED):
                 continue  # the finding about the releases says what to do
             named = clauses.setdefault(finding.reading.reason, [])
@@ -393,7 +393,7 @@ def _after_fail(evidence: Evidence, decision: Decision, command: str) -> Iterato
     yield f"Do not publish {evidence.source}."
     if evidence.population.is_absent:
         yield "Audit or repair it with its training table: more checks may fail than the file alone shows."
-    if any(is_about_waivers(f.clause, f.measure) for f in decision.failing):
+    if any(is_about_waivers(f.clause, f.requirement.measure) for f in decision.failing):
         yield "Correct the waivers: each names one check, leaves that fail it, and a day that is still to come."
     failed = [f for f in decision.failing if f.verdict is Verdict.FAIL and not f.is_about_evidence]
     about_leaves = _each_once(f.clause for f in failed if f.is_of_leaves)
@@ -427,7 +427,9 @@ def decision_steps(decision: Decision) -> Iterator[str]:
     """Yield what can be done so that the audit can decide, each reason once."""
     doubted = [finding for finding in decision.failing if finding.is_about_evidence]
     doubted = [
-        finding for finding in doubted if not is_about_waivers(finding.clause, finding.measure)
+        finding
+        for finding in doubted
+        if not is_about_waivers(finding.clause, finding.requirement.measure)
     ]
     if any(finding.clause not in SAY_WHAT_TO_DO for finding in doubted):
         yield "Find out first whether the file or the table is wrong, and audit the two that belong together."

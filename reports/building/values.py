@@ -20,7 +20,7 @@ def place_value(found: Finding, place: Location) -> Value:
     """Return what was read at a place; of a combined clause, what each of its measures reads there."""
     ends = Interval(place.low, place.high)
     if not found.is_combined:
-        return value(ends, found.unit, found.limit)
+        return value(ends, found.requirement.unit, found.requirement.limit)
     return Value(low=number(ends.low), high=number(ends.high), text=place.note)
 
 

@@ -188,7 +188,8 @@ def test_the_worst_leaf_fails_a_clause_wherever_that_is_judged(asked, scope):
     pack = read_pack(said.encode(), "p.toml")
     finding = judge(alone(flat_tree([[2, 1], [200, 200]]), pack), pack).findings[0]
     assert finding.verdict is Verdict.FAIL
-    assert finding.reading == (Interval(1.0, 3.0) if finding.limit else Interval(1.0, 1.0))
+    is_atomic = finding.requirement.limit is not None
+    assert finding.reading == (Interval(1.0, 3.0) if is_atomic else Interval(1.0, 1.0))
     assert judge(alone(flat_tree([[9, 8]] * 2), pack), pack).verdict is Verdict.UNDETERMINED
 
 

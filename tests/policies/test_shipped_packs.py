@@ -86,7 +86,11 @@ def test_what_stands_beside_a_sound_tree_is_judged_by_its_kind(name):
     beside = cases(name)["beside"]
     for kind in LeakKind:
         made = with_leaks(name, (Leak(kind, "line 7", "something"),))
-        about = [finding for finding in made.findings if measures()[finding.measure].is_of_file]
+        about = [
+            finding
+            for finding in made.findings
+            if measures()[finding.requirement.measure].is_of_file
+        ]
         told = [finding for finding in about if finding.verdict is not Verdict.PASS]
         expected = Verdict.FAIL if kind in beside["fails"] else Verdict.PASS
         assert made.verdict is expected, kind
@@ -156,7 +160,7 @@ def test_what_is_not_decided_or_not_run_is_never_a_pass(name):
     for worlds, said in ((open_, ""), (late, "--worlds-budget"), (NOT_RUN, "--no-worlds")):
         made = judge(audit_of(replace(found, worlds=worlds), PACKS[name]), PACKS[name])
         assert made.verdict is Verdict.UNDETERMINED
-        assert all(measures()[finding.measure].is_of_worlds for finding in made.failing)
+        assert all(measures()[finding.requirement.measure].is_of_worlds for finding in made.failing)
         assert all(said in finding.message for finding in made.failing)
         late_said = ["--worlds-budget" in finding.message for finding in made.failing]
         assert late_said == [worlds is late] * len(made.failing)

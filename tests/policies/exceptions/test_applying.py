@@ -24,7 +24,7 @@ from treewarden.policies.exceptions.apply_waivers import (
     verdict_of,
 )
 from treewarden.policies.exceptions.waivers import WaiverFile
-from treewarden.policies.judging.decision import LeafNames
+from treewarden.policies.judging.decision import ClauseRequirement, LeafNames
 from treewarden.policies.judging.judge import judge
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.tree.column import CategoricalColumn
@@ -32,6 +32,7 @@ from treewarden.ppdm_models.tree.tree import Quality
 
 WHOLE = {"digest": f"sha256:{DIGEST}"}
 SURE = pack_of(("disclosure", "at_most", 0.8))
+COMBINED = ClauseRequirement(measure="any of", unit="leaves")
 
 
 def waived(decision, model, *changes):
@@ -157,7 +158,7 @@ def test_a_clause_called_like_a_doubt_does_not_let_the_doubt_be_waived():
     clause = SMALL.clauses[0].model_copy(update={"id": "file-agrees", "limit": 1.0})
     pack = SMALL.model_copy(update={"clauses": (clause,)})
     decision, model = decided(pack, replace(TREE, quality=Quality.INCONSISTENT))
-    assert decision.findings[0].measure == ""
+    assert decision.findings[0].requirement.measure == ""
     found = waived(decision, model, {"clause": "file-agrees", **WHOLE})
     assert found.verdict is Verdict.UNDETERMINED
     assert all(f.accepted is None for f in found.findings)
@@ -184,7 +185,8 @@ def test_a_reading_that_the_leaves_do_not_account_for_is_not_waived_by_leaf():
 def test_a_sum_over_people_is_waived_by_leaf_only_where_the_leaves_are_all_of_it(reading, verdict):
     decision, model = decided()
     finding = decision.findings[0]
-    summed = replace(finding, rule="at_most", limit=0.0, reading=exactly(reading))
+    requirement = replace(finding.requirement, rule="at_most", limit=0.0)
+    summed = replace(finding, requirement=requirement, reading=exactly(reading))
     each = [{"leaf": leaf} for leaf in leaves(decision)]
     assert waived(replace(decision, findings=(summed,)), model, *each).verdict is verdict
 
@@ -202,7 +204,9 @@ def test_an_infinite_reading_can_be_waived():
     decision, model = decided()
     finding = decision.findings[0]
     one = replace(finding.places[0], low=np.inf, high=np.inf)
-    summed = replace(finding, rule="at_most", reading=Interval(np.inf, np.inf), places=(one,))
+    requirement = replace(finding.requirement, rule="at_most")
+    unbounded = Interval(np.inf, np.inf)
+    summed = replace(finding, requirement=requirement, reading=unbounded, places=(one,))
     found = waived(replace(decision, findings=(summed,)), model, {"leaf": one.leaf})
     assert found.verdict is Verdict.PASS
 
@@ -432,7 +436,9 @@ def test_a_finding_about_waivers_is_never_waived():
     )
     found = waived(decision, model, *given)
     assert found.verdict is Verdict.FAIL
-    about = next(f for f in found.findings if f.clause == "waiver-expired" and not f.measure)
+    about = next(
+        f for f in found.findings if f.clause == "waiver-expired" and not f.requirement.measure
+    )
     assert about.accepted is None
 
 
@@ -447,9 +453,7 @@ def combined(decision, notes=("k_anonymity 3 records", "k_anonymity 4 records"))
         replace(place, low=1.0, high=1.0, note=note)
         for place, note in zip(finding.places, notes, strict=True)
     )
-    made = replace(
-        finding, measure="any of", rule="", limit=None, reading=exactly(2), places=places
-    )
+    made = replace(finding, requirement=COMBINED, reading=exactly(2), places=places)
     return replace(decision, findings=(made,))
 
 

@@ -26,11 +26,13 @@ from treewarden.policies.exceptions.baseline import (
     read_baseline,
     write_baseline,
 )
+from treewarden.policies.judging.decision import ClauseRequirement
 from treewarden.policies.judging.judge import judge
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.errors import BaselineError
 
 SURE = pack_of(("disclosure", "at_most", 0.8))
+COMBINED = ClauseRequirement(measure="any of", unit="leaves")
 QI = ("age", "sex")
 
 
@@ -304,9 +306,7 @@ def combined(decision, notes):
         replace(place, low=1.0, high=1.0, note=note)
         for place, note in zip(finding.places, notes, strict=True)
     )
-    made = replace(
-        finding, measure="any of", rule="", limit=None, reading=exactly(2), places=places
-    )
+    made = replace(finding, requirement=COMBINED, reading=exactly(2), places=places)
     return replace(decision, findings=(made,))
 
 

@@ -200,7 +200,8 @@ def test_a_clause_judged_at_every_leaf_names_all_of_them_where_nothing_could_be_
 
 def test_a_finding_of_a_combination_has_no_one_measure_and_names_all_it_was_judged_by():
     finding = found(f"any = [ {K10}, {{ all = [ {LABEL}, {SURE} ] }} ]", evidence_of(TREE))
-    assert (finding.measure, finding.rule, finding.limit) == ("any of", "", None)
+    requirement = finding.requirement
+    assert (requirement.measure, requirement.rule, requirement.limit) == ("any of", "", None)
     assert not finding.is_about_evidence
     assert [each.measure for each in finding.calls] == [
         "k_anonymity",
@@ -209,8 +210,8 @@ def test_a_finding_of_a_combination_has_no_one_measure_and_names_all_it_was_judg
     ]
     assert not finding.is_of_leaves
     assert found(f"all = [ {K10}, {LABEL} ]", evidence_of(TREE)).is_of_leaves
-    assert " or (" in finding.asks
-    assert " and (" in finding.asks
+    assert " or (" in finding.requirement.asks
+    assert " and (" in finding.requirement.asks
 
 
 def certain_only_without_labels(clause):
@@ -327,7 +328,7 @@ def test_a_clause_that_assumes_knowledge_under_which_nobody_audited_is_undetermi
     known = replace(audit.full, under="leaf = labels")
     told = judge(Audit((audit.full, known)), wanted)
     assert told.findings[-1].verdict is PASS
-    assert told.findings[-1].under == "leaf = labels"
+    assert told.findings[-1].requirement.under == "leaf = labels"
 
 
 def test_a_combination_of_leaf_measures_is_held_against_each_group_of_a_table():

@@ -48,7 +48,7 @@ def test_a_finding_names_leaf_path_line_value_and_limit_worst_first():
         ("leaf 3", "place = p2", 12, 3),
         ("leaf 2", "place = p1", 11, 4),
     ]
-    assert finding.limit == 5
+    assert finding.requirement.limit == 5
     assert finding.message == (
         "Fewest people in a leaf: 3 records; the policy requires at least 5 records; 2 leaves fail."
     )
@@ -212,7 +212,9 @@ def test_withholding_numbers_never_passes_on_the_uniform_estimate_alone():
     pack = read_pack(CONFIDENCE_ONLY, "sure.toml")
     decision = judge(run(case.tree, case.population, case.knowledge, calls(pack)), pack)
     doubts = [finding for finding in decision.findings if finding.clause == "labels-believed"]
-    assert [finding.verdict for finding in decision.findings if finding.measure] == [Verdict.PASS]
+    assert [finding.verdict for finding in decision.findings if finding.requirement.measure] == [
+        Verdict.PASS
+    ]
     assert decision.verdict is Verdict.UNDETERMINED
     assert "carry its label" in doubts[0].message
 

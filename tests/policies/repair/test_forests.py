@@ -174,7 +174,9 @@ def test_a_clause_that_cannot_be_told_stays_so_and_the_others_are_mended():
     both = (("label_disclosure", "at_most", 0.6), ("k_anonymity", "at_least", 3))
     found = repaired(model, pack_of(*both))
     assert (found.recommended, found.nearest.verdict) == (None, Verdict.UNDETERMINED)
-    assert [finding.measure for finding in found.nearest.decision.failing] == ["label_disclosure"]
+    assert [finding.requirement.measure for finding in found.nearest.decision.failing] == [
+        "label_disclosure"
+    ]
 
 
 def test_classes_in_another_order_are_put_right():

@@ -8,6 +8,8 @@ from tests.kit import places
 from treewarden.audit.evidence import NOT_RUN, ONE_TREE
 from treewarden.audit.reading import Undetermined
 from treewarden.audit.run_inputs import NOT_JOINED
+from treewarden.policies.judging.decision import ClauseRequirement, Finding
+from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.files.convert import converted
 from treewarden.ppdm_models.files.load import formats, open_model, writers
 from treewarden.ppdm_models.formats import Rewritable
@@ -51,7 +53,14 @@ def test_a_known_command_stands_by_itself_to_be_pasted():
 
 def failing(*pairs):
     findings = [
-        SimpleNamespace(measure="disclosure", clause=clause, reading=Undetermined(reason))
+        Finding(
+            clause=clause,
+            requirement=ClauseRequirement(measure="disclosure"),
+            severity="error",
+            reading=Undetermined(reason),
+            verdict=Verdict.UNDETERMINED,
+            message="",
+        )
         for clause, reason in pairs
     ]
     return SimpleNamespace(failing=tuple(findings))

@@ -160,11 +160,9 @@ def test_guidance_of_a_decision_reaches_the_document(document):
     first = document.findings[0]
     found = decisions.Finding(
         clause="c",
-        measure=first.measure,
-        parameters=(),
-        rule=first.rule,
-        limit=5,
-        unit="records",
+        requirement=decisions.ClauseRequirement(
+            measure=first.measure, rule=first.rule, limit=5, unit="records"
+        ),
         severity="error",
         reading=exactly(3.0),
         verdict=Verdict.FAIL,
