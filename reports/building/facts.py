@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from treewarden.audit.entropy.posterior import SolverReport
 from treewarden.audit.evidence import Evidence
 from treewarden.audit.population.forest import Forest
 from treewarden.audit.population.table_counts import Weights
@@ -10,7 +11,7 @@ from treewarden.audit.result import Exposure
 from treewarden.ppdm_models.semantics.describe import WORST_LAST
 from treewarden.ppdm_models.tree.ensemble import Ensemble
 from treewarden.reports.document.document import Model, Population, Solver
-from treewarden.reports.document.parts import Row, number
+from treewarden.reports.document.parts import Number, Row, number
 from treewarden.reports.document.words import count, percent
 
 WEIGHTS = {
@@ -22,17 +23,42 @@ WEIGHTS = {
 def solver(exposure: Exposure, dropped: int) -> Solver:
     """Return how the estimate was found."""
     report = exposure.solver
-    entropy, bound, relaxed, violation, kkt = (
-        None if each is None else number(each)
-        for each in (
-            report.entropy,
-            report.entropy_bound,
-            report.entropy_relaxed,
-            report.run.max_violation,
-            report.run.kkt_error,
-        )
+    return Solver(
+        status=report.status,
+        reason=report.reason,
+        entropy=_number(report.entropy),
+        entropy_bound=_number(report.entropy_bound),
+        entropy_relaxed=_number(report.entropy_relaxed),
+        bound_argument=report.bound_argument,
+        max_violation=_number(report.run.max_violation),
+        kkt_error=_number(report.run.kkt_error),
+        iterations=report.run.iterations,
+        seconds=number(report.run.seconds),
+        rows=report.rows,
+        rows_active=report.rows_active,
+        dropped=dropped,
+        blocks=report.blocks.total,
+        blocks_stalled=report.blocks.stalled,
+        blocks_flat=report.blocks.flat,
+        blocks_several=report.blocks.several,
+        blocks_symmetric_broken=report.blocks.symmetric_broken,
+        blocks_saddle=report.blocks.saddle,
+        split_rows=report.split_rows,
+        profiles_fixed=report.profiles_fixed,
+        signatures=report.signatures,
+        is_unique=report.is_unique,
+        door=report.run.door,
+        rows_text=tuple(Row(name=name, text=text) for name, text in _solver_texts(report)),
     )
-    said = (
+
+
+def _number(value: float | None) -> Number | None:
+    return None if value is None else number(value)
+
+
+def _solver_texts(report: SolverReport) -> tuple[tuple[str, str], ...]:
+    """Return how the estimate was found in words: what each figure is, and what it came to."""
+    return (
         ("Status", report.status),
         ("Solver", report.run.door),
         ("Entropy of the estimate", _nats(report.entropy)),
@@ -60,33 +86,6 @@ def solver(exposure: Exposure, dropped: int) -> Solver:
         ("Profiles that whole records prove", f"{report.profiles_fixed:,}"),
         ("Kinds of profiles that rows tell apart", f"{report.signatures:,}"),
         ("Blocks where letting them differ would raise the entropy", f"{report.blocks.saddle:,}"),
-    )
-    return Solver(
-        status=report.status,
-        reason=report.reason,
-        entropy=entropy,
-        entropy_bound=bound,
-        entropy_relaxed=relaxed,
-        bound_argument=report.bound_argument,
-        max_violation=violation,
-        kkt_error=kkt,
-        iterations=report.run.iterations,
-        seconds=number(report.run.seconds),
-        rows=report.rows,
-        rows_active=report.rows_active,
-        dropped=dropped,
-        blocks=report.blocks.total,
-        blocks_stalled=report.blocks.stalled,
-        blocks_flat=report.blocks.flat,
-        blocks_several=report.blocks.several,
-        blocks_symmetric_broken=report.blocks.symmetric_broken,
-        blocks_saddle=report.blocks.saddle,
-        split_rows=report.split_rows,
-        profiles_fixed=report.profiles_fixed,
-        signatures=report.signatures,
-        is_unique=report.is_unique,
-        door=report.run.door,
-        rows_text=tuple(Row(name=name, text=text) for name, text in said),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from treewarden.ppdm_models import limits
@@ -91,14 +91,8 @@ class Fields:
             self.notes.append(
                 f"{fail.source}: no field is declared, so one is a number where some test compares it by order"
             )
-        scopes = [element.first(kind) for element in around for kind in SCOPES]
-        functions = {
-            name: function
-            for scope in scopes
-            for name, function in dictionary.functions(scope, fail).items()
-        }
-        self._scopes = [dictionary.scope(scope, fail) for scope in scopes]
-        self._casts = [dictionary.casts(scope) for scope in scopes if scope is not None]
+        transformations = _transformations(dictionary, around, fail)
+        self._scopes, self._casts = transformations.scopes, transformations.casts
         self._around = around
         self._schemas = read_schemas(self.models, self._own_ids, fail)
         self._schema, self.target = self._schemas.active, self._schemas.target
@@ -119,14 +113,10 @@ class Fields:
         self._refusals: dict[int, Predicate | None] = {}
         self._tested: dict[tuple[object, ...], Predicate] = {}
         self._budget = WorkBudget(limits.FIELD_TESTS)
-        self._derivation = Derivation(self._cases, functions)
+        self._derivation = Derivation(self._cases, transformations.functions)
         self.features: dict[str, Feature] = {}
         self.values: dict[str, Vocabulary] = {}
-        for name in self._schemas.own:
-            inner = next((scope[name] for scope in reversed(self._scopes) if name in scope), None)
-            for raw in (name,) if inner is None else self._leaves(inner):
-                if raw in self._declared:
-                    self.typed(raw)
+        self._type_active()
         target = self._declared.get(self.target)
         self.target_type = None if target is None else target.get("optype") or target.get("opType")
         self.labels = raw_labels(around[-1])
@@ -263,6 +253,14 @@ class Fields:
                     self._schema[name][-1],
                     f"contradictory: the field {name!r} is used, but not in the DataDictionary",
                 )
+
+    def _type_active(self) -> None:
+        """Make features of the raw fields that the innermost model uses, itself or for what it computes."""
+        for name in self._schemas.own:
+            inner = next((scope[name] for scope in reversed(self._scopes) if name in scope), None)
+            for raw in (name,) if inner is None else self._leaves(inner):
+                if raw in self._declared:
+                    self.typed(raw)
 
     def _element(self, name: str) -> Element | None:
         """Return the derived field or earlier result of a name, the innermost first."""
@@ -435,6 +433,39 @@ class Fields:
                         break
                     name = renamed.get("field") or ""
         return self._ordered
+
+
+@dataclass(frozen=True, slots=True)
+class _Transformations:
+    """What a file computes around the tests: derived fields by name, outermost first, and the functions it defines.
+
+    ``casts`` are the fields that each place with derived fields rounds to 32 bits.
+    """
+
+    scopes: list[dict[str, Element]]
+    casts: list[frozenset[str]]
+    functions: dict[str, Element]
+
+
+def _transformations(
+    dictionary: Dictionary, around: Sequence[Element], fail: Failure
+) -> _Transformations:
+    """Return what the elements around the tests compute.
+
+    Raises:
+        TreeFormatError: a field or a function is declared twice.
+    """
+    elements = [element.first(kind) for element in around for kind in SCOPES]
+    functions = {
+        name: function
+        for element in elements
+        for name, function in dictionary.functions(element, fail).items()
+    }
+    return _Transformations(
+        scopes=[dictionary.scope(element, fail) for element in elements],
+        casts=[dictionary.casts(element) for element in elements if element is not None],
+        functions=functions,
+    )
 
 
 def _tells_unknown(model: Element) -> bool:
