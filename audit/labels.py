@@ -55,7 +55,7 @@ def why_not_judged(tree: Tree, people: Population) -> str | None:
 def _saw_everybody(model: Model) -> bool:
     if model.task is not Task.CLASSIFICATION:
         return False
-    return not isinstance(model, Ensemble) or model.resampled is False
+    return not isinstance(model, Ensemble) or model.sampling.resampled is False
 
 
 def _of_tree(tree: Tree, stops: IndexArray, people: Population) -> Iterator[DroppedRow]:

@@ -110,8 +110,8 @@ def yielding(tree):
 
 def whatever_the_people(node):
     """Return a node whose other splits have improvements that people made up have too."""
-    others = tuple(replace(other, low=0.0, high=np.inf) for other in node.other_splits)
-    return replace(node, other_splits=others)
+    others = tuple(replace(other, low=0.0, high=np.inf) for other in node.figures.other_splits)
+    return replace(node, figures=replace(node.figures, other_splits=others))
 
 
 def column_of(feature, size):

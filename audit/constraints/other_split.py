@@ -27,10 +27,10 @@ class OtherSplitRows(Constraint):
         as_published = case.knowledge.leaf is LeafLevel.AS_PUBLISHED
         if not as_published or len(case.tree.classes) != 2 or not case.tree.has_people:
             return
-        if not any(node.other_splits for node in case.tree.nodes):
+        if not any(node.figures.other_splits for node in case.tree.nodes):
             return
         for facts in inner_facts(case):
-            for other_split in facts.node.other_splits:
+            for other_split in facts.node.figures.other_splits:
                 row = _row(case, facts, other_split)
                 if row is not None:
                     yield row

@@ -64,7 +64,7 @@ def without_one(
 def _is_counted(node: Node) -> bool:
     """Whether what a node publishes of classes are their counts, or nothing."""
     others = (node.class_shares, node.bands, node.impurity)
-    return all(each is None for each in others) and not node.other_splits
+    return all(each is None for each in others) and not node.figures.other_splits
 
 
 def _less(case: Case, profile: int, klass: int) -> Case:

@@ -42,7 +42,7 @@ def counted_sums(forest: Forest, population: Population) -> LeafSums | Undetermi
     A count that is withheld lies between nothing and what the others leave of the leaf. Draws of a random sample count
     nobody, but show who must be there.
     """
-    if isinstance(forest.model, Ensemble) and forest.model.resampled:
+    if isinstance(forest.model, Ensemble) and forest.model.sampling.resampled:
         return drawn_sums(forest, by_profile(forest.stops, population))
     if forest.draws:
         return Undetermined(sample_in_words(forest.model))

@@ -146,13 +146,13 @@ def sums_of(found: Sequence[ClassCountBounds]) -> LeafSums:
         for name in ("trees", "leaves", "outputs", "least", "most")
     )
     return LeafSums(
-        trees,
-        leaves,
-        outputs,
-        np.rint(least).astype(np.int64),
-        np.rint(most).astype(np.int64),
-        most - least,
-        {},
+        trees=trees,
+        nodes=leaves,
+        output=outputs,
+        low=np.rint(least).astype(np.int64),
+        high=np.rint(most).astype(np.int64),
+        wide=most - least,
+        facts={},
     )
 
 
@@ -265,11 +265,11 @@ def _of_forest(
 ) -> Iterator[tuple[Units, LeafSums | Undetermined]]:
     """Yield what scikit-learn's bootstrap drew: see ``_generate_sample_indices`` in ``sklearn/ensemble/_forest.py``."""
     model = forest.model
-    if not isinstance(model, Ensemble) or len(model.seeds) != len(forest.trees):
+    if not isinstance(model, Ensemble) or len(model.sampling.seeds) != len(forest.trees):
         return
     size = int(population.records)
     drawn = []
-    for seed, tree in zip(model.seeds, forest.trees, strict=True):
+    for seed, tree in zip(model.sampling.seeds, forest.trees, strict=True):
         count = count_of(tree.root)
         if count is None or not 0 < count <= 10 * size or count != int(count):
             return

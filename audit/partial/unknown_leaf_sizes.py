@@ -49,8 +49,9 @@ def are_told_apart(leaves: LeafTable) -> bool:
 
 
 def _says_shares_alone(node: Node) -> bool:
-    said = (node.records, node.class_counts, node.bands, node.impurity, node.spread)
-    is_bare = all(each is None for each in said) and not node.other_splits
+    figures = node.figures
+    said = (node.records, node.class_counts, node.bands, node.impurity, figures.spread)
+    is_bare = all(each is None for each in said) and not figures.other_splits
     return is_bare and (node.is_leaf or node.class_shares is None)
 
 

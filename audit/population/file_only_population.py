@@ -110,8 +110,8 @@ def _useless(model: Model, trees: Sequence[Tree]) -> str:
     """Return why no count of the file bounds a number of people; "" where they do."""
     if not trees:
         return "the model holds no tree"
-    if isinstance(model, Ensemble) and model.resampled is not False:
-        return sample_in_words(model) if model.resampled else f"it may be that {DRAWS}"
+    if isinstance(model, Ensemble) and model.sampling.resampled is not False:
+        return sample_in_words(model) if model.sampling.resampled else f"it may be that {DRAWS}"
     worst = next((tree for tree in trees if not tree.has_people), None)
     if worst is not None:
         return f"{REASONS[worst.quality]}; give the table"

@@ -119,14 +119,14 @@ def _of_ensemble(
     if isinstance(leaves, Leaves):
         shown = int(leaves.trees[leaves.records.argmin()])
     return Forest(
-        ensemble,
-        trees,
-        stops,
-        leaves,
-        shown,
-        accuracy_of(ensemble, population, said_by(ensemble, population.columns, stops)),
-        tuple(warnings),
-        draws,
+        model=ensemble,
+        trees=trees,
+        stops=stops,
+        leaves=leaves,
+        shown=shown,
+        accuracy=accuracy_of(ensemble, population, said_by(ensemble, population.columns, stops)),
+        warnings=tuple(warnings),
+        draws=draws,
     )
 
 
@@ -152,12 +152,12 @@ def _draws(
     ]
     if not counting:
         return False, []
-    if ensemble.resampled:
-        if ensemble.held_out:
+    if ensemble.sampling.resampled:
+        if ensemble.sampling.held_out:
             _check_room(trees, standing, source)
         said = sample_in_words(ensemble)
         return True, [f"{ensemble.source}: {said}; leaves are measured on the table"]
-    if ensemble.resampled is False:
+    if ensemble.sampling.resampled is False:
         for index in counting:
             here = standing[index]
             check_counts(trees[index], here.people, here.weighed, population.weights, source)
@@ -179,7 +179,7 @@ def _draws(
 
 def sample_in_words(model: Model) -> str:
     """Return why counts of a model's trees, which are of a sample, are no numbers of people of the table."""
-    return HELD_OUT if isinstance(model, Ensemble) and model.held_out else DRAWS
+    return HELD_OUT if isinstance(model, Ensemble) and model.sampling.held_out else DRAWS
 
 
 def _check_room(trees: tuple[Tree, ...], standing: Sequence[NodeCounts], source: str) -> None:

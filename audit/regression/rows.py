@@ -129,7 +129,9 @@ def rows_of(
         leaf = start + np.searchsorted(sums.nodes[start:end], stopped)
         place[index] = np.where(stopped < 0, -1, leaf)
     one = _of_one(sums, cells, scale, largest)
-    rows = rows_between(place, sums.low, sums.high, sizes, one, scale, largest)
+    rows = rows_between(
+        place, sums.low, sums.high, sizes=sizes, one=one, scale=scale, largest=largest
+    )
     return replace(rows, ranges=(UnitRange(np.ones(len(sizes), dtype=bool), 0.0, scale.most),))
 
 
@@ -212,7 +214,7 @@ def mean_sums(forest: Forest, population: Population, largest: float) -> ValueSu
     model = forest.model
     if isinstance(model, Ensemble) and model.combination is not Combination.AVERAGE:
         return NOT_MEANS
-    if forest.draws or (isinstance(model, Ensemble) and model.resampled):
+    if forest.draws or (isinstance(model, Ensemble) and model.sampling.resampled):
         return Undetermined(sample_in_words(model))
     if any(tree.quality is Quality.WEIGHTED for tree in forest.trees):
         return WEIGHTED
@@ -297,7 +299,7 @@ def _mean_of_one(
     largest: float,
 ) -> tuple[FloatArray, FloatArray]:
     """Return between which ends one person of each leaf lies, as its published spread says."""
-    spreads = [tree.nodes[node].spread for node in nodes.tolist()]
+    spreads = [tree.nodes[node].figures.spread for node in nodes.tolist()]
     is_told = np.array([spread is not None for spread in spreads])
     highest = np.array([0.0 if spread is None else spread[1] for spread in spreads])
     # A spread is a difference of two means of squares, each of which rounds by the size of its terms.

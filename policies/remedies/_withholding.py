@@ -97,7 +97,7 @@ def label_only(tree: Tree, node: Node) -> Node:
         class_shares=None,
         bands=None,
         impurity=None,
-        other_splits=(),
+        figures=replace(node.figures, other_splits=()),
     )
 
 
@@ -231,4 +231,12 @@ def _leaf_knowledge(tree: Tree, node: Node, records: float) -> LeafKnowledge:
         if band is not None:
             low[klass], high[klass] = band[0], min(band[1], records)
     complete(low, high, records)
-    return LeafKnowledge(node.index, records, low, high, None, 0.0, np.ones(m, dtype=bool))
+    return LeafKnowledge(
+        node=node.index,
+        records=records,
+        low=low,
+        high=high,
+        label=None,
+        margin=0.0,
+        named=np.ones(m, dtype=bool),
+    )

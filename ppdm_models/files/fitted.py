@@ -82,7 +82,7 @@ def _aimed(model: Model, target: str) -> Model:
     """Return a model that names what it predicts."""
     if isinstance(model, Ensemble):
         named = with_trees(model, (replace(tree, target=target) for tree in model.trees))
-        return replace(named, target=target, growth=model.growth, seeds=model.seeds)
+        return replace(named, target=target, growth=model.growth, sampling=model.sampling)
     return replace(model, target=target)
 
 

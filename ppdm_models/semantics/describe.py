@@ -81,7 +81,7 @@ def describe(model: Model, leaks: Sequence[Leak] = ()) -> dict[str, object]:
     if isinstance(model, Ensemble):
         said["combination"] = str(model.combination)
         said["link"] = str(model.link)
-        said["resampled"] = model.resampled
+        said["resampled"] = model.sampling.resampled
         said["others"] = [other.kind for other in islice(model.others, MOST_TREES)]
         said["members"] = [
             summary.entry(number) for number, summary in enumerate(trees[:MOST_TREES], 1)
@@ -120,7 +120,7 @@ def _leaf_entries(model: Model, exact: bool) -> Iterator[dict[str, object]]:
 
 def may_be_draws(model: Model) -> bool:
     """Return whether the counts of a model's trees may be draws of a random sample, so that they tell of no people."""
-    return isinstance(model, Ensemble) and model.resampled is not False
+    return isinstance(model, Ensemble) and model.sampling.resampled is not False
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +206,7 @@ def _support(model: Model, trees: Sequence[_Summary]) -> dict[str, object]:
     reason = REASONS[quality]
     is_people = quality in (Quality.EXACT, Quality.DERIVED)
     if is_people and isinstance(model, Ensemble) and may_be_draws(model):
-        reason = HELD_OUT if model.held_out else DRAWS[model.resampled]
+        reason = HELD_OUT if model.sampling.held_out else DRAWS[model.sampling.resampled]
         is_people = False
     sizes = [tree.smallest for tree in trees if tree.smallest is not None]
     totals = {tree.records for tree in trees}

@@ -235,7 +235,8 @@ def _of_ensemble(
     if ensemble.combination in CHOICES:
         return _chosen(ensemble, [member_scores.by_record for member_scores in said])
     is_sum = ensemble.combination not in RANKED
-    if is_sum and ensemble.silence is Silence.CONTINUE:  # no more than one member at a time
+    if is_sum and ensemble.silence.treatment is Silence.CONTINUE:
+        # No more than one member is held at a time.
         refused = np.zeros(_size(columns), dtype=bool)
 
         def each() -> Iterator[_MemberScores]:
@@ -260,7 +261,7 @@ def _of_ensemble(
         total = _summed(ensemble, heeded, widths, _size(columns))
     else:
         total = ranked(ensemble.combination, np.stack(parts), heard)
-    if ensemble.silence is not Silence.CONTINUE:
+    if ensemble.silence.treatment is not Silence.CONTINUE:
         total[_is_silent(ensemble, parts, weights)] = np.nan
     return total, np.asarray(
         np.array([member_scores.refused for member_scores in all_said]).any(axis=0)
@@ -318,7 +319,7 @@ def _chosen(ensemble: Ensemble, said: Sequence[_MemberScores]) -> tuple[Scores, 
         np.array([member_scores.speaks for member_scores in said]),
         np.array([member_scores.refused for member_scores in said]),
     )
-    if ensemble.silence is Silence.SKIP_SEGMENT:
+    if ensemble.silence.treatment is Silence.SKIP_SEGMENT:
         asked &= ~np.isnan(np.stack(parts)).any(axis=2) | refused
     chosen = np.argmax(asked, axis=0)
     return _first(parts, asked), np.asarray(refused[chosen, np.arange(len(chosen))])
@@ -326,7 +327,7 @@ def _chosen(ensemble: Ensemble, said: Sequence[_MemberScores]) -> tuple[Scores, 
 
 def _heard(ensemble: Ensemble, parts: list[Scores], weights: Scores) -> Scores:
     """Return the weights without those of members that are skipped, as they predict nothing."""
-    if ensemble.silence is not Silence.SKIP_SEGMENT:
+    if ensemble.silence.treatment is not Silence.SKIP_SEGMENT:
         return weights
     return np.where(np.isnan(np.stack(parts)).any(axis=2), 0.0, weights)
 
@@ -334,12 +335,12 @@ def _heard(ensemble: Ensemble, parts: list[Scores], weights: Scores) -> Scores:
 def _is_silent(ensemble: Ensemble, parts: list[Scores], weights: Scores) -> BoolArray:
     """Return for which records too many members predict nothing."""
     empty = np.isnan(np.stack(parts)).any(axis=2) & (weights != 0.0)
-    if ensemble.silence is Silence.RETURN_MISSING:
+    if ensemble.silence.treatment is Silence.RETURN_MISSING:
         return np.asarray(empty.any(axis=0))
     total = weights.sum(axis=0)
     silent = np.where(empty, weights, 0.0).sum(axis=0)
     nobody = ~((weights != 0.0) & ~empty).any(axis=0)
-    return np.asarray(nobody | (silent > ensemble.most_silent * total))
+    return np.asarray(nobody | (silent > ensemble.silence.most_share * total))
 
 
 def _first(parts: list[Scores], spoken: BoolArray) -> Scores:

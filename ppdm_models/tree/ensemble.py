@@ -99,17 +99,39 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
+class SilentMembers:
+    """What becomes of the whole where members predict nothing.
+
+    Where they are skipped, the whole is silent if they are more than ``most_share`` of the weights of those asked.
+    """
+
+    treatment: Silence = Silence.CONTINUE
+    most_share: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class TreeSampling:
+    """How the records were drawn that a tree of an ensemble is grown on.
+
+    ``resampled`` says that the counts of a tree are of a bootstrap or subsample: they count draws, not people (None:
+    the file does not say). ``held_out`` says that the sample is one for all trees: some records were kept aside to know
+    when to stop, and each of the others counts once at most. ``seeds`` are what the bootstrap of each tree was drawn
+    from, where the file says it: no part of its value.
+    """
+
+    resampled: bool | None = None
+    held_out: bool = False
+    seeds: tuple[int, ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Ensemble:
     """A published model of several trees.
 
     ``base`` is added to the combined score: one number per output, or one for all. ``features`` are those of all
-    members, in the file's order. ``resampled`` says that the counts of a tree are of a bootstrap or subsample: they
-    count draws, not people (None: the file does not say). ``source``, ``format`` and ``notes`` are no part of its
-    value. Where silent members are skipped, the whole is silent if these are more than a share ``most_silent`` of the
-    weights of the members that are asked. ``held_out`` says that the sample is one for all trees: some records were
-    kept aside to know when to stop, and each of the others counts once at most. ``shrinkage`` is given where the file
-    says it, and all trees have it. ``growth`` is what tells how leaf values were made, of these very trees; ``seeds``
-    are what the bootstrap of each of them was drawn from, where the file says it. Neither is part of its value.
+    members, in the file's order. ``shrinkage`` is given where the file says it, and all trees have it. ``growth`` is
+    what tells how leaf values were made, of these very trees. It is no part of its value; nor are ``source``,
+    ``format`` and ``notes``.
     """
 
     members: tuple[Member, ...]
@@ -120,13 +142,10 @@ class Ensemble:
     task: Task = Task.CLASSIFICATION
     base: tuple[float, ...] = ()
     link: Link = Link.IDENTITY
-    resampled: bool | None = None
-    silence: Silence = Silence.CONTINUE
-    most_silent: float = 1.0
-    held_out: bool = False
+    sampling: TreeSampling = TreeSampling()
+    silence: SilentMembers = SilentMembers()
     shrinkage: Shrinkage | None = None
     growth: EnsembleGrowth | None = field(default=None, compare=False)
-    seeds: tuple[int, ...] = field(default=(), compare=False)
     source: str = field(default="ensemble", compare=False)
     format: str = field(default="", compare=False)
     notes: tuple[str, ...] = field(default=(), compare=False)
@@ -187,7 +206,8 @@ def with_trees(ensemble: Ensemble, trees: Iterator[Tree]) -> Ensemble:
         elif isinstance(model, Ensemble):
             model = with_trees(model, trees)
         members.append(replace(member, model=model))
-    return replace(ensemble, members=tuple(members), growth=None, seeds=())
+    sampling = replace(ensemble.sampling, seeds=())
+    return replace(ensemble, members=tuple(members), growth=None, sampling=sampling)
 
 
 def first_members(ensemble: Ensemble, members: int) -> Ensemble:

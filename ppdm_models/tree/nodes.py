@@ -96,6 +96,21 @@ Band = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
+class LearnerFigures:
+    """What the learner printed at a node beside what is published of its records.
+
+    ``other_splits`` is what it says of splits that were not taken, and ``spread`` between which ends the mean squared
+    distance of its records' numbers from their mean lies.
+    """
+
+    other_splits: tuple[OtherSplit, ...] = ()
+    spread: Band | None = None
+
+
+NO_FIGURES = LearnerFigures()
+
+
+@dataclass(frozen=True, slots=True)
 class Node:
     """One node and all that was published about it.
 
@@ -104,9 +119,7 @@ class Node:
     ``outputs`` are the numbers that a leaf of a boosted or multi-target tree adds to each output of its ensemble.
     ``bands`` stand in a leaf in place of its counts: what each class's count lies between, ends included.
     ``impurity`` is how mixed the classes of all records that pass are, where that is printed.
-    ``line`` is where the node stands in its file, ``other_splits`` what it says of splits that were not taken, and
-    ``spread`` between which ends the mean squared distance of its records' numbers from their mean lies, as published:
-    no part of its value.
+    ``line`` is where the node stands in its file, ``figures`` what the learner printed beside: no part of its value.
     """
 
     index: int
@@ -123,8 +136,7 @@ class Node:
     line: int | None = field(default=None, compare=False)
     bands: tuple[Band | None, ...] | None = None
     impurity: Impurity | None = None
-    other_splits: tuple[OtherSplit, ...] = field(default=(), compare=False)
-    spread: Band | None = field(default=None, compare=False)
+    figures: LearnerFigures = field(default=NO_FIGURES, compare=False)
 
     @property
     def is_leaf(self) -> bool:
@@ -300,8 +312,7 @@ class NodeTable(Sequence[Node]):
                     repeat(None) if self.lines is None else self.lines,
                     repeat(None) if self.bands is None else self.bands,
                     repeat(None) if self.impurities is None else self.impurities,
-                    repeat(()),
-                    repeat(None) if self.spreads is None else self.spreads,
+                    _figures(self.spreads),
                 )
             )
             object.__setattr__(self, "_made", nodes)
@@ -347,6 +358,12 @@ def _numbers(column: Numbers | None) -> Iterable[float | None]:
 
 def _vectors(column: Vectors | None) -> Iterable[tuple[float | None, ...] | None]:
     return _rows(column) if column is None or isinstance(column, np.ndarray) else column
+
+
+def _figures(spreads: Sequence[Band | None] | None) -> Iterable[LearnerFigures]:
+    if spreads is None:
+        return repeat(NO_FIGURES)
+    return (NO_FIGURES if spread is None else LearnerFigures(spread=spread) for spread in spreads)
 
 
 def _rows(table: Numbers | None) -> Iterable[tuple[float | None, ...] | None]:

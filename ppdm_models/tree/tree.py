@@ -8,9 +8,11 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from treewarden.ppdm_models.tree.column import Treatment
+from treewarden.ppdm_models.tree.nodes import NO_FIGURES as NO_FIGURES
 from treewarden.ppdm_models.tree.nodes import Band as Band
 from treewarden.ppdm_models.tree.nodes import Criterion as Criterion
 from treewarden.ppdm_models.tree.nodes import Cuts, NodeTable, parents_of
+from treewarden.ppdm_models.tree.nodes import LearnerFigures as LearnerFigures
 from treewarden.ppdm_models.tree.nodes import Node as Node
 from treewarden.ppdm_models.tree.predicate import Predicate, features_of
 from treewarden.ppdm_models.tree.tool import Tool

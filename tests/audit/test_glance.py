@@ -25,7 +25,12 @@ from treewarden.policies.judging.judge import judge
 from treewarden.policies.pack import calls, load_pack, read_pack
 from treewarden.policies.shipped import shipped_packs
 from treewarden.policies.verdict import Verdict
-from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member
+from treewarden.ppdm_models.tree.ensemble import (
+    Combination,
+    Ensemble,
+    Member,
+    TreeSampling,
+)
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 from treewarden.ppdm_models.tree.tree import Quality
 
@@ -238,7 +243,7 @@ def _forest(tree, resampled):
         tree.features,
         tree.target,
         tree.classes,
-        resampled=resampled,
+        sampling=TreeSampling(resampled),
     )
 
 

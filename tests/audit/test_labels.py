@@ -18,12 +18,8 @@ from treewarden.policies.pack import read_pack
 from treewarden.policies.shipped import shipped_packs
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.tree.column import CategoricalColumn
-from treewarden.ppdm_models.tree.tree import (
-    CLASS_WEIGHT,
-    NOISE,
-    Learner,
-    Quality,
-)
+from treewarden.ppdm_models.tree.ensemble import TreeSampling
+from treewarden.ppdm_models.tree.tree import CLASS_WEIGHT, NOISE, Learner, Quality
 
 CLASSES = ("no", "yes")
 BASELINE = read_pack(shipped_packs()["baseline"].read_bytes(), "baseline")
@@ -137,9 +133,9 @@ def test_no_table_and_another_secret_say_nothing_of_labels():
 def test_trees_of_a_forest_are_held_against_the_people_where_each_saw_everybody():
     tree, people = labelled("yes", "no")
     several = forest(tree, tree, features=tree.features, target=tree.target)
-    assert len(told(replace(several, resampled=False), people)) == 4
-    assert told(replace(several, resampled=True), people) == []
-    assert told(replace(several, resampled=None), people) == []
+    assert len(told(replace(several, sampling=TreeSampling(resampled=False)), people)) == 4
+    assert told(replace(several, sampling=TreeSampling(resampled=True)), people) == []
+    assert told(replace(several, sampling=TreeSampling(None)), people) == []
 
 
 def test_labels_that_contradict_their_own_numbers_are_doubted_without_a_table():

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member
+from treewarden.ppdm_models.tree.ensemble import (
+    Combination,
+    Ensemble,
+    Member,
+    TreeSampling,
+)
 from treewarden.ppdm_models.tree.predicate import CategoryTest, NumericTest
 from treewarden.ppdm_models.tree.tree import (
     Feature,
@@ -45,7 +50,7 @@ def by_sex(female, male):
     return Tree(nodes, FEATURES, "flu", classes, quality=Quality.ABSENT, source="forest.json")
 
 
-def forest(*trees, **changes):
+def forest(*trees, resampled=None, **changes):
     """Return an ensemble of trees that vote; numbers are averaged."""
     is_number = trees[0].task is Task.REGRESSION
     said = {
@@ -55,6 +60,7 @@ def forest(*trees, **changes):
         "target": "flu",
         "classes": () if is_number else trees[0].classes,
         "task": trees[0].task,
+        "sampling": TreeSampling(resampled),
         "source": "forest.json",
     }
     return Ensemble(**(said | changes))

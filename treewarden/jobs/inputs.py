@@ -198,7 +198,7 @@ def called(file: OpenedFile, name: str) -> OpenedFile:
     notes = tuple(map(partial(_renamed, old=f"{model.source}: ", new=f"{name}: "), model.notes))
     if isinstance(model, Ensemble):
         named = with_trees(model, (replace(tree, source=name) for tree in model.trees))
-        model = replace(named, growth=model.growth, seeds=model.seeds)
+        model = replace(named, growth=model.growth, sampling=model.sampling)
     return replace(file, model=replace(model, source=name, notes=notes))
 
 

@@ -244,7 +244,7 @@ def _is_usable(forest: Forest, population: Population, place: int) -> bool:
 def _published(forest: Forest) -> str:
     """Return in words what a forest publishes instead of leaf counts of people."""
     model = forest.model
-    if forest.draws or (isinstance(model, Ensemble) and model.resampled):
+    if forest.draws or (isinstance(model, Ensemble) and model.sampling.resampled):
         return "counts of draws of a sample"
     worst = next((tree for tree in forest.trees if tree.quality in PUBLISHED), None)
     if worst is not None:

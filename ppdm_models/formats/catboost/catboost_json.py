@@ -24,6 +24,7 @@ from treewarden.ppdm_models.tree.ensemble import (
     Member,
     Model,
     Shrinkage,
+    TreeSampling,
     shrinkage_of,
 )
 from treewarden.ppdm_models.tree.tree import (
@@ -98,7 +99,7 @@ def _ensemble(
         task=Task.CLASSIFICATION if classes else Task.REGRESSION,
         base=base,
         link=LINKS.get(loss, Link.IDENTITY if loss in NUMBERS else Link.UNKNOWN),
-        resampled=False,
+        sampling=TreeSampling(False),
         shrinkage=_shrinkage(document) if loss == "RMSE" and scale == 1 else None,
         growth=growth_of(document, _params(document), loss, forest, scale, base),
         source=document.source,

@@ -21,7 +21,7 @@ from treewarden.ppdm_models.tree.predicate import (
     Predicate,
     atoms,
 )
-from treewarden.ppdm_models.tree.tree import Feature, Node, Tree
+from treewarden.ppdm_models.tree.tree import NO_FIGURES, Feature, LearnerFigures, Node, Tree
 
 Handle = TypeVar("Handle")
 
@@ -129,7 +129,7 @@ def _placed(
         outputs=draft.outputs,
         default_child=default[0] if default else None,
         line=draft.line,
-        spread=draft.spread,
+        figures=NO_FIGURES if draft.spread is None else LearnerFigures(spread=draft.spread),
     )
 
 

@@ -17,7 +17,14 @@ from treewarden.ppdm_models.formats.common.boosted import (
     gathered_notes,
 )
 from treewarden.ppdm_models.tree.column import number_text
-from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Shrinkage
+from treewarden.ppdm_models.tree.ensemble import (
+    Combination,
+    Ensemble,
+    Link,
+    Member,
+    Shrinkage,
+    TreeSampling,
+)
 from treewarden.ppdm_models.tree.nodes import Flags, Numbers, Wholes
 from treewarden.ppdm_models.tree.predicate import (
     AnyOf,
@@ -116,7 +123,7 @@ def ensemble_of(
         classes=tuple(map(str, range(max(2, header.outputs)))) if is_classifier else (),
         task=Task.CLASSIFICATION if is_classifier else Task.REGRESSION,
         link=Link.UNKNOWN if any(linear) else _objective(header)[1],
-        resampled=True if differing_roots(trees) else header.resampled,
+        sampling=TreeSampling(True if differing_roots(trees) else header.resampled),
         shrinkage=header.shrinkage
         if (name, any(linear), weight) == ("regression", False, 1.0)
         else None,

@@ -27,6 +27,8 @@ from treewarden.ppdm_models.tree.ensemble import (
     Model,
     Other,
     Silence,
+    SilentMembers,
+    TreeSampling,
 )
 from treewarden.ppdm_models.tree.predicate import Always, Predicate
 from treewarden.ppdm_models.tree.tree import (
@@ -183,9 +185,10 @@ def read_mining_model(
         target=fields.target,
         classes=fields.classes,
         task=_task([*around, model], members, fail),
-        resampled=_resampled(around[0] if around else model),
-        silence=_silence(segmentation or model, fail),
-        most_silent=_most_silent(segmentation or model, fail),
+        sampling=TreeSampling(_resampled(around[0] if around else model)),
+        silence=SilentMembers(
+            _silence(segmentation or model, fail), _most_silent(segmentation or model, fail)
+        ),
         source=source,
         format="pmml",
         notes=tuple(fields.notes),

@@ -148,7 +148,7 @@ def _model_alone(model: Model) -> Model:
     """Return a model without what its file tells of how it was grown."""
     if isinstance(model, Tree):
         return replace(model, learner=Learner(), unused=(), quality=Quality.EXACT)
-    model = replace(model, resampled=None, shrinkage=None)
+    model = replace(model, sampling=replace(model.sampling, resampled=None), shrinkage=None)
     return with_trees(model, (cast(Tree, _model_alone(tree)) for tree in model.trees))
 
 

@@ -13,14 +13,14 @@ from treewarden.ppdm_models.errors import TreeFormatError
 from treewarden.ppdm_models.formats.common.json import JsonPart
 from treewarden.ppdm_models.formats.common.node_order import unique
 from treewarden.ppdm_models.formats.rare._h2o_nodes import H2oColumn
-from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member
-from treewarden.ppdm_models.tree.tree import (
-    Feature,
-    Missing,
-    Node,
-    Task,
-    Tree,
+from treewarden.ppdm_models.tree.ensemble import (
+    Combination,
+    Ensemble,
+    Link,
+    Member,
+    TreeSampling,
 )
+from treewarden.ppdm_models.tree.tree import Feature, Missing, Node, Task, Tree
 
 LINKS = {"identity": Link.IDENTITY, "logit": Link.LOGISTIC, "log": Link.EXP, "tweedie": Link.EXP}
 
@@ -84,7 +84,7 @@ def ensemble_of(
         task=Task.CLASSIFICATION if classes else Task.REGRESSION,
         base=base if any(base) else (),
         link=link,
-        resampled=True if forest else None,
+        sampling=TreeSampling(True if forest else None),
         source=document.source,
         format="h2o_json",
         notes=tuple(notes),

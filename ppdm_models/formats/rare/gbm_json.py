@@ -22,7 +22,13 @@ from treewarden.ppdm_models.formats.common.node_order import (
 )
 from treewarden.ppdm_models.formats.rare._r_forest_levels import cut_between
 from treewarden.ppdm_models.semantics.support import with_support
-from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member
+from treewarden.ppdm_models.tree.ensemble import (
+    Combination,
+    Ensemble,
+    Link,
+    Member,
+    TreeSampling,
+)
 from treewarden.ppdm_models.tree.predicate import AnyOf, MissingTest, Predicate
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 from treewarden.ppdm_models.tree.tree import (
@@ -226,7 +232,7 @@ def _ensemble(root: JsonPart, trees: Sequence[Tree]) -> Ensemble:
         task=Task.CLASSIFICATION if classes else Task.REGRESSION,
         base=(start * doubled,) if start else (),
         link=LINKS.get(loss, Link.UNKNOWN),
-        resampled=drawn,
+        sampling=TreeSampling(drawn),
         source=root.source,
     )
 

@@ -15,7 +15,13 @@ from treewarden.ppdm_models.formats.common.packed import stray_files
 from treewarden.ppdm_models.formats.rare._h2o_model import Ini, bare_tree, ensemble_of, read_ini
 from treewarden.ppdm_models.formats.rare._h2o_nodes import H2oColumn, nodes_of
 from treewarden.ppdm_models.semantics.support import with_support
-from treewarden.ppdm_models.tree.ensemble import Ensemble, Model, Shrinkage, shrinkage_of
+from treewarden.ppdm_models.tree.ensemble import (
+    Ensemble,
+    Model,
+    Shrinkage,
+    TreeSampling,
+    shrinkage_of,
+)
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 from treewarden.ppdm_models.tree.tree import Node
 
@@ -110,7 +116,7 @@ def _ensemble(
         members=members,
         target=target,
         format="h2o_mojo",
-        resampled=_resampled(ini, json_parts),
+        sampling=TreeSampling(_resampled(ini, json_parts)),
         shrinkage=_shrinkage(ini, json_parts),
         notes=(*ensemble.notes, *_notes(ini)),
     )

@@ -25,7 +25,12 @@ from treewarden.ppdm_models.formats.rare._r_forest_levels import (
     listed_right,
     masked_left,
 )
-from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member
+from treewarden.ppdm_models.tree.ensemble import (
+    Combination,
+    Ensemble,
+    Member,
+    TreeSampling,
+)
 from treewarden.ppdm_models.tree.predicate import Predicate, features_of
 from treewarden.ppdm_models.tree.tree import (
     Feature,
@@ -219,7 +224,7 @@ def _ensemble(
         target="",
         classes=classes,
         task=Task.CLASSIFICATION if is_class else Task.REGRESSION,
-        resampled=True,
+        sampling=TreeSampling(True),
         source=root.source,
         notes=() if levels else _notes(root.source, features, is_ranger),
     )

@@ -18,7 +18,12 @@ from treewarden.ppdm_models.formats.common.node_order import (
 )
 from treewarden.ppdm_models.formats.common.xml import Element, parse
 from treewarden.ppdm_models.formats.rare._ranking import single_number, summed
-from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Model
+from treewarden.ppdm_models.tree.ensemble import (
+    Combination,
+    Ensemble,
+    Model,
+    TreeSampling,
+)
 from treewarden.ppdm_models.tree.tree import Node
 
 KINDS = re.compile(rb"## (LambdaMART|MART|Random Forests)\s")
@@ -64,7 +69,12 @@ def _wrapped(data: bytes) -> bytes:
 
 def _mean(ensemble: Ensemble, size: int) -> Ensemble:
     members = tuple(replace(member, weight=member.weight / size) for member in ensemble.members)
-    return replace(ensemble, members=members, combination=Combination.WEIGHTED_SUM, resampled=True)
+    return replace(
+        ensemble,
+        members=members,
+        combination=Combination.WEIGHTED_SUM,
+        sampling=TreeSampling(resampled=True),
+    )
 
 
 def _weight(tree: Element, source: str) -> float:

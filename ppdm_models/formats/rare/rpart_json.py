@@ -118,7 +118,10 @@ class _RpartReader:
         names |= dict.fromkeys(self.levels)
         quality, notes = self._support()
         if quality is Quality.EXACT:
-            nodes = tuple(replace(node, other_splits=self._others(node)) for node in nodes)
+            nodes = tuple(
+                replace(node, figures=replace(node.figures, other_splits=self._others(node)))
+                for node in nodes
+            )
         return checked(
             Tree(
                 nodes=nodes,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,7 +13,13 @@ from treewarden.ppdm_models.formats.skops._estimator import Fitted
 from treewarden.ppdm_models.formats.skops._parts import Array, SkopsPart
 from treewarden.ppdm_models.formats.skops._pipeline_columns import followed, places_in
 from treewarden.ppdm_models.formats.skops._table_tests import Derived, MatrixOrigin, tree_of_table
-from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member
+from treewarden.ppdm_models.tree.ensemble import (
+    Combination,
+    Ensemble,
+    Link,
+    Member,
+    TreeSampling,
+)
 from treewarden.ppdm_models.tree.growth import EnsembleGrowth, Fact, GrownTree, stated_fact
 from treewarden.ppdm_models.tree.predicate import Always, CategoryTest, MissingTest, Predicate
 from treewarden.ppdm_models.tree.tree import (
@@ -162,8 +168,7 @@ def binned(fitted: Fitted) -> Ensemble:
         task=Task.CLASSIFICATION if fitted.classes else Task.REGRESSION,
         base=base,
         link=_link(fitted),
-        resampled=held_out,
-        held_out=held_out,
+        sampling=TreeSampling(resampled=held_out, held_out=held_out),
         growth=of_binned(fitted, grown, base),
         source=fitted.part.source,
         notes=fitted.notes,
@@ -235,6 +240,46 @@ def _table(fitted: Fitted) -> MatrixOrigin | None:
 def _tree_of_bins(
     part: SkopsPart, fitted: Fitted, table: MatrixOrigin | None, least: int
 ) -> tuple[Tree, TreeArrays]:
+    column = _node_columns(part)
+    arrays = _arrays(column)
+    arrays.check(part.source, fitted.width)
+    assert arrays.missing_left is not None
+    names = fitted.names if table is None else tuple(map(str, range(fitted.width)))
+    branches = _branches(part, column, arrays, names, table)
+    nodes = []
+    for index in range(len(arrays.children_left)):
+        left, right = int(arrays.children_left[index]), int(arrays.children_right[index])
+        is_leaf = left < 0
+        nodes.append(
+            Node(
+                index=index,
+                name=str(index),
+                parent=branches.parents.get(index),
+                children=() if is_leaf else (left, right),
+                test=branches.tests.get(index, Always()),
+                score=float(arrays.value[index, 0]) if is_leaf else None,
+                records=float(arrays.samples[index]),
+                default_child=None if is_leaf else left if arrays.missing_left[index] else right,
+            )
+        )
+    tree = Tree(
+        nodes=tuple(nodes),
+        features=tuple(Feature(name, numeric=True) for name in names),
+        target="",
+        task=Task.REGRESSION,
+        learner=Learner(min_leaf_records=least, multiway=False),
+        missing=Missing.DEFAULT_CHILD,
+        source=part.source,
+    )
+    return rebuilt(tree, tree.nodes), arrays
+
+
+def _node_columns(part: SkopsPart) -> dict[str, Array]:
+    """Return what a tree holds of its nodes, by the name of the field.
+
+    Raises:
+        TreeFormatError: a field is not there, or holds something that is no number.
+    """
     skops_parts = part.attributes()
     if "nodes" not in skops_parts or skops_parts["nodes"].loader != "NdArrayNode":
         raise part.refused("holds no nodes")
@@ -248,55 +293,53 @@ def _tree_of_bins(
     }
     if any(array.dtype.kind not in "biuf" for array in column.values()):
         raise part.refused("a node holds something that is no number")
-    arrays = _arrays(column)
-    arrays.check(part.source, fitted.width)
-    names = fitted.names if table is None else tuple(map(str, range(fitted.width)))
+    return column
+
+
+@dataclass(frozen=True, slots=True)
+class _Branches:
+    """How records come to a node: from which parent, and by which test; neither is there for the root."""
+
+    parents: dict[int, int]
+    tests: dict[int, Predicate]
+
+
+def _branches(
+    part: SkopsPart,
+    column: dict[str, Array],
+    arrays: TreeArrays,
+    names: Sequence[str],
+    table: MatrixOrigin | None,
+) -> _Branches:
+    """Return how records come to each node.
+
+    Raises:
+        TreeFormatError: a node splits categories that the file does not hold.
+    """
+    skops_parts = part.attributes()
     sets = (
         skops_parts["raw_left_cat_bitsets"].array()
         if "raw_left_cat_bitsets" in skops_parts
         else None
     )
     coded = () if table is None else tuple(each.codes is not None for each in table.columns)
-    nodes = []
-    tests: dict[int, Predicate] = {}
-    parents: dict[int, int] = {}
+    branches = _Branches({}, {})
+    parents, tests = branches.parents, branches.tests
     for index in range(len(arrays.children_left)):
         left, right = int(arrays.children_left[index]), int(arrays.children_right[index])
-        children = () if left < 0 else (left, right)
-        if children:
-            place = int(arrays.feature[index])
-            parents |= dict.fromkeys(children, index)
-            if column["is_categorical"][index]:
-                if sets is None or not (coded and coded[place]):
-                    raise part.refused(f"node {index} splits categories that are not in it")
-                codes = _codes(part, sets, int(column["bitset_idx"][index]))
-                tests[left], tests[right] = _set_tests(names[place], codes)
-            else:
-                end = float(arrays.threshold[index])
-                tests[left], tests[right] = threshold_tests(names[place], end)
-        assert arrays.missing_left is not None
-        nodes.append(
-            Node(
-                index=index,
-                name=str(index),
-                parent=parents.get(index),
-                children=children,
-                test=tests.get(index, Always()),
-                score=None if children else float(arrays.value[index, 0]),
-                records=float(arrays.samples[index]),
-                default_child=(left if arrays.missing_left[index] else right) if children else None,
-            )
-        )
-    tree = Tree(
-        nodes=tuple(nodes),
-        features=tuple(Feature(name, numeric=True) for name in names),
-        target="",
-        task=Task.REGRESSION,
-        learner=Learner(min_leaf_records=least, multiway=False),
-        missing=Missing.DEFAULT_CHILD,
-        source=part.source,
-    )
-    return rebuilt(tree, tree.nodes), arrays
+        if left < 0:
+            continue
+        parents[left] = parents[right] = index
+        place = int(arrays.feature[index])
+        if column["is_categorical"][index]:
+            if sets is None or not (coded and coded[place]):
+                raise part.refused(f"node {index} splits categories that are not in it")
+            codes = _codes(part, sets, int(column["bitset_idx"][index]))
+            tests[left], tests[right] = _set_tests(names[place], codes)
+        else:
+            end = float(arrays.threshold[index])
+            tests[left], tests[right] = threshold_tests(names[place], end)
+    return branches
 
 
 def _arrays(column: dict[str, Array]) -> TreeArrays:

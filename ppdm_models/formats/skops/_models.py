@@ -28,7 +28,14 @@ from treewarden.ppdm_models.formats.skops._estimator import (
 from treewarden.ppdm_models.formats.skops._parts import Array, SkopsPart
 from treewarden.ppdm_models.formats.skops._pipeline_columns import is_identity
 from treewarden.ppdm_models.formats.skops._table_tests import tree_of_table
-from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
+from treewarden.ppdm_models.tree.ensemble import (
+    Combination,
+    Ensemble,
+    Link,
+    Member,
+    Model,
+    TreeSampling,
+)
 from treewarden.ppdm_models.tree.nodes import NodeTable
 from treewarden.ppdm_models.tree.side_channels import Leak, LeakKind
 from treewarden.ppdm_models.tree.tree import (
@@ -147,11 +154,11 @@ def _forest(fitted: Fitted) -> Ensemble:
         fitted,
         tuple(Member(tree) for tree, _ in trees),
         Combination.AVERAGE,
-        resampled=resampled,
+        TreeSampling(resampled),
     )
     notes = (*ensemble.notes, *dict.fromkeys(note for tree, _ in trees for note in tree.notes))
-    ensemble = replace(ensemble, notes=notes)
-    return replace(ensemble, seeds=_seeds(fitted)) if resampled else ensemble
+    sampling = TreeSampling(resampled, seeds=_seeds(fitted) if resampled else ())
+    return replace(ensemble, notes=notes, sampling=sampling)
 
 
 def _seeds(fitted: Fitted) -> tuple[int, ...]:
@@ -178,9 +185,10 @@ def _boosted(fitted: Fitted) -> Ensemble:
     base = _base(fitted, outputs)
     held_out = keeps_aside(fitted, "n_iter_no_change")
     resampled = held_out or fitted.plain("subsample", 1.0) != 1.0
-    ensemble = _ensemble(fitted, members, Combination.WEIGHTED_SUM, resampled=resampled)
+    sampling = TreeSampling(resampled, held_out)
+    ensemble = _ensemble(fitted, members, Combination.WEIGHTED_SUM, sampling)
     growth = of_boosted(fitted, trees, base)
-    return replace(ensemble, base=base, link=link, held_out=held_out, growth=growth)
+    return replace(ensemble, base=base, link=link, growth=growth)
 
 
 def _base(fitted: Fitted, outputs: int) -> tuple[float, ...]:
@@ -214,7 +222,10 @@ def _strategy(known: Mapping[str, SkopsPart]) -> object:
 
 
 def _ensemble(
-    fitted: Fitted, members: tuple[Member, ...], combination: Combination, *, resampled: bool
+    fitted: Fitted,
+    members: tuple[Member, ...],
+    combination: Combination,
+    sampling: TreeSampling,
 ) -> Ensemble:
     return Ensemble(
         members=members,
@@ -223,7 +234,7 @@ def _ensemble(
         target="",
         classes=fitted.classes,
         task=Task.CLASSIFICATION if fitted.classes else Task.REGRESSION,
-        resampled=resampled,
+        sampling=sampling,
         source=fitted.part.source,
         notes=fitted.notes,
     )

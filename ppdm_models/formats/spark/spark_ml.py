@@ -19,7 +19,14 @@ from treewarden.ppdm_models.formats.spark._folders import (
     read_saved,
 )
 from treewarden.ppdm_models.formats.spark._nodes import groups_of, nodes_of, tree_of, used_features
-from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member, Model
+from treewarden.ppdm_models.tree.ensemble import (
+    Combination,
+    Ensemble,
+    Link,
+    Member,
+    Model,
+    TreeSampling,
+)
 from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import (
     MOST,
@@ -112,7 +119,7 @@ def _ensemble(
         classes=names.classes,
         task=Task.CLASSIFICATION if classifies else Task.REGRESSION,
         link=Link.LOGISTIC if boosted and classifies else Link.IDENTITY,
-        resampled=_resampled(stage, len(trees)),
+        sampling=TreeSampling(_resampled(stage, len(trees))),
         growth=growth_of(stage, trees, groups, weights, factor) if boosted else None,
         source=saved.source,
         format="spark_ml",

@@ -30,7 +30,13 @@ from treewarden.ppdm_models.formats.xgboost._growth import (
     shrinkage_in,
 )
 from treewarden.ppdm_models.tree.column import number_text
-from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Link, Member
+from treewarden.ppdm_models.tree.ensemble import (
+    Combination,
+    Ensemble,
+    Link,
+    Member,
+    TreeSampling,
+)
 from treewarden.ppdm_models.tree.nodes import Numbers
 from treewarden.ppdm_models.tree.tree import (
     Feature,
@@ -161,7 +167,15 @@ def ensemble_of(document: object, source: str) -> Ensemble:
     trees = forest.trees(
         features, [quality for _, quality in people], source, lambda tree: f"{source}: tree {tree}"
     )
-    ensemble = _ensemble(trees, joined_columns.each, info, booster, objective, features, source)
+    ensemble = _ensemble(
+        trees,
+        joined_columns.each,
+        info,
+        booster=booster,
+        objective=objective,
+        features=features,
+        source=source,
+    )
     ensemble = replace(
         ensemble,
         notes=(
@@ -213,7 +227,7 @@ def _ensemble(
         task=objective.task,
         base=objective.base,
         link=objective.link,
-        resampled=True if differing_roots(trees) else None,
+        sampling=TreeSampling(True if differing_roots(trees) else None),
         source=source,
         format="xgboost_model",
         notes=_notes(trees, objective, source),

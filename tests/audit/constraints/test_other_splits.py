@@ -21,7 +21,7 @@ from treewarden.ppdm_models.files.load import load_tree
 from treewarden.ppdm_models.tree.column import CategoricalColumn
 from treewarden.ppdm_models.tree.nodes import OtherSplit
 from treewarden.ppdm_models.tree.predicate import CategoryTest
-from treewarden.ppdm_models.tree.tree import Feature, Node, Tree
+from treewarden.ppdm_models.tree.tree import Feature, LearnerFigures, Node, Tree
 
 RPART = places.DATA / "formats" / "rpart_json" / "good"
 SIDES = ("l", "r")
@@ -55,7 +55,7 @@ def case_of(first, counts):
     tests = [[CategoryTest(name, (side,)) for side in SIDES] for name in ("x", "z")]
     other = OtherSplit(*tests[1], value - 1e-6, value + 1e-6)
     nodes = (
-        Node(0, "0", None, (1, 2), class_counts=tuple(root), other_splits=(other,)),
+        Node(0, "0", None, (1, 2), class_counts=tuple(root), figures=LearnerFigures((other,))),
         Node(1, "1", 0, test=tests[0][0]),
         Node(2, "2", 0, test=tests[0][1]),
     )
@@ -72,7 +72,7 @@ def case_of(first, counts):
 def all_tables(case):
     """Return the tables whose root has its counts, and whose split by z improves it as printed."""
     counts = case.population.counts.astype(int)
-    root, (other,) = np.array(case.tree.root.class_counts), case.tree.root.other_splits
+    root, (other,) = np.array(case.tree.root.class_counts), case.tree.root.figures.other_splits
     found = []
     for first in itertools.product(*(range(n + 1) for n in counts)):
         table = np.stack([first, counts - np.array(first)], axis=1)
@@ -146,10 +146,10 @@ def test_improvements_are_read_in_the_unit_that_is_used_here():
     tree = load_tree((RPART / "plain.json").read_bytes(), "plain.json")
     left, right = (np.array(tree.nodes[child].class_counts) for child in tree.root.children)
     assert improvement(left + right, left) == pytest.approx(58.6104492753623)
-    assert len(tree.root.other_splits) == 3
+    assert len(tree.root.figures.other_splits) == 3
 
 
 @pytest.mark.parametrize("name", ["prior.json", "weighted.json", "costs.json"])
 def test_improvements_of_weights_and_of_numbers_are_left_alone(name):
     tree = load_tree((RPART / name).read_bytes(), name)
-    assert [node for node in tree.nodes if node.other_splits] == []
+    assert [node for node in tree.nodes if node.figures.other_splits] == []

@@ -27,7 +27,12 @@ from treewarden.audit.reading import Interval, Undetermined
 from treewarden.audit.run import run
 from treewarden.audit.system.system import build_system
 from treewarden.ppdm_models.errors import TableError
-from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member
+from treewarden.ppdm_models.tree.ensemble import (
+    Combination,
+    Ensemble,
+    Member,
+    TreeSampling,
+)
 
 LEAVES = Knowledge(split="none")
 QUICK = AuditOptions(worlds_budget=5.0, jobs=1)
@@ -152,7 +157,12 @@ def test_sums_that_are_printed_with_few_digits_still_fit():
 def test_the_trees_of_an_ensemble_are_held_against_the_weights():
     tree, table = weighed_tree([20.0, 30.0, 30.0], ["no", "yes", "yes"], [1.5, 7.25, 2.0])
     ensemble = Ensemble(
-        (Member(tree),), Combination.AVERAGE, tree.features, "ill", tree.classes, resampled=False
+        (Member(tree),),
+        Combination.AVERAGE,
+        tree.features,
+        "ill",
+        tree.classes,
+        sampling=TreeSampling(resampled=False),
     )
     people = build_population(ensemble, table, sensitive="ill", sampling_weights="w")
     assert forest_of(ensemble, people, "table").leaves.records.tolist() == [1, 2]

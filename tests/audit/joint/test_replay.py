@@ -29,7 +29,12 @@ from treewarden.policies.pack import load_pack
 from treewarden.policies.verdict import Verdict
 from treewarden.ppdm_models.formats.skops.skops_file import FORMAT as SKOPS
 from treewarden.ppdm_models.tables.read_table import table_of
-from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member
+from treewarden.ppdm_models.tree.ensemble import (
+    Combination,
+    Ensemble,
+    Member,
+    TreeSampling,
+)
 from treewarden.ppdm_models.tree.predicate import NumericTest
 from treewarden.ppdm_models.tree.tree import (
     Feature,
@@ -147,7 +152,12 @@ def stump(at, low, high):
 def sampled(*trees):
     members = tuple(Member(tree) for tree in trees)
     return Ensemble(
-        members, Combination.AVERAGE, trees[0].features, "y", ("no", "yes"), resampled=True
+        members,
+        Combination.AVERAGE,
+        trees[0].features,
+        "y",
+        ("no", "yes"),
+        sampling=TreeSampling(resampled=True),
     )
 
 

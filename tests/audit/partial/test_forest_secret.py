@@ -22,7 +22,12 @@ from treewarden.audit.reading import Undetermined
 from treewarden.ppdm_models.learn.id3 import grow_id3
 from treewarden.ppdm_models.tables.routing import route
 from treewarden.ppdm_models.tree.column import CategoricalColumn
-from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member
+from treewarden.ppdm_models.tree.ensemble import (
+    Combination,
+    Ensemble,
+    Member,
+    TreeSampling,
+)
 from treewarden.ppdm_models.tree.tree import Criterion, Feature, Quality
 
 
@@ -52,7 +57,7 @@ def small_forest(seed, records, values=2, trees=2):
         classes=grown[0].classes,
         task=grown[0].task,
         source="forest.json",
-        resampled=False,
+        sampling=TreeSampling(resampled=False),
     )
     return forest, build_population(forest, table, sensitive="class", qi=names)
 
@@ -201,7 +206,7 @@ def test_a_column_that_no_tree_tests_is_as_common_as_in_the_table():
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"resampled": True}, "counts of draws of a sample"),
+        ({"sampling": TreeSampling(resampled=True)}, "counts of draws of a sample"),
         ({"quality": Quality.ABSENT}, "no counts"),
         ({"quality": Quality.NORMALISED}, "shares of classes"),
         ({"quality": Quality.HESSIAN}, "sums of second derivatives"),

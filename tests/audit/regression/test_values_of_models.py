@@ -119,7 +119,7 @@ def test_a_spread_bounds_everybody_of_a_leaf():
     (tree,) = people_of("tree.skops")[0].trees
     for leaf in tree.leaves:
         here = people.leaf == leaf.index
-        widest = np.sqrt(leaf.spread[1] * (leaf.records - 1))
+        widest = np.sqrt(leaf.figures.spread[1] * (leaf.records - 1))
         assert (numbers.width[here] <= 2 * widest + 1).all()
     assert (numbers.width < numbers.span).any()
 

@@ -57,11 +57,11 @@ def test_many_classes_have_a_tree_each_in_turn():
 
 def test_the_weights_of_nodes_count_records_and_a_missing_child_that_repeats_its_parent_none():
     model = read(held())
-    assert model.resampled is False
+    assert model.sampling.resampled is False
     assert {str(tree.quality) for tree in model.trees} == {"exact"}
     assert {tree.root.records for tree in model.trees} == {160.0}
     assert any(leaf.records == 0 for tree in model.trees for leaf in tree.leaves)
-    assert read(held("poisson")).resampled is True
+    assert read(held("poisson")).sampling.resampled is True
 
 
 def test_quantiles_of_variables_are_extremes_of_records():

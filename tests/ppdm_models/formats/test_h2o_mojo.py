@@ -127,6 +127,6 @@ def test_a_real_archive_holds_the_trees_that_printmojo_prints(name):
 def test_all_trees_of_a_real_archive_are_there_and_combined():
     model = read_model(MODELS / "h2o" / "gbm_vote_categorical.mojo.zip")
     assert (len(model.members), model.link, model.target) == (2, Link.LOGISTIC, "Class")
-    assert model.resampled is False  # the details say that every tree saw all records
+    assert model.sampling.resampled is False  # the details say that every tree saw all records
     shares = predict(model, drawn(model, 50))
     np.testing.assert_allclose(shares.sum(axis=1), 1.0)

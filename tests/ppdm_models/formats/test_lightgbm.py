@@ -179,11 +179,11 @@ def test_counts_are_the_records_that_reached_each_leaf():
 )
 def test_parameters_say_whether_trees_saw_samples(settings, resampled):
     booster = trained({"objective": "regression", **settings})
-    assert TEXT.open(text_of(booster), "m").model.resampled is resampled
+    assert TEXT.open(text_of(booster), "m").model.sampling.resampled is resampled
 
 
 def test_a_dump_alone_does_not_say_whether_trees_saw_samples():
-    assert DUMP.open(dump_of(trained(SETTINGS["binary"])), "m").model.resampled is None
+    assert DUMP.open(dump_of(trained(SETTINGS["binary"])), "m").model.sampling.resampled is None
 
 
 def test_a_tree_of_one_leaf_is_read_and_predicts():

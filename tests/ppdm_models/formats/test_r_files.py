@@ -189,7 +189,7 @@ def test_levels_that_ranger_lists_are_categories():
     kinds = {feature.name: feature.numeric for feature in model.features}
     assert kinds == {"age": True, "pay": True, "job": False}
     assert {tree.quality for tree in model.trees} == {Quality.NORMALISED}
-    assert model.resampled
+    assert model.sampling.resampled
 
 
 @pytest.mark.parametrize(

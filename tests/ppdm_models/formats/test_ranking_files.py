@@ -37,7 +37,7 @@ def test_ranklib_adds_up_and_takes_a_missing_value_as_nothing():
 def test_a_random_forest_of_ranklib_is_the_mean_of_its_ensembles():
     path = DATA / "ranklib" / "good" / "forest.ranklib"
     assert scores(path, f3=numeric_column(10), f1=numeric_column(0)) == [2.0]
-    assert read_model(path).resampled is True
+    assert read_model(path).sampling.resampled is True
 
 
 def test_vespa_compares_numbers_and_looks_categories_up():

@@ -142,7 +142,7 @@ def test_a_boosted_model_predicts_what_scikit_learn_predicts(place):
     estimator, target = BOOSTED[place]
     model = read_skops(estimator.fit(X, target))
     assert_same(model, estimator, records(model, X, missing=False))
-    assert model.resampled is (estimator.subsample < 1)
+    assert model.sampling.resampled is (estimator.subsample < 1)
 
 
 def test_counts_labels_and_settings_of_a_skops_tree_are_those_of_training():
@@ -167,7 +167,7 @@ def test_a_forest_says_whether_its_counts_are_of_people(bootstrap, quality):
     estimator = ensemble.RandomForestClassifier(3, bootstrap=bootstrap, random_state=0).fit(X, Y)
     model = read_skops(estimator)
     assert isinstance(model, Ensemble)
-    assert model.resampled is bootstrap
+    assert model.sampling.resampled is bootstrap
     assert {part.quality for part in model.trees} == {quality}
 
 

@@ -173,8 +173,11 @@ def test_fractional_weights_are_no_people():
 
 def test_samples_of_different_size_show():
     settings = {"objective": "reg:squarederror", "subsample": 0.5, "num_parallel_tree": 4}
-    assert MODEL.open(saved(booster_of(settings)), "m.json").model.resampled is True
-    assert MODEL.open(saved(booster_of(SETTINGS["squared"])), "m.json").model.resampled is None
+    assert MODEL.open(saved(booster_of(settings)), "m.json").model.sampling.resampled is True
+    assert (
+        MODEL.open(saved(booster_of(SETTINGS["squared"])), "m.json").model.sampling.resampled
+        is None
+    )
 
 
 def test_a_dump_with_whole_covers_is_still_no_count_of_people():

@@ -11,7 +11,13 @@ from treewarden.ppdm_models.tables.predict import leaf_scores, predict
 from treewarden.ppdm_models.tables.routing import branching, route
 from treewarden.ppdm_models.tree import fingerprint
 from treewarden.ppdm_models.tree.column import NumericColumn
-from treewarden.ppdm_models.tree.ensemble import Combination, Ensemble, Member, Silence
+from treewarden.ppdm_models.tree.ensemble import (
+    Combination,
+    Ensemble,
+    Member,
+    Silence,
+    SilentMembers,
+)
 from treewarden.ppdm_models.tree.fingerprint import fingerprints
 from treewarden.ppdm_models.tree.nodes import NodeTable
 from treewarden.ppdm_models.tree.plain_splits import plain_of
@@ -139,7 +145,7 @@ def test_columns_say_what_nodes_say(splits, as_votes):
 @pytest.mark.parametrize("silence", list(Silence))
 def test_what_is_predicted_does_not_depend_on_where_records_are_known_to_stop(combination, silence):
     trees = [grown([(0, end, True, False, 0), (1, 0.1, True, False, 0)]) for end in (0.0, 1.0)]
-    model = forest(*trees, combination=combination, silence=silence)
+    model = forest(*trees, combination=combination, silence=SilentMembers(silence))
     rows = np.array([[-1.0, 0.0], [0.5, np.nan], [np.nan, 1.0], [2.0, 0.05], [2.0, 7.0]])
     columns = {name: NumericColumn(rows[:, i]) for i, name in enumerate(NAMES)}
     stops = np.array([route(tree, columns) for tree in trees])

@@ -56,4 +56,4 @@ def test_nothing_is_kept_aside_without_a_share_for_it():
     fitted = ensemble.HistGradientBoostingClassifier(
         early_stopping=True, validation_fraction=None, max_iter=5
     ).fit(table[["a", "b"]], table.y)
-    assert open_fitted(fitted, names=["a", "b"]).model.resampled is False
+    assert open_fitted(fitted, names=["a", "b"]).model.sampling.resampled is False

@@ -253,7 +253,7 @@ def test_an_unknown_way_to_combine_is_refused():
 def test_whether_each_tree_has_a_bootstrap_sample_is_read_from_the_settings(settings, resampled):
     task = f"<MiningBuildTask><Extension>{settings}</Extension></MiningBuildTask>"
     model = load(task, mining("sum", tree(1, 2), tree(3, 4)))
-    assert model.resampled is resampled
+    assert model.sampling.resampled is resampled
 
 
 def test_a_plain_member_speaks_for_every_record():
