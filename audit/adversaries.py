@@ -244,13 +244,13 @@ def _exposure(
         for reading in base.readings
     }
     return Exposure(
-        adversary.name,
-        evidence,
-        report,
-        (),
-        (),
-        tuple(calls),
-        readings,
+        adversary=adversary.name,
+        evidence=evidence,
+        solver=report,
+        dropped=(),
+        disagreements=(),
+        asked=tuple(calls),
+        readings=readings,
         of=ADVERSARY.format(adversary.name),
         who=replace(adversary, knows=_columns(evidence, adversary), declared=adversary.knows or ()),
     )

@@ -88,12 +88,12 @@ def _in_words(exposure: Exposure, found: SizeInference) -> Iterator[ProvedColumn
     for proof in found.proofs:
         tree = evidence.trees[proof.tree]
         yield ProvedColumn(
-            proof.column,
-            proof.people,
-            evidence.source,
-            proof.tree,
-            tree.nodes[proof.node].name,
-            path_text(tree, proof.node),
-            proof.people_of_node,
-            len(evidence.trees) > 1,
+            column=proof.column,
+            people=proof.people,
+            release=evidence.source,
+            tree=proof.tree,
+            node=tree.nodes[proof.node].name,
+            path=path_text(tree, proof.node),
+            people_of_node=proof.people_of_node,
+            is_of_several=len(evidence.trees) > 1,
         )

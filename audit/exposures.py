@@ -47,7 +47,15 @@ def unsolved(
     leaks: tuple[Leak, ...] | Undetermined,
 ) -> Evidence:
     """Return evidence without an estimate: its leaves can be measured, and nothing else."""
-    return Evidence(forest, population, knowledge, unknown, unknown, unknown, leaks)
+    return Evidence(
+        forest=forest,
+        population=population,
+        knowledge=knowledge,
+        prior=unknown,
+        posterior=unknown,
+        worlds=unknown,
+        leaks=leaks,
+    )
 
 
 def not_run(unknown: Undetermined) -> SolverReport:
@@ -65,7 +73,13 @@ def exposure_of(
     is_doubted = any(dropped_row.is_published for dropped_row in dropped)
     doubts = () if is_doubted else disagreements(evidence)
     return Exposure(
-        KNOWS_ALL, evidence, report, dropped, doubts, tuple(calls), readings(evidence, calls)
+        adversary=KNOWS_ALL,
+        evidence=evidence,
+        solver=report,
+        dropped=dropped,
+        disagreements=doubts,
+        asked=tuple(calls),
+        readings=readings(evidence, calls),
     )
 
 

@@ -44,7 +44,14 @@ def glance(
     forest = forest_of(model, population)
     leaks = with_unheld(leaks, model, population)
     evidence = Evidence(
-        forest, population, knowledge, unknown, unknown, unknown, leaks, numbers=unknown
+        forest=forest,
+        population=population,
+        knowledge=knowledge,
+        prior=unknown,
+        posterior=unknown,
+        worlds=unknown,
+        leaks=leaks,
+        numbers=unknown,
     )
     cheap = [
         measure_call
@@ -54,7 +61,19 @@ def glance(
     readings = {measure_call: measured(measure_call, evidence) for measure_call in cheap}
     report = SolverReport("not run", reason=unknown.reason)
     doubts = tuple(label_contradictions(evidence))
-    return Audit((Exposure(KNOWS_ALL, evidence, report, (), doubts, tuple(cheap), readings),))
+    return Audit(
+        (
+            Exposure(
+                adversary=KNOWS_ALL,
+                evidence=evidence,
+                solver=report,
+                dropped=(),
+                disagreements=doubts,
+                asked=tuple(cheap),
+                readings=readings,
+            ),
+        )
+    )
 
 
 def glance_at_file(
@@ -81,14 +100,14 @@ def glance_at_file(
     ):  # nobody may take its leaves for all there are, or their counts for people
         forest = replace(forest, leaves=Undetermined(file_only_population.doubt))
     evidence = Evidence(
-        forest,
-        file_only_population.population,
-        knowledge,
-        unknown,
-        unknown,
-        unknown,
-        with_unheld(leaks, model, file_only_population.population),
-        unknown,
+        forest=forest,
+        population=file_only_population.population,
+        knowledge=knowledge,
+        prior=unknown,
+        posterior=unknown,
+        worlds=unknown,
+        leaks=with_unheld(leaks, model, file_only_population.population),
+        without=unknown,
         numbers=unknown,
     )
     readings = {
@@ -96,7 +115,20 @@ def glance_at_file(
         for measure_call in dict.fromkeys([*calls, *map(call, of_models())])
     }
     report = SolverReport("not run", reason=unknown.reason)
-    return Audit((Exposure(KNOWS_ALL, evidence, report, (), (), tuple(calls), readings),), warnings)
+    return Audit(
+        (
+            Exposure(
+                adversary=KNOWS_ALL,
+                evidence=evidence,
+                solver=report,
+                dropped=(),
+                disagreements=(),
+                asked=tuple(calls),
+                readings=readings,
+            ),
+        ),
+        warnings,
+    )
 
 
 def _from_file(asked: MeasureCall, said: FileOnlyPopulation, evidence: Evidence) -> Measurement:

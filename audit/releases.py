@@ -64,11 +64,11 @@ class _ReleasesRequest:
             case.model,
             case.population,
             self.knowledge,
-            self.calls,
-            options,
-            case.leaks,
-            self.step,
-            self.enough,
+            calls=self.calls,
+            options=options,
+            leaks=case.leaks,
+            step=self.step,
+            enough=self.enough,
         )
 
     def without_training(self) -> _ReleasesRequest:
@@ -207,10 +207,10 @@ def _audit_table(cases: Sequence[ReleaseCase], part: SameTable, request: _Releas
         cases,
         part.shared,
         knowledge,
-        request.calls,
-        request.options,
-        request.step,
-        request.enough,
+        calls=request.calls,
+        options=request.options,
+        step=request.step,
+        enough=request.enough,
     )
 
 
@@ -335,13 +335,13 @@ def _exposure(
     if options.worlds:
         worlds = worlds_of(ensemble_problem, people, joined.where, case.model.classes)
     evidence = Evidence(
-        forest,
-        people,
-        knowledge,
-        prior_of_all(people, knowledge, len(case.model.classes)),
-        posterior_of(ensemble_problem),
-        worlds,
-        case.leaks,
+        forest=forest,
+        population=people,
+        knowledge=knowledge,
+        prior=prior_of_all(people, knowledge, len(case.model.classes)),
+        posterior=posterior_of(ensemble_problem),
+        worlds=worlds,
+        leaks=case.leaks,
         together=ensemble_problem.inference,
         others=shared.others(number),
     )

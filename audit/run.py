@@ -245,13 +245,13 @@ def _stopped(evidence: Evidence, calls: Sequence[MeasureCall], system: System) -
         if EvidenceSource.ESTIMATE not in known[measure_call.measure].reads
     ]
     exposure = Exposure(
-        KNOWS_ALL,
-        evidence,
-        not_run(NOT_ESTIMATED),
-        system.dropped,
-        (),
-        tuple(calls),
-        {measure_call: measured(measure_call, evidence) for measure_call in measure_calls},
+        adversary=KNOWS_ALL,
+        evidence=evidence,
+        solver=not_run(NOT_ESTIMATED),
+        dropped=system.dropped,
+        disagreements=(),
+        asked=tuple(calls),
+        readings={measure_call: measured(measure_call, evidence) for measure_call in measure_calls},
     )
     return Audit((exposure,), evidence.population.warnings, STOPPED)
 

@@ -62,13 +62,13 @@ def _joined_evidence(inputs: RunInputs) -> tuple[Evidence, SolverReport]:
         worlds = worlds_of(joined, population, in_trees(forest.trees), forest.model.classes)
     prior = prior_of_all(population, knowledge, len(forest.model.classes))
     evidence = Evidence(
-        forest,
-        population,
-        knowledge,
-        prior,
-        posterior_of(joined),
-        worlds,
-        inputs.leaks,
+        forest=forest,
+        population=population,
+        knowledge=knowledge,
+        prior=prior,
+        posterior=posterior_of(joined),
+        worlds=worlds,
+        leaks=inputs.leaks,
         together=joined.inference,
     )
     return evidence, report_of(joined, population.records)

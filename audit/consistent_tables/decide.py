@@ -146,7 +146,17 @@ class QuestionQueue:
                 most = None if end is None else int(min(room, ask.most))
                 room -= ask.most
                 allowed = tuple(pair for cell in ask.cells for pair in self.allowed.get(cell, ()))
-                portions.append(Portion(ask, wanted, most, allowed, self.clock, self.start, since))
+                portions.append(
+                    Portion(
+                        ask=ask,
+                        wanted=wanted,
+                        most=most,
+                        allowed=allowed,
+                        clock=self.clock,
+                        start=self.start,
+                        since=since,
+                    )
+                )
         left.extendleft(reversed(later))
         return portions
 

@@ -93,16 +93,18 @@ def so_far(run: ReasoningState) -> ConsistentTables:
     facts, bounds, pool = run.facts, run.bounds, run.pool
     certain = np.asarray(facts.profiles((bounds.low == facts.counts[:, None]).any(axis=1)))
     return ConsistentTables(
-        np.asarray(facts.profiles(facts.counts)),
-        np.asarray(facts.profiles(bounds.low)),
-        np.asarray(facts.profiles(bounds.high)),
-        np.asarray(facts.profiles(pool.low)),
-        np.asarray(facts.profiles(pool.high)),
-        Consistency.NOT_DECIDED if pool.is_empty else Consistency.CONSISTENT,
-        (),
-        dict.fromkeys(np.flatnonzero(certain).tolist(), BY_LEAF),
-        (),
-        TableEnumeration(_by_profile(facts, run.posterior), run.split_bits, run.counted),
+        counts=np.asarray(facts.profiles(facts.counts)),
+        low=np.asarray(facts.profiles(bounds.low)),
+        high=np.asarray(facts.profiles(bounds.high)),
+        reached_low=np.asarray(facts.profiles(pool.low)),
+        reached_high=np.asarray(facts.profiles(pool.high)),
+        consistency=Consistency.NOT_DECIDED if pool.is_empty else Consistency.CONSISTENT,
+        conflict=(),
+        reasons=dict.fromkeys(np.flatnonzero(certain).tolist(), BY_LEAF),
+        witnesses=(),
+        enumeration=TableEnumeration(
+            _by_profile(facts, run.posterior), run.split_bits, run.counted
+        ),
         notes=facts.notes,
     )
 
@@ -136,16 +138,16 @@ def inconsistent(facts: Facts, says: tuple[str, ...], seconds: float) -> Consist
     everything = np.asarray(facts.profiles(np.broadcast_to(facts.counts[:, None], shape).copy()))
     why = Undetermined("no table with these quasi-identifiers grows this tree")
     return ConsistentTables(
-        np.asarray(facts.profiles(facts.counts)),
-        nothing,
-        everything,
-        everything,
-        nothing,
-        Consistency.INCONSISTENT,
-        says,
-        {},
-        (),
-        TableEnumeration(why, why, TableNumbers(0, 0)),
+        counts=np.asarray(facts.profiles(facts.counts)),
+        low=nothing,
+        high=everything,
+        reached_low=everything,
+        reached_high=nothing,
+        consistency=Consistency.INCONSISTENT,
+        conflict=says,
+        reasons={},
+        witnesses=(),
+        enumeration=TableEnumeration(why, why, TableNumbers(0, 0)),
         notes=facts.notes,
         seconds=seconds,
     )

@@ -191,7 +191,15 @@ class Portion:
         """Return what is proved and found; where time runs out, what was by then."""
         start = self.start.value
         bounds, pool, learned = self.since.value.over(start)
-        asker = Asker(start.facts, bounds, pool, self.clock, self.wanted, learned, self.most)
+        asker = Asker(
+            facts=start.facts,
+            bounds=bounds,
+            pool=pool,
+            clock=self.clock,
+            wanted=self.wanted,
+            learned=learned,
+            most=self.most,
+        )
         asker.allowed = set(self.allowed)
         conflict: tuple[str, ...] = ()
         try:
@@ -201,19 +209,19 @@ class Portion:
         except ContradictionError as contradiction:
             conflict = contradiction.says
         return News(
-            asker.asked,
-            tuple(asker.proofs),
-            tuple(_worlds(pool, start.first)),
-            {
+            asked=asker.asked,
+            proofs=tuple(asker.proofs),
+            worlds=tuple(_worlds(pool, start.first)),
+            lines={
                 node: _new(scope.lines, learned.lines.get(node, ()))
                 for node, scope in asker.scopes.items()
             },
-            {
+            met={
                 node: _new(scope.met, learned.met.get(node, ()))
                 for node, scope in asker.scopes.items()
             },
-            tuple(asker.allowed.difference(self.allowed)),
-            conflict,
+            allowed=tuple(asker.allowed.difference(self.allowed)),
+            conflict=conflict,
         )
 
 

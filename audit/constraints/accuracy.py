@@ -50,7 +50,15 @@ class Accuracy(Constraint):
             hits = float((right * weights).sum())
             share, slack = hits / people.weighed_counts.sum(), rounding(case, labelled)
             origin = Origin("accuracy", f"the weighed training accuracy is {share:.4%}")
-            yield Linear(labelled, classes[labelled], weights, hits, hits, origin, slack)
+            yield Linear(
+                profiles=labelled,
+                classes=classes[labelled],
+                weights=weights,
+                low=hits,
+                high=hits,
+                origin=origin,
+                slack=slack,
+            )
 
 
 CONSTRAINT = Accuracy()

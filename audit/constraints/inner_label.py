@@ -63,7 +63,15 @@ class InnerLabel(Constraint):
             if label is None or parts[index].masses is not None or not len(facts.inside):
                 continue
             first = () if margin else classes_before(case, label)
-            doubt = label_in_doubt(case, passed_over, index, facts.inside, label, margin, first)
+            doubt = label_in_doubt(
+                case,
+                passed_over,
+                index,
+                profiles=facts.inside,
+                label=label,
+                margin=margin,
+                before=first,
+            )
             if doubt is not None:
                 yield doubt
             if not _is_implied(below, label, margin):
@@ -123,13 +131,13 @@ def _rows(
     for klass in range(len(case.tree.classes)) if over is None else over:
         if klass != label:
             yield Linear(
-                np.concatenate([inside, inside]),
-                np.repeat(np.array([label, klass], dtype=np.intp), len(inside)),
-                np.concatenate([weight, -weight]),
-                margin,
-                np.inf if slack is None else facts.records,
-                Origin("inner_label", said, node.index),
-                slack,
+                profiles=np.concatenate([inside, inside]),
+                classes=np.repeat(np.array([label, klass], dtype=np.intp), len(inside)),
+                weights=np.concatenate([weight, -weight]),
+                low=margin,
+                high=np.inf if slack is None else facts.records,
+                origin=Origin("inner_label", said, node.index),
+                slack=slack,
             )
 
 

@@ -48,7 +48,13 @@ class LeafLabel(Constraint):
             here = case.members.stops(facts.node.index)
             first = () if margin else classes_before(case, facts.label)
             doubt = label_in_doubt(
-                case, passed_over, facts.node.index, here, facts.label, margin, first
+                case,
+                passed_over,
+                facts.node.index,
+                profiles=here,
+                label=facts.label,
+                margin=margin,
+                before=first,
             )
             if doubt is not None:
                 yield doubt

@@ -140,7 +140,9 @@ def _weak_splits(
         if gains_more(case, found, least, records):
             yield LeftOut(0, "", REFUTED.format(", ".join(settings)), is_open=True)
             return
-        yield from unsplit_rows(case, facts.node, found, masses[index], least, records, why)
+        yield from unsplit_rows(
+            case, facts.node, found, masses=masses[index], most=least, records=records, why=why
+        )
 
 
 CONSTRAINT = StoppedLeaf()

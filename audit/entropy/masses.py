@@ -177,7 +177,15 @@ def make_cells(
         build.row(
             cell[lump, possible].tolist(), [1.0] * int(possible.sum()), float(weight), float(weight)
         )
-    return MassCells(lumping, cell, fixed, build, pooled, most, {})
+    return MassCells(
+        lumping=lumping,
+        cell=cell,
+        fixed=fixed,
+        build=build,
+        leaves=pooled,
+        most=most,
+        leaf_total={},
+    )
 
 
 def _pooled(leaf: LeafKnowledge, lumping: Lumping) -> LeafKnowledge:
@@ -189,7 +197,13 @@ def _pooled(leaf: LeafKnowledge, lumping: Lumping) -> LeafKnowledge:
     high = np.maximum(np.minimum(high, _cap(leaf, low, label, kappa)), low)
     complete(low, high, leaf.records)
     return LeafKnowledge(
-        leaf.node, leaf.records, low, high, label, leaf.margin, np.ones(len(low), dtype=bool)
+        node=leaf.node,
+        records=leaf.records,
+        low=low,
+        high=high,
+        label=label,
+        margin=leaf.margin,
+        named=np.ones(len(low), dtype=bool),
     )
 
 

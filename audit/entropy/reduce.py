@@ -192,16 +192,10 @@ def reduce_block(
         np.full((len(profiles), len(pools)), np.nan) if whole is None else whole.shares[profiles]
     )
     lumps = _lumps(system, block, profiles, proved)
-    weight = np.bincount(lumps, weights=counts).astype(np.float64)
-    leaf = np.zeros(len(weight), dtype=np.intp)
-    leaf[lumps] = case.population.leaf[profiles]
-    start = np.zeros((len(weight), pools.max() + 1))
+    lumping = _lumping(case.population, profiles, lumps, pools, proved)
+    weight = lumping.weight
+    start = np.zeros(lumping.proved.shape)
     np.add.at(start, (lumps[:, None], pools[None, :]), counts[:, None] * values[profiles])
-    masses = np.full(start.shape, np.nan)
-    known = np.flatnonzero(~np.isnan(proved).any(axis=1))
-    masses[lumps[known]] = 0.0
-    np.add.at(masses, (lumps[known, None], pools[None, :]), counts[known, None] * proved[known])
-    lumping = Lumping(profiles, lumps, weight, leaf, pools, np.bincount(pools), masses)
     cells = make_cells(knowledge, lumping, start)
     add_leaf_rows(cells)
     for index in block.linear:
@@ -228,6 +222,33 @@ def reduce_block(
         share=counts[:, None] / weight[lumps][:, None] / kappa,
         fixed=(cells.fixed[lumps] * (counts / weight[lumps])[:, None])[:, pools] / kappa,
         lumps=len(weight),
+    )
+
+
+def _lumping(
+    population: Population,
+    profiles: IndexArray,
+    lumps: IndexArray,
+    pools: IndexArray,
+    proved: FloatArray,
+) -> Lumping:
+    """Return the lumps of a block and its pools of classes, with the masses that are ``proved`` by profile."""
+    counts = population.counts[profiles]
+    weight = np.bincount(lumps, weights=counts).astype(np.float64)
+    leaf = np.zeros(len(weight), dtype=np.intp)
+    leaf[lumps] = population.leaf[profiles]
+    masses = np.full((len(weight), pools.max() + 1), np.nan)
+    known = np.flatnonzero(~np.isnan(proved).any(axis=1))
+    masses[lumps[known]] = 0.0
+    np.add.at(masses, (lumps[known, None], pools[None, :]), counts[known, None] * proved[known])
+    return Lumping(
+        profiles=profiles,
+        of_profile=lumps,
+        weight=weight,
+        leaf=leaf,
+        pools=pools,
+        kappa=np.bincount(pools),
+        proved=masses,
     )
 
 

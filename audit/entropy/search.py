@@ -343,7 +343,15 @@ class EntropySearch:
             starts += (around,)
         more = 0 if form.program.is_convex else PERTURBED_STARTS
         starts += (around,) if more else ()
-        task = SolverTask(form.program, starts, tries, self.door, self.deadline, form.chains, more)
+        task = SolverTask(
+            program=form.program,
+            starts=starts,
+            tries=tries,
+            door=self.door,
+            deadline=self.deadline,
+            chains=form.chains,
+            perturbed=more,
+        )
         return form, task
 
     def _with_all_classes(self, before: Mapping[Block, SolvedBlock]) -> dict[Block, SolvedBlock]:
@@ -357,7 +365,15 @@ class EntropySearch:
             more = MANY_STARTS if form.program.size <= SMALL_PROGRAM else PERTURBED_STARTS
             starts = (form.program.start,)
             tasks.append(
-                SolverTask(form.program, starts, tries, self.door, self.deadline, chains, more)
+                SolverTask(
+                    program=form.program,
+                    starts=starts,
+                    tries=tries,
+                    door=self.door,
+                    deadline=self.deadline,
+                    chains=chains,
+                    perturbed=more,
+                )
             )
         solved_blocks = self._solved(list(before), forms, self.ask(tasks))
         return {

@@ -64,7 +64,15 @@ def leaf_facts(case: Case) -> Iterator[LeafFacts]:
         as_published = case.knowledge.leaf is LeafLevel.AS_PUBLISHED
         bands = node.bands if as_published and node.bands is not None else ()
         half = printing.of_node(node, records)
-        yield LeafFacts(node, records, label, masses, from_file, bands, half)
+        yield LeafFacts(
+            node=node,
+            records=records,
+            label=label,
+            masses=masses,
+            is_published=from_file,
+            bands=bands,
+            half=half,
+        )
 
 
 def are_classes_counted(case: Case) -> bool:

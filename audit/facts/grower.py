@@ -58,14 +58,14 @@ def grower(case: Case) -> Grower:
         here = np.bincount(case.population.leaf, case.population.counts)
         surely = max(surely, float(here[here > 0].min(initial=np.inf)))
     return Grower(
-        tool,
-        smallest,
-        surely,
-        len(tree.classes),
-        case.population.records,
-        tool is Tool.SCIKIT_LEARN and tree.missing is Missing.DEFAULT_CHILD,
-        tree.learner.max_bins,
-        True if tool in (Tool.RPART, Tool.SPARK) else tree.learner.sets,
+        tool=tool,
+        smallest=smallest,
+        surely=surely,
+        classes=len(tree.classes),
+        table_records=case.population.records,
+        sends_missing=tool is Tool.SCIKIT_LEARN and tree.missing is Missing.DEFAULT_CHILD,
+        max_bins=tree.learner.max_bins,
+        sets=True if tool in (Tool.RPART, Tool.SPARK) else tree.learner.sets,
     )
 
 

@@ -185,7 +185,13 @@ def _seen(case: Case, feature: Feature) -> SeenAttribute:
         names, none = column.categories, np.zeros(0)
         levels, codes = _levels(values, lambda value: names[int(value)])
         attribute = TableAttribute(
-            feature.name, feature.numeric, names, len(names), lacking, none, levels
+            name=feature.name,
+            is_numeric=feature.numeric,
+            names=names,
+            distinct=len(names),
+            lacking=lacking,
+            cuts=none,
+            levels=levels,
         )
         return SeenAttribute(feature, attribute, values, codes)
     values = column.numbers
@@ -195,7 +201,15 @@ def _seen(case: Case, feature: Feature) -> SeenAttribute:
     cuts = {end for node in case.tree.nodes for end in _ends(node.test, feature.name)}
     levels, codes = _levels(values, number_text)
     distinct, ends = len(levels.values), np.array(sorted(cuts))
-    attribute = TableAttribute(feature.name, feature.numeric, (), distinct, lacking, ends, levels)
+    attribute = TableAttribute(
+        name=feature.name,
+        is_numeric=feature.numeric,
+        names=(),
+        distinct=distinct,
+        lacking=lacking,
+        cuts=ends,
+        levels=levels,
+    )
     return SeenAttribute(feature, attribute, values, codes)
 
 

@@ -101,7 +101,15 @@ def _read(tree: Tree, node: Node, inside: IndexArray, records: int, margin: int)
     as_label = np.zeros_like(allowed)
     if label is not None:
         as_label = allowed_as_label(records, m, impurity, margin)
-    return NodeImpurity(node, inside, records, label, allowed, as_label, m)
+    return NodeImpurity(
+        node=node,
+        inside=inside,
+        records=records,
+        label=label,
+        allowed=allowed,
+        as_label=as_label,
+        classes=m,
+    )
 
 
 def _are_counts(masses: Masses) -> bool:

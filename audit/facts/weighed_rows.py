@@ -55,7 +55,15 @@ def class_row(
         return Linear(profiles, classes, np.ones(len(profiles)), *ends, origin)
     slack = rounding(case, profiles)
     low, high = _widened(case, profiles, klass, ends, (slack, half))
-    return Linear(profiles, classes, weight[profiles], low, high, origin, slack)
+    return Linear(
+        profiles=profiles,
+        classes=classes,
+        weights=weight[profiles],
+        low=low,
+        high=high,
+        origin=origin,
+        slack=slack,
+    )
 
 
 def leaf_row(
@@ -118,13 +126,13 @@ def lead_rows(
     size, slack = float(case.population.weighed_counts[here].sum()), rounding(case, here)
     return tuple(
         Linear(
-            np.concatenate([here, here]),
-            np.repeat(np.array([label, klass], dtype=np.intp), len(here)),
-            np.concatenate([weight[here], -weight[here]]),
-            least,
-            size,
-            origin,
-            slack,
+            profiles=np.concatenate([here, here]),
+            classes=np.repeat(np.array([label, klass], dtype=np.intp), len(here)),
+            weights=np.concatenate([weight[here], -weight[here]]),
+            low=least,
+            high=size,
+            origin=origin,
+            slack=slack,
         )
         for klass in range(len(case.tree.classes))
         if klass != label

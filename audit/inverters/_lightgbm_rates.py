@@ -174,16 +174,21 @@ def rates_of(case: GrownCase) -> LightgbmRates | Undetermined:
     is_softmax = growth.objective in SOFTMAX
     outputs = growth.outputs
     return LightgbmRates(
-        _written(eta),
-        _written(ridge),
-        _written(growth.fact("cat_l2").value or 0.0),
-        _written(lasso),
-        clip,
-        exactly(np.ones(1)) if is_softmax or sigmoid in (None, 1.0) else _written(sigmoid or 1.0),
-        outputs / (outputs - 1) if is_softmax else 1.0,
-        is_softmax,
-        eta,
-        {**growth.facts, "learning_rate": stated_fact(eta) if rate is not None else derived(eta)},
+        eta=_written(eta),
+        ridge=_written(ridge),
+        extra=_written(growth.fact("cat_l2").value or 0.0),
+        lasso=_written(lasso),
+        clip=clip,
+        sigmoid=exactly(np.ones(1))
+        if is_softmax or sigmoid in (None, 1.0)
+        else _written(sigmoid or 1.0),
+        factor=outputs / (outputs - 1) if is_softmax else 1.0,
+        is_softmax=is_softmax,
+        shrinkage=eta,
+        facts={
+            **growth.facts,
+            "learning_rate": stated_fact(eta) if rate is not None else derived(eta),
+        },
     )
 
 

@@ -121,7 +121,16 @@ def leaves_in(case: GrownCase, tree: int, values: NumberBounds) -> Leafs:
         people = np.bincount(place, case.people * often, len(nodes)).astype(np.float64)
     elif case.is_sampled and grown.counts is not None:
         people = grown.counts[nodes]
-    return Leafs(tree, grown.output, nodes, place, values.at(nodes), people, members, often)
+    return Leafs(
+        tree=tree,
+        output=grown.output,
+        nodes=nodes,
+        place=place,
+        values=values.at(nodes),
+        people=people,
+        members=members,
+        often=often,
+    )
 
 
 def _by_output(leaves: Leafs) -> Iterator[Leafs]:
@@ -160,13 +169,13 @@ class Gathered:
         if there.all():
             self.added.append(
                 Added(
-                    leaves.tree,
-                    output,
-                    leaves.nodes,
-                    leaves.place,
-                    each.low + half,
-                    sums.low - room,
-                    sums.high + room,
+                    tree=leaves.tree,
+                    output=output,
+                    nodes=leaves.nodes,
+                    place=leaves.place,
+                    each=each.low + half,
+                    low=sums.low - room,
+                    high=sums.high + room,
                 )
             )
 
@@ -200,15 +209,17 @@ class Gathered:
         if not self.parts:
             return Undetermined("none of its trees has a split, so its leaves tell nobody apart")
         return LeafSums(
-            np.concatenate([np.full(len(part.nodes), part.tree) for part, *_ in self.parts]),
-            np.concatenate([part.nodes for part, *_ in self.parts]),
-            np.concatenate([np.full(len(part.nodes), output) for part, output, *_ in self.parts]),
-            np.concatenate([ends.low for *_, ends, _ in self.parts]).astype(np.int64),
-            np.concatenate([ends.high for *_, ends, _ in self.parts]).astype(np.int64),
-            np.concatenate([wide for *_, wide in self.parts]),
-            facts,
-            tuple(said),
-            tuple(self.added),
+            trees=np.concatenate([np.full(len(part.nodes), part.tree) for part, *_ in self.parts]),
+            nodes=np.concatenate([part.nodes for part, *_ in self.parts]),
+            output=np.concatenate(
+                [np.full(len(part.nodes), output) for part, output, *_ in self.parts]
+            ),
+            low=np.concatenate([ends.low for *_, ends, _ in self.parts]).astype(np.int64),
+            high=np.concatenate([ends.high for *_, ends, _ in self.parts]).astype(np.int64),
+            wide=np.concatenate([wide for *_, wide in self.parts]),
+            facts=facts,
+            said=tuple(said),
+            added=tuple(self.added),
         )
 
 

@@ -80,15 +80,15 @@ def square_sums(
     if not parts:
         return Undetermined(NO_SPLIT)
     return ValueSums(
-        np.concatenate([np.full(len(leaves.nodes), leaves.tree) for leaves, _ in parts]),
-        np.concatenate([leaves.nodes for leaves, _ in parts]),
-        np.concatenate([sums.low for _, sums in parts]),
-        np.concatenate([sums.high for _, sums in parts]),
-        least,
-        most,
-        not (how.spread is not None or case.growth.scored),
-        facts,
-        said,
+        trees=np.concatenate([np.full(len(leaves.nodes), leaves.tree) for leaves, _ in parts]),
+        nodes=np.concatenate([leaves.nodes for leaves, _ in parts]),
+        low=np.concatenate([sums.low for _, sums in parts]),
+        high=np.concatenate([sums.high for _, sums in parts]),
+        least=least,
+        most=most,
+        is_all=not (how.spread is not None or case.growth.scored),
+        facts=facts,
+        said=said,
     )
 
 

@@ -102,7 +102,15 @@ class CatBoost(Inverter):
                 return Undetermined(TOO_LARGE.format(tree=before + 1))
             room = ROOM * (before + 1)
             number_bounds = column(scores, 0)
-            problem = self._tree(case, leaves, number_bounds, room, steps, gathered, totals)
+            problem = self._tree(
+                case,
+                leaves,
+                number_bounds,
+                room=room,
+                steps=steps,
+                gathered=gathered,
+                totals=totals,
+            )
             if problem is not None:
                 return problem
         return gathered.sums(dict(growth.facts))
@@ -155,10 +163,10 @@ class CatBoost(Inverter):
             case,
             Squares(step, single_labels=True, count=steps.count),
             exactly(np.array(growth.start)),
-            None,
-            dict(growth.facts),
-            (),
-            largest,
+            values=None,
+            facts=dict(growth.facts),
+            said=(),
+            largest=largest,
         )
 
 

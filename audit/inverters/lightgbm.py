@@ -126,7 +126,15 @@ class Lightgbm(Inverter):
             for leaf in leaves:
                 column = NumberBounds(shares.low[:, leaf.output], shares.high[:, leaf.output])
                 number_bounds = None if cut is None else values
-                problem = self._tree(case, leaf, column, rates, gathered, totals, number_bounds)
+                problem = self._tree(
+                    case,
+                    leaf,
+                    column,
+                    rates=rates,
+                    gathered=gathered,
+                    totals=totals,
+                    cut=number_bounds,
+                )
                 if problem is not None:
                     return problem
         sums = gathered.sums(rates.facts)
@@ -163,7 +171,9 @@ class Lightgbm(Inverter):
             return NumberBounds(np.minimum(one.low, other.low), np.maximum(one.high, other.high))
 
         how = Squares(step, single=True)
-        return square_sums(case, how, start, values, dict(rates.facts), (), largest)
+        return square_sums(
+            case, how, start, values=values, facts=dict(rates.facts), said=(), largest=largest
+        )
 
     def _tree(
         self,

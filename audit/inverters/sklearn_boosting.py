@@ -66,10 +66,10 @@ class SklearnBoosting(Inverter):
             case,
             Squares(step, spread=lambda _, tree: tree.second),
             exactly(begin).wider(4 * DOUBLE * np.abs(begin)),
-            [number_bounds.times(rate) for number_bounds in value_bounds(case)],
-            dict(growth.facts),
-            (),
-            largest,
+            values=[number_bounds.times(rate) for number_bounds in value_bounds(case)],
+            facts=dict(growth.facts),
+            said=(),
+            largest=largest,
         )
 
 

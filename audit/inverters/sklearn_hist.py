@@ -45,7 +45,9 @@ class SklearnHist(Inverter):
         begin = np.array(growth.start)
         start = exactly(begin).wider(4 * DOUBLE * np.abs(begin))
         how = Squares(step, single=True)
-        return square_sums(case, how, start, None, dict(growth.facts), (), largest)
+        return square_sums(
+            case, how, start, values=None, facts=dict(growth.facts), said=(), largest=largest
+        )
 
 
 def _settings(growth: EnsembleGrowth) -> tuple[float, float] | Undetermined:

@@ -70,7 +70,15 @@ class Spark(Inverter):
             return leaves.values.times(part / rate) * exactly(leaves.people)
 
         how = Squares(step, spread=_spread)
-        return square_sums(case, how, exactly(np.zeros(1)), None, dict(growth.facts), (), largest)
+        return square_sums(
+            case,
+            how,
+            exactly(np.zeros(1)),
+            values=None,
+            facts=dict(growth.facts),
+            said=(),
+            largest=largest,
+        )
 
     def _tree(
         self,

@@ -112,7 +112,13 @@ class Xgboost(Inverter):
             for leaf in leaves:
                 column = NumberBounds(shares.low[:, leaf.output], shares.high[:, leaf.output])
                 problem = self._tree(
-                    case, leaf, column, rates, gathered, values, 1.0 if is_logistic else 2.0
+                    case,
+                    leaf,
+                    column,
+                    rates=rates,
+                    gathered=gathered,
+                    values=values,
+                    factor=1.0 if is_logistic else 2.0,
                 )
                 if problem is not None:
                     return problem
@@ -141,7 +147,9 @@ class Xgboost(Inverter):
         begin = np.array(growth.start)
         start = exactly(begin).wider(2 * SINGLE * np.abs(begin))
         how = Squares(step, single=True, skips=False)
-        return square_sums(case, how, start, None, rates.facts, rates.said, largest)
+        return square_sums(
+            case, how, start, values=None, facts=rates.facts, said=rates.said, largest=largest
+        )
 
     def _tree(
         self,

@@ -406,14 +406,14 @@ class _BoundState:
         low, high = by_class(self.counts, self.boxes.low, self.boxes.high)
         reached_low, reached_high = by_class(self.counts, *self.reached)
         return Joint(
-            low,
-            high,
-            reached_low,
-            reached_high,
-            tuple(self.how),
-            self.boxes.row,
-            self._estimate(),
-            self.problem,
-            self.left,
-            seconds,
+            low=low,
+            high=high,
+            reached_low=reached_low,
+            reached_high=reached_high,
+            how=tuple(self.how),
+            row=self.boxes.row,
+            guess=self._estimate(),
+            problem=self.problem,
+            left=self.left,
+            seconds=seconds,
         )

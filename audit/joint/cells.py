@@ -233,7 +233,17 @@ def rows_of(
         cells.first,
         cells.sizes,
     )
-    return JointRows(matrix, low, high, output, trees, nodes, cells.sizes, classes, scaled)
+    return JointRows(
+        matrix=matrix,
+        low=low,
+        high=high,
+        output=output,
+        trees=trees,
+        nodes=nodes,
+        sizes=cells.sizes,
+        classes=classes,
+        scaled=scaled,
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -285,13 +295,13 @@ def _leaves(release: ReleaseCells, cells: PeopleCells) -> list[_PartingRows]:
         times = None if release.draws is None else release.draws[tree][cells.first]
         parting_rows.append(
             _PartingRows(
-                sums.low[rows],
-                sums.high[rows],
-                sums.output[rows],
-                sums.trees[rows] + release.first_tree,
-                sums.nodes[rows],
-                np.where(stopped < 0, -1, np.searchsorted(sums.nodes[rows], stopped)),
-                times,
+                low=sums.low[rows],
+                high=sums.high[rows],
+                output=sums.output[rows],
+                trees=sums.trees[rows] + release.first_tree,
+                nodes=sums.nodes[rows],
+                place=np.where(stopped < 0, -1, np.searchsorted(sums.nodes[rows], stopped)),
+                times=times,
             )
         )
     return parting_rows

@@ -72,7 +72,16 @@ def counts_of(rows: JointRows) -> Counts:
     matrix.sort_indices()
     across = sparse.csr_array(matrix.T.tocsr())
     scaled = None if rows.scaled is None else rows.scaled.over(width)
-    return Counts(matrix, across, low, high, rows.sizes.astype(np.int64), people, width, scaled)
+    return Counts(
+        matrix=matrix,
+        across=across,
+        low=low,
+        high=high,
+        sizes=rows.sizes.astype(np.int64),
+        people=people,
+        width=width,
+        scaled=scaled,
+    )
 
 
 def by_class(counts: Counts, low: IntArray, high: IntArray) -> tuple[IntArray, IntArray]:
@@ -167,7 +176,16 @@ def opened(counts: Counts, low: IntArray, high: IntArray) -> OpenNumbers:
     if (row_low[kept] > row_high[kept]).any():
         raise ContradictionError("two rows over the same people contradict each other")
     part = np.where(came_to >= 0, np.searchsorted(kept, came_to), -1)
-    return OpenNumbers(matrix[kept], row_low[kept], row_high[kept], kept, part, places, least, most)
+    return OpenNumbers(
+        matrix=matrix[kept],
+        low=row_low[kept],
+        high=row_high[kept],
+        rows=kept,
+        part=part,
+        places=places,
+        least=least,
+        most=most,
+    )
 
 
 # Proofs by one row at a time: what a row leaves of each of its cells, again until nothing moves.

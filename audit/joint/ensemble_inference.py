@@ -131,13 +131,13 @@ def join_trees(
         return doubting(no_table, growth, training)
     recovered, leaves = recovered_leaves(sums)
     inference = EnsembleInference(
-        len(forest.trees),
-        leaves,
-        recovered,
-        units.agreed(class_by_leaf(published.rows, cells)) >= 0,
-        sums.facts,
-        sums.said,
-        joint.left,
+        trees=len(forest.trees),
+        leaves=leaves,
+        recovered=recovered,
+        by_leaf=units.agreed(class_by_leaf(published.rows, cells)) >= 0,
+        facts=sums.facts,
+        said=sums.said,
+        left=joint.left,
         is_complete=sums.is_complete,
         is_replayed=units.draws is not None,
     )

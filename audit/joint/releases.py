@@ -129,13 +129,13 @@ def join_releases(
         return Undetermined(f"no table fits all releases: {joint.problem}")
     recovered = tuple(map(recovered_leaves, sums))
     inference = EnsembleInference(
-        trees,
-        sum(leaves for _, leaves in recovered),
-        sum(exact for exact, _ in recovered),
-        certain_by_leaf(rows, cells, trees),
-        sums[-1].facts,
-        _said_of_sums(shared, sums),
-        joint.left,
+        trees=trees,
+        leaves=sum(leaves for _, leaves in recovered),
+        recovered=sum(exact for exact, _ in recovered),
+        by_leaf=certain_by_leaf(rows, cells, trees),
+        facts=sums[-1].facts,
+        said=_said_of_sums(shared, sums),
+        left=joint.left,
         is_complete=not missing,
         releases=_with_all(added, joint, cells),
         differences=_differences(rows, shared, releases[-1].forest.model.classes),
@@ -229,7 +229,13 @@ def _profiles_of(worlds: ConsistentTables) -> LeafSums:
     output = np.tile(counted, size)
     low, high = worlds.low[nodes, output], worlds.high[nodes, output]
     return LeafSums(
-        np.zeros(len(nodes), dtype=np.intp), nodes, output, low, high, np.zeros(len(nodes)), {}
+        trees=np.zeros(len(nodes), dtype=np.intp),
+        nodes=nodes,
+        output=output,
+        low=low,
+        high=high,
+        wide=np.zeros(len(nodes)),
+        facts={},
     )
 
 

@@ -309,5 +309,13 @@ def _less_one(facts: LeafFacts, counts: FloatArray, klass: int) -> float:
                 bottom, top = bottom - (top - bottom) - 1, bottom - 1
             low[each], high[each] = max(bottom, 0.0), min(max(top, 0.0), records)
     complete(low, high, records)
-    leaf = LeafKnowledge(facts.node.index, records, low, high, None, 0.0, named)
+    leaf = LeafKnowledge(
+        node=facts.node.index,
+        records=records,
+        low=low,
+        high=high,
+        label=None,
+        margin=0.0,
+        named=named,
+    )
     return float(closed_form(leaf)[klass])

@@ -91,13 +91,16 @@ class LeafTable:
 def _alone(counts: IntArray) -> ConsistentTables:
     """Return what is proved where the classes of all leaves are counted, (L, m): one table fits."""
     return ConsistentTables(
-        counts.sum(axis=1),
-        *(counts,) * 4,
-        Consistency.CONSISTENT,
-        (),
-        {},
-        (),
-        TableEnumeration(NOT_ASKED, NOT_ASKED),
+        counts=counts.sum(axis=1),
+        low=counts,
+        high=counts,
+        reached_low=counts,
+        reached_high=counts,
+        consistency=Consistency.CONSISTENT,
+        conflict=(),
+        reasons={},
+        witnesses=(),
+        enumeration=TableEnumeration(NOT_ASKED, NOT_ASKED),
     )
 
 

@@ -154,7 +154,13 @@ def partial_view(
     }
     lacking = _lacking(hidden) | {name for name, column in columns.items() if column.missing.any()}
     return PartialView(
-        tests, columns, refused, hidden, ready, size, _remaining_nodes(tests, lacking)
+        branches=tests,
+        known=columns,
+        refused=refused,
+        hidden=hidden,
+        guesses=ready,
+        size=size,
+        rest=_remaining_nodes(tests, lacking),
     )
 
 

@@ -130,7 +130,15 @@ def infer_target(
     if outcome is not None and not is_used:
         doubts = (*doubts, outcome.words(NOT_USED, target))
     choice = choice_of(context, knowledge.people, doubts)
-    problem = TargetProblem(context, knowledge, doubts, choice, until, options, effort)
+    problem = TargetProblem(
+        context=context,
+        knowledge=knowledge,
+        doubts=doubts,
+        choice=choice,
+        until=until,
+        options=options,
+        effort=effort,
+    )
 
     views = [_infer_from_view(problem, view) for view in reversed(knowledge.views)]
     full = views[-1]

@@ -158,10 +158,10 @@ def leaves_at(tree: Tree, here: NodeCounts, whole: Whole) -> Leaves | Undetermin
         whole,
         indices,
         here.people[indices],
-        whole.classes if here.classes is None else here.classes[indices],
-        None if here.weighed_classes is None else here.weighed_classes[indices],
-        _labels_at(tree, indices),
-        SUMS_OF_WEIGHTS if is_weighed else _published_at(tree, indices),
+        classes=whole.classes if here.classes is None else here.classes[indices],
+        weighed=None if here.weighed_classes is None else here.weighed_classes[indices],
+        labels=_labels_at(tree, indices),
+        published=SUMS_OF_WEIGHTS if is_weighed else _published_at(tree, indices),
     )
 
 
@@ -198,10 +198,10 @@ def described(
         whole_of(population),
         np.array([node.index for node in nodes], dtype=np.intp),
         records,
-        classes,
-        weighed,
-        _labels(tree, nodes),
-        _published(tree, nodes) if population.weight is None else SUMS_OF_WEIGHTS,
+        classes=classes,
+        weighed=weighed,
+        labels=_labels(tree, nodes),
+        published=_published(tree, nodes) if population.weight is None else SUMS_OF_WEIGHTS,
     )
 
 
@@ -215,15 +215,15 @@ def _leaves(
     published: FloatArray | Undetermined,
 ) -> Leaves:
     return Leaves(
-        nodes,
-        records,
-        classes,
-        labels,
-        published,
-        np.zeros(len(nodes), dtype=np.intp),
-        whole.classes,
-        weighed,
-        whole.weighed,
+        nodes=nodes,
+        records=records,
+        classes=classes,
+        labels=labels,
+        published=published,
+        trees=np.zeros(len(nodes), dtype=np.intp),
+        whole=whole.classes,
+        weighed=weighed,
+        weighed_whole=whole.weighed,
     )
 
 

@@ -73,14 +73,14 @@ def randomisation_of(
             )
         )
     return Randomisation(
-        manifest.file,
-        manifest.records,
-        tuple(columns),
-        tuple(_related(manifest, moments)),
-        manifest.clear,
-        manifest.harmless,
-        manifest.label,
-        has_too_many_classes,
+        source=manifest.file,
+        records=manifest.records,
+        columns=tuple(columns),
+        related=tuple(_related(manifest, moments)),
+        clear=manifest.clear,
+        harmless=manifest.harmless,
+        label=manifest.label,
+        has_too_many_classes=has_too_many_classes,
     )
 
 

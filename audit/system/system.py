@@ -286,13 +286,13 @@ def leaf_knowledge(system: System) -> dict[int, LeafKnowledge]:
         complete(low[node], high[node], float(sizes[node]))
         label = system.leads.get(node)
         by_leaf[node] = LeafKnowledge(
-            node,
-            float(sizes[node]),
-            low[node],
-            high[node],
-            None if label is None else label.label,
-            0.0 if label is None else label.margin,
-            named[node],
+            node=node,
+            records=float(sizes[node]),
+            low=low[node],
+            high=high[node],
+            label=None if label is None else label.label,
+            margin=0.0 if label is None else label.margin,
+            named=named[node],
         )
     return by_leaf
 

@@ -174,14 +174,14 @@ def merging(tree: Tree, population: Population, taxonomies: Taxonomies) -> Mergi
     if known is not None and not isinstance(own, Undetermined):
         right = _picked(known, _codes(tree, leaves)), _picked(own, _codes(tree, tree.nodes))
     return Merging(
-        tree,
-        found,
-        leaves,
-        records,
-        _peopled(tree, population, tree.nodes, stopping, own, own_sums),
-        _peopled(tree, population, leaves, records, classes, sums),
-        right,
-        _unchanged(tree, found, leaves, stopping),
+        tree=tree,
+        candidates=found,
+        leaves=leaves,
+        records=records,
+        own=_peopled(tree, population, tree.nodes, stopping, own, own_sums),
+        merged=_peopled(tree, population, leaves, records, classes, sums),
+        right=right,
+        unchanged=_unchanged(tree, found, leaves, stopping),
     )
 
 

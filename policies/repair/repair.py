@@ -252,40 +252,53 @@ def repair(
     result = audit(model)
     decision = judge(result, pack)
     trial = Trial(
-        model,
-        population,
-        audit_all or _one_by_one(audit),
-        pack,
-        given,
-        step,
-        glance,
-        deadline,
-        every,
-        wanted,
-        tell,
+        model=model,
+        population=population,
+        audit_all=audit_all or _one_by_one(audit),
+        pack=pack,
+        given=given,
+        step=step,
+        glance=glance,
+        deadline=deadline,
+        every=every,
+        wanted=wanted,
+        tell=tell,
     )
     search = RemedySearch(trial)
     if decision.verdict is not Verdict.PASS and not doubts(decision):
         search.run(result, decision)
+    return _outcome(model, result, decision, search)
+
+
+def _outcome(model: Model, result: Audit, decision: Decision, search: RemedySearch) -> RepairSearch:
+    """Return what came of a search: what is recommended, or the nearest, and that in words."""
     attempts, refusals = tuple(search.attempts), tuple(search.refusals)
     best = min((attempt for attempt in attempts if attempt.is_tried), key=order, default=None)
     recommended = best if best is not None and best.verdict is Verdict.PASS else None
     nearest = None if recommended else best
     whole = "tree" if isinstance(model, Tree) else "model"
-    said = message(whole, decision, attempts, recommended, nearest, refusals, search.ended)
+    said = message(
+        whole,
+        decision,
+        attempts,
+        recommended=recommended,
+        nearest=nearest,
+        refusals=refusals,
+        ended=search.ended,
+    )
     if decision.verdict is not Verdict.PASS and recommended is None:
         said = " ".join(filter(None, (out_of_reach(result, decision), said)))
     return RepairSearch(
-        result,
-        decision,
-        attempts,
-        refusals,
-        recommended,
-        nearest,
-        said,
-        recommended,
-        search.ended,
-        advice(model, result, decision, attempts),
+        audit=result,
+        decision=decision,
+        attempts=attempts,
+        refusals=refusals,
+        recommended=recommended,
+        nearest=nearest,
+        message=said,
+        applied=recommended,
+        ended=search.ended,
+        advice=advice(model, result, decision, attempts),
     )
 
 

@@ -171,7 +171,16 @@ class _Growing:
         counts = tuple(float(count) for count in total) if self.response.classes else None
         score = self.response.score(total)
         self.nodes.append(
-            Node(number, str(number), parent, (), test, score, float(len(rows)), counts)
+            Node(
+                index=number,
+                name=str(number),
+                parent=parent,
+                children=(),
+                test=test,
+                score=score,
+                records=float(len(rows)),
+                class_counts=counts,
+            )
         )
         self.rows.append(rows)
         self.depths.append(0 if parent is None else self.depths[parent] + 1)

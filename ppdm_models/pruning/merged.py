@@ -205,14 +205,14 @@ def _published_nodes(tree: Tree, nodes: Sequence[Node]) -> _PublishedNodes:
     low, high = (np.where(np.isnan(each), counts, each) for each in ends)
     numbers = [node.score if isinstance(node.score, float | int) else np.nan for node in nodes]
     return _PublishedNodes(
-        records,
-        counts,
-        np.array([0.0 if node.class_counts else np.nan for node in nodes]),
-        shares.reshape(len(nodes), m) * weight[:, None],
-        low,
-        high,
-        np.array([float(node.bands is not None) for node in nodes]),
-        np.array(numbers, dtype=np.float64) * weight,
+        records=records,
+        counts=counts,
+        listed=np.array([0.0 if node.class_counts else np.nan for node in nodes]),
+        shares=shares.reshape(len(nodes), m) * weight[:, None],
+        low=low,
+        high=high,
+        banded=np.array([float(node.bands is not None) for node in nodes]),
+        scores=np.array(numbers, dtype=np.float64) * weight,
     )
 
 

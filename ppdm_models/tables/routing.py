@@ -283,7 +283,9 @@ def _routed(
         if node.is_leaf:
             stop[rows] = index
             continue
-        rest, sent = _descend(tree, node, columns, invalid, rows, stop, refused)
+        rest, sent = _descend(
+            tree, node, columns, invalid=invalid, rows=rows, stop=stop, refused=refused
+        )
         pending.extend(sent)
         if tree.no_true_child is NoTrueChild.LAST_PREDICTION:
             stop[rest] = index

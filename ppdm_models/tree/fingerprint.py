@@ -147,7 +147,16 @@ def _above(
         return None
     low_text = _end(end, has, say)
     text, item = _texts(name, low_text, own.high_text)
-    return _TextInterval(end, has, low_text, own.high, own.has_high, own.high_text, text, item)
+    return _TextInterval(
+        low=end,
+        has_low=has,
+        low_text=low_text,
+        high=own.high,
+        has_high=own.has_high,
+        high_text=own.high_text,
+        text=text,
+        item=item,
+    )
 
 
 def _below(
@@ -161,7 +170,16 @@ def _below(
         return None
     high_text = _end(end, has, say)
     text, item = _texts(name, own.low_text, high_text)
-    return _TextInterval(own.low, own.has_low, own.low_text, end, has, high_text, text, item)
+    return _TextInterval(
+        low=own.low,
+        has_low=own.has_low,
+        low_text=own.low_text,
+        high=end,
+        has_high=has,
+        high_text=high_text,
+        text=text,
+        item=item,
+    )
 
 
 def _end(value: float, is_in: bool, say: Say) -> str:

@@ -317,7 +317,19 @@ def _frame(nodes: Sequence[TreeNode], kept: Selection, style: Style, signs: int)
         column = [headings[position], *(row[position] for row in cells.values())]
         columns.append(columns[-1] + _widest(column) + GAP)
     right = columns.pop() - GAP + MARGIN
-    return _Skeleton(node, kept, style, signs, y, x, cells, columns, right, letters, headings)
+    return _Skeleton(
+        node=node,
+        kept=kept,
+        style=style,
+        signs=signs,
+        y=y,
+        x=x,
+        cells=cells,
+        columns=columns,
+        width=right,
+        letters=letters,
+        headings=headings,
+    )
 
 
 def _letters(ends: Sequence[TreeNode]) -> dict[str, str]:

@@ -115,7 +115,9 @@ def post_asked(
         with site.reading() as unit:
             version = get_version(unit, who, version_id)
             training_table = get_table(unit, who, table) if table else None
-            return _render_page(request, who, unit, version, training_table, asked, error)
+            return _render_page(
+                request, who, unit, version=version, table=training_table, asked=asked, error=error
+            )
     return see(f"/audits/{audit.id}")
 
 

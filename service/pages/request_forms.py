@@ -97,7 +97,9 @@ def post_waive(
             request_waiver(unit, who, new)
     except (ServiceError, ValidationError) as error:
         with site.reading() as unit:
-            return _waiving(request, who, unit, audit_id, finding, typed, error)
+            return _waiving(
+                request, who, unit, audit_id=audit_id, n=finding, typed=typed, error=error
+            )
     return see("/waivers?state=requested")
 
 

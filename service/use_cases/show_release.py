@@ -161,10 +161,10 @@ def all_shown(unit: Unit, who: Principal, rows: Sequence[Row[Any]]) -> tuple[Rel
             who,
             row,
             lapsed(row.waivers, waivers, unit.now),
-            _compared(unit, row),
-            parties[row.id],
-            tuple(decided[row.id]),
-            tuple(said[row.id]),
+            policy=_compared(unit, row),
+            parties=parties[row.id],
+            decided=tuple(decided[row.id]),
+            said=tuple(said[row.id]),
         )
         for row in rows
     )

@@ -102,7 +102,15 @@ def read_subject(wanted: GeneraliseRequest) -> TableToGeneralise:
     )
     left_out = tuple(name for name in table.names if name not in (*names, wanted.sensitive))
     lattice = _lattice(ladders, sensitive, rows.counts, wanted.requirement)
-    return TableToGeneralise(wanted, taxonomies, lattice, ladders, sensitive, rows.counts, left_out)
+    return TableToGeneralise(
+        wanted=wanted,
+        taxonomies=taxonomies,
+        lattice=lattice,
+        shown=ladders,
+        sensitive=sensitive,
+        counts=rows.counts,
+        left_out=left_out,
+    )
 
 
 def _lattice(

@@ -175,10 +175,10 @@ class AuditInputs:
             file,
             people,
             knowledge,
-            calls(own),
-            options,
-            step,
-            enough(own),
+            asked=calls(own),
+            options=options,
+            step=step,
+            is_enough=enough(own),
             grades=grades,
             fails=failing(own) if is_stopped_by_failing else None,
         )
@@ -186,7 +186,9 @@ class AuditInputs:
             return audit
         exposures, warnings = list(audit.exposures), list(audit.warnings)
         for words, (under, asked) in apart.items():
-            found = self._assuming(file, people, under, asked, options, audit, step)
+            found = self._assuming(
+                file, people, under, asked=asked, options=options, audit=audit, step=step
+            )
             if isinstance(found, TreewardenError):
                 warnings.append(f"no audit could be made under {words}: {found}")
             else:
@@ -225,10 +227,10 @@ class AuditInputs:
                 file,
                 people,
                 knowledge,
-                calls(asked),
-                brief,
-                told,
-                enough(asked, under.words),
+                asked=calls(asked),
+                options=brief,
+                step=told,
+                is_enough=enough(asked, under.words),
                 grades=False,
             )
         except (KnowledgeError, TableError) as error:
@@ -262,7 +264,15 @@ class AuditInputs:
             )
 
             cases = (*self.earlier, ReleaseCase(file.model, people, file.leaks))
-            audit = run_releases(cases, self.shared, knowledge, asked, options, step, is_enough)
+            audit = run_releases(
+                cases,
+                self.shared,
+                knowledge,
+                calls=asked,
+                options=options,
+                step=step,
+                enough=is_enough,
+            )
         if not self.asked.partial:
             return audit
         from treewarden.audit.adversaries import (
@@ -274,11 +284,11 @@ class AuditInputs:
             audit,
             file.model,
             people,
-            knowing,
-            self.asked,
-            asked,
-            options,
-            step,
+            knowledge=knowing,
+            asked=self.asked,
+            calls=asked,
+            options=options,
+            step=step,
             is_of_several=self.shared is not None,
         )
 
@@ -372,7 +382,15 @@ def read_subject(request: Request, step: Step = silent) -> AuditInputs:
             knowledge, _said_in(request), [*(release_case.model for release_case in earlier), tree]
         )
     return AuditInputs(
-        file, population, knowledge, pack, options, earlier, shared, adversary_request, told
+        file=file,
+        population=population,
+        knowledge=knowledge,
+        pack=pack,
+        options=options,
+        earlier=earlier,
+        shared=shared,
+        asked=adversary_request,
+        table=told,
     )
 
 

@@ -74,7 +74,15 @@ def plan_of(request: Request, form: str = "text", step: Step = silent) -> AuditP
     jobs = default_jobs() if options.jobs is None else options.jobs
     budget = options.worlds_budget if options.worlds else None
     advice = tuple(_advice(subject, found))
-    return AuditPlan(subject.tree.source, sizes, found, unknown, jobs, budget, advice)
+    return AuditPlan(
+        model=subject.tree.source,
+        sizes=sizes,
+        costs=found,
+        unknown=unknown,
+        jobs=jobs,
+        worlds_budget=budget,
+        advice=advice,
+    )
 
 
 def plan_lines(plan: AuditPlan) -> Iterator[str]:

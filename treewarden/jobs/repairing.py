@@ -281,10 +281,12 @@ def repair_file(
         own,
         subject.population,
         lambda model: original,
-        subject.pack,
-        given,
-        auditing(subject, name, processes, target, deadline, took, large),
-        step,
+        pack=subject.pack,
+        given=given,
+        audit_all=auditing(
+            subject, name, processes, target=target, deadline=deadline, took=took, large=large
+        ),
+        step=step,
         glance=glancing(subject, name, target),
         deadline=deadline,
         every=every,

@@ -415,7 +415,13 @@ def table_beside(tree: Tree, data: Path, pack: Pack, proposal: TableProposal) ->
     )
     job = Job(learner, of_classes(tree.target, target.codes, target.categories))
     sanitize_request = SanitizeRequest(
-        data, (tree.target,), tree.target, tuple(best.columns), None, None, pack
+        table=data,
+        targets=(tree.target,),
+        sensitive=tree.target,
+        qi=tuple(best.columns),
+        k=None,
+        l=None,
+        pack=pack,
     )
     subject = TableToSanitise(sanitize_request, best.columns, (job,), target)
     written = table_bytes(subject, best)

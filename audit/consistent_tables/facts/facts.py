@@ -193,15 +193,15 @@ def without_splits(system: System, strict: bool = False) -> Facts | Undetermined
         line = _line(case, row, position)
         lines.setdefault(line.node, []).append(line)
     return Facts(
-        case,
-        strict,
-        order,
-        whole,
-        len(case.tree.classes),
-        places,
-        {},
-        {node: tuple(integer_rows) for node, integer_rows in lines.items()},
-        tuple(notes),
+        case=case,
+        strict=strict,
+        order=order,
+        counts=whole,
+        classes=len(case.tree.classes),
+        places=places,
+        splits={},
+        lines={node: tuple(integer_rows) for node, integer_rows in lines.items()},
+        notes=tuple(notes),
     )
 
 
@@ -269,7 +269,17 @@ def _places(system: System, counts: IntArray) -> tuple[dict[int, StoppingPlace],
             label, margin = lead.label, math.ceil(lead.margin - COUNT_TOLERANCE_RECORDS)
             before = frozenset(lead.before)
         stopping_places[node] = tightened(
-            StoppingPlace(node, start, end, records, low, high, label, margin, before)
+            StoppingPlace(
+                node=node,
+                start=start,
+                end=end,
+                records=records,
+                low=low,
+                high=high,
+                label=label,
+                margin=margin,
+                before=before,
+            )
         )
     return stopping_places, notes
 
@@ -295,13 +305,13 @@ def _line(case: Case, row: Linear, position: IndexArray) -> IntegerRow:
     low, high = _end(row.low, -miss, scale), _end(row.high, miss, scale)
     most = scale * int(people + 1) * (1 + int(np.abs(row.weights).max(initial=0.0)))
     return IntegerRow(
-        lowest_above(case, positions),
-        positions,
-        row.classes.astype(np.intp),
-        weights,
-        -most if low is None else math.ceil(low),
-        most if high is None else math.floor(high),
-        row.origin,
+        node=lowest_above(case, positions),
+        positions=positions,
+        classes=row.classes.astype(np.intp),
+        weights=weights,
+        low=-most if low is None else math.ceil(low),
+        high=most if high is None else math.floor(high),
+        origin=row.origin,
     )
 
 

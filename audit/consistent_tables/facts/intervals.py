@@ -112,15 +112,15 @@ def _candidates(criterion: Criterion, splits: list[AttributeSplits]) -> _SplitCa
     whole = branch_impurity(criterion, totals.astype(np.float64))
     of = np.repeat(np.arange(len(splits)), [split.size for split in splits])
     return _SplitCandidates(
-        criterion,
-        np.concatenate([split.left_records for split in splits]),
-        np.array([split.records for split in splits])[of],
-        totals[of, 0],
-        np.concatenate([split.ratio for split in splits]),
-        np.array(chosen)[of],
-        whole[of],
-        np.array([split.limit for split in splits])[of],
-        np.concatenate([split.doubt for split in splits]),
+        criterion=criterion,
+        left=np.concatenate([split.left_records for split in splits]),
+        records=np.array([split.records for split in splits])[of],
+        first=totals[of, 0],
+        ratio=np.concatenate([split.ratio for split in splits]),
+        chosen=np.array(chosen)[of],
+        whole=whole[of],
+        limit=np.array([split.limit for split in splits])[of],
+        doubt=np.concatenate([split.doubt for split in splits]),
     )
 
 

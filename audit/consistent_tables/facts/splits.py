@@ -328,18 +328,18 @@ def split_of(
     here = counts[start:end] if weights is None else counts[start:end] * weights
     by_bin = bins.sums(here[None])[0]
     split = AttributeSplits(
-        family,
-        start,
-        end,
-        int(here.sum()),
-        strict,
-        bins,
-        chosen.groups,
-        family.grouping is not Grouping.MULTIWAY or len(by_bin) == 2,
-        np.zeros(len(family.admissible), np.int64),
-        np.asarray(by_bin, dtype=np.int64),
-        np.ones(len(family.admissible)),
-        chosen.table,
+        family=family,
+        start=start,
+        end=end,
+        records=int(here.sum()),
+        strict=strict,
+        bins=bins,
+        chosen=chosen.groups,
+        is_binary=family.grouping is not Grouping.MULTIWAY or len(by_bin) == 2,
+        left_records=np.zeros(len(family.admissible), np.int64),
+        bin_records=np.asarray(by_bin, dtype=np.int64),
+        ratio=np.ones(len(family.admissible)),
+        chosen_table=chosen.table,
         weights=weights,
     )
     if split.is_binary:

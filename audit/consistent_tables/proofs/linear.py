@@ -49,15 +49,15 @@ class IntegerRows:
     def copy(self) -> IntegerRows:
         """Return the same rows, to add others to."""
         return IntegerRows(
-            self.m,
-            self.start,
-            self.counts,
-            list(self.says),
-            list(self.low),
-            list(self.high),
-            list(self.columns),
-            list(self.weights),
-            self.built,
+            m=self.m,
+            start=self.start,
+            counts=self.counts,
+            says=list(self.says),
+            low=list(self.low),
+            high=list(self.high),
+            columns=list(self.columns),
+            weights=list(self.weights),
+            built=self.built,
         )
 
     def add(self, rows: Iterable[CellRow]) -> bool:

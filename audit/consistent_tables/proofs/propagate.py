@@ -115,7 +115,17 @@ def _reach(
     left = _lefts(split, lows), _lefts(split, highs)
     right = lows.sum(axis=0) - left[0], highs.sum(axis=0) - left[1]
     least, most = np.maximum(left[0], totals - right[1]), np.minimum(left[1], totals - right[0])
-    return _SideBounds(sides, group, starts, totals, mine, left, right, least, most)
+    return _SideBounds(
+        sides=sides,
+        group=group,
+        starts=starts,
+        totals=totals,
+        ends=mine,
+        left=left,
+        right=right,
+        least=least,
+        most=most,
+    )
 
 
 def _sums(groups: IndexArray, ends: IntArray, size: int) -> IntArray:

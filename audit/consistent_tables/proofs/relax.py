@@ -217,14 +217,14 @@ def _only(rows: IntegerRows, says: set[str]) -> IntegerRows:
     """Return the rows of these names, and those that have none."""
     kept = [k for k, said in enumerate(rows.says) if not said or said in says]
     return IntegerRows(
-        rows.m,
-        rows.start,
-        rows.counts,
-        [rows.says[k] for k in kept],
-        [rows.low[k] for k in kept],
-        [rows.high[k] for k in kept],
-        [rows.columns[k] for k in kept],
-        [rows.weights[k] for k in kept],
+        m=rows.m,
+        start=rows.start,
+        counts=rows.counts,
+        says=[rows.says[k] for k in kept],
+        low=[rows.low[k] for k in kept],
+        high=[rows.high[k] for k in kept],
+        columns=[rows.columns[k] for k in kept],
+        weights=[rows.weights[k] for k in kept],
     )
 
 

@@ -143,17 +143,17 @@ def infer_attribute(
     flows = 0 if until.is_over else effort.flows // len(classes.people_by_class)
     is_sized = context.are_sizes_published
     estimator = AttributeEstimator(
-        context,
-        knowledge,
-        secret,
-        classes.classes,
-        classes.people_by_class,
-        choice_of(context, knowledge.people, doubts) if is_sized else None,
-        doubts,
-        context.knowledge.split is not SplitLevel.NONE and bool(tested),
-        options,
-        effort,
-        uncounted_places(context.leaves, until) if is_uncounted else None,
+        context=context,
+        knowledge=knowledge,
+        secret=secret,
+        classes=classes.classes,
+        people_by_class=classes.people_by_class,
+        choice=choice_of(context, knowledge.people, doubts) if is_sized else None,
+        doubts=doubts,
+        is_compared=context.knowledge.split is not SplitLevel.NONE and bool(tested),
+        options=options,
+        effort=effort,
+        uncounted=uncounted_places(context.leaves, until) if is_uncounted else None,
     )
     estimates = _estimate(estimator, implied, classes.used_outcome, flows)
     inference = _conclude(estimator, estimates, implied, classes.used_outcome)
@@ -271,13 +271,15 @@ def _conclude(
         said += (outcome.words(OUTCOME_SPANNING, target_of(estimator.context.tree, population)),)
     share = np.bincount(secret.of, population.counts, len(secret.values)) / population.records
     return TargetInference(
-        people,
-        span_estimates(full.posterior, *(estimate.posterior for estimate in estimates.others)),
-        worlds,
-        estimator.doubts,
-        max(float(estimate.gaps.max(initial=0.0)) for estimate in (full, *estimates.others)),
-        said,
-        certain(np.tile(share, (len(people.counts), 1))),
+        population=people,
+        posterior=span_estimates(
+            full.posterior, *(estimate.posterior for estimate in estimates.others)
+        ),
+        worlds=worlds,
+        doubts=estimator.doubts,
+        gap=max(float(estimate.gaps.max(initial=0.0)) for estimate in (full, *estimates.others)),
+        said=said,
+        prior=certain(np.tile(share, (len(people.counts), 1))),
     )
 
 

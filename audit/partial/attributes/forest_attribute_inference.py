@@ -205,7 +205,13 @@ def _join_trees(
     worlds = _combined(inferences, numbers, (*doubts, *left))
     first = inferences[0]
     return TargetInference(
-        first.population, NO_FOREST_ESTIMATE, worlds, doubts, 0.0, said, first.prior
+        population=first.population,
+        posterior=NO_FOREST_ESTIMATE,
+        worlds=worlds,
+        doubts=doubts,
+        gap=0.0,
+        said=said,
+        prior=first.prior,
     )
 
 

@@ -106,16 +106,16 @@ def infer_part(
     gaps = placed.gap
     values[gaps > GAP] = np.nan
     return SecretInference(
-        part.profiles,
-        values[lump_of],
-        low[lump_of],
-        high[lump_of],
-        gaps[lump_of],
-        gaps,
-        Proofs(is_certain[lump_of], ~possible[lump_of], possible[lump_of]),
-        ranges(people, lump_of, supply, found, found),
-        _spread_over_leaves(part, placed, len(arcs.lump_of), len(leaves.nodes)),
-        leads,
+        profiles=part.profiles,
+        values=values[lump_of],
+        low=low[lump_of],
+        high=high[lump_of],
+        gaps=gaps[lump_of],
+        gap=gaps,
+        proved=Proofs(is_certain[lump_of], ~possible[lump_of], possible[lump_of]),
+        ranges=ranges(people, lump_of, supply, found, found),
+        held=_spread_over_leaves(part, placed, len(arcs.lump_of), len(leaves.nodes)),
+        leads=leads,
     )
 
 
@@ -154,7 +154,15 @@ def _place_part(
     some = np.flatnonzero(counts > 0)
     lump = _where(lumps, arcs.lump_of[group_of_profile[some]])
     world = sparse.coo_array((counts[some], (lump, _where(columns, there[some]))), shape=shape)
-    leads = Leads(arcs, network(pattern, world.tocsr()), columns, lump_of, row, column, kind)
+    leads = Leads(
+        arcs=arcs,
+        net=network(pattern, world.tocsr()),
+        columns=columns,
+        lump_of=lump_of,
+        row=row,
+        column=column,
+        kind=kind,
+    )
     return _PartOfPeople(profiles, people[profiles], sizes[columns], leads)
 
 

@@ -295,13 +295,13 @@ class _TreeWalk:
         }
         size = len(next(iter(columns.values()))) if columns else 0
         return cls(
-            branches(tree),
-            seen,
-            refused,
-            frozenset(name for name, column in seen.items() if not column.missing.any()),
-            {name: code for code, name in enumerate(names, 1)},
-            domains,
-            answer(tree.root.test, seen, size).true,
+            branches=branches(tree),
+            seen=seen,
+            refused=refused,
+            whole=frozenset(name for name, column in seen.items() if not column.missing.any()),
+            code_of={name: code for code, name in enumerate(names, 1)},
+            domains=domains,
+            entered=answer(tree.root.test, seen, size).true,
         )
 
     def below(self, visit: _Visit, closed: frozenset[int]) -> Iterator[_Visit]:

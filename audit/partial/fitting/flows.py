@@ -85,13 +85,13 @@ def network(
         (np.ones(int(inside.sum())), (ends.row[inside], ends.col[inside])), shape=pattern.shape
     )
     return Network(
-        np.asarray(held.sum(axis=1)).ravel(),
-        np.asarray(held.sum(axis=0)).ravel(),
-        movable,
-        held,
-        group_of,
-        part[:lumps].astype(np.intp),
-        part[lumps:].astype(np.intp),
+        supply=np.asarray(held.sum(axis=1)).ravel(),
+        demand=np.asarray(held.sum(axis=0)).ravel(),
+        movable=movable,
+        held=held,
+        group_of=group_of,
+        block_of_lump=part[:lumps].astype(np.intp),
+        block_of_group=part[lumps:].astype(np.intp),
     )
 
 

@@ -126,7 +126,13 @@ def _problem(
     of_place = sparse.csr_array((ones, (at, cells.place)), shape=(len(cells), len(demand)))
     speaking = sparse.csc_array(abs(rows.value) @ of_group)
     return _MultiplierProblem(
-        cells, supply, demand, rows, of_group, of_place, np.diff(speaking.indptr).astype(np.intp)
+        cells=cells,
+        supply=supply,
+        demand=demand,
+        rows=rows,
+        of_group=of_group,
+        of_place=of_place,
+        speaks=np.diff(speaking.indptr).astype(np.intp),
     )
 
 

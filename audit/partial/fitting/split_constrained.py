@@ -124,17 +124,17 @@ def lump_people(problem: CutProblem, part: PlacedPart, cuts: Collection[CuttingP
     # The gap of a block stands at each of its lumps.
     _, one = np.unique(net.block_of_lump[others], return_index=True)
     return CutLumps(
-        part,
-        of_profile,
-        others,
-        np.stack([cutting_plane.branch[profiles[first]] for cutting_plane in cuts]),
-        at,
-        place,
-        demand,
-        speaks[:, first_place],
-        klass[first_place],
-        margins,
-        float(part.gap[others[one]].sum()),
+        some=part,
+        group=of_profile,
+        others=others,
+        branch=np.stack([cutting_plane.branch[profiles[first]] for cutting_plane in cuts]),
+        at=at,
+        place=place,
+        demand=demand,
+        spoken=speaks[:, first_place],
+        klass=klass[first_place],
+        margins=margins,
+        gap=float(part.gap[others[one]].sum()),
     )
 
 

@@ -85,7 +85,17 @@ def arrays_of(document: LightgbmLines, block: TreeLines) -> LightgbmNodes:
     ends = np.full(leaves, LEAF, dtype=np.int64)
     if not inner:
         none = np.zeros(0, dtype=np.int64)
-        return LightgbmNodes(ends, ends, none, np.zeros(0), none, {}, values, counts, False)
+        return LightgbmNodes(
+            lefts=ends,
+            rights=ends,
+            features=none,
+            thresholds=np.zeros(0),
+            types=none,
+            codes={},
+            scores=values,
+            records=counts,
+            is_linear=False,
+        )
     lefts, rights = (
         _children(document, key, block, inner) for key in ("left_child", "right_child")
     )
@@ -97,15 +107,15 @@ def arrays_of(document: LightgbmLines, block: TreeLines) -> LightgbmNodes:
     types = _types(document, block, inner)
     thresholds = finite_numbers(document, "threshold", block, inner, may_be=math.inf)
     return LightgbmNodes(
-        np.concatenate((lefts, ends)),
-        np.concatenate((rights, ends)),
-        whole_numbers(document, "split_feature", block, inner),
-        thresholds,
-        types,
-        _codes(document, block, types, thresholds),
-        np.concatenate((inner_values, np.where(linear != 0, np.nan, values))),
-        np.concatenate((_counts(document, "internal_count", block, inner), counts)),
-        bool(linear.any()),
+        lefts=np.concatenate((lefts, ends)),
+        rights=np.concatenate((rights, ends)),
+        features=whole_numbers(document, "split_feature", block, inner),
+        thresholds=thresholds,
+        types=types,
+        codes=_codes(document, block, types, thresholds),
+        scores=np.concatenate((inner_values, np.where(linear != 0, np.nan, values))),
+        records=np.concatenate((_counts(document, "internal_count", block, inner), counts)),
+        is_linear=bool(linear.any()),
     )
 
 

@@ -103,10 +103,10 @@ def _read(document: dict[str, object], header: LightgbmHeader) -> Ensemble:
         header,
         forest,
         nested_reader.weights(),
-        _rates(document, header.source),
-        nested_reader.linear(),
-        _settings(document).get,
-        nested_reader.gains(),
+        rates=_rates(document, header.source),
+        linear=nested_reader.linear(),
+        setting=_settings(document).get,
+        gains=nested_reader.gains(),
     )
     return replace(ensemble, growth=growth)
 

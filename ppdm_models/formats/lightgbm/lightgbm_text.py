@@ -147,10 +147,10 @@ def _read(document: LightgbmLines) -> Ensemble:
         header,
         forest,
         weights_in(document, document.trees, forest),
-        [rate_in(document.said("shrinkage", block.keys)) for block in document.trees],
-        linear,
-        document.setting,
-        gains_in(document, document.trees, forest),
+        rates=[rate_in(document.said("shrinkage", block.keys)) for block in document.trees],
+        linear=linear,
+        setting=document.setting,
+        gains=gains_in(document, document.trees, forest),
         importances=are_gains(document, each),
     )
     return replace(ensemble, growth=growth)

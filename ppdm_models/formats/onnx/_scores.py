@@ -89,7 +89,15 @@ def read_meaning(operator: Operator, table: OnnxTable) -> Meaning:
         link = Link.IDENTITY  # onnxruntime takes such a number as it is
     if width == 1 and post != "NONE":
         link = Link.UNKNOWN
-    return Meaning(classes, width, base, link, combination, lone, positive)
+    return Meaning(
+        classes=classes,
+        width=width,
+        base=base,
+        link=link,
+        combination=combination,
+        lone=lone,
+        positive=positive,
+    )
 
 
 def _combination(operator: Operator, aggregate: str, base: tuple[float, ...]) -> Combination:

@@ -100,16 +100,16 @@ def treatment_of(entry: TreatmentEntry, feature: FeatureEntry, source: str) -> T
         for item in entry.intervals
     )
     return Treatment(
-        intervals,
-        entry.values,
-        entry.invalid,
-        entry.missing,
-        entry.when_invalid,
-        entry.replacement,
-        entry.outliers,
-        _or(entry.low, -math.inf),
-        _or(entry.high, math.inf),
-        entry.needs_value,
+        intervals=intervals,
+        values=entry.values,
+        invalid=entry.invalid,
+        missing=entry.missing,
+        when_invalid=entry.when_invalid,
+        replacement=entry.replacement,
+        outliers=entry.outliers,
+        low=_or(entry.low, -math.inf),
+        high=_or(entry.high, math.inf),
+        needs_value=entry.needs_value,
     )
 
 

@@ -125,11 +125,11 @@ def _nodes(document: TreeDocument, features: dict[str, Feature], source: str) ->
             entry,
             index,
             position,
-            tuple(below[index]),
-            document,
-            features,
-            classes,
-            f"{source}: node {entry.id!r}",
+            children=tuple(below[index]),
+            document=document,
+            features=features,
+            known=classes,
+            where=f"{source}: node {entry.id!r}",
         )
         for index, entry in enumerate(document.nodes)
     )

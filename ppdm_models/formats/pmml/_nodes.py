@@ -82,7 +82,15 @@ def _outline(root: Element, source: str, fields: Fields) -> list[Outline]:
             raise TreeFormatError(
                 f"{source}:{element.line}", f"nodes nest more than {limits.DEPTH} deep"
             )
-        item = Outline(element, parent, [], [], [], [], [])
+        item = Outline(
+            element=element,
+            parent=parent,
+            below=[],
+            predicates=[],
+            distribution=[],
+            bands=[],
+            extensions=[],
+        )
         outlines.append(item)
         if parent is not None:
             outlines[parent].below.append(here)
@@ -188,20 +196,22 @@ class _NodeReader:
         records = attributes.get("recordCount")
         default = attributes.get("defaultChild")
         return Node(
-            index,
-            item.name,
-            item.parent,
-            tuple(item.below),
-            self._test(item),
-            score,
-            None if records is None else self._amount(element, "recordCount", records),
-            counts,
-            shares,
-            None,
-            None if default is None else self._default_child(element, default, item, outline),
-            element.line,
-            self._bands(item) if item.bands else None,
-            next(map(self._impurity, _named(item.extensions, IMPURITY)), None),
+            index=index,
+            name=item.name,
+            parent=item.parent,
+            children=tuple(item.below),
+            test=self._test(item),
+            score=score,
+            records=None if records is None else self._amount(element, "recordCount", records),
+            class_counts=counts,
+            class_shares=shares,
+            outputs=None,
+            default_child=None
+            if default is None
+            else self._default_child(element, default, item, outline),
+            line=element.line,
+            bands=self._bands(item) if item.bands else None,
+            impurity=next(map(self._impurity, _named(item.extensions, IMPURITY)), None),
         )
 
     def _test(self, item: Outline) -> Predicate:

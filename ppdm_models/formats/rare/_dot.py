@@ -281,14 +281,14 @@ def read_box(parts: Sequence[str], is_leaf: bool, where: str) -> NodeLabel:
                 where, f"{line[:60]!r} is not understood; export with label='all'"
             )
     return NodeLabel(
-        test[1] if test else None,
-        test[2] if test else None,
-        samples,
-        is_share,
-        values,
-        is_list,
-        label,
-        impurity,
+        feature=test[1] if test else None,
+        threshold=test[2] if test else None,
+        samples=samples,
+        is_share=is_share,
+        values=values,
+        is_list=is_list,
+        label=label,
+        impurity=impurity,
     )
 
 

@@ -145,7 +145,6 @@ def _ensemble(
         task=Task.CLASSIFICATION if header.classes else Task.REGRESSION,
         base=(1 - header.base[0], header.base[0]) if alone else header.base,
         link=header.link,
-        resampled=None,
         source=source,
         format="treelite_json",
         notes=tuple(notes),

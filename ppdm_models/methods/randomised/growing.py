@@ -175,7 +175,7 @@ def grow(
     while len(counts):
         total += len(counts)
         can_pay = leaf_costs(counts) > _least_cost(len(sizes), class_count)
-        splits = _splits(own, sizes, classes, rows, nodes, counts, can_pay)
+        splits = _splits(own, sizes, classes, rows=rows, nodes=nodes, counts=counts, wanted=can_pay)
         is_split = splits.attribute != LEAF
         left = np.where(is_split, total + 2 * (np.cumsum(is_split) - 1), LEAF)
         levels.append(_DepthNodes(splits, counts, left))

@@ -255,15 +255,15 @@ class _NoisyTally:
             raise TableError(source, f"{problem}; {FEWEST_RECORDS:,} are needed")
         made = settled(self.places.chances, self.counts, self.own, stop=stop)
         return ColumnDistribution(
-            self.said,
-            self.own,
-            made.shares,
-            self.places.edges,
-            self.counts / total,
-            total,
-            self.missing,
-            made.steps,
-            made.is_settled,
+            said=self.said,
+            own=self.own,
+            shares=made.shares,
+            noisy_edges=self.places.edges,
+            noisy=self.counts / total,
+            values=total,
+            missing=self.missing,
+            steps=made.steps,
+            is_settled=made.is_settled,
         )
 
 

@@ -340,15 +340,15 @@ class _Sanitising:
             rebuilt, different = self._rebuilt(splits, sanitised_attributes.columns, rebuilt)
             broken_conditions += different
         step = SizeStep(
-            splits,
-            tuple(len(tree.leaves) for tree in trees),
-            tuple(grown.tied(splits) for grown in self.grown),
-            groups.k,
-            len(groups.sizes),
-            groups.largest_share,
-            sanitised_attributes.anchored,
-            tuple(broken_conditions),
-            lack,
+            splits=splits,
+            leaves=tuple(len(tree.leaves) for tree in trees),
+            ties=tuple(grown.tied(splits) for grown in self.grown),
+            k=groups.k,
+            groups=len(groups.sizes),
+            largest_share=groups.largest_share,
+            anchored=sanitised_attributes.anchored,
+            problems=tuple(broken_conditions),
+            lack=lack,
         )
         return SanitisedTable(step, sanitised_attributes.columns, rebuilt, groups)
 

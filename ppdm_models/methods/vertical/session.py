@@ -280,13 +280,13 @@ def _meeting(said: _SessionFile) -> Meeting:
     )
     names = tuple(party_section.name for party_section in said.party)
     session = Session(
-        names,
-        ranks,
-        said.records,
-        said.classes,
-        names.index(said.labelled),
-        Stops(said.min_records, said.depth),
-        said.mode,
+        parties=names,
+        ranks=ranks,
+        records=said.records,
+        classes=said.classes,
+        labelled=names.index(said.labelled),
+        stops=Stops(said.min_records, said.depth),
+        mode=said.mode,
     )
     sides = {MINER: said.miner, **dict(enumerate(said.party))}
     addresses = {
@@ -294,7 +294,15 @@ def _meeting(said: _SessionFile) -> Meeting:
         for number, miner_section in sides.items()
     }
     digest = hashlib.sha256(said.model_dump_json().encode()).digest()
-    return Meeting(said.name, session, said.target, addresses, said.seconds, said.asked, digest)
+    return Meeting(
+        name=said.name,
+        session=session,
+        target=said.target,
+        addresses=addresses,
+        seconds=said.seconds,
+        asked=said.asked,
+        digest=digest,
+    )
 
 
 # The file that says which party holds which columns of a joined table, in TOML: for playing all of them.

@@ -287,18 +287,18 @@ def open_table(whole: Whole, name: str, sheet: str = "") -> Statistics:
     kinds = {each: moments[each].value if each in moments else pa.float64() for each in names}
     kinds |= dict.fromkeys(texts, pa.string())
     return Statistics(
-        whole,
-        name,
-        form,
-        pa.schema(list(kinds.items())),
-        moments,
-        {
+        whole=whole,
+        name=name,
+        form=form,
+        columns=pa.schema(list(kinds.items())),
+        moments=moments,
+        named={
             each: {code_text(code): str(label) for code, label in labels.items()}
             for each, labels in said.variable_value_labels.items()
             if labels
         },
-        said.number_rows,
-        (WEIGHTED.format(name),) if form is SAV and _is_weighted(whole) else (),
+        rows=said.number_rows,
+        said=(WEIGHTED.format(name),) if form is SAV and _is_weighted(whole) else (),
     )
 
 

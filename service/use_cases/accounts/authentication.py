@@ -117,13 +117,13 @@ def _principal(
 ) -> Principal:
     role = Role(found.role)
     return Principal(
-        found.organisation_id,
-        found.id,
-        found.name,
-        role,
-        ALLOWED[role] & allowed,
-        token_id,
-        session_id,
+        organisation_id=found.organisation_id,
+        account_id=found.id,
+        name=found.name,
+        role=role,
+        permissions=ALLOWED[role] & allowed,
+        token_id=token_id,
+        session_id=session_id,
     )
 
 

@@ -314,13 +314,13 @@ def tested(tree: Tree, attributes: tuple[GeneratedAttribute, ...], path: Path) -
         _outside(columns[attribute.name], tree, attribute)[there].sum() for attribute in attributes
     )
     return TestResult(
-        int(there.sum()),
-        int((found[there] == names).sum()),
-        int(np.bincount(truth.codes[there]).max()),
-        int((~np.isin(names.astype(str), tree.classes)).sum()),
-        sum(each is None for each in found[there].tolist()),
-        int(outside),
-        int((~there).sum()),
+        records=int(there.sum()),
+        right=int((found[there] == names).sum()),
+        most_frequent=int(np.bincount(truth.codes[there]).max()),
+        unknown=int((~np.isin(names.astype(str), tree.classes)).sum()),
+        unanswered=sum(each is None for each in found[there].tolist()),
+        outside=int(outside),
+        unlabelled=int((~there).sum()),
     )
 
 

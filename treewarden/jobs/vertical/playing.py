@@ -111,7 +111,15 @@ def joined(wanted: PlayRequest) -> JoinedTable:
         for columns in parties.columns
     )
     stops = Stops(wanted.min_records, parties.depth)
-    session = Session(parties.names, ranks, table.rows, classes, labelled, stops, wanted.mode)
+    session = Session(
+        parties=parties.names,
+        ranks=ranks,
+        records=table.rows,
+        classes=classes,
+        labelled=labelled,
+        stops=stops,
+        mode=wanted.mode,
+    )
     return JoinedTable(table, session, holding)
 
 
