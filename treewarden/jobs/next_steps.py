@@ -84,7 +84,7 @@ def without_secret(request: Request) -> Request:
 
 def _after_fail(request: Request, done: JudgedAudit, command: str) -> Iterator[NextStep]:
     evidence, failing = done.audit.full.evidence, done.decision.failing
-    if any(is_about_waivers(finding.clause, finding.measure) for finding in failing):
+    if any(is_about_waivers(finding.clause, finding.requirement.measure) for finding in failing):
         yield NextStep(
             "Correct the waivers: each names one check, leaves that fail it, and a day that is still to come."
         )
@@ -96,7 +96,7 @@ def _after_fail(request: Request, done: JudgedAudit, command: str) -> Iterator[N
             )
         else:
             yield NextStep("Export the model again without what is outside its trees.")
-    if all(finding.is_of_file for finding in failing if finding.measure):
+    if all(finding.is_of_file for finding in failing if finding.requirement.measure):
         return
     if evidence.population.is_absent:
         yield _with_table(request)

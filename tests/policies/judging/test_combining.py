@@ -414,8 +414,8 @@ def test_a_tree_of_an_ensemble_that_breaks_a_clause_is_its_place():
 def test_a_finding_says_of_what_its_clause_asks():
     evidence = evidence_of(TREE)
     scopes = {
-        scope: found(f'all = [ {K5} ]\nscope = "{scope}"', evidence).scope
+        scope: found(f'all = [ {K5} ]\nscope = "{scope}"', evidence).requirement.scope
         for scope in ("leaf", "model")
     }
     assert scopes == {"leaf": "leaf", "model": "model"}
-    assert found(f"all = [ {K5} ]", evidence).scope == ""
+    assert found(f"all = [ {K5} ]", evidence).requirement.scope == ""

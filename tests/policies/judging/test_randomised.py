@@ -118,5 +118,7 @@ def test_a_finding_of_a_table_says_of_what_its_clause_asks():
         f'[[clause]]\nid = "{number}"\nall = [ {level} ]\n{more}\n'
         for number, more in enumerate(("", 'scope = "model"'))
     ]
-    scopes = [each.scope for each in judge_randomised(even(), pack("".join(asked))).findings]
+    scopes = [
+        each.requirement.scope for each in judge_randomised(even(), pack("".join(asked))).findings
+    ]
     assert scopes[:2] == ["", "model"]
