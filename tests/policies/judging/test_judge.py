@@ -229,3 +229,13 @@ def test_what_the_file_gives_away_beside_its_trees_has_no_fingerprint():
     evidence = replace(EVIDENCE, leaks=(Leak(LeakKind.PERSON, "", "a mail address"),))
     places = made(pack_of(("side_leaks", "at_most", 0)), evidence).findings[0].places
     assert [place.leaf for place in places] == [""]
+
+
+def test_places_that_may_break_a_clause_are_named_where_it_could_not_be_told():
+    wide = bounds([[0.3, 0.1]] * 4, [[0.9, 0.7]] * 4)
+    finding = made(pack_of(("kl_individual", "at_least", 0.05)), evidence_of(TREE, None, wide))
+    (one,) = finding.findings
+    assert one.verdict is Verdict.UNDETERMINED
+    # In leaf 2 all have one value, of which no estimate within the bounds is surer than 0.9.
+    assert [place.name for place in one.places] == ["leaf 1", "leaf 3", "leaf 4"]
+    assert all(place.low < 0.05 <= place.high for place in one.places)
