@@ -37,14 +37,14 @@ def picture_adversaries(browser: Browser, folder: Path) -> None:
     """Show what each adversary of the page can infer: the head of that section, without its details."""
     shown = (DOCS / "neighbour.md").read_text("utf-8").split("\n## Protect a column")[0]
     replayed(shown, folder)
-    page = browser.new_page(viewport={"width": 1000, "height": 900})
+    page = browser.new_page(viewport={"width": 1200, "height": 900})
     page.goto((folder / "reports" / "audit.html").as_uri())
     section = page.locator("section#adversaries")
     box = section.bounding_box()
     table = section.locator("table").first.bounding_box()
     assert box is not None
     assert table is not None
-    height = table["y"] + table["height"] + 24 - box["y"]
+    height = table["y"] + table["height"] + 8 - box["y"]
     clip = {"x": box["x"], "y": box["y"], "width": box["width"], "height": height}
     page.screenshot(path=IMAGES / "adversaries.png", full_page=True, clip=clip)
 
