@@ -211,10 +211,10 @@ def _case(
     path = path_text(drawn, node) or "every record"
     story = f"{counted(records, 'person has', 'people have')} {path}."
     if share:
-        story += f" The tree says “{label}” of them, which is true of {share}."
+        story += f" The tree predicts “{label}” for them, and is right for {share}."
     told = next((each for each in breaks if each.profile), None)
     if told is not None:
-        story += f" For instance {told.profile}: {told.note or told.text}."
+        story += f" For example {told.profile}: {told.note or told.text}."
     return LeafCase(
         tree=tree,
         node=first.name,

@@ -79,7 +79,7 @@ def _together(found: tuple[str, list[str]]) -> str:
 COLUMNS: Mapping[str, str] = {
     "certain_disclosure": "People certain",
     "confidence": "Surest guess",
-    "disclosure": "Surest true guess",
+    "disclosure": "Highest confidence in a true value",
     "guess_accuracy": "Guessed right",
 }
 """What is told of each, by measure."""

@@ -259,7 +259,11 @@ def remaining_risk(document: Document) -> Iterator[Block]:
     if document.plots.levels:
         yield ReportTable(
             "What each published element adds",
-            ("The adversary knows", "People guessed right", "Surest true guess of anybody"),
+            (
+                "The adversary knows",
+                "People inferred correctly",
+                "Highest confidence in a true value",
+            ),
             tuple(_level(level) for level in document.plots.levels),
             (40, 30, 30),
         )

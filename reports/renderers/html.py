@@ -21,6 +21,7 @@ from treewarden.reports.figures.gate_rows import (
     open_and_accepted,
 )
 from treewarden.reports.figures.histograms import histogram
+from treewarden.reports.figures.learned import learned_facts
 from treewarden.reports.figures.pages import environment
 from treewarden.reports.figures.plots import certainty, divergence, levels, over_trees, tradeoff
 from treewarden.reports.figures.remaining import summary_of
@@ -29,8 +30,8 @@ from treewarden.reports.renderers import GateRenderer, RandomisedRenderer
 MOST_PLACES = 5
 MOST_FINDINGS = 20
 LEVELS_SUMMARY = (
-    "Each bar adds one kind of information to the one above it. Guessed right: share of people whose value the "
-    "adversary's best guess names. Surest true guess: the largest probability given to what is true of somebody."
+    "Each bar adds one kind of published information to the one above it. Inferred correctly: share of people whose "
+    "value the inference names. Highest confidence: the largest probability that it gives to a true value."
 )
 
 
@@ -48,6 +49,7 @@ class HtmlRenderer(GateRenderer, RandomisedRenderer):
             plots=_plots(document),
             trees=_trees(document),
             assumed=summary_of(document),
+            learned=learned_facts(document),
             outline=outline(document.tree) if document.tree else (),
             most=MOST_PLACES,
             adversaries=adversary_rows(document.adversaries),

@@ -21,6 +21,7 @@ from treewarden.reports.document.words import (
     wrapped,
 )
 from treewarden.reports.figures.finding_rows import ToldFinding, adversary_rows, told_once
+from treewarden.reports.figures.learned import learned_facts
 from treewarden.reports.figures.remaining import summary_of
 from treewarden.terminal.steps import NextStep, step_lines
 
@@ -29,7 +30,6 @@ MOST_LINES = 30
 FEWEST_ROWS = 1
 MOST_NOTE_LINES = 2
 MOST_ADVERSARIES = 4
-SURE = 0.9
 ALONE = "No table was given: the verdict rests on the file alone, whose numbers were not checked."
 SIGNS = {"at_least": ">=", "at_most": "<=", "above": ">", "below": "<"}
 KINDS = {
@@ -176,7 +176,7 @@ def _first_names(names: Sequence[str], most: int = 8) -> str:
 
 
 def _facts(document: Document, about: str) -> Iterator[str]:
-    facts = [fact for fact in _learned(document) if fact[0]]
+    facts = [fact for fact in learned_facts(document) if fact.figure]
     if not facts:
         return
     known = document.population.quasi_identifiers
@@ -187,76 +187,12 @@ def _facts(document: Document, about: str) -> Iterator[str]:
     what = f" about “{printable(about)}”" if about else ""
     yield ""
     yield from wrapped(f"What {who} can learn{what}")
-    width = max(len(figure_text) for figure_text, _ in facts)
-    for figure_text, said in facts:
-        yield from wrapped(f"{figure_text:{width}}  {said}", "  ", " " * (width + 4))
+    width = max(len(fact.figure) for fact in facts)
+    for fact in facts:
+        yield from wrapped(f"{fact.figure:{width}}  {fact.words}", "  ", " " * (width + 4))
     if document.ensemble is not None:
         for difference in document.ensemble.differences[:1]:
             yield from few_lines(wrapped(difference, "  ", "    "))
-
-
-def _learned(document: Document) -> Iterator[tuple[str, str]]:
-    """Yield the facts as figure and words; without a figure where nothing is known."""
-    if document.redacted_below is not None:
-        return
-    is_file = document.basis == "file"
-    if document.model.task == "regression":
-        yield from _learned_numbers(document)
-    elif not is_file:
-        yield _proved(document)
-        yield _inferred(document)
-    smallest = document.readings.get("k_anonymity")
-    if smallest is not None and not smallest.reason:
-        low, high = _number(smallest.low), _number(smallest.high)
-        people = counted(high, "person", "people")
-        if low != high:
-            people = f"{count(low)} to {people}"
-        yield people, f"{'is alone' if people == '1 person' else 'are'} in the smallest leaf"
-
-
-def _proved(document: Document) -> tuple[str, str]:
-    found = document.readings.get("certain_disclosure")
-    words = "their value is proved by the file"
-    if found is None or found.reason:
-        reason = "" if found is None else f": {found.reason.rstrip('.')}"
-        return "not decided", f"whose value is proved by the file{reason}"
-    low, high = _number(found.low), _number(found.high)
-    more = f" ({count(high - low)} more could not be decided)" if high > low else ""
-    return _of_all(document, low), f"{words}{more}"
-
-
-def _inferred(document: Document) -> tuple[str, str]:
-    certainty = document.plots.certainty
-    if certainty is None:
-        reason = document.plots.certainty_reason.rstrip(".")
-        return "not decided", f"whose value can be inferred: {reason}"
-    at = min(range(len(certainty.probability)), key=lambda i: abs(certainty.probability[i] - SURE))
-    people = round(certainty.guess[at] * _number(document.population.records), 6)
-    return _of_all(document, people), "their value can be inferred with at least 90 % confidence"
-
-
-def _learned_numbers(document: Document) -> Iterator[tuple[str, str]]:
-    values = document.values
-    if values is None or values.exact is None:
-        if values is not None:
-            yield "not decided", f"whose number follows from the file: {values.summary.rstrip('.')}"
-        return
-    exact = _number(values.exact)
-    yield _of_all(document, exact), "their number follows exactly from the file"
-    if values.median_width is not None and values.range is not None:
-        span = _number(values.range[1]) - _number(values.range[0])
-        yield (
-            f"{_number(values.median_width):.4g}",
-            f"is the width within which half of the people’s numbers are proved (all lie within {span:.4g})",
-        )
-
-
-def _of_all(document: Document, people: float) -> str:
-    return f"{count(people)} of {counted(_number(document.population.records), 'person', 'people')}"
-
-
-def _number(value: Number | None) -> float:
-    return float(value) if value is not None else 0.0
 
 
 def _adversaries(document: Document) -> Iterator[str]:

@@ -1,0 +1,96 @@
+"""What an adversary can learn from a model, in three facts with their figures: the summary of every report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from treewarden.reports.document.document import Document
+from treewarden.reports.document.parts import Number
+from treewarden.reports.document.words import count, counted
+
+SURE = 0.9
+"""The confidence from which on an inference is told as one."""
+
+
+class LearnedFact(NamedTuple):
+    """A figure, and what it counts or measures."""
+
+    figure: str
+    words: str
+
+
+def learned_facts(document: Document) -> tuple[LearnedFact, ...]:
+    """Return the facts of an audit's report; none where it is redacted, as each is about the table."""
+    return () if document.redacted_below is not None else tuple(_facts(document))
+
+
+def _facts(document: Document) -> Iterator[LearnedFact]:
+    is_file = document.basis == "file"
+    if document.model.task == "regression":
+        yield from _learned_numbers(document)
+    elif not is_file:
+        yield _proved(document)
+        yield _inferred(document)
+    smallest = document.readings.get("k_anonymity")
+    if smallest is not None and not smallest.reason:
+        low, high = _number(smallest.low), _number(smallest.high)
+        people = counted(high, "person", "people")
+        if low != high:
+            people = f"{count(low)} to {people}"
+        yield LearnedFact(
+            people, f"{'is alone' if people == '1 person' else 'are'} in the smallest leaf"
+        )
+
+
+def _proved(document: Document) -> LearnedFact:
+    found = document.readings.get("certain_disclosure")
+    words = "their value is proved by the file"
+    if found is None or found.reason:
+        reason = "" if found is None else f": {found.reason.rstrip('.')}"
+        return LearnedFact("not decided", f"whose value is proved by the file{reason}")
+    low, high = _number(found.low), _number(found.high)
+    more = (
+        f" ({count(high - low)} more could not be decided, and count as proved)"
+        if high > low
+        else ""
+    )
+    return LearnedFact(_of_all(document, low), f"{words}{more}")
+
+
+def _inferred(document: Document) -> LearnedFact:
+    certainty = document.plots.certainty
+    if certainty is None:
+        reason = document.plots.certainty_reason.rstrip(".")
+        return LearnedFact("not decided", f"whose value can be inferred: {reason}")
+    at = min(range(len(certainty.probability)), key=lambda i: abs(certainty.probability[i] - SURE))
+    people = round(certainty.guess[at] * _number(document.population.records), 6)
+    return LearnedFact(
+        _of_all(document, people), "their value can be inferred with at least 90 % confidence"
+    )
+
+
+def _learned_numbers(document: Document) -> Iterator[LearnedFact]:
+    values = document.values
+    if values is None or values.exact is None:
+        if values is not None:
+            yield LearnedFact(
+                "not decided", f"whose number follows from the file: {values.summary.rstrip('.')}"
+            )
+        return
+    exact = _number(values.exact)
+    yield LearnedFact(_of_all(document, exact), "their number follows exactly from the file")
+    if values.median_width is not None and values.range is not None:
+        span = _number(values.range[1]) - _number(values.range[0])
+        yield LearnedFact(
+            f"{_number(values.median_width):.4g}",
+            f"is the width within which half of the people’s numbers are proved (all lie within {span:.4g})",
+        )
+
+
+def _of_all(document: Document, people: float) -> str:
+    return f"{count(people)} of {counted(_number(document.population.records), 'person', 'people')}"
+
+
+def _number(value: Number | None) -> float:
+    return float(value) if value is not None else 0.0
