@@ -63,9 +63,9 @@ def by_token(text: str) -> dict[str, int]:
 
 
 def documents() -> Iterator[tuple[str, str]]:
-    """Yield the name and the text of each document."""
+    """Yield the name and the text of each document; pages that a build of the site leaves behind are none."""
     pages = [places.ROOT / "README.md", *sorted((places.ROOT / "docs").rglob("*.md"))]
-    for page in pages:
+    for page in (page for page in pages if "_generated" not in page.parts):
         yield page.relative_to(places.ROOT).as_posix(), prose(page.read_text("utf-8"))
     yield from help_screens()
     yield from outputs()
