@@ -6,6 +6,7 @@ import pytest
 from tests.judges.worlds_by_hand import brute_force
 from tests.kit.cases import multiway_case
 from tests.kit.grown_trees import grow_tree, heart
+from tests.kit.tiers import cases
 from treewarden.audit.entropy.estimate import estimate
 from treewarden.audit.entropy.reduce import interval_excess, whole_records
 from treewarden.audit.knowledge.knowledge import Knowledge
@@ -20,7 +21,7 @@ def small(seed: int, split: str, **knowledge: object):
     return build_system(multiway_case(seed, known, classes=2, records=14))
 
 
-@pytest.mark.parametrize(("seed", "split"), SMALL)
+@pytest.mark.parametrize(("seed", "split"), cases(SMALL, quick=10))
 def test_what_is_proved_holds_in_every_world(seed, split):
     system = small(seed, split)
     whole = whole_records(system)
@@ -37,7 +38,7 @@ def test_what_is_proved_holds_in_every_world(seed, split):
             assert interval_excess(system.families[number], ends, world.astype(float)).max() <= 0
 
 
-@pytest.mark.parametrize(("seed", "split"), SMALL)
+@pytest.mark.parametrize(("seed", "split"), cases(SMALL, quick=10))
 def test_the_estimate_obeys_the_whole_record_rows_and_has_no_more_entropy(seed, split):
     system = small(seed, split)
     integer, said = estimate(system)
