@@ -1,4 +1,4 @@
-"""Most sensitive values that nobody in a leaf has: knowing the leaf is knowing that they are not true.
+"""Negative attribute disclosure: the most sensitive values that nobody in a leaf has.
 
 max over leaves of |{c : n_c = 0}|, over all classes that the model tells apart. Learning that a group does not have
 an attribute is group attribute disclosure as much as learning that all of it has (Hundepool et al. 2024, Handbook on

@@ -1,4 +1,4 @@
-"""Number of people whose sensitive value the published tree proves: it is the same in every table that fits.
+"""Exact attribute disclosure: people whose sensitive value is the same in every consistent table.
 
 A record is disclosed for certain where all records of its profile have one class in every integer table that is
 consistent with the leaves and with the choice of every split. What was proved counts at the low end; what was neither

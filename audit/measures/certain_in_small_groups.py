@@ -1,4 +1,4 @@
-"""Number of people whose value the published tree proves, but for those who share it with a large enough group.
+"""People whose value is proved, except those who share it with a large enough group.
 
 A record counts where its value is the same in every integer table that fits (as in ``certain_disclosure``) and fewer
 than ``size`` people are proved together. Those are all who stop at one leaf, where the value of everybody there is

@@ -1,4 +1,4 @@
-"""Smallest c for which every leaf is (c, l)-diverse: whether one sensitive value crowds out the others.
+"""Smallest c for which every leaf is recursively (c, l)-diverse: dominance of the most common value.
 
 Recursive (c, l)-diversity (Machanavajjhala et al. 2007): with class counts d_1 >= d_2 >= ... >= d_m a leaf must have
 d_1 < c (d_l + ... + d_m). Sharkey et al. 2008, section 3.1, adapt it to a leaf that publishes only hits and misses:

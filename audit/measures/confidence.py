@@ -1,4 +1,4 @@
-"""The adversary's greatest certainty about anybody, right or wrong: the largest P*.
+"""Highest confidence in any inference about a person, right or wrong: the largest P*.
 
 max over profiles q and classes c of P*(c|q), P* the maximum-entropy estimate (Zhu & Du 2010, section 4). A belief in a
 false value can harm too, so the truth plays no part.

@@ -1,4 +1,4 @@
-"""Smallest delta for which every leaf is delta-disclosure-private: by what factor a path moves what the table tells.
+"""Smallest delta for which every leaf is delta-disclosure-private: change of a value's chance by the path.
 
 delta-disclosure privacy (Brickell & Shmatikov 2008, KDD): |ln(P_leaf(c) / P_table(c))| < delta for every class c that
 the table has; natural logarithm, so that e^delta is the factor. Infinite where a leaf lacks such a class: whoever is

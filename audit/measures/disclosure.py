@@ -1,4 +1,4 @@
-"""The greatest probability the adversary gives to what is true of somebody: how much of a secret is out.
+"""Highest confidence in a correct inference: the largest P* of a person's true value.
 
 max over profiles q and classes c that some record of q truly has, of P*(c|q), P* the maximum-entropy estimate (Zhu & Du
 2010, section 4). Never above ``confidence``, which also counts beliefs in false values. Sampling weights play no part

@@ -1,4 +1,4 @@
-"""Fewest different sensitive values in a leaf: with one, everybody in the leaf has it.
+"""Distinct l-diversity: fewest different sensitive values in a leaf.
 
 Distinct l-diversity (Machanavajjhala et al. 2007), on the owner's real class counts: people, whatever sampling weights
 they carry.

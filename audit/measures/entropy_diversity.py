@@ -1,4 +1,4 @@
-"""Effective number of sensitive values in the least diverse leaf: exp of its entropy.
+"""Entropy l-diversity: effective number of sensitive values in the least diverse leaf, exp of its entropy.
 
 Entropy l-diversity (Machanavajjhala et al. 2007): a leaf is l-diverse when -sum p ln p >= ln l, so the largest l is
 exp(entropy). On the owner's real class counts; natural logarithm. Under sampling weights the reading spans the shares

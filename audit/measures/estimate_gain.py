@@ -1,4 +1,4 @@
-"""Share of the people guessed right beyond those whom the model's own prediction is right about.
+"""Inference advantage: share of people inferred correctly beyond those whom the model predicts correctly.
 
 Whoever may only use a model learns what it predicts of somebody; whoever holds its file can combine all its leaves. The
 reading is the share guessed right by the maximum-entropy estimate (see guess_accuracy; Zhu & Du 2010, section 4) less

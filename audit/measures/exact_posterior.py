@@ -1,4 +1,4 @@
-"""The greatest probability of a true value when every data set that fits the tree is equally likely.
+"""Highest probability of a true value when all consistent tables are equally likely.
 
 Unlike the maximum-entropy estimate this counts whole records: a data set gives each told-apart record a class, and all
 data sets consistent with the leaves and split choices weigh the same. Where they were drawn instead of counted the

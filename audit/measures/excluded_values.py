@@ -1,4 +1,4 @@
-"""Number of people for whom the published tree rules out some value: no table that fits gives it to them.
+"""People for whom some value is proved impossible: no consistent table gives it to them.
 
 With two values this is ``certain_disclosure``; with more, ruling values out is the step before it.
 """

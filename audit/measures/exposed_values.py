@@ -1,4 +1,4 @@
-"""How many people's value stands in a leaf: they are alone in it, so its number or label is theirs.
+"""People who are alone in a leaf, so that its number or label is their value.
 
 A leaf's number is the mean of its records' targets (Breiman et al. 1984, section 8.2), so that of one record is its
 target. A boosted tree's is what the trees before it left over, times a learning rate eta and, of one record, divided by

@@ -1,4 +1,4 @@
-"""Share of the people about whom the adversary's best guess is right.
+"""Accuracy of attribute inference: share of people whose value is inferred correctly.
 
 For each profile the guess is the class with the largest P* (Zhu & Du 2010, section 4). Where several are equally likely
 the estimate does not say which is taken, and it may well be the right one (the leaf's label, say): the reading then

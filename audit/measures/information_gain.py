@@ -1,4 +1,4 @@
-"""What the tree adds to the adversary's knowledge: by how much it brings the estimate nearer to the truth.
+"""Information gain: how much nearer to the truth the tree brings the inference.
 
 D_overall of the estimate before the tree less D_overall with it (Zhu & Du 2010, section 5, for both), natural
 logarithm. Negative where the tree misleads. Averaged over people, whatever sampling weights they carry.

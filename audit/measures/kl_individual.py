@@ -1,4 +1,4 @@
-"""How far the adversary's estimate is from the truth for the profile that is known best: small means much is disclosed.
+"""Smallest distance of the inference from the truth (KL divergence), for the group that is known best.
 
 D_individual(q) = sum_c P(c|q) ln(P(c|q) / P*(c|q)) (Zhu & Du 2010, section 5), natural logarithm; the reading is the
 smallest over the profiles. A profile of mixed records whose mixture is known exactly has 0 though nobody in it is sure

@@ -1,4 +1,4 @@
-"""How far the adversary's estimate is from the truth, on average: small means much is disclosed.
+"""Average distance of the inference from the truth (KL divergence): small means much is disclosed.
 
 D_overall = sum_q P(q) sum_c P(c|q) ln(P(c|q) / P*(c|q)) (Zhu & Du 2010, section 5), natural logarithm.
 P(q) is the share of people, whatever sampling weights they carry.

@@ -1,4 +1,4 @@
-"""Largest share of a leaf's people who carry its published label: what believing the label gives.
+"""Largest share of a leaf's people for whom the predicted class is true.
 
 A label needs no number beside it to be believed: whoever believes the label of a pure leaf is right about everyone in
 it. So this is read off the owner's real counts and no withholding of numbers lowers it. Our own measure; the attack is

@@ -1,4 +1,4 @@
-"""How much surer the adversary is of a person's true value with that person's record in the numbers than without it.
+"""Leave-one-out influence: confidence about a person that comes from that person's own record.
 
 max over people, of profile q and true value c, of P(c | q) - P_others(c), never below 0. P(c | q) is all that is known:
 the maximum-entropy estimate with everything published (Zhu & Du 2010), or the share of q that whole records prove to

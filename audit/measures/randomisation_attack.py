@@ -1,4 +1,4 @@
-"""How wide a 95 % interval the best attack leaves that uses all columns together.
+"""Width of the 95 % interval that the best attack with all columns leaves.
 
 3.92 times the root mean square distance of the attack's estimates to the true values, as a share of the domain's width;
 of the column where it is narrowest. The linear Bayes estimate (Huang, Du & Chen 2005), the spectral filter (Kargupta et

@@ -1,4 +1,4 @@
-"""The share of people of whom something unlikely becomes likely once their noisy value is known.
+"""Share of people for whom an unlikely value becomes likely once their noisy value is known.
 
 A rho1-to-rho2 breach (Evfimievski, Gehrke & Srikant 2003): some property of a value had a chance of no more than
 ``before`` and has one of ``after`` or more given the noisy value. For each noisy value the most telling one counts.

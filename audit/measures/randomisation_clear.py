@@ -1,4 +1,4 @@
-"""How many columns are published as they are, though nobody said that they are harmless.
+"""Number of columns that are published unchanged without being declared harmless.
 
 What such a column gives away cannot be told from the noise in others: a name makes all noise useless, a coarse group
 none of it. So the reading is anything from 0 to their number. The class of each record, published on purpose, is not

@@ -1,4 +1,4 @@
-"""How wide a range of equally likely values would hide as well as a noisy value does: 2^h(X|W).
+"""Width of a range of equally likely values that would hide as well as a noisy value: 2^h(X|W).
 
 Agrawal & Aggarwal (2001), section 3: h(X|W) is the differential entropy of the true value given the noisy one, in bits,
 averaged over people. As a share of the domain's width; of the column where it is smallest. For X and W - X uniform on

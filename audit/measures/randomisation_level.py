@@ -1,4 +1,4 @@
-"""The smallest level of privacy that any hidden column was given: what its noise alone hides.
+"""Lowest level of noise of any noisy column.
 
 The width of the interval that holds the true value with the stated confidence, as a share of the domain's width
 (Agrawal & Srikant 2000, section 2). It is what the owner chose, before anything else is known: what is left of it once

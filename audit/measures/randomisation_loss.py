@@ -1,4 +1,4 @@
-"""How much of a column's privacy is lost by publishing noisy values: 1 - 2^-I(X;W).
+"""Share of a column's privacy that is lost by publishing noisy values: 1 - 2^-I(X;W).
 
 Agrawal & Aggarwal (2001), section 3: I(X;W) is the mutual information of the true and the noisy value, in bits. 0 where
 a noisy value tells nothing, towards 1 where it tells all; of the column where it is largest. Of whole numbers it cannot

@@ -1,4 +1,4 @@
-"""How wide the interval is, on average, that holds a column's true value with 95 % once its noisy value is known.
+"""Average width of the 95 % interval of a true value once its noisy value is known.
 
 The shortest interval of the posterior of the true value given the noisy one and the column's distribution, averaged
 over people, as a share of the domain's width; of the column where it is narrowest. At a nominal level of 100 % a

@@ -1,4 +1,4 @@
-"""How wide that interval is for the people who are hidden least: 1 % of them have no more.
+"""Width of that interval for the 1 % of people who are hidden least.
 
 Known domains leak at their ends: with uniform noise, whoever's noisy value is the largest that can be has the largest
 value there is. The reading is the 1 % quantile, over people, of the width of the shortest interval that holds the true

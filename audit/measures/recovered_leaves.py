@@ -1,4 +1,4 @@
-"""Share of the leaves, of all trees, whose people of each class are known exactly from what the file publishes.
+"""Share of leaves, of all trees, whose class counts follow exactly from the published numbers.
 
 The values of a boosted model's leaves are no class counts, and yet give them to whoever knows the quasi-identifiers:
 the predictions before each round follow from the file, and the leaf value then is an invertible function of the labels

@@ -1,4 +1,4 @@
-"""Residual degrees of freedom of the model: how many more people there are than numbers that were fitted to them.
+"""Residual degrees of freedom: number of people minus number of fitted parameters.
 
 n - p for n people in the table and p parameters. A split into b branches has b: which feature, and the b - 1 places
 where its values are parted. A leaf has m - 1 for m classes, the shares that are free, or 1 where it predicts a

@@ -1,4 +1,4 @@
-"""What the file gives away beside its trees: how many such things a reader can find in it.
+"""Content of the file beside its trees: how many such items a reader can find.
 
 Raw records kept for verification, minima and maxima, histograms, categories that occur once, names and paths of the
 people who made it. Few of them are needed to predict, and none shows in a measure of the leaves. Counted one by one,

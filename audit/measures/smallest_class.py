@@ -1,4 +1,4 @@
-"""Fewest people of one leaf who share a sensitive value that somebody there has: how small a group is told apart.
+"""Minimum cell size: fewest people in a leaf who share a sensitive value that occurs there.
 
 min over leaves and over classes with n_c > 0 of n_c, the number of a leaf's records of class c. A leaf that publishes
 its class counts, or its shares and its size, is a row of a frequency table, and this is the smallest cell of it that

@@ -1,4 +1,4 @@
-"""How many bits the choice of the splits reveals beyond the leaves: what the shape of the tree alone gives away.
+"""Bits that the choice of the splits discloses beyond the leaves.
 
 Minus the binary logarithm of the share of data sets that fit the leaves in which no candidate beats a chosen split.
 Counted exactly where the tables are few, else from the acceptance of independent draws (99 % intervals).

@@ -1,4 +1,4 @@
-"""Largest distance of a leaf's sensitive values from those of the whole table: how much a path tells by itself.
+"""t-closeness: largest distance between the values of a leaf and those of the whole table.
 
 t-closeness (Li, Li & Venkatasubramanian 2007, ICDE, section 4.1): the earth mover's distance between the distribution
 of the values in a leaf and in the table is at most t. Any two values are equally far apart, so that the distance is

@@ -1,4 +1,4 @@
-"""Share of people whose number the published model pins: what can still be true of them is narrow.
+"""Share of people whose number is enclosed in a narrow interval by the published model.
 
 A model that predicts a number publishes means, or values that sums of the target can be computed from. With all of them
 each person's number lies in an interval, in every table with these quasi-identifiers that gives these leaves. Whoever

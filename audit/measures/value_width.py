@@ -1,4 +1,4 @@
-"""Width of the narrowest interval that a model's leaves leave of somebody's number, in the target's own unit.
+"""Width of the narrowest proved interval of a person's number, in the target's unit.
 
 As value_disclosure, for the person about whom most is known: the least width, over all people, of the values that are
 still possible in some table that gives these leaves. 0 says that somebody's number is determined exactly. At the low

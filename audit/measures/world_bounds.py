@@ -1,4 +1,4 @@
-"""The greatest probability of a true value that every table that fits guarantees: a floor no world goes below.
+"""Highest proved share of a true value in a group: no consistent table goes below.
 
 For profile q and class c the share n[q, c] / n_q lies in [min, max] over all consistent integer tables. The reading is
 the largest min over values that some record truly has: what is proved (outer bound) at the low end, the least that any
