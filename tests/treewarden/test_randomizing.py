@@ -332,7 +332,7 @@ def test_a_cell_at_fault_is_named_but_not_shown_and_nothing_is_left(folder, rows
 def test_files_that_are_there_stay(folder):
     (folder / "m.json").write_text("kept")
     outcome = randomize(folder, "--drop", "id")
-    assert (outcome.exit_code, "there already" in outcome.stderr) == (4, True)
+    assert (outcome.exit_code, "already exists" in outcome.stderr) == (4, True)
     assert (folder / "m.json").read_text() == "kept"
 
 

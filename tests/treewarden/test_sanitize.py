@@ -196,7 +196,7 @@ def test_what_cannot_be_is_refused_before_anything_is_written(folder, words, cod
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("tree.json", "there already"), ("table.csv", "there already")]
+    ("name", "message"), [("tree.json", "already exists"), ("table.csv", "already exists")]
 )
 def test_files_that_are_there_stay(folder, name, message):
     (folder / "out" / name).write_bytes(b"kept")

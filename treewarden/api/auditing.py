@@ -79,7 +79,17 @@ def audit(
     clock, step = CommandClock(), step_of(progress)
     more = {"worlds_budget": worlds_budget, "jobs": jobs, "solver": solver, **options}
     request = replace(
-        request_of(model, data, sensitive, qi, policy, knowledge, more, fail_on, alone=True),
+        request_of(
+            model,
+            data,
+            sensitive=sensitive,
+            qi=qi,
+            policy=policy,
+            knowledge=knowledge,
+            more=more,
+            fail_on=fail_on,
+            alone=True,
+        ),
         waivers=_path("waivers", waivers),
         baseline=_path("baseline", baseline),
     )

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
@@ -25,6 +25,7 @@ from treewarden.api.requests import (
 )
 from treewarden.api.result import Result
 from treewarden.api.saving import save_bytes, save_report
+from treewarden.audit.progress import Step
 from treewarden.audit.result import Audit
 from treewarden.audit.workers.clusters.cluster import on_cluster
 from treewarden.jobs.audit_inputs import AuditInputs, Request, read_subject
@@ -34,12 +35,14 @@ from treewarden.jobs.repairing import Repaired, repair_file
 from treewarden.policies.judging.decision import Decision
 from treewarden.policies.repair.attempts import RepairAttempt, SearchEnd
 from treewarden.policies.repair.holdout import Deadline, Given, holdout_of
+from treewarden.policies.repair.search import Tell
 from treewarden.policies.verdict import Severity
 from treewarden.policies.verdict import Verdict as Answer
 from treewarden.ppdm_models.errors import OutputError, RemedyError
 from treewarden.ppdm_models.files.convert import MODELS, converted
 from treewarden.ppdm_models.files.load import OpenedFile
 from treewarden.ppdm_models.formats import Rewritable
+from treewarden.ppdm_models.tables.table import Table
 from treewarden.ppdm_models.tables.taxonomy import load_taxonomies
 from treewarden.reports.building.build import repair_document
 from treewarden.reports.document.document import Document, Provenance
@@ -265,47 +268,105 @@ def repair(
     clock, step = CommandClock(), step_of(progress)
     if to is not None and to not in MODELS:
         raise ArgumentError("to", f"{to!r}: one of {', '.join(MODELS)} is needed")
+    widths = _checked_widths(bands)
+    more = {"worlds_budget": worlds_budget, "jobs": jobs, "solver": solver, **options}
+    request = request_of(
+        model,
+        data,
+        sensitive=sensitive,
+        qi=qi,
+        policy=policy,
+        knowledge=knowledge,
+        more=more,
+        fail_on=fail_on,
+    )
+    table = None if holdout is None else holdout_table(holdout, request, model)
+    hierarchies = load_taxonomies(tuple(Path(path) for path in _all_paths(taxonomies)))
+    task = _read_task(request, Given(hierarchies, bases=widths), table, to, step)
+    with on_cluster(cluster, say_of(progress), is_required=cluster_required):
+        repaired = task.search(every=every, change=apply or "", tell=say_of(progress))
+    if apply is not None and repaired.repair.is_needed:
+        repaired = repaired.choosing(_named(repaired.repair.attempts, apply), task.subject)
+    other = task.offer(model, data, repaired, regrow_seconds)
+    provenance = clock.provenance(request, task.subject.pack, table=task.subject.table)
+    return Repair(repaired, task.subject, request, provenance, other)
+
+
+def _checked_widths(bands: Iterable[int]) -> tuple[int, ...]:
+    """Return the widths of bands in their order.
+
+    Raises:
+        ArgumentError: one is no whole number, or too small.
+    """
     widths = tuple(sorted(set(bands)))
     if any(type(width) is not int or width < 2 for width in widths):
         raise ArgumentError("bands", f"{widths!r}: whole numbers of 2 or more are needed")
-    more = {"worlds_budget": worlds_budget, "jobs": jobs, "solver": solver, **options}
-    request = request_of(model, data, sensitive, qi, policy, knowledge, more, fail_on)
-    table = None if holdout is None else holdout_table(holdout, request, model)
-    hierarchies = load_taxonomies(tuple(Path(path) for path in _all_paths(taxonomies)))
+    return widths
+
+
+@dataclass(frozen=True, slots=True)
+class _RepairTask:
+    """A repair that is about to start: all of it read, the format of its file, and until when it may take.
+
+    The ``request`` is without levels of knowledge, which only the report of the change that is applied shows.
+    """
+
+    request: Request
+    subject: AuditInputs
+    inputs: Given
+    target: str | None
+    deadline: Deadline
+    step: Step
+
+    def search(self, *, every: bool, change: str, tell: Tell) -> Repaired:
+        """Look for a change that passes."""
+        name = model_name(self.request.model)
+        if isinstance(self.request.model, OpenedFile):
+            name += SUFFIXES.get(self.target or "", "")
+        return repair_file(
+            self.subject,
+            name,
+            self.inputs,
+            self.target,
+            self.step,
+            deadline=self.deadline,
+            every=every,
+            wanted=change,
+            tell=tell,
+        )
+
+    def offer(self, model: object, data: object, repaired: Repaired, seconds: float) -> Offer:
+        """Return the estimator to go on with, looked for at most so many seconds."""
+        seconds = min(seconds, self.deadline.left)
+        if repaired.repair.ended is SearchEnd.INTERRUPTED:
+            return Offer()
+        return offer(
+            model,
+            data,
+            repaired,
+            subject=self.subject,
+            request=self.request,
+            step=self.step,
+            seconds=seconds,
+        )
+
+
+def _read_task(
+    request: Request,
+    inputs: Given,
+    holdout: Table | None,
+    target: str | None,
+    step: Step,
+) -> _RepairTask:
+    """Read all that the repair needs; it takes the first format that can say an estimator where none is named."""
     asked = replace(request, options=replace(request.options, levels=False))
     subject = read_subject(asked, step)
-    target = to or _target(request.model)
-    given = Given(
-        hierarchies,
-        None,
-        None if table is None else holdout_of(subject.tree, table, request.options.sensitive or ""),
-        widths,
-    )
-    name = model_name(request.model)
-    if isinstance(request.model, OpenedFile):
-        name += SUFFIXES.get(target or "", "")
+    target = target or _target(request.model)
+    if holdout is not None:
+        sensitive = request.options.sensitive or ""
+        inputs = replace(inputs, holdout=holdout_of(subject.tree, holdout, sensitive))
     deadline = Deadline.after(request.options.time_limit)
-    with on_cluster(cluster, say_of(progress), is_required=cluster_required):
-        done = repair_file(
-            subject,
-            name,
-            given,
-            target,
-            step,
-            deadline=deadline,
-            every=every,
-            wanted=apply or "",
-            tell=say_of(progress),
-        )
-    if apply is not None and done.repair.is_needed:
-        done = done.choosing(_named(done.repair.attempts, apply), subject)
-    seconds = min(regrow_seconds, deadline.left)
-    other = Offer()
-    if done.repair.ended is not SearchEnd.INTERRUPTED:
-        other = offer(model, data, done, subject, asked, step, seconds)
-    return Repair(
-        done, subject, request, clock.provenance(request, subject.pack, table=subject.table), other
-    )
+    return _RepairTask(asked, subject, inputs, target, deadline, step)
 
 
 def _all_paths(paths: Iterable[AnyPath]) -> Iterable[AnyPath]:

@@ -59,13 +59,13 @@ class Options(TypedDict, total=False):
 def request_of(
     model: object,
     data: object,
+    *,
     sensitive: str | None,
     qi: str | Iterable[str] | None,
     policy: PolicyLike,
     knowledge: KnowledgeLike | None,
     more: Mapping[str, Any],
     fail_on: Severity = "error",
-    *,
     alone: bool = False,
 ) -> Request:
     """Return what the job functions are asked; ``more`` are options by name. Only ``alone`` does without data.

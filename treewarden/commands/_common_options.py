@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable
+from dataclasses import fields
 from functools import update_wrapper
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -14,8 +15,12 @@ from treewarden.audit.workers.clusters.cluster import on_cluster
 from treewarden.terminal.exits import QUIETLY
 from treewarden.terminal.progress import ProgressPrinter
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 Command = Callable[..., None]
 Option = Callable[[Command], Command]
+OptionsRecord = TypeVar("OptionsRecord", bound="DataclassInstance")
 
 FILE = click.Path(path_type=Path)
 
@@ -74,6 +79,12 @@ def names_of(values: tuple[str, ...], option: str = "--qi") -> tuple[str, ...]:
             problem = "a line break outside quotes; put a name that holds one in double quotes"
         raise click.BadParameter(problem, param_hint=option) from error
     return tuple(dict.fromkeys(name for name in names if name))
+
+
+def options_record(record: type[OptionsRecord], context: click.Context) -> OptionsRecord:
+    """Return the options of a command as a record; each of its fields has the name of a parameter."""
+    given = context.params
+    return record(**{option.name: given[option.name] for option in fields(record)})
 
 
 # The options that say where work is done: on this machine, or on a cluster.

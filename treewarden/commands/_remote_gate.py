@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -59,32 +60,42 @@ def remote_options(command: Command) -> Command:
     return command
 
 
-def ask_server(
-    server: str,
-    sha256: str | None,
-    release: str | None,
-    token: str | None,
-    wait: float,
-    paths: tuple[Path, ...],
-    progress: ProgressPrinter,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class ServerQuestion:
+    """What a service is asked; a field has the name of its parameter. Without a ``server`` none is asked."""
+
+    server: str | None
+    sha256: str | None
+    release: str | None
+    token: str | None
+    wait: float
+    paths: tuple[Path, ...]
+
+
+def ask_server(question: ServerQuestion, progress: ProgressPrinter) -> int:
     """Ask, print the answer, and return the exit code.
 
     Raises:
         click.UsageError: something is missing, or it is not one file that is asked about.
         RemoteError: there is no answer that can be relied on.
     """
-    if not token:
+    paths, sha256 = question.paths, question.sha256
+    if not question.token:
         raise click.UsageError("--server needs a token: set TREEWARDEN_TOKEN, or say --token TOKEN")
     if len(paths) + (sha256 is not None) != 1:
         problem = "--server needs the file that is published, and one alone: name it, or say --sha256 DIGEST"
         raise click.UsageError(problem)
     if sha256 is not None and not DIGEST.fullmatch(sha256):
         raise click.UsageError("--sha256 takes 64 letters 0-9 a-f, as sha256sum prints them")
-    file = paths[0] if paths else None
     remote = importlib.import_module(REMOTE)
-    question = remote.RemoteRequest(server, token, release or None, file, sha256 or "")
-    found = remote.ask(question, wait, progress.step, say=progress.say)
+    request = remote.RemoteRequest(
+        question.server,
+        question.token,
+        question.release or None,
+        paths[0] if paths else None,
+        sha256 or "",
+    )
+    found = remote.ask(request, question.wait, progress.step, say=progress.say)
     for line in found.lines:
         click.echo(printable(line))
     code: int = found.exit_code

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time
 from pathlib import Path
 from typing import Any
 
 import click
 
-from treewarden.commands._common_options import FILE, FORCE
+from treewarden.commands._common_options import FILE, FORCE, options_record
 from treewarden.commands._options import request_of, request_options
 from treewarden.jobs.attesting.attesting import attestation, salt
 from treewarden.jobs.attesting.keys import (
@@ -20,6 +20,7 @@ from treewarden.jobs.attesting.keys import (
     private_key,
     read_key_file,
 )
+from treewarden.jobs.audit_inputs import Request
 from treewarden.jobs.auditing import CommandClock, audit_file
 from treewarden.jobs.inputs import ModelBytes
 from treewarden.ppdm_models.files.load import read_bytes
@@ -69,35 +70,17 @@ def _make_key(context: click.Context, _: click.Parameter, path: Path | None) -> 
 )
 @FORCE
 @click.pass_context
-def attest_command(
-    context: click.Context,
-    /,
-    key: Path,
-    output: Path,
-    report: Path | None,
-    expires: datetime | None,
-    force: bool,
-    quiet: bool,
-    **_: Any,  # noqa: ANN401  # the shared options; request_of reads them from the context
-) -> None:
+def attest_command(context: click.Context, /, **_: Any) -> None:  # noqa: ANN401  # read from the context
     """Audit a model where its table is, and sign the verdict for people who may not see the table.
 
     The attestation contains the digest of the model, the policy, the assumed knowledge, and the verdict of each check:
     no count and nothing from the table. The exit code is that of the audit.
     """
-    clock, progress, request = CommandClock(), ProgressPrinter(quiet), request_of(context)
-    wanted = (output, *([report] if report else []))
-    for path in wanted:
-        check_file(path)
-        check_new(path, force)
-    if len({real(path) for path in wanted}) < len(wanted):
-        raise click.UsageError("--output and --report name one file; choose two")
-    check_no_input(wanted, (*request.files, key))
-    secret = private_key(read_key_file(key), str(key), os.environ.get(PASSPHRASE))
-    ends = None if expires is None else datetime.combine(expires.date(), time(), UTC)
-    if ends is not None and ends <= clock.created:
-        raise click.UsageError(f"--expires {expires:%Y-%m-%d} is past; name a day to come")
-
+    clock, progress = CommandClock(), ProgressPrinter(context.params["quiet"])
+    request, options = request_of(context), options_record(AttestOptions, context)
+    options.check(request)
+    secret = private_key(read_key_file(options.key), str(options.key), os.environ.get(PASSPHRASE))
+    expires = options.expiry(clock)
     assert isinstance(request.model, Path)
     read = ModelBytes(read_bytes(request.model), request.model.name)
     request = replace(
@@ -110,7 +93,7 @@ def attest_command(
         )
         provenance = provenance.model_copy(update={"salt": salt()})
         document = audit_document(done.audit, done.decision, provenance)
-        written = None if report is None else renderer("json").render(document)
+        written = None if options.report is None else renderer("json").render(document)
         signed = attestation(
             done.subject,
             done.decision,
@@ -118,19 +101,58 @@ def attest_command(
             secret,
             report=written,
             issued=clock.created,
-            expires=ends,
+            expires=expires,
         )
-        files = {output: signed}
-        if report is not None and written is not None:
-            files[report] = written
+        files = {options.output: signed}
+        if options.report is not None and written is not None:
+            files[options.report] = written
         write_files(files)
     click.echo(f"{document.verdict}: {document.headline}")
     for line in wrapped(summary_of(document), "  "):
         click.echo(line)
-    click.echo(f"  {output}, signed by {key_id(secret.public_key())}")
-    if report is not None:
-        click.echo(f"  {report}")
+    click.echo(f"  {options.output}, signed by {key_id(secret.public_key())}")
+    if options.report is not None:
+        click.echo(f"  {options.report}")
     context.exit(EXITS[done.decision.verdict])
+
+
+@dataclass(frozen=True, slots=True)
+class AttestOptions:
+    """What the command is asked for beside what an audit is; a field has the name of its parameter."""
+
+    key: Path
+    output: Path
+    report: Path | None
+    expires: datetime | None
+    force: bool
+
+    def check(self, request: Request) -> None:
+        """Check before any work that what is to be written can be.
+
+        Raises:
+            OutputError: a file cannot be written, is there already, or is an input.
+            click.UsageError: both results have one path.
+        """
+        outputs = (self.output, *([self.report] if self.report else []))
+        for path in outputs:
+            check_file(path)
+            check_new(path, self.force)
+        if len({real(path) for path in outputs}) < len(outputs):
+            raise click.UsageError("--output and --report name one file; choose two")
+        check_no_input(outputs, (*request.files, self.key))
+
+    def expiry(self, clock: CommandClock) -> datetime | None:
+        """Return when the attestation expires, in universal time.
+
+        Raises:
+            click.UsageError: that day is past.
+        """
+        if self.expires is None:
+            return None
+        end = datetime.combine(self.expires.date(), time(), UTC)
+        if end <= clock.created:
+            raise click.UsageError(f"--expires {self.expires:%Y-%m-%d} is past; name a day to come")
+        return end
 
 
 COMMAND = attest_command

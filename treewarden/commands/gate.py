@@ -5,16 +5,18 @@ from __future__ import annotations
 import importlib
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
-from treewarden.commands._common_options import QUIET, on_a_cluster
-from treewarden.commands._remote_gate import ask_server, remote_options
+from treewarden.commands._common_options import QUIET, on_a_cluster, options_record
+from treewarden.commands._remote_gate import ServerQuestion, ask_server, remote_options
 from treewarden.commands._reporting import (
     ON_STDOUT,
     VERBOSE,
+    Forms,
     OutputRequest,
     form_option,
     forms_of,
@@ -22,6 +24,7 @@ from treewarden.commands._reporting import (
 from treewarden.jobs.gate.cache import cache_folder
 from treewarden.jobs.gate.config import (
     NAME,
+    Configuration,
     find_configuration,
     given_settings,
     read_configuration,
@@ -29,6 +32,7 @@ from treewarden.jobs.gate.config import (
 from treewarden.jobs.gate.gate_job import Wish
 from treewarden.jobs.gate.gating import Gated, gate
 from treewarden.jobs.gate.models import GateModel, models_of
+from treewarden.policies.verdict import Severity
 from treewarden.ppdm_models.files.private import own_folder
 from treewarden.ppdm_models.tables.counting.addresses import TableAddress
 from treewarden.reports.document.gate import Outcome
@@ -115,30 +119,7 @@ NOTHING = "Nothing was audited: no model changed, nor anything that its audit re
 @remote_options
 @QUIET
 @click.pass_context
-def gate_command(
-    context: click.Context,
-    /,
-    paths: tuple[Path, ...],
-    config: Path | None,
-    formats: tuple[OutputRequest, ...],
-    verbose: bool,
-    fail_on: Any,  # noqa: ANN401  # one of the severities
-    baseline: Path | None,
-    new_baseline: Path | None,
-    attestations: tuple[Path, ...],
-    trust: tuple[Path, ...],
-    changed_since: str | None,
-    init: bool,
-    jobs: int | None,
-    no_cache: bool,
-    resume: Path | None,
-    server: str | None,
-    sha256: str | None,
-    release: str | None,
-    token: str | None,
-    wait: float,
-    quiet: bool,
-) -> None:
+def gate_command(context: click.Context, /, **_: Any) -> None:  # noqa: ANN401  # read from the context
     """Audit the models of a repository that changed, and say in one exit code whether all may be published.
 
     For pipelines. PATHS are models or folders of the configuration; without PATHS, all its models are judged.
@@ -148,67 +129,79 @@ def gate_command(
     With --server, ask a treewarden service for the verdict and wait for it; nothing is audited locally. Give the file
     that you are about to publish as PATHS, to make sure that it is the one that was audited and approved.
     """
-    progress = ProgressPrinter(quiet)
-    if server is not None:
-        context.exit(ask_server(server, sha256, release, token, wait, paths, progress))
-    for name, value in (("--release", release), ("--sha256", sha256)):
+    progress = ProgressPrinter(context.params["quiet"])
+    options = options_record(GateOptions, context)
+    question = options_record(ServerQuestion, context)
+    if question.server is not None:
+        context.exit(ask_server(question, progress))
+    _check_options(options, question)
+    if options.init:
+        _write_configuration(context, options, progress)
+    run = _prepare(options)
+    context.meta[RESUMED] = "" if options.resume is None else str(options.resume)
+    if options.resume is not None:
+        own_folder(options.resume)
+    done = gate(run.configuration, run.wish, progress.step, progress.say)
+    for note in done.notes:
+        progress.say(note)
+    if done.gate.entries:
+        _write(run, done)
+        commands = _commands(done, run.models, options.config, options.paths)
+        run.forms.of_all.show_gate(done.gate, dict(commands))
+    _show_without_verdict(done, run.forms)
+    if done.gate.entries:
+        context.exit(EXITS[done.gate.outcome])
+    if run.forms.of_all.paths or run.forms.each:
+        progress.say("no file is written")
+    context.exit(PASS)
+
+
+@dataclass(frozen=True, slots=True)
+class GateOptions:
+    """What the command is asked for; a field has the name of its parameter."""
+
+    paths: tuple[Path, ...]
+    config: Path | None
+    formats: tuple[OutputRequest, ...]
+    verbose: bool
+    fail_on: Severity | None
+    baseline: Path | None
+    new_baseline: Path | None
+    attestations: tuple[Path, ...]
+    trust: tuple[Path, ...]
+    changed_since: str | None
+    init: bool
+    jobs: int | None
+    no_cache: bool
+    resume: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedGate:
+    """A gate whose options are checked: its configuration, what is asked of this run, and where its forms go.
+
+    ``models`` are all that it names.
+    """
+
+    configuration: Configuration
+    wish: Wish
+    forms: Forms
+    models: Sequence[GateModel]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all its models."""
+        return [model.name for model in self.models]
+
+
+def _check_options(options: GateOptions, question: ServerQuestion) -> None:
+    for name, value in (("--release", question.release), ("--sha256", question.sha256)):
         if value is not None:
             raise click.UsageError(f"{name} goes with --server: whom to ask about it")
-    if bool(attestations) != bool(trust):
+    if bool(options.attestations) != bool(options.trust):
         raise click.UsageError(
             "--attestation and --trust go together: whose word is taken for an audit"
         )
-    if init:
-        _start(context, paths, config or Path(NAME), progress)
-    if new_baseline is not None and (paths or changed_since):
-        problem = (
-            "--write-baseline writes one file for all models; leave out PATHS and --changed-since"
-        )
-        raise click.UsageError(problem)
-    configuration = read_configuration(config or find_configuration(Path.cwd()))
-    forms = forms_of(formats, is_verbose=verbose)
-    models = models_of(configuration, new_baseline)
-    names = [model.name for model in models]
-    read = [path for model in models for path in model.inputs]
-    outputs = forms.paths(names)
-    if new_baseline is not None:
-        check_file(new_baseline)
-        outputs = (*outputs, new_baseline)
-    check_apart(outputs)
-    check_no_input(outputs, (configuration.path, baseline, *read, *attestations, *trust))
-    wish = Wish(
-        paths=paths,
-        fail_on=fail_on,
-        changed_since=changed_since,
-        jobs=jobs,
-        cache=cache_folder(configuration.root),
-        fresh=no_cache,
-        forms=forms.each,
-        baseline=baseline,
-        new_baseline=new_baseline,
-        attestations=attestations,
-        trust=trust,
-        kept=None if resume is None else resume.absolute(),
-    )
-    context.meta[RESUMED] = "" if resume is None else str(resume)
-    if resume is not None:
-        own_folder(resume)
-    done = gate(configuration, wish, progress.step, progress.say)
-    for note in done.notes:
-        progress.say(note)
-    is_text = forms.of_all.on_stdout in (None, ON_STDOUT)
-    if not done.gate.entries:
-        _beside(done, is_text)
-        if forms.of_all.paths or forms.each:
-            progress.say("no file is written")
-        context.exit(PASS)
-    files = forms.files(done, names)
-    if new_baseline is not None and done.baseline is not None:
-        files[new_baseline] = done.baseline
-    write_files(files)
-    forms.of_all.show_gate(done.gate, dict(_commands(done, models, config, paths)))
-    _beside(done, is_text)
-    context.exit(EXITS[done.gate.outcome])
 
 
 def _commands(
@@ -245,12 +238,13 @@ def _from_here(file: Path | TableAddress | str | None) -> str:
     return str(file)
 
 
-def _start(
-    context: click.Context, paths: tuple[Path, ...], file: Path, progress: ProgressPrinter
-) -> None:
+def _write_configuration(
+    context: click.Context, options: GateOptions, progress: ProgressPrinter
+) -> NoReturn:
     """Write a first configuration, and end."""
-    if paths:
+    if options.paths:
         raise click.UsageError("--init takes no PATHS; it looks at the whole folder")
+    file = options.config or Path(NAME)
     begun = importlib.import_module(STARTING).begun(
         file.absolute().parent, file.name, progress.step
     )
@@ -260,8 +254,55 @@ def _start(
     context.exit(PASS)
 
 
-def _beside(done: Gated, is_text: bool) -> None:
+def _prepare(options: GateOptions) -> PlannedGate:
+    """Read the configuration, and check what goes where before any work."""
+    if options.new_baseline is not None and (options.paths or options.changed_since):
+        problem = (
+            "--write-baseline writes one file for all models; leave out PATHS and --changed-since"
+        )
+        raise click.UsageError(problem)
+    configuration = read_configuration(options.config or find_configuration(Path.cwd()))
+    forms = forms_of(options.formats, is_verbose=options.verbose)
+    models = models_of(configuration, options.new_baseline)
+    outputs = forms.paths([model.name for model in models])
+    if options.new_baseline is not None:
+        check_file(options.new_baseline)
+        outputs = (*outputs, options.new_baseline)
+    check_apart(outputs)
+    model_files = (path for model in models for path in model.inputs)
+    files = (configuration.path, options.baseline, *model_files)
+    check_no_input(outputs, (*files, *options.attestations, *options.trust))
+    return PlannedGate(configuration, _wish(options, configuration, forms), forms, models)
+
+
+def _wish(options: GateOptions, configuration: Configuration, forms: Forms) -> Wish:
+    return Wish(
+        paths=options.paths,
+        fail_on=options.fail_on,
+        changed_since=options.changed_since,
+        jobs=options.jobs,
+        cache=cache_folder(configuration.root),
+        fresh=options.no_cache,
+        forms=forms.each,
+        baseline=options.baseline,
+        new_baseline=options.new_baseline,
+        attestations=options.attestations,
+        trust=options.trust,
+        kept=None if options.resume is None else options.resume.absolute(),
+    )
+
+
+def _write(run: PlannedGate, done: Gated) -> None:
+    """Write the forms, and the new baseline where one is wanted."""
+    files = run.forms.files(done, run.names)
+    if run.wish.new_baseline is not None and done.baseline is not None:
+        files[run.wish.new_baseline] = done.baseline
+    write_files(files)
+
+
+def _show_without_verdict(done: Gated, forms: Forms) -> None:
     """Say what has no verdict; beside the result, where a program reads that."""
+    is_text = forms.of_all.on_stdout in (None, ON_STDOUT)
     for line in _lines(done):
         click.echo(line, err=not is_text)
 

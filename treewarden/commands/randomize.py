@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
-from treewarden.commands._common_options import FILE, FORCE, QUIET, names_of
+from treewarden.commands._common_options import FILE, FORCE, QUIET, names_of, options_record
 from treewarden.jobs.randomised.randomizing import Randomised, RandomizeRequest, randomise
 from treewarden.jobs.randomised.reconstructing import FORMS, figure_lines, report_bytes
 from treewarden.policies.pack import load_pack
@@ -97,26 +100,7 @@ COLUMNS = "COLUMN[,COLUMN...]"
 @FORCE
 @QUIET
 @click.pass_context
-def randomize_command(  # one parameter per option
-    context: click.Context,
-    table: Path,
-    level: float,
-    noise: str,
-    confidence: float,
-    columns: tuple[str, ...],
-    label: str,
-    domains: Path | None,
-    from_data: bool,
-    clear: tuple[str, ...],
-    drop: tuple[str, ...],
-    output: Path,
-    manifest: Path,
-    policy: str,
-    report: Path | None,
-    only_if_pass: bool,
-    force: bool,
-    quiet: bool,
-) -> None:
+def randomize_command(context: click.Context, /, **_: Any) -> None:  # noqa: ANN401  # read from the context
     """Add noise to columns of a table, measure how much the noise hides, and judge the result by a policy.
 
     For owners of a table who want to publish it in noisy form. The table and its manifest are written; the exit code
@@ -127,52 +111,76 @@ def randomize_command(  # one parameter per option
 
     The table may be larger than memory: it is read piece by piece.
     """
-    if math.isnan(level) or math.isnan(confidence):
+    options, outputs = context.params, options_record(RandomizeOutputs, context)
+    if math.isnan(options["level"]) or math.isnan(options["confidence"]):
         raise click.UsageError("nan is no level and no confidence; give a number")
-    pack = load_pack(policy)
-    randomize_request = RandomizeRequest(
-        table,
-        noise,
-        level,
-        confidence,
-        names_of(columns, "--columns"),
-        label,
-        domains,
-        from_data,
-        names_of(clear, "--clear"),
-        names_of(drop, "--drop"),
-    )
-    outputs = [output, manifest]
-    reports = [] if report is None else [report]
-    _check_outputs([*outputs, *reports], (table, domains, Path(policy)), force)
-    if output.suffix.lower() not in SUFFIXES:
-        raise OutputError(str(output), f"ends neither in {' nor in '.join(SUFFIXES)}; name it so")
-    if report is not None and report.suffix.lower() not in FORMS:
-        raise OutputError(str(report), f"ends in none of {', '.join(FORMS)}; name it so")
-
-    progress = ProgressPrinter(quiet)
-    with beside(output) as written:
-        found = randomise(randomize_request, pack, output, written, progress.step)
+    pack = load_pack(options["policy"])
+    randomize_request = _request(options)
+    outputs.check((randomize_request.table, randomize_request.domains, Path(options["policy"])))
+    progress = ProgressPrinter(options["quiet"])
+    with beside(outputs.output) as written:
+        found = randomise(randomize_request, pack, outputs.output, written, progress.step)
         files, large = {}, {}
-        if report is not None:
-            form = report.suffix.lower()
-            files[report] = report_bytes(found, table, written, form, progress.step)
-        is_kept = found.decision.verdict is Verdict.PASS or not only_if_pass
+        if outputs.report is not None:
+            form = outputs.report.suffix.lower()
+            table = randomize_request.table
+            files[outputs.report] = report_bytes(found, table, written, form, progress.step)
+        is_kept = found.decision.verdict is Verdict.PASS or not outputs.only_if_pass
         if is_kept:
-            files[manifest], large[output] = manifest_bytes(found.manifest), written
+            files[outputs.manifest] = manifest_bytes(found.manifest)
+            large[outputs.output] = written
         write_files(files, large)
     _say(found, progress)
-    _say_written(found, outputs if is_kept else [])
+    _say_written(found, [outputs.output, outputs.manifest] if is_kept else [])
     context.exit(EXITS[found.decision.verdict])
 
 
-def _check_outputs(outputs: list[Path], inputs: tuple[Path | None, ...], force: bool) -> None:
-    for path in outputs:
-        check_file(path)
-    check_apart(outputs)
-    check_no_input(outputs, inputs)
-    for path in outputs:
-        check_new(path, force)
+def _request(options: Mapping[str, Any]) -> RandomizeRequest:
+    """Return what the parameters of the command ask for."""
+    return RandomizeRequest(
+        table=options["table"],
+        noise=options["noise"],
+        level=options["level"],
+        confidence=options["confidence"],
+        columns=names_of(options["columns"], "--columns"),
+        label=options["label"],
+        domains=options["domains"],
+        takes_domains_of_data=options["from_data"],
+        harmless=names_of(options["clear"], "--clear"),
+        dropped=names_of(options["drop"], "--drop"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RandomizeOutputs:
+    """What the command writes; a field has the name of its parameter."""
+
+    output: Path
+    manifest: Path
+    report: Path | None
+    only_if_pass: bool
+    force: bool
+
+    def check(self, inputs: tuple[Path | None, ...]) -> None:
+        """Check before any work that all can be written.
+
+        Raises:
+            OutputError: one cannot be, is there already, is an input, or is no form that is known by its suffix.
+        """
+        reports = [] if self.report is None else [self.report]
+        outputs = [self.output, self.manifest, *reports]
+        for path in outputs:
+            check_file(path)
+        check_apart(outputs)
+        check_no_input(outputs, inputs)
+        for path in outputs:
+            check_new(path, self.force)
+        if self.output.suffix.lower() not in SUFFIXES:
+            problem = f"ends neither in {' nor in '.join(SUFFIXES)}; name it so"
+            raise OutputError(str(self.output), problem)
+        for path in reports:
+            if path.suffix.lower() not in FORMS:
+                raise OutputError(str(path), f"ends in none of {', '.join(FORMS)}; name it so")
 
 
 def _say(found: Randomised, progress: ProgressPrinter) -> None:

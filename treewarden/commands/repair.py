@@ -5,16 +5,17 @@ from __future__ import annotations
 import hashlib
 import sys
 import time
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
-from treewarden.commands._common_options import FILE, FORCE, TAXONOMY
+from treewarden.audit.options import AuditOptions
+from treewarden.commands._common_options import FILE, FORCE, TAXONOMY, options_record
 from treewarden.commands._options import PURPOSE, RESUME, request_of, request_options_saying
-from treewarden.commands._reporting import OutputRequest, report_options, reporting
+from treewarden.commands._reporting import OutputRequest, Reporting, report_options, reporting
 from treewarden.jobs.audit_inputs import AuditInputs, Request, read_subject
 from treewarden.jobs.auditing import CommandClock
 from treewarden.jobs.inputs import known_as, model_name, read
@@ -30,7 +31,7 @@ from treewarden.ppdm_models.files.convert import MODELS
 from treewarden.ppdm_models.tables.matching import matched
 from treewarden.ppdm_models.tables.read_table import read_table
 from treewarden.ppdm_models.tables.taxonomy import load_taxonomies
-from treewarden.ppdm_models.tree.ensemble import Ensemble, Model
+from treewarden.ppdm_models.tree.ensemble import Ensemble
 from treewarden.ppdm_models.tree.tree import Tree
 from treewarden.reports.building.build import repair_document
 from treewarden.reports.document.document import Document, Provenance
@@ -65,7 +66,7 @@ SAYS = {
 @FORCE
 @click.option("--list", "only_list", is_flag=True, help="List all changes; write no model.")
 @click.option(
-    "--apply", "wanted", metavar="NAME", help="Apply this change if it passes: a name from --list."
+    "--apply", "change", metavar="NAME", help="Apply this change if it passes: a name from --list."
 )
 @TAXONOMY
 @click.option(
@@ -84,7 +85,7 @@ SAYS = {
 )
 @click.option(
     "--with-table",
-    "beside",
+    "table_output",
     type=FILE,
     help="Also try to sanitise the table, and write it here if that change is chosen.",
 )
@@ -100,29 +101,7 @@ SAYS = {
 @PURPOSE
 @RESUME
 @click.pass_context
-def repair_command(
-    context: click.Context,
-    /,
-    output: Path | None,
-    force: bool,
-    target: str | None,
-    only_list: bool,
-    wanted: str | None,
-    taxonomies: tuple[Path, ...],
-    bases: tuple[int, ...],
-    holdout: Path | None,
-    beside: Path | None,
-    formats: tuple[OutputRequest, ...],
-    folder: Path | None,
-    redacted: bool,
-    verbose: bool,
-    waivers: Path | None,
-    baseline: Path | None,
-    purpose: str,
-    resume: Path | None,
-    quiet: bool,
-    **_: Any,  # noqa: ANN401  # the shared options; request_of reads them from the context
-) -> None:
+def repair_command(context: click.Context, /, **_: Any) -> None:  # noqa: ANN401  # read from the context
     """Repair a model that fails: find the smallest change that makes it pass, and write the changed model.
 
     For owners of a model that 'treewarden audit' failed. Every change is audited like the original, and the cheapest
@@ -131,104 +110,182 @@ def repair_command(
     A change merges leaves, or withholds numbers in this order: class counts, error rates, record counts, then all but
     the labels. At --time-limit the search ends with the best change so far. Ctrl-C ends it without writing anything.
     """
-    for option, file in (("--waivers", waivers), ("--baseline", baseline)):
-        if file is not None:
-            raise click.UsageError(
-                f"{option}: a repair looks for a change after which nothing has to be accepted; leave it out"
-            )
-    clock, progress, request = CommandClock(), ProgressPrinter(quiet), request_of(context)
-    deadline = _deadline(request)
-    request = replace(request, options=replace(request.options, time_limit=None))
-    if beside is not None and request.options.weights is not None:
-        raise click.UsageError(
-            "--weights beside --with-table: tables are sanitised by counting rows; "
-            "write a row as often as its weight says"
-        )
-    if beside is not None and request.options.sampling_weights is not None:
-        raise click.UsageError(
-            "--sampling-weights beside --with-table: the tree would be grown again from a sanitised table without "
-            "weights, and be another; leave out --with-table"
-        )
-    report = reporting("repair", formats, folder, is_redacted=redacted, is_verbose=verbose)
-    targets = _targets(output, beside, only_list)
-    for path in targets:
-        check_file(path)
-    check_no_input((*report.paths, *targets), (*request.files, holdout, *taxonomies))
-    _check_new(targets, force)
-    check_apart((*report.paths, *targets))
-
-    subject = read_subject(report.asking(request), progress.step)
-    if beside is not None and isinstance(subject.tree, Ensemble):
-        problem = (
-            "an ensemble; a table is sanitised beside a single tree only, so leave out --with-table"
-        )
-        raise RemedyError(subject.tree.source, problem)
-    given = replace(
-        _repair_inputs(
-            subject.tree,
-            request,
-            taxonomies,
-            holdout,
-            sensitive=subject.population.sensitive,
-            with_table=beside is not None,
-        ),
-        bases=tuple(sorted(set(bases))),
-    )
-    name = model_name(request.model) if output is None else output.name
+    run = _prepare(context)
+    subject, options = run.read_subject(), run.options
+    inputs = run.read_inputs(subject)
     begun = time.monotonic()
-    with resuming(context, resume, progress):
-        repaired = repair_file(
-            subject,
-            name,
-            given,
-            target,
-            progress.step,
-            deadline=deadline,
-            every=only_list,
-            wanted=wanted or "",
-            tell=progress.say,
-        )
+    with resuming(context, options.resume, run.progress):
+        repaired = run.search(subject, inputs)
     if repaired.repair.ended is SearchEnd.INTERRUPTED:
-        if report.is_text_on_stdout:
-            told = clock.provenance(request, subject.pack, table=subject.table)
-            so_far = repair_document(repaired.repair, told, purpose)
-            _list(report.shown(so_far))
-        click.echo("interrupted: nothing was written", err=True)
-        for line in going_on(context, time.monotonic() - begun):
-            click.echo(line, err=True)
-        context.exit(INTERRUPTED)
-    code = _refusal(repaired, wanted) if wanted is not None else None
-    if code is not None and not only_list:
+        _show_interrupted(context, run, subject, repaired, time.monotonic() - begun)
+    code = None if options.change is None else _refusal(repaired, options.change)
+    if code is not None and not options.only_list:
         context.exit(code)
     if code is None:
-        repaired = _applied(repaired, wanted, subject)
-    repaired = repaired.with_levels(subject, progress.step, deadline)
-    with progress.step("reporting"):
-        repair_search = repaired.repair
-        provenance = clock.provenance(request, subject.pack, table=subject.table)
-        if output is not None and repaired.file is not None and not only_list:
-            provenance = _writing(provenance, output, repaired.file)
-        document = repair_document(repair_search, provenance, purpose)
-        files = report.files(document, known_as(request.model))
-        if not only_list:
-            files |= dict(_results(subject, request, repaired, output, beside))
-        write_files(files)
-    if only_list and report.is_text_on_stdout:
-        _list(report.shown(document))
-    else:
-        shown = report.shown(document)
-        model = output if output is not None and output in files else None
-        steps = repair_next_steps(request, subject, shown, model, report.paths)
-        lines = repair_lines(shown, model_name(request.model), steps)
-        report.show(shown, lines, known_as(request.model))
-    for path in targets:
-        done = path in files
-        progress.say(
-            f"written: {path}" if done else f"{path} is not written: {repair_search.message}"
-        )
+        repaired = _applied(repaired, options.change, subject)
+    repaired = repaired.with_levels(subject, run.progress.step, run.deadline)
+    written = _write(run, subject, repaired)
+    written.show(run, subject)
     if code is not None:
         context.exit(code)
-    context.exit(PASS if repaired.file else EXITS[repair_search.decision.verdict])
+    context.exit(PASS if repaired.file else EXITS[repaired.repair.decision.verdict])
+
+
+@dataclass(frozen=True, slots=True)
+class RepairOptions:
+    """What the command is asked for beside what an audit is; a field has the name of its parameter."""
+
+    output: Path | None
+    force: bool
+    target: str | None
+    only_list: bool
+    change: str | None
+    taxonomies: tuple[Path, ...]
+    bases: tuple[int, ...]
+    holdout: Path | None
+    table_output: Path | None
+    formats: tuple[OutputRequest, ...]
+    folder: Path | None
+    redacted: bool
+    verbose: bool
+    purpose: str
+    resume: Path | None
+
+    @property
+    def outputs(self) -> tuple[Path, ...]:
+        """The files that may be written beside reports.
+
+        Raises:
+            click.UsageError: none is named, and the changes are not to be listed.
+        """
+        if self.only_list:
+            return ()
+        if self.output is None:
+            raise click.UsageError("say where the repaired model goes (-o FILE), or --list")
+        return (self.output,) if self.table_output is None else (self.output, self.table_output)
+
+
+@dataclass(frozen=True, slots=True)
+class RepairRun:
+    """A repair whose options are checked: what is asked for, until when, where reports go and who hears of it."""
+
+    request: Request
+    options: RepairOptions
+    report: Reporting
+    deadline: Deadline
+    clock: CommandClock
+    progress: ProgressPrinter
+
+    def read_subject(self) -> AuditInputs:
+        """Read all that an audit of the model needs.
+
+        Raises:
+            RemedyError: a table is to be sanitised beside an ensemble.
+        """
+        subject = read_subject(self.report.asking(self.request), self.progress.step)
+        if self.options.table_output is not None and isinstance(subject.tree, Ensemble):
+            problem = "an ensemble; a table is sanitised beside a single tree only, so leave out --with-table"
+            raise RemedyError(subject.tree.source, problem)
+        return subject
+
+    def read_inputs(self, subject: AuditInputs) -> Given:
+        """Read what the changes are made with, and what their loss is measured on."""
+        options, model, sensitive = self.options, subject.tree, subject.population.sensitive
+        hierarchies = load_taxonomies(options.taxonomies)
+        table = None
+        if options.table_output is not None:
+            table = matched(
+                model,
+                read(self.request.data),
+                sensitive=sensitive or None,
+                qi=self.request.options.qi,
+            ).table
+        holdout = None
+        if options.holdout is not None:
+            holdout = holdout_of(model, read_table(options.holdout), sensitive)
+        return Given(hierarchies, table, holdout, tuple(sorted(set(options.bases))))
+
+    def search(self, subject: AuditInputs, inputs: Given) -> Repaired:
+        """Look for a change that passes."""
+        output = self.options.output
+        return repair_file(
+            subject,
+            model_name(self.request.model) if output is None else output.name,
+            inputs,
+            self.options.target,
+            self.progress.step,
+            deadline=self.deadline,
+            every=self.options.only_list,
+            wanted=self.options.change or "",
+            tell=self.progress.say,
+        )
+
+    def provenance(self, subject: AuditInputs) -> Provenance:
+        """Return what the report says of the run itself."""
+        return self.clock.provenance(self.request, subject.pack, table=subject.table)
+
+
+@dataclass(frozen=True, slots=True)
+class RepairOutputs:
+    """What a repair left: its report, the files that were written, and what came of it in words."""
+
+    document: Document
+    files: Collection[Path]
+    message: str
+
+    def show(self, run: RepairRun, subject: AuditInputs) -> None:
+        """Print the report, or all changes, and say of each file whether it is written."""
+        request, output = run.request, run.options.output
+        shown = run.report.shown(self.document)
+        if run.options.only_list and run.report.is_text_on_stdout:
+            _list(shown)
+        else:
+            model = output if output is not None and output in self.files else None
+            steps = repair_next_steps(request, subject, shown, model, run.report.paths)
+            lines = repair_lines(shown, model_name(request.model), steps)
+            run.report.show(shown, lines, known_as(request.model))
+        for path in run.options.outputs:
+            run.progress.say(
+                f"written: {path}"
+                if path in self.files
+                else f"{path} is not written: {self.message}"
+            )
+
+
+def _prepare(context: click.Context) -> RepairRun:
+    """Return the run that the parameters of the command ask for, checked before any work."""
+    _refuse_exceptions(context)
+    clock, progress = CommandClock(), ProgressPrinter(context.params["quiet"])
+    request, options = request_of(context), options_record(RepairOptions, context)
+    deadline = _deadline(request)
+    request = replace(request, options=replace(request.options, time_limit=None))
+    if options.table_output is not None:
+        _refuse_weights(request.options)
+    report = reporting(
+        "repair",
+        options.formats,
+        options.folder,
+        is_redacted=options.redacted,
+        is_verbose=options.verbose,
+    )
+    outputs = options.outputs
+    for path in outputs:
+        check_file(path)
+    check_no_input(
+        (*report.paths, *outputs), (*request.files, options.holdout, *options.taxonomies)
+    )
+    _check_new(outputs, options.force)
+    check_apart((*report.paths, *outputs))
+    return RepairRun(request, options, report, deadline, clock, progress)
+
+
+def _refuse_exceptions(context: click.Context) -> None:
+    """Refuse the files of what is accepted, which an audit takes."""
+    for name in ("waivers", "baseline"):
+        if context.params[name] is not None:
+            raise click.UsageError(
+                f"--{name}: a repair looks for a change after which nothing has to be accepted; leave it out"
+            )
 
 
 def _deadline(request: Request) -> Deadline:
@@ -239,43 +296,42 @@ def _deadline(request: Request) -> Deadline:
     return Deadline.after(limit)
 
 
-def _targets(output: Path | None, beside: Path | None, only_list: bool) -> tuple[Path, ...]:
-    """Return the files that may be written."""
-    if only_list:
-        return ()
-    if output is None:
-        raise click.UsageError("say where the repaired model goes (-o FILE), or --list")
-    return (output,) if beside is None else (output, beside)
+def _refuse_weights(options: AuditOptions) -> None:
+    """Refuse weights where a table is sanitised beside the tree."""
+    if options.weights is not None:
+        raise click.UsageError(
+            "--weights beside --with-table: tables are sanitised by counting rows; "
+            "write a row as often as its weight says"
+        )
+    if options.sampling_weights is not None:
+        raise click.UsageError(
+            "--sampling-weights beside --with-table: the tree would be grown again from a sanitised table without "
+            "weights, and be another; leave out --with-table"
+        )
 
 
-def _check_new(targets: tuple[Path, ...], force: bool) -> None:
-    for path in targets:
+def _check_new(outputs: tuple[Path, ...], force: bool) -> None:
+    for path in outputs:
         check_new(path, force)
-    if len({real(path) for path in targets}) < len(targets):
-        raise OutputError(str(targets[0]), "is the model and the table at once; name two files")
+    if len({real(path) for path in outputs}) < len(outputs):
+        raise OutputError(str(outputs[0]), "is the model and the table at once; name two files")
 
 
-def _repair_inputs(
-    model: Model,
-    request: Request,
-    taxonomies: tuple[Path, ...],
-    holdout: Path | None,
-    *,
-    sensitive: str,
-    with_table: bool,
-) -> Given:
-    return Given(
-        load_taxonomies(taxonomies),
-        matched(
-            model,
-            read(request.data),
-            sensitive=sensitive or None,
-            qi=request.options.qi,
-        ).table
-        if with_table
-        else None,
-        None if holdout is None else holdout_of(model, read_table(holdout), sensitive),
-    )
+def _show_interrupted(
+    context: click.Context,
+    run: RepairRun,
+    subject: AuditInputs,
+    repaired: Repaired,
+    seconds: float,
+) -> NoReturn:
+    """Show what was found in so many seconds, and end: nothing is written."""
+    if run.report.is_text_on_stdout:
+        document = repair_document(repaired.repair, run.provenance(subject), run.options.purpose)
+        _list(run.report.shown(document))
+    click.echo("interrupted: nothing was written", err=True)
+    for line in going_on(context, seconds):
+        click.echo(line, err=True)
+    context.exit(INTERRUPTED)
 
 
 def _refusal(repaired: Repaired, name: str) -> int | None:
@@ -306,29 +362,37 @@ def _applied(repaired: Repaired, name: str | None, subject: AuditInputs) -> Repa
     return repaired.choosing(chosen[0], subject) if chosen else repaired
 
 
-def _writing(told: Provenance, output: Path, data: bytes) -> Provenance:
-    written = File(name=output.name, sha256=hashlib.sha256(data).hexdigest())
-    return told.model_copy(update={"written": written})
+def _write(run: RepairRun, subject: AuditInputs, repaired: Repaired) -> RepairOutputs:
+    """Write the reports and, where a change passes and is not only listed, the model and the table beside it."""
+    options = run.options
+    with run.progress.step("reporting"):
+        provenance = run.provenance(subject)
+        if options.output is not None and repaired.file is not None and not options.only_list:
+            file = File(name=options.output.name, sha256=hashlib.sha256(repaired.file).hexdigest())
+            provenance = provenance.model_copy(update={"written": file})
+        document = repair_document(repaired.repair, provenance, options.purpose)
+        files = run.report.files(document, known_as(run.request.model))
+        if not options.only_list:
+            files |= dict(_results(run, subject, repaired))
+        write_files(files)
+    return RepairOutputs(document, files.keys(), repaired.repair.message)
 
 
 def _results(
-    subject: AuditInputs,
-    request: Request,
-    repaired: Repaired,
-    output: Path | None,
-    beside: Path | None,
+    run: RepairRun, subject: AuditInputs, repaired: Repaired
 ) -> Iterator[tuple[Path, bytes]]:
     """Yield the repaired model, and the table where it goes with it."""
-    applied = repaired.repair.applied
-    if repaired.file is None or output is None or applied is None:
+    applied, options = repaired.repair.applied, run.options
+    if repaired.file is None or options.output is None or applied is None:
         return
-    yield output, repaired.file
-    if beside is not None and isinstance(applied.proposal, TableProposal):
+    yield options.output, repaired.file
+    if options.table_output is not None and isinstance(applied.proposal, TableProposal):
         assert isinstance(subject.tree, Tree)
         target = subject.population.sensitive or subject.tree.target
         tree = replace(subject.tree, target=target)
-        assert isinstance(request.data, Path)
-        yield beside, table_beside(tree, request.data, subject.pack, applied.proposal)
+        assert isinstance(run.request.data, Path)
+        table = table_beside(tree, run.request.data, subject.pack, applied.proposal)
+        yield options.table_output, table
 
 
 def _list(document: Document) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -13,6 +16,7 @@ from treewarden.commands._common_options import (
     K,
     L,
     names_of,
+    options_record,
     output_option,
     qi_option,
 )
@@ -121,29 +125,7 @@ SUFFIXES = {"treewarden_json": "json", "pmml": "pmml"}
 @FORCE
 @QUIET
 @click.pass_context
-def sanitize_command(  # one parameter per option
-    context: click.Context,
-    table: Path,
-    targets: tuple[str, ...],
-    sensitive: str | None,
-    qi: tuple[str, ...],
-    k: int | None,
-    diversity: float | None,
-    policy: str | None,
-    learner: str,
-    criterion: str | None,
-    multiway: bool,
-    sets: bool,
-    weights: str | None,
-    sampling_weights: str | None,
-    min_leaf: int,
-    max_splits: int,
-    as_published: bool,
-    tree_format: str,
-    output: Path,
-    force: bool,
-    quiet: bool,
-) -> None:
+def sanitize_command(context: click.Context, /, **_: Any) -> None:  # noqa: ANN401  # read from the context
     """Generalise a table as little as possible, so that the same tree is still trained from it, and write both.
 
     For owners of a table who want to publish it with its tree. The tree is expanded split by split while every group
@@ -153,50 +135,11 @@ def sanitize_command(  # one parameter per option
     All records are held in memory, about 64 bytes per cell. If memory does not suffice, the command stops before it
     reads them.
     """
-    if k is None and diversity is None and policy is None:
-        raise click.UsageError("say what is demanded of the groups: --k, --l or --policy")
-    if weights is not None:
-        raise click.UsageError(
-            "--weights: each row is one record here; write a row as often as its weight says, and leave the column out"
-        )
-    if sampling_weights is not None:
-        raise click.UsageError(
-            "--sampling-weights: trees are grown here without weights; leave it out if such a tree will do"
-        )
-    if multiway and sets:
-        raise click.UsageError("--multiway and --sets are two ways to split; choose one")
-    targets = tuple(dict.fromkeys(targets))
-    sanitize_request = SanitizeRequest(
-        table,
-        targets,
-        sensitive or targets[0],
-        names_of(qi),
-        k,
-        diversity,
-        load_pack(policy) if policy else None,
-        learner,
-        criterion,
-        multiway,
-        sets,
-        min_leaf,
-        max_splits,
-        as_published,
-    )
-    paths = _places(output, len(targets), SUFFIXES[tree_format])
-    check_folder(output)
-    check_no_input(paths, (table, Path(policy) if policy else None))
-    there = next((path for path in paths if path.exists()), None)
-    if there is not None and not force:
-        raise OutputError(str(there), "already exists; choose another folder, or add --force")
-
-    progress = ProgressPrinter(quiet)
-    with progress.step(f"counting the records of {table.name}"):
-        whole_table = held_of(table)
-        check_held(whole_table, TOO_LARGE)
-    if whole_table.bytes >= WORTH_SAYING:
-        progress.say(whole_table.words)
-    with progress.step(f"reading {table.name}"):
-        subject = read_subject(sanitize_request)
+    sanitize_request = _request(context.params)
+    outputs = options_record(SanitizeOutputs, context)
+    paths = outputs.check(sanitize_request, context.params["policy"])
+    progress = ProgressPrinter(context.params["quiet"])
+    subject = _read_subject(sanitize_request, progress)
     with progress.step("sanitising"):
         found = sanitised(subject, lambda step: click.echo(_line(step)))
     click.echo(f"stopped: {found.stopped}")
@@ -204,10 +147,83 @@ def sanitize_command(  # one parameter per option
         click.echo("nothing is written: no table of these columns meets what is demanded")
         context.exit(FAIL)
     with progress.step("writing, and growing the trees again from what is written"):
-        holds, files = _files(subject, found.best, paths, tree_format)
+        holds, files = _files(subject, found.best, paths, outputs.tree_format)
     write_files(files)
     click.echo(f"written: {_line(found.best.step)}")
     context.exit(PASS if holds else FAIL)
+
+
+def _request(options: Mapping[str, Any]) -> SanitizeRequest:
+    """Return what the parameters of the command ask for.
+
+    Raises:
+        click.UsageError: nothing is demanded of the groups, or something that no tree here is grown with.
+        PolicyError: the policy cannot be read.
+    """
+    if options["k"] is None and options["diversity"] is None and options["policy"] is None:
+        raise click.UsageError("say what is demanded of the groups: --k, --l or --policy")
+    if options["weights"] is not None:
+        raise click.UsageError(
+            "--weights: each row is one record here; write a row as often as its weight says, and leave the column out"
+        )
+    if options["sampling_weights"] is not None:
+        raise click.UsageError(
+            "--sampling-weights: trees are grown here without weights; leave it out if such a tree will do"
+        )
+    if options["multiway"] and options["sets"]:
+        raise click.UsageError("--multiway and --sets are two ways to split; choose one")
+    targets = tuple(dict.fromkeys(options["targets"]))
+    return SanitizeRequest(
+        table=options["table"],
+        targets=targets,
+        sensitive=options["sensitive"] or targets[0],
+        qi=names_of(options["qi"]),
+        k=options["k"],
+        l=options["diversity"],
+        pack=load_pack(options["policy"]) if options["policy"] else None,
+        learner=options["learner"],
+        criterion=options["criterion"],
+        multiway=options["multiway"],
+        sets=options["sets"],
+        min_leaf=options["min_leaf"],
+        max_splits=options["max_splits"],
+        as_published=options["as_published"],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SanitizeOutputs:
+    """Where the command writes, and what form trees have; a field has the name of its parameter."""
+
+    output: Path
+    force: bool
+    tree_format: str
+
+    def check(self, sanitize_request: SanitizeRequest, policy: str | None) -> tuple[Path, ...]:
+        """Return the paths of the table, its trees and the manifest, once it is clear that they can be written.
+
+        Raises:
+            OutputError: one cannot be, is an input, or is there already.
+        """
+        paths = _places(self.output, len(sanitize_request.targets), SUFFIXES[self.tree_format])
+        check_folder(self.output)
+        check_no_input(paths, (sanitize_request.table, Path(policy) if policy else None))
+        there = next((path for path in paths if path.exists()), None)
+        if there is not None and not self.force:
+            raise OutputError(str(there), "already exists; choose another folder, or add --force")
+        return paths
+
+
+def _read_subject(sanitize_request: SanitizeRequest, progress: ProgressPrinter) -> TableToSanitise:
+    """Read the table, where there is memory for it."""
+    table = sanitize_request.table
+    with progress.step(f"counting the records of {table.name}"):
+        whole_table = held_of(table)
+        check_held(whole_table, TOO_LARGE)
+    if whole_table.bytes >= WORTH_SAYING:
+        progress.say(whole_table.words)
+    with progress.step(f"reading {table.name}"):
+        return read_subject(sanitize_request)
 
 
 def _places(folder: Path, trees: int, suffix: str) -> tuple[Path, ...]:

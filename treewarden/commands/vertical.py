@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
-from treewarden.commands._common_options import FILE, FORCE, QUIET, on_a_cluster
+from treewarden.commands._common_options import FILE, FORCE, QUIET, on_a_cluster, options_record
+from treewarden.jobs.auditing import JudgedAudit
 from treewarden.jobs.vertical.checking import NOTES, TREE, checked, joined_folders
 from treewarden.jobs.vertical.columns import NumberHandling
-from treewarden.jobs.vertical.playing import FULL_FILES, PlayRequest, audits_of, files_of, played
+from treewarden.jobs.vertical.playing import (
+    FULL_FILES,
+    PlayRequest,
+    SessionOutcome,
+    audits_of,
+    files_of,
+    played,
+)
 from treewarden.policies.pack import load_pack
 from treewarden.policies.verdict import worst
-from treewarden.ppdm_models.methods.vertical.session import Mode, read_parties
+from treewarden.ppdm_models.methods.vertical.session import Mode, Parties, read_parties
 from treewarden.reports.document.words import counted, printable
 from treewarden.terminal.exits import EXITS, FAIL, PASS
 from treewarden.terminal.outputs import (
@@ -74,22 +85,7 @@ from treewarden.terminal.progress import ProgressPrinter
 @on_a_cluster
 @QUIET
 @click.pass_context
-def vertical_command(  # one parameter per option
-    context: click.Context,
-    places: tuple[Path, ...],
-    is_check: bool,
-    is_join: bool,
-    target: str | None,
-    parties: Path | None,
-    mode: str,
-    min_records: int,
-    numbers: str,
-    policy: str,
-    no_audit: bool,
-    output: Path | None,
-    force: bool,
-    quiet: bool,
-) -> None:
+def vertical_command(context: click.Context, /, **_: Any) -> None:  # noqa: ANN401  # read from the context
     """Simulate a federated training on one table: all parties and their coordinator, in this process.
 
     For a study of what each side learns. The output folder has the tree with all columns (tree.json), the tree of the
@@ -103,39 +99,100 @@ def vertical_command(  # one parameter per option
     --join FOLDER... joins the folder of a miner with those of all its parties, and writes the tree to -o. That tree is
     not audited.
     """
-    progress = ProgressPrinter(quiet)
-    if is_check and is_join:
+    progress = ProgressPrinter(context.params["quiet"])
+    options = options_record(VerticalOptions, context)
+    if options.is_check and options.is_join:
         raise click.UsageError("give --check or --join, not both")
-    if is_join:
-        if len(places) < 2 or output is None or target is not None or parties is not None:
-            problem = "--join takes a miner's FOLDER, those of parties, and -o FILE alone"
-            raise click.UsageError(problem)
-        _join(places, output, force=force)
+    if options.is_join:
+        _join(options)
         context.exit(PASS)
-    who = None if parties is None else read_parties(parties)
-    if is_check:
-        if len(places) != 2 or output is not None or target is not None:
-            raise click.UsageError("--check takes TABLE and FOLDER, and no --target and no -o")
-        with progress.step("growing plain ID3"):
-            result = checked(*places, who)
-        sizes = f"{result.found:,} nodes, plain ID3 has {result.expected:,}"
-        is_it = "equals" if result.is_same else "does not equal"
-        click.echo(f"the {result.of} {is_it} plain ID3 on the joined table: {sizes}")
-        context.exit(PASS if result.is_same else FAIL)
-    table, *more = places
-    if more or who is None or parties is None or target is None or output is None:
-        options = "--check TABLE FOLDER; or --join FOLDER... -o FILE"
-        raise click.UsageError(f"give TABLE, --target, --parties and -o; or {options}")
-    pack = load_pack(policy)
-    check_into(output, FULL_FILES, force)
-    check_no_input([output / name for name in FULL_FILES], (table, parties, Path(policy)))
-    play_request = PlayRequest(
-        table, who, parties.name, target, Mode(mode), min_records, NumberHandling(numbers)
-    )
+    parties = None if options.parties is None else read_parties(options.parties)
+    if options.is_check:
+        context.exit(PASS if _check(options, parties, progress) else FAIL)
+    play_request, output = _request(options, parties)
+    pack = load_pack(options.policy)
+    check_into(output, FULL_FILES, options.force)
+    inputs = (play_request.table, options.parties, Path(options.policy))
+    check_no_input([output / name for name in FULL_FILES], inputs)
     outcome = played(play_request, progress.step)
-    audits = () if no_audit else audits_of(outcome, pack, progress.step)
-    files = files_of(outcome, audits, table.stem)
-    write_into(output, files)
+    audits = () if options.no_audit else audits_of(outcome, pack, progress.step)
+    write_into(output, files_of(outcome, audits, play_request.table.stem))
+    _show_session(outcome)
+    _show_audits(audits)
+    click.echo(f"written: {output}")
+    context.exit(EXITS[worst(judged_audit.decision.verdict for _, judged_audit in audits)])
+
+
+@dataclass(frozen=True, slots=True)
+class VerticalOptions:
+    """What the command is asked for; a field has the name of its parameter."""
+
+    places: tuple[Path, ...]
+    is_check: bool
+    is_join: bool
+    target: str | None
+    parties: Path | None
+    mode: str
+    min_records: int
+    numbers: str
+    policy: str
+    no_audit: bool
+    output: Path | None
+    force: bool
+
+
+def _join(options: VerticalOptions) -> None:
+    """Join the skeleton in a miner's folder with the notes in those of the parties."""
+    folders, output = options.places, options.output
+    is_more = options.target is not None or options.parties is not None
+    if len(folders) < 2 or output is None or is_more:
+        problem = "--join takes a miner's FOLDER, those of parties, and -o FILE alone"
+        raise click.UsageError(problem)
+    check_new(output, options.force)
+    sides = [folder / name for folder in folders for name in (TREE, NOTES)]
+    check_no_input([output], sides)
+    tree, data = joined_folders(folders[0], folders[1:])
+    write_files({output: data})
+    click.echo(
+        f"{counted(len(tree.nodes), 'node', 'nodes')}, by {counted(len(tree.features), 'attribute', 'attributes')}"
+    )
+    click.echo("not audited: audit it on the joined table before anybody publishes it")
+    click.echo(f"written: {output}")
+
+
+def _check(options: VerticalOptions, parties: Parties | None, progress: ProgressPrinter) -> bool:
+    """Return whether the tree in a folder is the one of plain ID3, having said so."""
+    if len(options.places) != 2 or options.output is not None or options.target is not None:
+        raise click.UsageError("--check takes TABLE and FOLDER, and no --target and no -o")
+    with progress.step("growing plain ID3"):
+        comparison = checked(*options.places, parties)
+    sizes = f"{comparison.found:,} nodes, plain ID3 has {comparison.expected:,}"
+    is_it = "equals" if comparison.is_same else "does not equal"
+    click.echo(f"the {comparison.of} {is_it} plain ID3 on the joined table: {sizes}")
+    return comparison.is_same
+
+
+def _request(options: VerticalOptions, parties: Parties | None) -> tuple[PlayRequest, Path]:
+    """Return what is to be played, and the folder that it is written into."""
+    table, *more = options.places
+    source, target, output = options.parties, options.target, options.output
+    if more or parties is None or source is None or target is None or output is None:
+        ways = "--check TABLE FOLDER; or --join FOLDER... -o FILE"
+        raise click.UsageError(f"give TABLE, --target, --parties and -o; or {ways}")
+    play_request = PlayRequest(
+        table=table,
+        parties=parties,
+        source=source.name,
+        target=target,
+        mode=Mode(options.mode),
+        min_records=options.min_records,
+        numbers=NumberHandling(options.numbers),
+    )
+    return play_request, output
+
+
+def _show_session(outcome: SessionOutcome) -> None:
+    """Print how large the trees and the traffic are."""
     skeleton, session = outcome.played.skeleton, outcome.joined.session
     traffic = outcome.played.log.entries
     click.echo(
@@ -146,6 +203,10 @@ def vertical_command(  # one parameter per option
     size = sum(log_entry.size for log_entry in traffic)
     click.echo(f"{len(traffic):,} messages, {size:,} bytes, mode {session.mode.value}")
     click.echo("keys were compared by an ideal box: this protects nobody")
+
+
+def _show_audits(audits: Sequence[tuple[str, JudgedAudit]]) -> None:
+    """Print the verdict on each tree."""
     for name, judged_audit in audits:
         verdict = judged_audit.decision.verdict
         click.echo(
@@ -153,21 +214,6 @@ def vertical_command(  # one parameter per option
         )
     if not audits:
         click.echo("not audited: do not publish the tree")
-    click.echo(f"written: {output}")
-    context.exit(EXITS[worst(each.decision.verdict for _, each in audits)])
-
-
-def _join(folders: tuple[Path, ...], output: Path, *, force: bool) -> None:
-    check_new(output, force)
-    sides = [folder / name for folder in folders for name in (TREE, NOTES)]
-    check_no_input([output], sides)
-    tree, data = joined_folders(folders[0], folders[1:])
-    write_files({output: data})
-    click.echo(
-        f"{counted(len(tree.nodes), 'node', 'nodes')}, by {counted(len(tree.features), 'attribute', 'attributes')}"
-    )
-    click.echo("not audited: audit it on the joined table before anybody publishes it")
-    click.echo(f"written: {output}")
 
 
 COMMAND = vertical_command
