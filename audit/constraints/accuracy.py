@@ -1,4 +1,4 @@
-"""Known training accuracy: the share of all records whose leaf carries their class, as published beside a model."""
+"""Known training accuracy: the share of all records whose leaf predicts their class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every class occurs: scikit-learn names the classes that it found in the table, and no others.
+"""Every class occurs: scikit-learn names exactly the classes of its table.
 
 A program that is not known may do the same. Of whole records only: one record of a class is enough, which the estimate
 cannot tell from none.

@@ -1,4 +1,4 @@
-"""Class numbers of leaves in a file that counts no records: they may be about fewer records than stop there."""
+"""Class numbers of leaves in a file without record counts: they may omit incomplete records."""
 
 from __future__ import annotations
 

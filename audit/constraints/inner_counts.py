@@ -1,4 +1,4 @@
-"""Published class counts of an inner node: what its leaves withhold, subtraction gives back in part."""
+"""Published class counts of an inner node: subtraction recovers part of what its leaves withhold."""
 
 from __future__ import annotations
 

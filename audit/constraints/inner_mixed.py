@@ -1,4 +1,4 @@
-"""Inner nodes are mixed: learners that stop at pure nodes split none whose records all have one class.
+"""Inner nodes are mixed: programs that stop at pure nodes split no node with one class.
 
 So says the shape of the tree alone, whatever the adversary knows of classes and of how splits were chosen. Of whole
 records only: one record of another class is enough, which the estimate cannot tell from none.

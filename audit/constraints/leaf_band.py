@@ -1,4 +1,4 @@
-"""Published bands of a leaf: the count of each class lies between two ends (rounded or banded class counts)."""
+"""Published ranges of a leaf: the count of each class lies between two ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Published class counts of a leaf: P(c | leaf) is known for more than the label (extends Zhu & Du 2010)."""
+"""Published class counts of a leaf: P(c | leaf) is known for all classes (extends Zhu & Du 2010)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Printed impurity of a node: how often each class can occur among the records that pass it.
+"""Printed impurity of a node: possible counts of each class among the records that pass it.
 
 With two classes the counts are known up to exchange; with the label known, and whole counts, mostly to the record. An
 impurity of 0 and a label say that all have the label's class. With more classes the rows say less than the impurity.

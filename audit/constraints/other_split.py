@@ -1,4 +1,4 @@
-"""Printed improvement of a split that was not taken: how often a class occurs on its left side (rpart).
+"""Printed improvement of a split that was not chosen: possible counts of a class on its left side (rpart).
 
 With two classes, and the node's own class counts known, the improvement by gini tells how far the count on the left is
 from what chance would give, and not on which side of it: two whole counts at most, often one, and what lies between.

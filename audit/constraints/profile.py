@@ -1,4 +1,4 @@
-"""The quasi-identifiers: the adversary knows how many records each profile has (Zhu & Du 2010, QI constraint)."""
+"""The quasi-identifiers: the adversary knows the size of each group (Zhu & Du 2010, QI constraint)."""
 
 from __future__ import annotations
 

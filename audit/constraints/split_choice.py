@@ -1,4 +1,4 @@
-"""Choice of a split: no candidate that the learner compared was better (Zhu & Du 2010, internal constraint)."""
+"""Choice of a split: no compared candidate was better (Zhu & Du 2010, internal constraint)."""
 
 from __future__ import annotations
 

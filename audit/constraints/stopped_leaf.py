@@ -1,4 +1,4 @@
-"""Leaves that were not split: what the settings by which a learner stopped say of their classes.
+"""Leaves that were not split: consequences of the settings at which training stopped.
 
 A leaf that could be split is pure, unless ``min_impurity_decrease``, ``max_leaf_nodes`` or ``ccp_alpha`` explain it.
 Where the class counts of all leaves are known, the first two say that no candidate gains more than a known amount.

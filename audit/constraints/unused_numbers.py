@@ -1,4 +1,4 @@
-"""Published numbers that no row uses, or uses only in part: whoever uses them may prove more."""
+"""Published numbers that no row uses fully: an adversary who uses them may prove more."""
 
 from __future__ import annotations
 

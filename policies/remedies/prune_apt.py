@@ -1,4 +1,4 @@
-"""Prune: merge siblings until every leaf meets the policy's clauses about leaves (Sharkey et al. 2008, algorithm APT).
+"""Prune: merge siblings until every leaf meets the checks on leaves (Sharkey et al. 2008, algorithm APT).
 
 Siblings are merged under the same value of their attribute's hierarchy, numeric neighbours with each other, and all of
 them where neither is enough.

@@ -1,4 +1,4 @@
-"""Prune at the least cost: of all ways to merge siblings, the one that keeps most predictions right, or most unchanged.
+"""Prune at the lowest cost: keep as many predictions right, or unchanged, as possible.
 
 Every leaf meets the policy's clauses about leaves, as with algorithm APT, which chooses among the same merges greedily:
 a tree is proposed only where it is better than that one's.

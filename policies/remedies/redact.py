@@ -1,4 +1,4 @@
-"""Withhold numbers: class counts, then error rates, then record counts, then labels only. No accuracy is lost.
+"""Withhold numbers: class counts, error rates, record counts, in this order. Accuracy does not change.
 
 Class counts become bands or go, then error rates: first only in the leaves that need it, then everywhere. It lowers
 what an adversary can be sure of, never what is guessed right: whoever believes the labels is right as often as before.

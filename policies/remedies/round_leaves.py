@@ -1,4 +1,4 @@
-"""Round the leaf values of a boosted model to few binary digits, and withhold what tells the rest of them.
+"""Round the leaf values of a boosted model to few binary digits, and withhold what would reveal the rest.
 
 A leaf value of a boosted model is an invertible function of the labels in its leaf. Cut to a few binary digits after
 the leading one it says of these only within bounds, and hardly moves what the model predicts: a boosted model adds up

@@ -1,4 +1,4 @@
-"""Publish the table too, generalised so far that the tree still grows from it, and the tree cut to what that allows.
+"""Publish the table too, generalised so far that the pruned tree can still be trained on it.
 
 It proposes only where it is given the table (``UsesTable``), and only for a tree that grows best split first from it.
 """

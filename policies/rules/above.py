@@ -1,4 +1,4 @@
-"""The reading must be more than the limit; at the limit it fails."""
+"""The metric must be above the limit. At the limit the check fails."""
 
 from __future__ import annotations
 

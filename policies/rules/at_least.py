@@ -1,4 +1,4 @@
-"""The reading must be the limit or more."""
+"""The metric must be at least the limit."""
 
 from __future__ import annotations
 

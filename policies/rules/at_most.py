@@ -1,4 +1,4 @@
-"""The reading must be the limit or less."""
+"""The metric must be at most the limit."""
 
 from __future__ import annotations
 

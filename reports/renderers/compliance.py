@@ -1,4 +1,4 @@
-"""A page that a data protection officer files: the evidence clause by clause, what remains, and lines to sign."""
+"""A report to file: the evidence check by check, the remaining risk, and lines to sign."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All findings as CSV, one row each, for a spreadsheet or a database; of a distribution a row each interval."""
+"""All findings as CSV, one row each. Of a distribution, one row for each interval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One self-contained page for data stewards and managers: no network, no script, no link that leaves it."""
+"""One self-contained page for data stewards and data protection officers: no network, no scripts."""
 
 from __future__ import annotations
 

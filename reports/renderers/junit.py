@@ -1,4 +1,4 @@
-"""JUnit XML for test reports: a suite per model, a case per clause of its policy."""
+"""JUnit XML for test reports: a suite for each model, a case for each check of its policy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Markdown for the summary of a job or a comment: a table of the models, then what each does not meet."""
+"""Markdown for the summary of a job or a comment: a table of the models, then the findings of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page for filing as a PDF that anybody can read aloud, print and archive (PDF/UA-1); needs treewarden[pdf]."""
+"""The report to file as an accessible PDF (PDF/UA-1). Needs treewarden[pdf]."""
 
 from __future__ import annotations
 
