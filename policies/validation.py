@@ -96,16 +96,19 @@ def dropped(base: Pack, said: Mapping[str, Any], place: str) -> Dropped:
     """
     ids = [clause.id for clause in base.clauses]
     if said["id"] not in ids:
-        problem = f"drop: {base.name!r} has no such clause; have {', '.join(ids)}"
+        near = near_text(str(said["id"]), ids)
+        problem = f"drop: {base.name!r} has no check {said['id']!r}{near}; it has {', '.join(ids)}"
         raise PolicyError(place, problem)
     if said["drop"] is not True:
-        raise PolicyError(place, f"drop: {said['drop']!r} is not true; leave it out to keep it")
+        raise PolicyError(
+            place, f"drop: {said['drop']!r} is not true; write drop = true, or leave it out"
+        )
     others = [key for key in said if key not in ("id", "drop", "loosen")]
     if others:
-        raise PolicyError(place, f"{others[0]}: the clause is dropped; leave this or drop out")
+        raise PolicyError(place, f"{others[0]}: the check is dropped; leave out this key, or drop")
     reason = said.get("loosen")
     if not isinstance(reason, str) or not reason:
-        raise PolicyError(place, f"drop: a clause is dropped only for a reason; {REASON}")
+        raise PolicyError(place, f"drop: a check is dropped only with a reason; {REASON}")
     return Dropped(id=said["id"], reason=reason)
 
 
@@ -129,8 +132,8 @@ def _looser(base: Pack, old: Clause, clause: Clause, key: str, how: Strictness) 
         said = f"{clause.limit:g} is looser than the {old.limit:g} of {name}"
         return f"{said}; give {old.limit:g} or {way}"
     if how is Strictness.LOOSER:
-        return f"this asks for less than {name} does; leave it out"
-    return f"this is not shown to ask for as much as {name} does; leave it out, give the clause another id"
+        return f"this requires less than {name} does; leave it out"
+    return f"this may require less than {name} does; leave it out, give the check another id"
 
 
 def _doubt(base: Pack) -> str:
@@ -165,7 +168,7 @@ def check(clause: Clause, place: str) -> None:
             is taken.
     """
     if clause.id in TAKEN or clause.id.startswith(TAKEN_BEGINNINGS):
-        problem = "id: findings that are about no clause are called so; give the clause another id"
+        problem = "id: reserved for findings of treewarden itself; give the check another id"
         raise PolicyError(place, problem)
     for part in atomic_parts(clause):
         _check_atom(part, place)
@@ -173,7 +176,10 @@ def check(clause: Clause, place: str) -> None:
     known = list(formats())
     for name in () if clause.when is None else clause.when.format:
         if name not in known:
-            raise PolicyError(place, f"when: no format {name!r}; have {', '.join(known)}")
+            raise PolicyError(
+                place,
+                f"when: no format {name!r}{near_text(name, known)}; list them: treewarden list formats",
+            )
 
 
 def _check_atom(clause: Part, place: str) -> None:
@@ -196,7 +202,7 @@ def _check_atom(clause: Part, place: str) -> None:
     if clause.rule not in fitting:
         raise PolicyError(
             place,
-            f"rule {clause.rule!r} does not guard {clause.measure!r}, {_danger(measure)}; use {' or '.join(fitting)}",
+            f"rule {clause.rule!r} does not fit {clause.measure!r}, {_danger(measure)}; use {' or '.join(fitting)}",
         )
     low, high = measure.limits
     assert clause.limit is not None
@@ -215,20 +221,22 @@ def _check_scope(part: Part, clause: Clause, place: str) -> None:
     if scope is None or scope == "model" or measures()[part.measure].places is not None:
         return
     have = ", ".join(name for name, measure in measures().items() if measure.places is not None)
-    problem = f"scope {scope!r}: measure {part.measure!r} has no value per {scope}; have {have}"
+    problem = f"scope {scope!r}: the metric {part.measure!r} has no value per {scope}; use {have}"
     raise PolicyError(place, f"{problem}, or scope 'model'")
 
 
 def _danger(measure: Measure) -> str:
     if measure.is_open:
-        return "which does not hold at its reading, only beyond it"
-    return f"whose danger is in {'small' if measure.risk == 'low' else 'large'} readings"
+        return "which holds only beyond the measured value"
+    return f"where {'lower' if measure.risk == 'low' else 'higher'} is worse"
 
 
 def _check_parameter(measure: Measure, name: str, value: float | str, place: str) -> None:
     if name not in measure.parameters:
         have = ", ".join(measure.parameters) or "none"
-        raise PolicyError(place, f"no parameter {name!r}; have {have}")
+        raise PolicyError(
+            place, f"no parameter {name!r}{near_text(name, measure.parameters)}; use {have}"
+        )
     parameter = measure.parameters[name]
     if not _fits(parameter, value):
         raise PolicyError(

@@ -57,13 +57,13 @@ def message(
     if recommended is not None:
         return " ".join([f"This passes: {recommended.proposal.title}.", *_early(attempts, ended)])
     if nearest is None and ended is not SearchEnd.DONE:
-        said = ["Nothing was found that passes.", *_early(attempts, ended)]
+        said = ["No change was found that passes.", *_early(attempts, ended)]
     elif nearest is None:
-        said = [f"No remedy has anything to propose for this {whole}. What is not met:"]
+        said = [f"There is no change to try for this {whole}. Failed checks:"]
         said += [finding.message for finding in decision.failing]
     else:
-        said = ["Nothing that was tried passes.", *_early(attempts, ended)]
-        said.append(f"Nearest: {nearest.proposal.title}. What it does not meet:")
+        said = ["No change that was tried passes.", *_early(attempts, ended)]
+        said.append(f"Nearest: {nearest.proposal.title}. Checks that it fails:")
         lacks = [finding.message for finding in nearest.failing]
         said += lacks or [f"It could not be audited in full: {nearest.problem}."]
     reasons = dict.fromkeys(refusal.reason for refusal in refusals)
@@ -172,12 +172,12 @@ def _rounds(
     all_of = "" if whole is None else f", by all {rounds:,} that of {_people(whole[0])}"
     safe = max((kept for kept, certain, is_open in told if not certain and not is_open), default=0)
     if safe:
-        said = f"{_first(safe)} of this model nobody's value is proved{all_of}"
+        said = f"{_first(safe)} of this model, nobody's value is proved{all_of}"
     else:
         kept, certain, is_open = min(told)
-        said = f"{_first(kept)} of this model the value of {_people(certain)} is proved"
-        said += f", and others are open{all_of}" if is_open else all_of
-    yield f"Grow fewer rounds ({names.rounds}): {said}, as audited here."
+        said = f"{_first(kept)} of this model, the value of {_people(certain)} is proved"
+        said += f", and others are not decided{all_of}" if is_open else all_of
+    yield f"Train fewer rounds ({names.rounds}): {said} (measured here)."
 
 
 def _first(rounds: int) -> str:
@@ -191,20 +191,20 @@ def _people(number: float) -> str:
 def _studied(names: SettingNames) -> Iterator[str]:
     few, many = LEAVES
     yield (
-        f"Grow larger leaves ({names.leaves}): {STUDY} {_share(WHOLE)} of the people were certain, with {few.lever} "
-        f"still {_share(few)}, with {many.lever} {_share(many)}. Of this model that was not measured."
+        f"Train larger leaves ({names.leaves}): {STUDY} the values of {_share(WHOLE)} of the people were proved, with "
+        f"{few.lever} still {_share(few)}, with {many.lever} {_share(many)}. This model was not measured."
     )
     yield (
-        f"Grow shallower trees ({names.depth}): with {DEPTH.lever} {_share(DEPTH)} were certain in the same study. Of "
-        "this model that was not measured."
+        f"Train shallower trees ({names.depth}): with {DEPTH.lever} it was {_share(DEPTH)} in the same study. "
+        "This model was not measured."
     )
     if names.sampling:
         row, known, unknown = SAMPLED[0]
         known, unknown = (f"{100 * float(each):.0f} %" for each in (known, unknown))
         yield (
-            f"Let each round see a sample ({names.sampling}) drawn with a random seed that nobody publishes: in the "
-            f"study ({row}) {known} of the people were certain where the draws could be repeated, and "
-            f"{unknown} by bounds alone where not. Nothing passes by bounds, so the audit of such a model "
+            f"Train each round on a sample ({names.sampling}) with a random seed that is not published: in the "
+            f"study ({row}) the values of {known} of the people were proved if the samples could be repeated, and "
+            f"{unknown} by bounds alone if not. Bounds alone never pass, so the audit of such a model "
             "stays UNDETERMINED."
         )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from treewarden.reports.document.document import Attempt, Repair
 from treewarden.reports.document.words import printable, wrapped
 
-HEADINGS = ("name", "verdict", "weakest demand", "accuracy", "changed", "leaves", "withheld")
+HEADINGS = ("name", "verdict", "tightest check", "accuracy", "changed", "leaves", "withheld")
 LOSS = "loss"
 
 
@@ -16,7 +16,7 @@ def advice_lines(repair: Repair, indent: str = "") -> Iterator[str]:
     if not repair.advice:
         return
     yield ""
-    yield f"{indent}To grow the model again"
+    yield f"{indent}To train the model again"
     for each in repair.advice:
         yield from wrapped(f"- {each}", f"{indent}  ")
 
@@ -51,7 +51,7 @@ def attempt_lines(repair: Repair) -> Iterator[str]:
         if each is not None:
             yield from wrapped(each.title, "      ")
             lacks = "; ".join([part for part in (", ".join(each.failing), each.problem) if part])
-            yield from wrapped(f"not met: {lacks}", "      ") if lacks else ()
+            yield from wrapped(f"failed: {lacks}", "      ") if lacks else ()
             why = each.not_audited
             yield from (
                 wrapped(f"not audited{' further' * bool(lacks)}: {why}", "      ") if why else ()

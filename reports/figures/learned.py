@@ -82,9 +82,10 @@ def _learned_numbers(document: Document) -> Iterator[LearnedFact]:
     yield LearnedFact(_of_all(document, exact), "their number follows exactly from the file")
     if values.median_width is not None and values.range is not None:
         span = _number(values.range[1]) - _number(values.range[0])
+        width = _number(values.median_width)
         yield LearnedFact(
-            f"{_number(values.median_width):.4g}",
-            f"is the width within which half of the people’s numbers are proved (all lie within {span:.4g})",
+            "half of them",
+            f"have a number that is proved to within {width:.4g} (all numbers span {span:.4g})",
         )
 
 

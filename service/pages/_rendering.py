@@ -181,13 +181,13 @@ HEADS = {
     "people": "People",
     "smallest leaf": "Smallest leaf",
     "trees": "Trees",
-    "grown by": "Grown by",
-    "also leaks": "Also gives away",
+    "split by": "Split by",
+    "also contains": "Also contains",
     "notes": "Notes",
 }
 
 
-BEGINNINGS = ("Broken by", "Needs", "Only for", "Serves", "Source:", "Why:")
+BEGINNINGS = ("Fails if", "Checked", "Applies to", "Computed from", "Serves", "Source:", "Why:")
 """With what sentences about a clause begin."""
 
 

@@ -90,19 +90,19 @@ LOOSER = {
     ),
     "severity": (
         clause("k", 'severity = "note"'),
-        "clause 'k': severity: this asks for less than 'base' does; leave it out, or say why: ",
+        "clause 'k': severity: this requires less than 'base' does; leave it out, or say why: ",
     ),
     "when": (
         clause("k", 'when = { model = "tree" }'),
-        "clause 'k': when: this is not shown to ask for as much",
+        "clause 'k': when: this may require less",
     ),
     "under": (
         clause("k", 'under = { leaf = "labels" }'),
-        "clause 'k': under: this is not shown to ask for as much",
+        "clause 'k': under: this may require less",
     ),
     "another measure": (
         clause("k", 'measure = "confidence"', 'rule = "at_most"', "limit = 0.5"),
-        "clause 'k': measure: this is not shown to ask for as much",
+        "clause 'k': measure: this may require less",
     ),
     "one more way": (
         clause(
@@ -110,7 +110,7 @@ LOOSER = {
             'any = [ { measure = "k_anonymity", rule = "at_least", limit = 10 },'
             ' { measure = "confidence", rule = "at_most", limit = 0.5 } ]',
         ),
-        "clause 'k': any: this asks for less than 'base' does",
+        "clause 'k': any: this requires less than 'base' does",
     ),
     "waivers": (
         "[waivers]\nlongest_days = 100",
@@ -155,19 +155,19 @@ def test_a_clause_is_dropped_for_a_reason_which_is_kept(tmp_path):
 DROPS = {
     "an unknown clause": (
         clause("kk", "drop = true", 'loosen = "x"'),
-        "clause 'kk': drop: 'base' has no such clause; have k, sure, mix",
+        "clause 'kk': drop: 'base' has no check 'kk' (did you mean 'k'?); it has k, sure, mix",
     ),
     "without a reason": (
         clause("k", "drop = true"),
-        "clause 'k': drop: a clause is dropped only for a reason; say why: ",
+        "clause 'k': drop: a check is dropped only with a reason; say why: ",
     ),
     "and changed": (
         clause("k", "drop = true", "limit = 12", 'loosen = "x"'),
-        "clause 'k': limit: the clause is dropped; ",
+        "clause 'k': limit: the check is dropped; ",
     ),
     "not dropped": (
         clause("k", "drop = false"),
-        "clause 'k': drop: False is not true; leave it out to keep it",
+        "clause 'k': drop: False is not true; write drop = true, or leave it out",
     ),
 }
 

@@ -137,7 +137,7 @@ REFUSED = {
     ),
     "unknown format": (
         [*ATOM, 'when = { format = "word" }'],
-        "mine.toml: clause 'a': when: no format 'word'; have ",
+        "mine.toml: clause 'a': when: no format 'word'; list them: treewarden list formats",
     ),
     "unknown key of when": (
         [*ATOM, 'when = { kind = "tree" }'],
@@ -151,7 +151,7 @@ REFUSED = {
     "unknown scope": ([*ATOM, 'scope = "node"'], "mine.toml: 'clause.0.scope' is 'node': "),
     "no value per leaf": (
         [f"any = [ {K}, {LEAKS} ]", 'scope = "leaf"'],
-        "mine.toml: clause 'a': scope 'leaf': measure 'side_leaks' has no value per leaf; have ",
+        "mine.toml: clause 'a': scope 'leaf': the metric 'side_leaks' has no value per leaf; use ",
     ),
     "loosening nothing": (
         [*ATOM, 'loosen = "we like it"'],
@@ -182,7 +182,7 @@ REFUSED = {
 )
 def test_no_clause_is_called_as_a_finding_that_is_about_none(name):
     said = f'{HEAD}[[clause]]\nid = "{name}"\n' + "\n".join(ATOM)
-    with pytest.raises(PolicyError, match="id: findings that are about no clause are called so"):
+    with pytest.raises(PolicyError, match="id: reserved for findings of treewarden itself"):
         read_pack(said.encode(), "mine.toml")
 
 

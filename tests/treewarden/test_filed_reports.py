@@ -121,7 +121,7 @@ def test_a_public_form_tells_no_category_no_number_of_the_table_and_no_small_cou
 def test_a_pdf_is_refused_where_text_is_expected_before_any_work(files):
     outcome = files.run("audit", "--format", "pdf")
     assert outcome.exit_code == 2
-    assert "pdf is no text" in outcome.stderr
+    assert "pdf is not text" in outcome.stderr
 
 
 def test_without_the_package_no_audit_begins_and_the_way_to_install_it_is_told(files):

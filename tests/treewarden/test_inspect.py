@@ -38,7 +38,7 @@ def test_the_main_facts_stand_one_to_a_line(files):
 
 def test_leaves_are_listed_when_asked_for(files):
     text = run(files.model, "--leaves").stdout
-    assert "1/4   no    8 exact   age ≥ 40 and sex = M" in text
+    assert "1/4   no        8 exact   age ≥ 40 and sex = M" in text
     rows = json.loads(run(files.model, "--leaves", "--format", "jsonl").stdout)["leaf"]
     assert [row["records"] for row in rows] == [20, 12, 8]
 
@@ -49,7 +49,7 @@ def test_leaves_are_listed_when_asked_for(files):
         (forest(COUNTED, COUNTED, resampled=True), "count draws of a random sample, not people"),
         (forest(COUNTED, COUNTED), "the smallest number on a leaf is 3"),
         (forest(COUNTED, COUNTED, resampled=False), "smallest leaf  3 records"),
-        (stump(40.0, "no", "yes"), "not known from the file; audit it with the training table"),
+        (stump(40.0, "no", "yes"), "unknown; audit the file with its training table"),
         (stump(40.0, "no", "yes", counts=(0.0, 7.0)), "7 records; 1 leaf holds none"),
     ],
 )
@@ -64,7 +64,7 @@ def test_leaks_are_told_by_kind_the_one_of_the_fewest_people_first():
         Leak(LeakKind.PERSON, "/c", "a name", removable=True),
     ]
     text = said(COUNTED, leaks)
-    assert "3 things, 1 removable by “treewarden redact”" in text
+    assert "3 findings outside the trees, 1 removable with “treewarden redact”" in text
     assert "- histogram: incomes [1 record] (/b); and 1 more" in text
     assert "- person: a name (/c)" in text
 

@@ -159,7 +159,7 @@ def test_a_case_without_an_audit_differs(files, pack):
     [
         ("[[case]]\nname = 'a'\n", "model: field required"),
         ("[[case\n", "not a TOML file"),
-        (CASES.format(verdict="pass", clauses='nothing = "fail"'), "no clause 'nothing'; have"),
+        (CASES.format(verdict="pass", clauses='nothing = "fail"'), "no check 'nothing'; use"),
         (CASES.format(verdict="perhaps", clauses=""), "verdict"),
         (2 * CASES.format(verdict="pass", clauses=""), "two cases have this name"),
     ],

@@ -30,8 +30,8 @@ def test_a_folder_of_others_is_refused_before_any_work(files):
 @pytest.mark.parametrize(
     ("folder", "seconds", "said"),
     [
-        ("kept", 1.0, ["kept in kept; the same command again goes on"]),
-        ("", LONG_SECONDS, ["with --resume FOLDER the next run can go on"]),
+        ("kept", 1.0, ["kept in kept; run the same command again to continue"]),
+        ("", LONG_SECONDS, ["add --resume FOLDER so that the next run can be continued"]),
         ("", 1.0, []),
         (None, LONG_SECONDS, []),
     ],

@@ -218,7 +218,7 @@ def test_a_call_takes_the_same_files(files):
 
 
 def test_a_call_refuses_what_is_no_path(files):
-    with pytest.raises(ArgumentError, match="waivers: the path of a file is needed, not int"):
+    with pytest.raises(ArgumentError, match="waivers: give the path of a file, not int"):
         tw.audit(files.model, files.table, sensitive="flu", waivers=3)
 
 

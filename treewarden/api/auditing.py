@@ -55,7 +55,7 @@ def audit(
         qi: The columns that the adversary knows of everyone; by default the model's features.
         policy: A pack that ships, by name; the path of a TOML file; or what such a file says, as a mapping.
         knowledge: All that the adversary knows: the path of a TOML file, or what such a file says, as a mapping.
-        fail_on: Clauses of this severity or a graver one have to be met: "error", "warning" or "note".
+        fail_on: Checks of this severity or higher are required: "error", "warning" or "note".
         waivers: The path of a TOML file that says what is accepted, by whom and until when.
         baseline: The path of a file from ``treewarden audit --write-baseline``: what it knows and is no worse does not
             count.
@@ -94,11 +94,11 @@ def audit(
         baseline=_path("baseline", baseline),
     )
     if not (id is None or isinstance(id, str)):
-        raise ArgumentError("id", f"the name of a column is needed, not {type(id).__name__}")
+        raise ArgumentError("id", f"give the name of a column, not {type(id).__name__}")
     if earlier:
         request = replace(request, earlier=earlier_of(earlier, request, sensitive, data), key=id)
     elif id is not None:
-        raise ArgumentError("id", "matches the records of several tables; name earlier releases")
+        raise ArgumentError("id", "matches people across tables; give earlier releases, too")
     asked = replace(request, options=replace(request.options, levels=False))
     with on_cluster(cluster, say_of(progress), is_required=cluster_required):
         done = audit_file(asked, step)
@@ -111,4 +111,4 @@ def audit(
 def _path(name: str, given: object) -> Path | None:
     if given is None or isinstance(given, str | os.PathLike):
         return None if given is None else Path(given)
-    raise ArgumentError(name, f"the path of a file is needed, not {type(given).__name__}")
+    raise ArgumentError(name, f"give the path of a file, not {type(given).__name__}")

@@ -115,10 +115,10 @@ def earlier_of(
     """
     if isinstance(given, str | bytes | os.PathLike | Mapping) or not isinstance(given, Sequence):
         raise ArgumentError(
-            "earlier", "a list of models, or of pairs of a model and its table, is needed"
+            "earlier", "give a list of models, or of pairs of a model and its table"
         )
     if request.data is None:
-        raise ArgumentError("earlier", "what several models prove together needs the table")
+        raise ArgumentError("earlier", "several models are audited with their tables; give data")
     earlier_audits = []
     tables: list[tuple[object, TableInput]] = [(own_data, request.data)]
     for each in given:
@@ -184,7 +184,7 @@ def _knows_names(estimator: object) -> bool:
 def _table(data: object, sensitive: str | None, model: object) -> tuple[TableInput, str | None]:
     """Return the table, and the sensitive column: y where the data are a pair."""
     if not (sensitive is None or isinstance(sensitive, str)):
-        problem = f"the name of a column is needed, not {type(sensitive).__name__}"
+        problem = f"give the name of a column, not {type(sensitive).__name__}"
         raise ArgumentError("sensitive", problem)
     if isinstance(data, str | os.PathLike):
         return (table_input(data) if isinstance(data, str) else Path(data)), sensitive
@@ -203,7 +203,7 @@ def _options(given: Mapping[str, Any]) -> AuditOptions:
     for name in given:
         if name not in known:
             near = get_close_matches(name, known, n=1)
-            hint = f"; is {near[0]} meant?" if near else f"; have {', '.join(known)}"
+            hint = f"; did you mean {near[0]}?" if near else f"; use {', '.join(known)}"
             raise ArgumentError(name, f"is no argument{hint}")
     try:
         return AuditOptions(**given)
@@ -231,7 +231,7 @@ def _names(qi: object, argument: str = "qi") -> tuple[str, ...] | None:
     names = (qi,) if isinstance(qi, str) else tuple(qi) if isinstance(qi, Iterable) else (qi,)
     wrong = next((name for name in names if not isinstance(name, str)), None)
     if wrong is not None:
-        problem = f"names of columns are needed, not {type(wrong).__name__}"
+        problem = f"give names of columns, not {type(wrong).__name__}"
         raise ArgumentError(argument, problem)
     if not names:
         raise ArgumentError(argument, "names no column; leave it out")
@@ -245,7 +245,9 @@ def _policy(policy: object) -> str | Pack:
         return pack_of(policy, "policy")
     if isinstance(policy, str | os.PathLike):
         return os.fspath(policy)
-    problem = f"the name of a pack, a path or a mapping is needed, not {type(policy).__name__}"
+    problem = (
+        f"give the name of a built-in policy, a path or a mapping, not {type(policy).__name__}"
+    )
     raise ArgumentError("policy", problem)
 
 
@@ -262,7 +264,7 @@ def _paths(files: object) -> tuple[Path, ...]:
         given = [None]
     paths = list(given)
     if not all(isinstance(path, str | os.PathLike) for path in paths):
-        problem = "a path, or several, are needed; what such a file says can be in knowledge too"
+        problem = "give a path, or several; the content of such a file can be in knowledge too"
         raise ArgumentError("adversary", problem)
     return tuple(map(Path, paths))
 
@@ -274,5 +276,5 @@ def _knowledge(knowledge: object) -> Path | Knowledge | None:
         return knowledge_of(knowledge, "knowledge")
     if isinstance(knowledge, str | os.PathLike):
         return Path(knowledge)
-    problem = f"a path or a mapping is needed, not {type(knowledge).__name__}"
+    problem = f"give a path or a mapping, not {type(knowledge).__name__}"
     raise ArgumentError("knowledge", problem)

@@ -52,10 +52,10 @@ def form_of(file: Path) -> str:
     forms = [form for form, said in fitting.items() if len(said) == longest]
     if not forms:
         known = ", ".join(f".{said}" for said in dict.fromkeys(suffixes.values()))
-        raise OutputError(str(file), f"its suffix stands for no kind of report; have {known}")
+        raise OutputError(str(file), f"its suffix is that of no report; use {known}")
     named = [form for form in forms if form == suffixes[form]] or forms
     if len(named) > 1:
-        problem = f"its suffix stands for {', '.join(named)}; say which one (form=)"
+        problem = f"its suffix fits {', '.join(named)}; choose one with form="
         raise OutputError(str(file), problem)
     return named[0]
 
@@ -71,7 +71,7 @@ def save_trees(model: Model, path: str | os.PathLike[str], inputs: Iterable[Path
     forms = {suffix: form for suffix, form in SUFFIXES.items() if form in MODELS}
     form = forms.get(file.suffix.lower())
     if form is None:
-        problem = f"its suffix stands for no format of models; have {', '.join(forms)}"
+        problem = f"its suffix is that of no model format; use {', '.join(forms)}"
         raise OutputError(str(file), problem)
     return save_bytes(converted(model, form), file, inputs)
 

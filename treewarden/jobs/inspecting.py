@@ -65,7 +65,7 @@ def facts(said: Said) -> Iterator[tuple[str, str]]:
     yield "tests", _tests(said["features"])
     yield "publishes", _publishes(said["publishes"], said["leaves"])
     if said["publishes"]["unused"]:
-        yield "", f"{', '.join(said['publishes']['unused'])}: no audit uses that"
+        yield "", f"{', '.join(said['publishes']['unused'])}: not used by audits"
     yield "people", _people(said["support"])
     yield "smallest leaf", _smallest(said["support"])
     if said["trees"] > 1:
@@ -75,7 +75,7 @@ def facts(said: Said) -> Iterator[tuple[str, str]]:
             ", ".join(f"{count(number)} {quality}" for quality, number in qualities.items()),
         )
     if said["criterion"]:
-        yield "grown by", str(said["criterion"])
+        yield "split by", str(said["criterion"])
     yield from _leaks(said["leaks"])
     for position, note in enumerate(said["notes"]):
         yield ("notes" if not position else ""), str(note)
@@ -86,7 +86,7 @@ def leaf_lines(entries: Iterable[Said]) -> Iterator[str]:
     rows = [_leaf(entry) for entry in entries]
     if not rows:
         return
-    heads = ("leaf", "says", "records", "region")
+    heads = ("leaf", "predicts", "records", "region")
     table = [heads, *rows]
     widths = [min(max(len(row[i]) for row in table), 32) for i in range(3)]
     yield ""
@@ -145,7 +145,7 @@ def _publishes(said: Said, leaves: int) -> str:
 
 def _people(support: Said) -> str:
     if not support["counts_people"]:
-        return f"not told: {support['reason']} ({support['quality']})"
+        return f"unknown: {support['reason']} ({support['quality']})"
     records = support["records"]
     total = f"{count(records)} records in all; " if records is not None else ""
     return f"{total}{support['reason']} ({support['quality']})"
@@ -157,18 +157,18 @@ def _smallest(support: Said) -> str:
         more = f"; {counted(empty, 'leaf holds', 'leaves hold')} none" if empty else ""
         return counted(support["smallest_leaf"], "record", "records") + more
     if support["smallest_published"] is not None:
-        return f"not known; the smallest number on a leaf is {count(support['smallest_published'])}"
-    return "not known from the file; audit it with the training table"
+        return f"unknown; the smallest number on a leaf is {count(support['smallest_published'])}"
+    return "unknown; audit the file with its training table"
 
 
 def _leaks(leaks: Sequence[Said]) -> Iterator[tuple[str, str]]:
     """Yield one line per kind of leak, with the first of that kind."""
     if not leaks:
-        yield "also leaks", "nothing else was found"
+        yield "also contains", "nothing else was found"
         return
     removable = sum(leak["removable"] for leak in leaks)
-    how = f"{removable} removable by “treewarden redact”" if removable else "none removable here"
-    yield "also leaks", f"{counted(len(leaks), 'thing', 'things')}, {how}"
+    how = f"{removable} removable with “treewarden redact”" if removable else "none removable"
+    yield "also contains", f"{counted(len(leaks), 'finding', 'findings')} outside the trees, {how}"
     for kind in dict.fromkeys(leak["kind"] for leak in leaks):
         same = [leak for leak in leaks if leak["kind"] == kind]
         # The one that speaks for the fewest people stands for its kind.

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from treewarden.audit.consistent_tables.result import ConsistentTables
 from treewarden.audit.evidence import NOT_RUN
+from treewarden.audit.population.population import NO_SENSITIVE
 from treewarden.audit.reading import Undetermined
 from treewarden.jobs.audit_inputs import AuditInputs, Request
 from treewarden.jobs.auditing import JudgedAudit
@@ -98,6 +99,7 @@ def _after_fail(request: Request, done: JudgedAudit, command: str) -> Iterator[N
             yield NextStep("Export the model again without what is outside its trees.")
     if all(finding.is_of_file for finding in failing if finding.requirement.measure):
         return
+    yield from _with_sensitive(request, done)
     if evidence.population.is_absent:
         yield _with_table(request)
     elif command:
@@ -119,9 +121,9 @@ def _after_doubt(request: Request, done: JudgedAudit) -> Iterator[NextStep]:
     reasons = {
         finding.reading.reason for finding in failing if isinstance(finding.reading, Undetermined)
     }
-    if not evidence.population.sensitive and any("--sensitive" in reason for reason in reasons):
-        again = audit_command(request, "--sensitive", "COLUMN")
-        yield NextStep("Name the column that the model predicts:", again)
+    column = [*_with_sensitive(request, done)]
+    if column:
+        yield from column
     elif NOT_RUN.reason in reasons and not options.worlds:
         again = audit_command(replace(request, options=replace(options, worlds=True)))
         yield NextStep("Let it search for proofs:", again)
@@ -132,6 +134,15 @@ def _after_doubt(request: Request, done: JudgedAudit) -> Iterator[NextStep]:
     else:
         for step in list(decision_steps(done.decision))[:MOST_REASONS]:
             yield NextStep(step)
+
+
+def _with_sensitive(request: Request, done: JudgedAudit) -> Iterator[NextStep]:
+    """Yield how the column is named that the model predicts, where only that keeps a check from being decided."""
+    readings = [finding.reading for finding in done.decision.failing]
+    is_lacking = any(isinstance(r, Undetermined) and r.reason == NO_SENSITIVE for r in readings)
+    if is_lacking and not done.audit.full.evidence.population.is_absent:
+        again = audit_command(request, "--sensitive", "COLUMN")
+        yield NextStep("Name the column that the model predicts:", again)
 
 
 def _is_removable(leaks: Sequence[Leak] | Undetermined) -> bool:

@@ -30,6 +30,7 @@ MOST_LINES = 30
 FEWEST_ROWS = 1
 MOST_NOTE_LINES = 2
 MOST_ADVERSARIES = 4
+UNKNOWN = "not decided"
 ALONE = "No table was given: the verdict rests on the file alone, whose numbers were not checked."
 SIGNS = {"at_least": ">=", "at_most": "<=", "above": ">", "below": "<"}
 KINDS = {
@@ -189,7 +190,8 @@ def _facts(document: Document, about: str) -> Iterator[str]:
     yield from wrapped(f"What {who} can learn{what}")
     width = max(len(fact.figure) for fact in facts)
     for fact in facts:
-        yield from wrapped(f"{fact.figure:{width}}  {fact.words}", "  ", " " * (width + 4))
+        lines = wrapped(f"{fact.figure:{width}}  {fact.words}", "  ", " " * (width + 4))
+        yield from few_lines(lines, 1 if fact.figure == UNKNOWN else MOST_NOTE_LINES)
     if document.ensemble is not None:
         for difference in document.ensemble.differences[:1]:
             yield from few_lines(wrapped(difference, "  ", "    "))
@@ -290,7 +292,7 @@ def check_words(finding: Finding) -> str:
 def measured_text(value: Value, unit: str, limit: Number | None) -> str:
     """Return what was measured, without its unit, with as many digits as tell it from the limit."""
     if value.reason:
-        return "not decided"
+        return UNKNOWN
     beside = None if limit is None else float(limit)
     ends = [_figure(float(end), unit, beside) for end in (value.low, value.high) if end is not None]
     if not ends:

@@ -259,7 +259,7 @@ def test_no_pack_that_ships_is_met_and_the_pruned_ensemble_is_named_as_nearest(n
     found = repaired(model, load_pack(name), table)
     assert (found.recommended, found.nearest.verdict) == (None, Verdict.UNDETERMINED)
     assert "Nearest: prune: 1 of 2 trees changes" in found.message
-    assert " What it does not meet: " in found.message
+    assert " Checks that it fails: " in found.message
     assert "trees say together" in found.message
     assert [each.remedies for each in found.refusals] == [("redact",)]
 

@@ -136,7 +136,7 @@ def test_where_nothing_passes_the_nearest_is_named_with_what_it_lacks():
     result = repaired(MENDABLE, pack)
     assert result.recommended is None
     assert result.nearest in result.attempts
-    assert "Nothing that was tried passes. Nearest: prune" in result.message
+    assert "No change that was tried passes. Nearest: prune" in result.message
     assert "the policy requires at most 20 %" in result.message
 
 

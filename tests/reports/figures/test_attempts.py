@@ -37,7 +37,7 @@ def test_the_lines_name_each_change_mark_the_recommended_one_and_say_what_lacks(
     marked = [line for line in lines if line.startswith("  * ")]
     assert [line.split()[1] for line in marked] == [tried.attempts[0].name]
     assert all(any(each.name in line for line in lines) for each in tried.attempts)
-    assert "      not met: 0-kl_individual" in lines
+    assert "      failed: 0-kl_individual" in lines
 
 
 def test_the_columns_stand_below_their_headings(tried):

@@ -47,9 +47,9 @@ def test_the_pages_of_an_audit_and_of_a_release_say_it(site):
 
 def test_a_policy_in_sentences_is_parted_by_clause():
     lines = ("standard 1: All", "  What cannot be", "  told.", "", "", "label (error)")
-    lines += ("  Needs all.", "  Why: so", "  Source: own")
+    lines += ("  Computed from all.", "  Why: so", "  Source: own")
     assert paragraphs(lines) == (
         ("standard 1: All", "What cannot be told."),
-        ("label (error)", "Needs all. Why: so. Source: own"),
+        ("label (error)", "Computed from all. Why: so. Source: own"),
     )
     assert paragraphs(()) == ()

@@ -173,19 +173,19 @@ WRONG = {
     "fail_on = 'never'\n" + ENTRY: "'fail_on' is 'never'",
     f"{ENTRY}time_limit = 0\n": "'time_limit",
     f"{ENTRY}weights = 'w'\nsampling_weights = 'v'\n": "choose one",
-    f"{ENTRY}knowledge = 'lenient.toml'\nleaf = 'counts'\n": "'knowledge' says it all; leave out leaf",
+    f"{ENTRY}knowledge = 'lenient.toml'\nleaf = 'counts'\n": "'knowledge' already answers leaf; leave out leaf",
     ENTRY.replace("people.csv", "people.parquet"): "'table' is 'people.parquet': there is no",
     ENTRY.replace("flu.pmml", "none.pmml"): "'path' is 'models/none.pmml': there is no such file",
     ENTRY.replace("flu.pmml", "*.json"): "'path' is 'models/*.json': matches no file",
     ENTRY.replace("models/flu", "/etc/*"): "outside the repository",
-    f"{ENTRY}policy = 'strickt'\n": "'policy' is 'strickt': no such pack",
+    f"{ENTRY}policy = 'strickt'\n": "'policy' is 'strickt': no such file or built-in policy (did you mean 'strict'?)",
     f"{ENTRY}waivers = 'none.toml'\n": "'waivers' is 'none.toml': there is no such file",
     f"{ENTRY}baseline = 'none.json'\n": "'baseline' is 'none.json': there is no such file",
     f"{ENTRY}knowledge = 'none.toml'\n": "'knowledge' is 'none.toml': there is no such file",
-    ENTRY.replace("flu.pmml", "*.pmml") + "name = 'a'\n": "matches 3 files; leave the name out",
-    ENTRY + ENTRY: "number 2: 'path' matches models/flu.pmml, which number 1 matches too",
+    ENTRY.replace("flu.pmml", "*.pmml") + "name = 'a'\n": "matches 3 files; leave out the name",
+    ENTRY + ENTRY: "number 2: 'path' matches models/flu.pmml, which number 1 matches, too",
     f"{ENTRY}name = 'a'\n" + ENTRY.replace("flu.p", "cold.p") + "name = 'a'\n": (
-        "'name' 'a' is that of models/flu.pmml too"
+        "'name' 'a' is also the name of models/flu.pmml"
     ),
 }
 

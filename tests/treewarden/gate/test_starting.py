@@ -69,10 +69,7 @@ def test_it_guesses_table_and_sensitive_column(fresh):
 def test_a_model_without_table_is_left_open_and_the_others_run(fresh):
     (fresh.folder / "iris.skops").write_bytes(IRIS.read_bytes())
     outcome = run("gate", "--init")
-    assert (
-        "Left open, as it is not clear which table and column are theirs: iris.skops"
-        in outcome.stdout
-    )
+    assert "Not configured: no matching table or target was found for iris.skops" in outcome.stdout
     configuration = read_configuration(fresh.folder / "treewarden.toml")
     assert [model.file for model in models_of(configuration)] == [
         f"models/{name}.pmml" for name in ("cold", "cough", "flu")
@@ -93,7 +90,7 @@ def test_a_file_that_is_called_a_model_and_cannot_be_read_is_named(fresh):
     fresh.write("models/notes.pmml", "no model")
     fresh.write("models/notes.txt", "no model")
     outcome = run("gate", "--init")
-    assert "Left out, as they cannot be read: models/notes.pmml. Why:" in outcome.stdout
+    assert "Not configured: models/notes.pmml cannot be read. Why:" in outcome.stdout
 
 
 @pytest.mark.parametrize("folder", [".hidden", "node_modules", "venv"])

@@ -217,7 +217,7 @@ def said_in(data: bytes, where: str) -> GateConfig:
     try:
         said = tomllib.loads(data.decode("utf-8-sig"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigurationError(where, f"not a TOML file ({error}); mend it") from error
+        raise ConfigurationError(where, f"not a TOML file ({error}); correct it") from error
     if not said.get("model"):
         problem = 'no [[model]] in it; add one with path and table, or see "treewarden gate --init"'
         raise ConfigurationError(where, problem)

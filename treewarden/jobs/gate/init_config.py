@@ -162,9 +162,9 @@ HEAD = """\
 # Which models "treewarden gate" audits, and how. Every path starts from the folder of this file.
 # All keys: docs/gate-configuration.md
 
-policy = "standard"          # a pack that ships ("treewarden list packs"), or a file of your own
-# fail_on = "warning"        # the mildest severity that stops a model; "error" where nothing is said
-# waivers = "waivers.toml"   # "treewarden-waivers.toml" where it is there
+policy = "standard"          # a built-in policy ("treewarden policy list"), or a file of your own
+# fail_on = "warning"        # checks of this severity or higher are required; default "error"
+# waivers = "waivers.toml"   # default "treewarden-waivers.toml", if it exists
 """
 
 
@@ -190,15 +190,17 @@ class FirstConfig:
         option = "" if file.name == NAME and not file.is_absolute() else f" --config {file}"
         yield f"Wrote {file}: {counted(self.ready, 'model', 'models')} ready to be audited."
         if self.left_open:
-            yield f"Left open, as it is not clear which table and column are theirs: {listed(list(self.left_open))}."
+            yield f"Not configured: no matching table or target was found for {listed(list(self.left_open))}."
         if self.broken:
-            yield f"Left out, as they cannot be read: {listed(list(self.broken))}. Why: treewarden inspect FILE"
+            yield f"Not configured: {listed(list(self.broken))} cannot be read. Why: treewarden inspect FILE"
         yield "Next:"
-        yield f"  1. Read {file}. The table must be the one that the model was trained on, and sensitive the column"
-        yield "     that nobody may learn about a person; both are guesses."
+        yield f"  1. Read {file}. The table must be the training table, and sensitive the column that the model"
+        yield "     predicts. Both are guesses."
         steps = []
         if self.left_open:
-            steps.append("Fill in the table of what is left open, and take away the # before it.")
+            steps.append(
+                "Fill in the tables of models that are not configured, and uncomment them."
+            )
         if self.ready:
             steps.append(f"treewarden gate{option}")
         for number, step in enumerate(steps, start=2):
@@ -250,16 +252,14 @@ def _sections(root: Path, group: ModelGroup) -> Iterator[str]:
         lines.append(f"table = {_toml(group.guess.table)}{more}")
         lines.append(f"sensitive = {_toml(group.guess.sensitive)}")
         lines.append(
-            '# qi = ["..."]           # what an adversary knows of people; else the model\'s own fields'
+            '# qi = ["..."]           # columns that an adversary knows; default: the model\'s columns'
         )
-        lines.append(
-            "# worlds_budget = 60     # seconds to reason over whole records; 20 where nothing is said"
-        )
+        lines.append("# worlds_budget = 60     # seconds to search for proofs; default 20")
     else:
         target = group.models[0].target
         wanted = [*group.models[0].tested[:8], *([target] if target else [])]
         lines.append(
-            f'table = "TABLE"        # a table with the columns {_comment(listed(wanted))}'
+            f'table = "TABLE"        # the table with the columns {_comment(listed(wanted))}'
         )
         lines.append(f"sensitive = {_toml(target or 'COLUMN')}")
         lines = [lines[0], *(f"# {line}" for line in lines[1:])]

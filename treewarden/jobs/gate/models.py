@@ -23,6 +23,7 @@ from treewarden.jobs.gate.config import (
 from treewarden.policies.shipped import shipped_packs
 from treewarden.policies.verdict import Severity
 from treewarden.ppdm_models.errors import TableError
+from treewarden.ppdm_models.near_names import near_text
 from treewarden.ppdm_models.tables.counting.addresses import (
     TableAddress,
     address_of,
@@ -108,19 +109,17 @@ def models_of(
         _check(section, place)
         paths = _paths(configuration, section, place)
         if section.name is not None and len(paths) > 1:
-            problem = f"'name' is {section.name!r}, and its path matches {len(paths)} files; leave the name out"
+            problem = f"'name' is {section.name!r}, and its path matches {len(paths)} files; leave out the name"
             raise ConfigurationError(place, problem)
         for path in paths:
             model = _model(configuration, section, path, place, new_baseline)
             first = numbers.setdefault(resolved(path), number)
             if first != number:
-                problem = (
-                    f"'path' matches {model.file}, which number {first} matches too; let one do so"
-                )
+                problem = f"'path' matches {model.file}, which number {first} matches, too; change one of the two"
                 raise ConfigurationError(place, problem)
             other = names.setdefault(model.name, model.file)
             if other != model.file:
-                problem = f"'name' {model.name!r} is that of {other} too; give each its own"
+                problem = f"'name' {model.name!r} is also the name of {other}; give each its own"
                 raise ConfigurationError(place, problem)
             gate_models.append(model)
     return tuple(sorted(gate_models, key=lambda model: (model.name, model.file)))
@@ -170,21 +169,22 @@ def _check(section: ModelSection, place: str) -> None:
         raise ConfigurationError(place, f"{conflict.name!r} {conflict.problem}")
     beside = [key for key in KNOWLEDGE if key in given]
     if section.knowledge is not None and beside:
-        raise ConfigurationError(place, f"'knowledge' says it all; leave out {', '.join(beside)}")
+        raise ConfigurationError(
+            place,
+            f"'knowledge' already answers {', '.join(beside)}; leave out {', '.join(beside)}",
+        )
     own = {
         section.table,
         *(earlier_section.table or section.table for earlier_section in section.earlier),
     }
     if section.earlier and ABSENT in own:
         problem = (
-            "'earlier': what several models prove together needs the table of each; give the section a table, and an "
-            "earlier model its own where it is another"
+            "'earlier': several models are audited with their tables; give the section a table, and an "
+            "earlier model its own if it differs"
         )
         raise ConfigurationError(place, problem)
     if section.id is not None and len(own) < 2:
-        problem = (
-            "'id' matches the records of several tables; give an earlier release its own table"
-        )
+        problem = "'id' matches people across tables; give an earlier release its own table"
         raise ConfigurationError(place, problem)
 
 
@@ -282,7 +282,7 @@ def _earlier(configuration: Configuration, value: str, place: str, model: Path) 
         )
         raise ConfigurationError(place, problem)
     if resolved(path) == resolved(model):
-        raise ConfigurationError(place, f"'earlier' is {value!r}, the model itself; take it out")
+        raise ConfigurationError(place, f"'earlier' is {value!r}, the model itself; remove it")
     return path
 
 
@@ -295,7 +295,9 @@ def _table(configuration: Configuration, value: str, place: str) -> Path | Table
         problem = (
             f"'table' is {value!r}: there is no such file; paths start from {configuration.root}"
         )
-        raise ConfigurationError(place, f'{problem}, and "{ABSENT}" says that there is none')
+        raise ConfigurationError(
+            place, f'{problem}; for a model without a table, write table = "{ABSENT}"'
+        )
     return path
 
 
@@ -305,7 +307,7 @@ def _on_server(value: str, place: str) -> TableAddress:
     except TableError as error:
         raise ConfigurationError(place, f"'table': {error.problem}") from error
     if table_address.has_password:
-        problem = f"'table' is {str(table_address)!r} with a password, which has no place in a file that others read"
+        problem = f"'table' is {str(table_address)!r} with a password; do not store passwords in this file"
         instead = "leave it to the driver (PGPASSWORD, ~/.pgpass)"
         raise ConfigurationError(place, f"{problem}; {instead}")
     return table_address
@@ -314,9 +316,11 @@ def _on_server(value: str, place: str) -> TableAddress:
 def _policy(configuration: Configuration, value: str, place: str) -> Path:
     path = _inside(configuration, value, "policy", place)
     if not path.is_file():
-        packs = ", ".join(shipped_packs())
-        problem = f"'policy' is {value!r}: no such pack and no such file; have {packs}"
-        raise ConfigurationError(place, f"{problem}, or a file, from {configuration.root}")
+        packs, near = ", ".join(shipped_packs()), near_text(value, shipped_packs())
+        problem = f"'policy' is {value!r}: no such file or built-in policy{near}; built-in: {packs}"
+        raise ConfigurationError(
+            place, f"{problem}; for a file, paths start from {configuration.root}"
+        )
     return path
 
 

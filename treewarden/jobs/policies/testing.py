@@ -104,7 +104,7 @@ def read_cases(path: Path, pack: Pack) -> tuple[PolicyCase, ...]:
     try:
         said = tomllib.loads(path.read_text("utf-8-sig"))
     except OSError as error:
-        problem = f"{error.strerror}; write cases there (docs/policy-review.md), or name a file with --cases"
+        problem = f"{error.strerror}; write test cases (docs/policy-review.md), or name a file with --cases"
         raise PolicyError(str(path), problem) from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise PolicyError(path.name, f"not a TOML file ({error})") from error
@@ -126,7 +126,7 @@ def read_cases(path: Path, pack: Pack) -> tuple[PolicyCase, ...]:
         seen.add(case.name)
         for name in case.clauses:
             if name not in known:
-                raise PolicyError(place, f"no clause {name!r}; have {', '.join(sorted(known))}")
+                raise PolicyError(place, f"no check {name!r}; use {', '.join(sorted(known))}")
     return cases
 
 
