@@ -55,6 +55,8 @@ def _is_between(end: float, *, is_above: bool) -> bool:
     return 0 < end <= 1 if is_above else 0 <= end < 1
 
 
+MARKUP = ("<", "{", "[")
+"""How files begin that hold no table."""
 PLACEHOLDERS = frozenset(
     {"y", "..y", ".y", ".outcome", "_target", "internal::y", "label", "prediction"}
 )
@@ -252,6 +254,8 @@ class _Pairs:
             f"; the table lacks {len(lacking)} features: {listed(lacking)}" if lacking[1:] else ""
         )
         is_none_there = len(self.lacking) == len(self.features)
+        if is_none_there and next(iter(self.table.columns), "").lstrip().startswith(MARKUP):
+            return "not a table, but a model or another document; did you swap MODEL and --data?"
         if is_none_there and not is_label and self.table.seems_headless():
             return f"no column {lacking[0]!r}, a feature of {self.model.source}: {NO_HEADER}"
         left = "columns that are no feature" if others else "columns"

@@ -209,7 +209,14 @@ def test_what_cannot_be_audited_is_said_and_nothing_is_written(
 
 
 @pytest.mark.parametrize(
-    ("table", "message"), [("nowhere.csv", "nowhere.csv: No such file"), ("flu.pmml", "flu.pmml")]
+    ("table", "message"),
+    [
+        ("nowhere.csv", "nowhere.csv: No such file"),
+        (
+            "flu.pmml",
+            "flu.pmml: not a table, but a model or another document; did you swap MODEL and --data?",
+        ),
+    ],
 )
 def test_a_table_that_cannot_be_read_is_said(files, monkeypatch, table, message):
     monkeypatch.chdir(files.folder)

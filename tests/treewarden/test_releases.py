@@ -323,7 +323,7 @@ def test_a_gate_holds_a_model_against_the_releases_before_it(folder):
     [
         ("before.pmml", "other.pmml", "'earlier' is 'other.pmml': there is no such file"),
         ("before.pmml", "../other.pmml", "outside"),
-        ("before.csv", "absent", "needs the table of each"),
+        ("before.csv", "absent", "several models are audited with their tables"),
         (', table = "before.csv"', "", "'id' matches people across tables"),
         ('{ path = "before.pmml", table = "before.csv" }', '"after.pmml"', "'id' matches"),
         ('path = "before.pmml"', 'path = "after.pmml"', "the model itself"),

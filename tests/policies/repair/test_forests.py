@@ -83,7 +83,7 @@ def test_a_tree_that_says_the_same_to_everybody_stays_as_one_leaf():
     found = repaired(forest(by_sex("yes", "no"), stump(79.0, "no", "yes")))
     lone = list(found.recommended.proposal.model.trees)[1]
     assert (len(lone.nodes), lone.root.score) == (1, "yes")
-    assert "changes, 1 of them to a single leaf, 1 of 4" in found.recommended.proposal.title
+    assert "changes, 1 of them to a single leaf; 3 of 4" in found.recommended.proposal.title
 
 
 def test_a_forest_in_which_no_tree_keeps_a_split_is_no_repair():

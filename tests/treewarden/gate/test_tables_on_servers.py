@@ -53,7 +53,7 @@ def test_a_password_has_no_place_in_a_configuration(repository, address):
     outcome = repository.run()
     assert outcome.exit_code == 4
     assert (
-        "no place in a file that others read; leave it to the driver (PGPASSWORD" in outcome.output
+        "do not store passwords in this file; leave it to the driver (PGPASSWORD" in outcome.output
     )
     assert "canary" not in outcome.output
 
