@@ -130,7 +130,7 @@ def filled(site, who, audits, models):
     """Write so many audits, and return their ids and those of the models."""
     own = {"organisation_id": who.organisation_id}
     made, of = [], [new_id() for _ in range(models)]
-    people = [who, *(sites.somebody(site, who.organisation_id, f"p{n}") for n in range(PEOPLE))]
+    people = [who, *(sites.add_account(site, who.organisation_id, f"p{n}") for n in range(PEOPLE))]
     with site.unit() as unit:
         at = {"created_at": unit.now}
         by = {"created_by": who.account_id}

@@ -177,7 +177,7 @@ def _loaded(name_or_path: str, folder: Path, trail: tuple[str, ...]) -> Pack:
     except (OSError, ValueError) as error:
         choices = ", ".join(shipped)
         reason = getattr(error, "strerror", None)
-        if reason and not isinstance(error, FileNotFoundError):
+        if reason and not isinstance(error, FileNotFoundError | IsADirectoryError):
             raise PolicyError(name_or_path, f"{reason}; give the path of a TOML file") from error
         near = near_text(name_or_path, shipped)
         problem = f"unknown policy{near}; built-in: {choices}; for your own policy, give the path of its TOML file"

@@ -12,7 +12,7 @@ import pandas as pd
 from benchmarks.studies.ensembles_data import ID, LABEL, Data
 from treewarden.audit.clock import clock
 from treewarden.audit.inverters import facts_of, settings_of
-from treewarden.audit.joint.ensemble_inference import EnsembleProblem, joined_of
+from treewarden.audit.joint.ensemble_inference import EnsembleProblem, join_trees
 from treewarden.audit.joint.releases import ReleaseView, join_releases
 from treewarden.audit.population.forest import accuracy_of, forest_of, said_by
 from treewarden.audit.population.linked_population import KnownGroups, shared_people
@@ -77,7 +77,7 @@ def judged(
     """Return what all trees of a model tell, and with ``over_trees`` what the first ones do before."""
     people = people_of(file.model, data)
     forest = forest_of(file.model, people)
-    found = joined_of(
+    found = join_trees(
         forest,
         people,
         clock(120.0),
@@ -99,18 +99,18 @@ def judged(
             None if each.guessed is None else each.guessed / records,
             None if each.predicted is None else each.predicted / records,
         )
-        for each in found.found.over_trees[:-1]
+        for each in found.inference.over_trees[:-1]
     ]
     assert isinstance(file.model, Ensemble)
     right = accuracy_of(file.model, people, said_by(file.model, people.columns))
     told.append(
         Shares(
             trees,
-            float(people.counts[found.found.by_leaf].sum()) / records,
+            float(people.counts[found.inference.by_leaf].sum()) / records,
             float(found.cells.sizes[sure].sum()) / records,
             _guessed(found),
             None if isinstance(right, Undetermined) else right.low,
-            found.found.recovered_share,
+            found.inference.recovered_share,
         )
     )
     return told, found
@@ -185,7 +185,7 @@ def together(files: list[OpenedFile], tables: list[pd.DataFrame], budget: float)
     assert not isinstance(last, Undetermined)
     alone = (last.joined.joint.low == last.joined.cells.sizes[:, None]).any(axis=1)
     return Together(
-        tuple((each.alone or 0.0) / each.people for each in found.joined.found.releases),
+        tuple((each.alone or 0.0) / each.people for each in found.joined.inference.releases),
         float(shared.counts[sure].sum()) / everybody,
         int(shared.counts[new].sum()),
         int(shared.counts[alone[last.joined.cells.of] & new].sum()) if new.any() else 0,

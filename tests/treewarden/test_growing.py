@@ -119,7 +119,7 @@ def test_audits_conversions_and_repairs_take_the_tree(files, name):
     audited = run_command(
         *(
             ["audit", str(files.folder / name), "--data", str(files.true), "--sensitive", "group"]
-            + ["--policy", "baseline"]
+            + ["--policy", "baseline", "--verbose"]
         )
     )
     assert audited.exit_code == 1, audited.output

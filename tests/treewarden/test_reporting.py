@@ -76,5 +76,5 @@ def test_what_a_form_needs_is_asked_before_any_work(strange):
 
 
 def test_what_is_no_text_is_not_shown_in_a_terminal(strange, files):
-    assert "strange is no text; give it a file" in strange(kind="NoText", code=2)
+    assert "strange is not text; give it a file" in strange(kind="NoText", code=2)
     assert strange("--out", files.folder, kind="NoText").startswith(b"PASS")
