@@ -1,6 +1,6 @@
 """Holds plans against the audits that they are of: processor seconds and memory, expected and measured.
 
-    python -m benchmarks.planning --data /work/shared/data [--out docs/engineering/benchmarks-planning.md]
+    python -m benchmarks.planning --data ../shared/data [--out docs/engineering/benchmarks-planning.md]
 
 Each command runs twice in processes of its own, with --plan and without. Processor seconds are those of the command and
 its workers; memory is the most that one of its processes had.
