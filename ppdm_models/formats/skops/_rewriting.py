@@ -6,6 +6,7 @@ import copy
 import io
 import json
 import zipfile
+import zlib
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
@@ -13,7 +14,7 @@ from treewarden.ppdm_models.archive import FIRST_MOMENT
 from treewarden.ppdm_models.formats.skops._parts import SCHEMA, Archive
 from treewarden.ppdm_models.formats.skops._unread import clean_npy
 
-LOCAL_HEADER, CENTRAL_HEADER, END_HEADER = 30, 46, 22
+CENTRAL_HEADER, END_HEADER = 46, 22
 """Bytes of a zip archive's records without their names."""
 Raw = dict[str, Any]
 
@@ -109,11 +110,36 @@ def is_dated(data: bytes) -> bool:
 
 
 def has_room(data: bytes) -> bool:
-    """Return whether an archive holds bytes of no file: comments, fields of its own, gaps, or two files of one name."""
+    """Return whether an archive holds bytes of no file: comments, fields of its own, gaps, ends of packed data."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        infos = archive.infolist()
-        size = END_HEADER
-        for info in infos:
-            name = len(info.orig_filename.encode("utf-8", "surrogatepass"))
-            size += LOCAL_HEADER + CENTRAL_HEADER + 2 * name + info.compress_size
-    return size != len(data) or len({info.filename for info in infos}) < len(infos)
+        infos = sorted(archive.infolist(), key=lambda info: info.header_offset)
+    at = 0
+    for info in infos:
+        header = info.FileHeader()
+        start = at + len(header)
+        is_next = info.header_offset == at and data[at:start] == header
+        at = start + info.compress_size
+        if not (is_next and _is_plain(info) and _is_whole(data[start:at], info.compress_type)):
+            return True
+    names = sum(len(info.filename.encode("utf-8", "surrogatepass")) for info in infos)
+    return at + len(infos) * CENTRAL_HEADER + names + END_HEADER != len(data)
+
+
+def _is_plain(info: zipfile.ZipInfo) -> bool:
+    """Return whether the record of a file says nothing but what the file is called, its sizes, sum and date."""
+    is_bare = not (info.extra or info.comment or info.internal_attr or info.volume)
+    return is_bare and info.external_attr in (0, 0o600 << 16) and not info.is_dir()
+
+
+def _is_whole(packed: bytes, kind: int) -> bool:
+    """Return whether packed data are those of a file to their end."""
+    if kind != zipfile.ZIP_DEFLATED:
+        return kind == zipfile.ZIP_STORED
+    unpacker = zlib.decompressobj(-zlib.MAX_WBITS)
+    unpacker.decompress(packed)
+    return unpacker.eof and not unpacker.unused_data
+
+
+def is_printed_plainly(schema: bytes, root: Mapping[str, Any]) -> bool:
+    """Return whether a description is printed as skops prints it: other blanks would be room for something else."""
+    return schema == json.dumps(root, indent=2).encode()

@@ -6,6 +6,7 @@ they were in memory, so that an ordinary file holds pieces of whatever the progr
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -45,7 +46,7 @@ CLASSES_OF_LOADER: Mapping[str, tuple[tuple[str, str], ...]] = {
 }
 OF_ROOT = frozenset(("protocol", "_skops_version"))
 MODULES = ("sklearn.tree._classes", "sklearn.ensemble._forest")
-VERSION = re.compile(r"[0-9]{1,4}(?:\.[0-9a-z]{1,8}){1,4}")
+VERSION = re.compile(r"[0-9]{1,4}(?:\.[0-9]{1,4}){1,3}(?:\.?(?:dev|post|rc|a|b)[0-9]{0,4})?")
 WORDS = frozenset(
     (
         *("gini", "entropy", "log_loss", "squared_error", "friedman_mse", "absolute_error"),
@@ -75,9 +76,9 @@ KINDS = tuple(
 SIZES = frozenset(("max_features_", "_n_samples", "_n_samples_bootstrap"))
 INNER = frozenset(("estimator", "estimator_", "base_estimator", "base_estimator_"))
 """The tree that a forest made its own from: settings, and nothing that was fitted."""
-READ = frozenset(("n_features_in_", "n_features_", "feature_names_in_", "classes_", "random_state"))
-"""What the model or a leak of its own has, at the estimator itself."""
-NAMED = frozenset(("oob_decision_function_", "oob_prediction_", "oob_score_"))
+NAMES = frozenset(("feature_names_in_", "classes_"))
+"""What the model has, at the estimator itself: ``classes_`` where it is a classifier."""
+OF_RECORDS = frozenset(("oob_decision_function_", "oob_prediction_"))
 LONGEST = 12
 """Characters of a number that is a setting: more would be room for something else."""
 LEAF, UNDEFINED = -1, -2
@@ -156,18 +157,38 @@ def _are_equal(first: object, second: object) -> bool:
 
 
 def _is_in_form(part: FilePart) -> bool:
-    """Return whether the keys that say how an object was written hold what skops writes there."""
+    """Return whether the keys that say how an object was written hold what skops writes there, and no more."""
+    content = part.raw.get("content")
     if part.loader == "JsonNode":
-        return part.raw.get("is_json", True) is True
-    if part.loader != "NdArrayNode":
-        return True
+        is_json = part.raw.get("is_json", True) is True
+        return is_json and content == json.dumps(part.plain())  # else blanks and digits have room
+    if part.loader in ("ListNode", "TupleNode"):
+        return isinstance(content, list)
+    if part.loader == "DictNode":
+        return isinstance(content, dict) and _are_of_texts(part, len(content))
+    return part.loader != "NdArrayNode" or _is_array(part)
+
+
+def _are_of_texts(part: FilePart, size: int) -> bool:
+    """Return whether the types of a dictionary's keys are those of so many texts."""
+    if "key_types" not in part.raw:
+        return size == 0
+    types = part.child(part.raw["key_types"], "key_types")
+    return types.loader == "ListNode" and [each.loader for each in types.items()] == (
+        ["TypeNode"] * size
+    )
+
+
+def _is_array(part: FilePart) -> bool:
     content, kind = part.raw.get("content"), part.raw.get("type")
     if kind != "json":
         return kind == "numpy" and content is None and "shape" not in part.raw
-    is_listed = isinstance(content, list) and "file" not in part.raw
-    shape = part.raw.get("shape")
-    sizes = [each.plain() for each in part.child(shape, "shape").items()] if shape else []
-    return isinstance(content, list) and is_listed and sizes == [len(content)]
+    if not isinstance(content, list) or "file" in part.raw or "shape" not in part.raw:
+        return False
+    shape = part.child(part.raw["shape"], "shape")
+    return shape.loader == "TupleNode" and [each.plain() for each in shape.items()] == [
+        len(content)
+    ]
 
 
 def _children(part: FilePart) -> Iterator[FilePart]:
@@ -222,11 +243,15 @@ def _is_known(name: str, value: FilePart, fitted: Fitted, *, is_root: bool) -> b
     if name in SIZES or name == "random_state":  # a seed is a leak of its own
         return value.plain() is None or is_size(value.plain())
     if name == "estimator_params":
-        return all(item.plain() in SETTINGS | READ for item in value.items())
+        return all(item.plain() in SETTINGS | {"random_state"} for item in value.items())
     if name == "classes_" and not is_root:
         return bool(value.array().tolist() == list(range(len(fitted.classes))))
-    if name in READ | NAMED and is_root:
-        return True
+    if is_root and name in NAMES:
+        return name != "classes_" or bool(fitted.classes)
+    if is_root and name in OF_RECORDS:  # a leak of its own
+        return value.loader == "NdArrayNode" and value.array().dtype.kind == "f"
+    if is_root and name == "oob_score_":  # the same
+        return isinstance(value.plain(), int | float)
     return _is_told(name, value.plain(), fitted)
 
 
@@ -311,6 +336,8 @@ def _clean_nodes(nodes: Any) -> Array:  # noqa: ANN401  # an array with named fi
     clean: Any = np.zeros(nodes.shape, dtype=nodes.dtype)
     for name in names:
         clean[name] = nodes[name]
+        if nodes[name].dtype.kind == "f":  # one of the many numbers that are none
+            clean[name][np.isnan(nodes[name])] = np.nan
     if "missing_go_to_left" in names and "left_child" in names:
         to_left = clean["missing_go_to_left"]
         to_left[...] = np.where(clean["left_child"] == LEAF, 0, to_left != 0)

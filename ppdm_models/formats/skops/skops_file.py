@@ -21,6 +21,7 @@ from treewarden.ppdm_models.formats.skops._rewriting import (
     has_room,
     is_counted,
     is_dated,
+    is_printed_plainly,
     written_anew,
 )
 from treewarden.ppdm_models.formats.skops._unread import clean_npy, is_accounted, strange_parts
@@ -88,6 +89,9 @@ def _beside_model(data: bytes, root: FilePart, fitted: Fitted) -> Iterator[Leak]
         )
         where = dirty[0] if len(dirty) == 1 else f"{len(dirty)} arrays, the first {dirty[0]}"
         yield Leak(LeakKind.UNKNOWN, where, what, removable=True)
+    if not is_printed_plainly(archive.files[SCHEMA], root.raw):
+        what = "blanks or escapes that skops does not write: nobody looked into them"
+        yield Leak(LeakKind.UNKNOWN, SCHEMA, what, removable=True)
     if has_room(data):
         what = "bytes of the archive that belong to no file in it"
         yield Leak(LeakKind.UNKNOWN, "the archive", what, removable=True)

@@ -3,6 +3,7 @@
 import io
 import json
 import zipfile
+import zlib
 
 import numpy as np
 import pytest
@@ -205,6 +206,24 @@ STRANGE = {
     "the number of another object": lambda schema: attributes(schema)["splitter"].update(
         __id__=attributes(schema)["criterion"]["__id__"]
     ),
+    "a text among the types of keys": lambda schema: schema["content"]["key_types"][
+        "content"
+    ].append(plain('"ann has it"')),
+    "an object for the types of keys": lambda schema: schema["content"].update(
+        key_types=schema["content"]["content"]["criterion"]
+    ),
+    "blanks in a text": lambda schema: attributes(schema).update(max_depth=plain("null   ")),
+    "digits of a number": lambda schema: attributes(schema).update(ccp_alpha=plain("0.000000")),
+    "a second count of features": lambda schema: attributes(schema).update(n_features_=plain("44")),
+    "letters in a version": lambda schema: attributes(schema).update(
+        _sklearn_version=plain('"1.ann.has.it"')
+    ),
+    "a text for numbers of records": lambda schema: attributes(schema).update(
+        oob_decision_function_=plain('"ann has it"')
+    ),
+    "a text for a score": lambda schema: attributes(schema).update(
+        oob_score_=plain('"ann has it"')
+    ),
     "an object of another kind": lambda schema: attributes(schema).update(
         note={"__class__": "f", "__module__": "m", "__loader__": "MethodNode", "content": "ann"}
     ),
@@ -251,6 +270,60 @@ def test_bytes_of_the_archive_that_belong_to_no_file_are_found_and_removed():
     assert kinds(changed(clean, lambda schema: None, {"ann.txt": b"ann has it"})) == {
         LeakKind.UNKNOWN
     }
+
+
+def test_classes_of_a_model_that_has_none_are_found():
+    clean = cleaned(save("regression")[1])
+    names = cleaned(save("tree")[1])
+    with zipfile.ZipFile(io.BytesIO(names)) as archive:
+        classes = attributes(json.loads(archive.read("schema.json")))["classes_"]
+    dirty = changed(clean, lambda schema: attributes(schema).update(classes_=classes))
+    assert LeakKind.UNKNOWN in kinds(dirty)
+
+
+def test_blanks_of_the_description_and_what_stands_behind_packed_data_are_found():
+    clean = cleaned(save("tree")[1])
+    with zipfile.ZipFile(io.BytesIO(clean)) as archive:
+        held = {name: archive.read(name) for name in archive.namelist()}
+    for case in ("blanks", "packed", "folder"):
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, body in held.items():
+                is_blank = case == "blanks" and name == "schema.json"
+                archive.writestr(
+                    zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), body + b" " * is_blank
+                )
+            if case == "folder":
+                archive.writestr(zipfile.ZipInfo("ann has it/", (1980, 1, 1, 0, 0, 0)), b"")
+        data = out.getvalue()
+        if case == "packed":
+            data = with_bytes_behind_packed(held)
+        assert kinds(data) == {LeakKind.UNKNOWN}, case
+        assert kinds(cleaned(data)) == set(), case
+
+
+def with_bytes_behind_packed(held):
+    """Return an archive whose first file is packed, with more bytes behind the end of what is packed."""
+    name, body = next(iter(held.items()))
+    packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    packed = packer.compress(body) + packer.flush() + b"ann has it"
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), packed)
+        info = archive.infolist()[0]
+        info.compress_type, info.CRC, info.file_size = (
+            zipfile.ZIP_DEFLATED,
+            zlib.crc32(body),
+            len(body),
+        )
+        header = info.FileHeader()
+        at = archive.fp.tell()
+        archive.fp.seek(0)
+        archive.fp.write(header)
+        archive.fp.seek(at)
+        for other, content in list(held.items())[1:]:
+            archive.writestr(zipfile.ZipInfo(other, (1980, 1, 1, 0, 0, 0)), content)
+    return out.getvalue()
 
 
 def test_a_pipeline_and_boosted_trees_are_not_accounted_for():
