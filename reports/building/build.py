@@ -202,7 +202,7 @@ OF_THE_FILE = (
 )
 ALONE = (
     "No table was given: this rests on the file alone. What its own numbers prove was judged; whether they are true of "
-    "the people was not checked; every demand that needs people is undecided."
+    "the people was not checked; no check that needs people is decided."
 )
 ABOUT_THE_EVIDENCE = "whether the file and the table can be believed"
 ABOUT = {

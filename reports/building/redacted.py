@@ -45,7 +45,7 @@ A_GROUP = 2
 LEFT_OUT = "left out of a redacted report"
 OUTCOME = {"PASS": "met", "FAIL": "not met", "UNDETERMINED": "not decided"}
 STEPS = (
-    "The full report, which stays with the table, says where each demand breaks and what to do.",
+    "The full report, which stays with the table, says where each check fails and what to do.",
     "That this report may be read by others says nothing of the model: only its verdict does.",
 )
 
@@ -116,9 +116,9 @@ def _meaning(document: Document) -> str:
         if document.counts(finding) and finding.measure:
             asked[finding.clause] = asked.get(finding.clause, True) and finding.verdict == "PASS"
     met = sum(asked.values())
-    demands = counted(len(asked), "demand", "demands")
+    checks = counted(len(asked), "required check", "required checks")
     are_met = f"{met or 'none'} {'is' if met < 2 else 'are'} met"
-    return f"Of {demands} of the policy “{document.policy.title}”, {are_met}."
+    return f"Of {checks} of the policy “{document.policy.title}”, {are_met}."
 
 
 def _assumed(found: AssumedKnown | None) -> AssumedKnown | None:

@@ -112,7 +112,7 @@ def test_no_plot_stands_for_what_is_not_known(undetermined, document):
 
 def test_a_policy_without_demands_is_said_to_demand_nothing(document):
     empty = document.model_copy(update={"findings": (), "readings": {}})
-    assert "The policy demands nothing." in page(empty)
+    assert "The policy requires nothing." in page(empty)
     assert "Nothing was measured." in page(empty)
 
 
