@@ -193,5 +193,5 @@ def settings_from(given: Mapping[str, object]) -> Settings:
         problem = first["msg"].removeprefix("Value error, ")
         where = f"TREEWARDEN_{name}" if name else "settings"
         raise SetupError(
-            where, f"{problem}; docs/service-administrator.md lists what can be set"
+            where, f"{problem}; docs/engineering/service-settings.md lists all settings"
         ) from error
