@@ -73,7 +73,7 @@ PAGES = (b"<html", b"<!doctype html", b"<table")
 
 def foreign(data: bytes) -> Foreign | None:
     """Return what kind of file starts like this, packed or not; None where it is none of them."""
-    return _kind(data) or _kind(_unpacked(data))
+    return _kind(data) or _kind(unpacked_start(data))
 
 
 def model_advice(data: bytes, source: str) -> str:
@@ -83,7 +83,7 @@ def model_advice(data: bytes, source: str) -> str:
         return ""
     if kind in TABLES or kind is Foreign.ARROW:
         return f"{kind}: a table, not a model; did you swap MODEL and --data? List the formats: treewarden list formats"
-    lines = _model_lines(kind, data[:PEEKED] + _unpacked(data), source)
+    lines = _model_lines(kind, data[:PEEKED] + unpacked_start(data), source)
     if not lines:
         return f"{kind}, which is no model file that is read; docs/recipes says how to export yours"
     where = "Weka" if kind is Foreign.JAVA else "R" if "R " in kind else "Python"
@@ -133,7 +133,7 @@ def _is_page(start: bytes) -> bool:
     return text.startswith(PAGES) or (text.startswith(b"<?xml") and b"excel.sheet" in text)
 
 
-def _unpacked(data: bytes) -> bytes:
+def unpacked_start(data: bytes) -> bytes:
     """Return the start of what is packed in bytes; nothing where they are not packed."""
     packed = data[:PEEKED]
     openers: dict[bytes, Callable[[], bytes]] = {

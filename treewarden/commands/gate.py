@@ -102,6 +102,11 @@ NOTHING = "Nothing was audited: no model changed, nor anything that its audit re
     help=f"Write a first {NAME} for the models in this folder; audit nothing.",
 )
 @click.option(
+    "--update",
+    is_flag=True,
+    help="With --init: add the models that the file does not cover to it, and change nothing else.",
+)
+@click.option(
     "--jobs", type=click.IntRange(min=1), help="Number of processes.  [default: all cores]"
 )
 @click.option(
@@ -171,6 +176,7 @@ class GateOptions:
     trust: tuple[Path, ...]
     changed_since: str | None
     init: bool
+    update: bool
     jobs: int | None
     no_cache: bool
     resume: Path | None
@@ -198,6 +204,8 @@ def _check_options(options: GateOptions, question: ServerQuestion) -> None:
     for name, value in (("--release", question.release), ("--sha256", question.sha256)):
         if value is not None:
             raise click.UsageError(f"{name} goes with --server: whom to ask about it")
+    if options.update and not options.init:
+        raise click.UsageError("--update goes with --init: which models to add")
     if bool(options.attestations) != bool(options.trust):
         raise click.UsageError(
             "--attestation and --trust go together: whose word is taken for an audit"
@@ -241,15 +249,19 @@ def _from_here(file: Path | TableAddress | str | None) -> str:
 def _write_configuration(
     context: click.Context, options: GateOptions, progress: ProgressPrinter
 ) -> NoReturn:
-    """Write a first configuration, and end."""
+    """Write a first configuration, or add to one what it does not cover, and end."""
     if options.paths:
         raise click.UsageError("--init takes no PATHS; it looks at the whole folder")
+    starting = importlib.import_module(STARTING)
     file = options.config or Path(NAME)
-    begun = importlib.import_module(STARTING).begun(
-        file.absolute().parent, file.name, progress.step
-    )
-    write_files({file: begun.text.encode("utf-8")})
-    for line in begun.lines(file):
+    if options.update:
+        file = options.config or find_configuration(Path.cwd())
+        config = starting.updated(file, progress.step)
+    else:
+        config = starting.begun(file.absolute().parent, file.name, progress.step)
+    if not (config.is_update and file.read_text("utf-8-sig") == config.text):
+        write_files({file: config.text.encode("utf-8")})
+    for line in config.lines(Path(_from_here(file))):
         click.echo(printable(line))
     context.exit(PASS)
 

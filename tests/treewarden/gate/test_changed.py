@@ -103,8 +103,9 @@ def test_what_several_models_rest_on_has_all_of_them_audited(committed, kind):
 
 def test_a_pack_that_the_policy_extends_counts_as_the_policy(committed):
     committed.write("ours.toml", 'name = "ours"\nextends = "lenient.toml"\n')
-    committed.configure(
-        (committed.folder / "treewarden.toml").read_text().replace("lenient", "ours")
+    committed.write(
+        "treewarden.toml",
+        (committed.folder / "treewarden.toml").read_text().replace("lenient", "ours"),
     )
     committed.commit()
     committed.git("branch", "-f", "main")

@@ -41,8 +41,10 @@ def test_the_commands_that_are_shown_run(repository, monkeypatch):
     monkeypatch.chdir(repository.folder)
     repository.configure(TWO)
     repair, verbose = commands(repository.run("--no-cache", "-q").stdout)
-    assert run_command(*repair[1:]).exit_code == 0
     assert run_command(*verbose[1:]).exit_code == 1
+    assert run_command(*repair[1:]).exit_code == 0
+    again = run_command(*verbose[1:])  # what was repaired is a model, too
+    assert (again.exit_code, "flu-repaired.pmml" in again.stdout) == (4, True)
 
 
 def test_a_gate_that_passes_asks_for_nothing(repository):

@@ -125,3 +125,59 @@ def test_without_a_model_nothing_is_written(fresh):
 
 def test_it_takes_no_paths(fresh):
     assert run("gate", "--init", "models").exit_code == 2
+
+
+# Models that came after the first configuration.
+
+
+def update():
+    return run("gate", "--init", "--update")
+
+
+def test_what_came_later_is_added_and_all_else_stays(fresh):
+    run("gate", "--init")
+    file = fresh.folder / "treewarden.toml"
+    before = "# mine\n" + file.read_text().replace("models/*.pmml", "models/f*.pmml")
+    file.write_text(before)
+    outcome = update()
+    assert (outcome.exit_code, outcome.stdout.splitlines()[0]) == (
+        0,
+        "Added to treewarden.toml: 2 models, ready to be audited.",
+    )
+    after = file.read_text()
+    assert after.startswith(before)
+    assert tomllib.loads(after)["model"][1:] == [
+        {
+            "path": ["models/cold.pmml", "models/cough.pmml"],
+            "table": "people.csv",
+            "sensitive": "flu",
+        }
+    ]
+    assert run("gate", "-q").exit_code in (0, 1, 3)
+
+
+def test_a_second_update_changes_nothing(fresh):
+    run("gate", "--init")
+    (fresh.folder / "iris.skops").write_bytes(IRIS.read_bytes())
+    assert "Not configured" in update().stdout
+    after = (fresh.folder / "treewarden.toml").read_text()
+    assert "iris.skops" in after
+    assert update().exit_code == 0
+    assert (fresh.folder / "treewarden.toml").read_text() == after
+
+
+def test_a_file_that_cannot_be_read_is_told_what_to_do_with(fresh):
+    (fresh.folder / "leaky.joblib").write_bytes(b"\x80\x04.")
+    outcome = run("gate", "--init")
+    assert "leaky.joblib cannot be read" in outcome.stdout
+    assert run("gate", "-q").exit_code == 4
+    file = fresh.folder / "treewarden.toml"
+    assert '# ignore = ["leaky.joblib"]' in file.read_text()
+    file.write_text(file.read_text().replace("# ignore", "ignore"))
+    assert run("gate", "-q").exit_code in (0, 1, 3)
+    assert "leaky" not in update().stdout
+
+
+def test_an_update_needs_a_configuration_and_init(fresh):
+    assert run("gate", "--update").exit_code == 2
+    assert update().exit_code == 4

@@ -185,13 +185,13 @@ class ChangedFiles:
         now = self._is(model)
         if now is None or self._was(model) != now:
             return True
-        if model.is_on_server or any(self._touches(path) for path in model.inputs):
+        if model.is_on_server or any(self.has_changed(path) for path in model.inputs):
             return True
         # A pack that ships changes with treewarden, which no repository but its own follows.
         shipped = list(shipped_packs().values())
         chain = [each for each in packs(model.policy) if isinstance(each, Path)]
         return any(
-            resolved(path) in self.files if path in shipped else self._touches(path)
+            resolved(path) in self.files if path in shipped else self.has_changed(path)
             for path in chain
         )
 
@@ -219,12 +219,13 @@ class ChangedFiles:
         section = matches(self.before, model.file)
         return section and effective(self.before, section)
 
-    def _touches(self, path: Path) -> bool:
+    def has_changed(self, path: Path) -> bool:
+        """Return whether a file, or one of a folder, changed, or is none that git follows."""
         real = resolved(path)
         if path.is_dir():
             inside = [resolved(each) for each in path.rglob("*") if each.is_file()]
             gone = any(file.is_relative_to(real) for file in self.files)
-            return gone or any(self._touches(each) for each in inside)
+            return gone or any(self.has_changed(each) for each in inside)
         # A link may change without the file that it leads to, and the other way round.
         links = {resolved(path.parent) / path.name, real}
         return bool(links & self.files) or not links <= self.followed

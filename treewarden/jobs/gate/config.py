@@ -158,10 +158,11 @@ class ModelSection(SharedSettings, GateSettings):
 
 
 class GateConfig(SharedSettings):
-    """The whole file."""
+    """The whole file; ``ignore`` are paths, folders or patterns of model files that need no audit."""
 
     policy: Text = "standard"
     fail_on: Severity = "error"
+    ignore: Annotated[tuple[Text, ...], BeforeValidator(_alone)] = ()
     models: Annotated[tuple[ModelSection, ...], Field(alias="model", min_length=1)]
 
 

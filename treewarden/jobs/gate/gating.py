@@ -19,6 +19,7 @@ from treewarden.audit.workers.processes import each_done
 from treewarden.jobs.gate.cache import Cache
 from treewarden.jobs.gate.changed import Digests, changes_since, key_of
 from treewarden.jobs.gate.config import Configuration, ConfigurationError
+from treewarden.jobs.gate.coverage import coverage_of
 from treewarden.jobs.gate.gate_job import GateAnswer, GateJob, Wish
 from treewarden.jobs.gate.models import GateModel, chosen, models_of
 from treewarden.policies.verdict import SEVERITIES
@@ -323,7 +324,8 @@ def gate(
     for each in (*wish.attestations, *wish.trust):
         if not each.is_file():
             raise ConfigurationError(str(each), "there is no such file; see docs/attest.md")
-    models = chosen(configuration, models_of(configuration, wish.new_baseline), wish.paths)
+    configured = models_of(configuration, wish.new_baseline)
+    models = chosen(configuration, configured, wish.paths)
     since = wish.changed_since
     changes = None if since is None else changes_since(configuration, since)
     gate_models = [
@@ -336,6 +338,9 @@ def gate(
     entries = [answer.entry for _, answer in held]
     if wish.is_of_all:
         entries += _of_waivers(configuration, wish, held)
+    with step("looking for models that are not configured"):
+        coverage = coverage_of(configuration, configured, wish.paths, changes)
+        entries += coverage.entries(configuration.path.name)
     names = {model.name for model in gate_models}
     # One severity has to stand for all: with the mildest, no form hides what stops a model.
     mildest = [model.fail_on for model in gate_models] or [configuration.said.fail_on]

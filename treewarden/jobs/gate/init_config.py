@@ -10,7 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from treewarden.audit.progress import Step, silent
-from treewarden.jobs.gate.config import NAME, ConfigurationError
+from treewarden.jobs.gate.config import NAME, ConfigurationError, read_configuration, said_in
+from treewarden.jobs.gate.coverage import covered_files, is_ignored
+from treewarden.jobs.gate.model_files import (
+    identity,
+    is_foreign_model,
+    is_model_folder,
+    is_named_as_model,
+)
+from treewarden.jobs.gate.models import models_of
 from treewarden.jobs.inspecting import said_of
 from treewarden.ppdm_models.errors import OutputError, TableError, TreewardenError
 from treewarden.ppdm_models.tables.batches import open_batches
@@ -23,7 +31,6 @@ CSV = (".csv", ".tsv")
 PACKED = tuple(f"{name}{packed}" for name in CSV for packed in (".gz", ".zst"))
 OF_PROGRAMS = (".xlsx", ".xlsm", ".xls", ".sav", ".zsav", ".por", ".sas7bdat", ".xpt", ".dta")
 TABLES = (*CSV, *PACKED, ".parquet", ".pq", ".arrow", ".feather", *OF_PROGRAMS)
-ONLY_MODELS = (".pmml", ".skops", ".onnx")
 NO_MODELS = (".md", ".py", ".toml", ".yml", ".yaml", ".lock", ".cfg", ".ini", ".html", ".ipynb")
 NO_FOLDERS = ("node_modules", "__pycache__", "site-packages")
 MOST_FILES = 20_000
@@ -66,7 +73,7 @@ class TableGuess:
 def survey(root: Path) -> tuple[tuple[FoundModel, ...], tuple[FoundTable, ...], tuple[str, ...]]:
     """Return the models and tables in a folder, without what is hidden or was installed.
 
-    The last are files that by their names are models, and cannot be read.
+    The last are files that are models by their names or first bytes, and cannot be read.
     """
     models: list[FoundModel] = []
     broken: list[str] = []
@@ -84,7 +91,7 @@ def survey(root: Path) -> tuple[tuple[FoundModel, ...], tuple[FoundTable, ...], 
         found_model = _model(path, file)
         if found_model is not None:
             models.append(found_model)
-        elif suffix in ONLY_MODELS:
+        elif path.is_dir() or is_named_as_model(path.name) or is_foreign_model(path):
             broken.append(file)
     return tuple(models), tuple(tables), tuple(broken)
 
@@ -114,12 +121,12 @@ def _sensitive(model: FoundModel, table: FoundTable) -> str | None:
 
 
 def _files(root: Path) -> Iterator[Path]:
-    """Yield files in name order, and folders that hold a model as Spark writes it."""
+    """Yield files in name order, and folders that are one model, as Spark and MLflow write them."""
     seen = 0
     for folder, folders, files in os.walk(root):
         here = Path(folder)
         folders[:] = sorted(name for name in folders if not _is_left_out(here / name))
-        saved = [name for name in folders if (here / name / "metadata").is_dir()]
+        saved = [name for name in folders if is_model_folder(here / name)]
         folders[:] = [name for name in folders if name not in saved]
         yield from (here / name for name in saved)
         for name in sorted(files):
@@ -184,15 +191,21 @@ class FirstConfig:
     ready: int
     left_open: tuple[str, ...]
     broken: tuple[str, ...] = ()
+    is_update: bool = False
 
     def lines(self, file: Path) -> Iterator[str]:
         """Yield what to do next."""
         option = "" if file.name == NAME and not file.is_absolute() else f" --config {file}"
-        yield f"Wrote {file}: {counted(self.ready, 'model', 'models')} ready to be audited."
+        models = counted(self.ready, "model", "models")
+        if self.is_update:
+            yield f"Added to {file}: {models}, ready to be audited."
+        else:
+            yield f"Wrote {file}: {models} ready to be audited."
         if self.left_open:
             yield f"Not configured: no matching table or target was found for {listed(list(self.left_open))}."
         if self.broken:
             yield f"Not configured: {listed(list(self.broken))} cannot be read. Why: treewarden inspect FILE"
+            yield "The gate reports NO AUDIT for such a file until you export it, remove it, or list it under ignore."
         yield "Next:"
         yield f"  1. Read {file}. The table must be the training table, and sensitive the column that the model"
         yield "     predicts. Both are guesses."
@@ -226,9 +239,44 @@ def begun(root: Path, name: str = NAME, step: Step = silent) -> FirstConfig:
         raise ConfigurationError(str(root), problem)
     groups = list(_groups(models, tables))
     sections = [section for group in groups for section in _sections(root, group)]
-    open_models = [model.file for group in groups if group.guess is None for model in group.models]
+    open_models = _left_open(groups)
+    head = HEAD
+    if broken:
+        head += f"# ignore = [{', '.join(map(_toml, broken))}]   # model files that need no audit\n"
     ready = len(models) - len(open_models)
-    return FirstConfig("\n".join([HEAD, *sections]), ready, tuple(open_models), broken)
+    return FirstConfig("\n".join([head, *sections]), ready, open_models, broken)
+
+
+def updated(path: Path, step: Step = silent) -> FirstConfig:
+    """Return a configuration with entries for the models that it does not cover yet; what it says stays as it is.
+
+    Raises:
+        ConfigurationError: it is not understood, or does not fit the files there are.
+    """
+    configuration = read_configuration(path)
+    root, text = configuration.root, configuration.path.read_text("utf-8-sig")
+    covered = covered_files(configuration, models_of(configuration))
+    with step("looking for models and tables"):
+        models, tables, broken = survey(root)
+
+    def is_new(file: str) -> bool:
+        return identity(root / file) not in covered and not is_ignored(configuration, file)
+
+    groups = [
+        group
+        for group in _groups([model for model in models if is_new(model.file)], tables)
+        if group.guess is not None or not all(_toml(model.file) in text for model in group.models)
+    ]
+    sections = [section for group in groups for section in _sections(root, group)]
+    open_models = _left_open(groups)
+    ready = sum(len(group.models) for group in groups) - len(open_models)
+    text = "\n".join([text.rstrip("\n"), "", *sections]) if sections else text
+    said_in(text.encode("utf-8"), configuration.path.name)
+    return FirstConfig(text, ready, open_models, tuple(filter(is_new, broken)), is_update=True)
+
+
+def _left_open(groups: Sequence[ModelGroup]) -> tuple[str, ...]:
+    return tuple(model.file for group in groups if group.guess is None for model in group.models)
 
 
 def _groups(models: Sequence[FoundModel], tables: Sequence[FoundTable]) -> Iterator[ModelGroup]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,6 +19,7 @@ from treewarden.jobs.gate.config import (
     given_settings,
     resolved,
 )
+from treewarden.jobs.gate.model_files import is_like
 from treewarden.policies.shipped import shipped_packs
 from treewarden.policies.verdict import Severity
 from treewarden.ppdm_models.errors import TableError
@@ -149,7 +149,7 @@ def matches(said: GateConfig, file: str) -> ModelSection | None:
     """Return the section that is about a file by its path from the configuration, whether or not it is there."""
     for section in said.models:
         for pattern in map(os.path.normpath, section.path):
-            if pattern == file or _is_like(Path(file).parts, Path(pattern).parts):
+            if pattern == file or is_like(Path(file).parts, Path(pattern).parts):
                 return section
     return None
 
@@ -193,7 +193,7 @@ def _paths(configuration: Configuration, section: ModelSection, place: str) -> l
     found: dict[Path, None] = {}
     for pattern in section.path:
         plain = _inside(configuration, pattern, "path", place)
-        here = [plain] if plain.exists() else list(_globbed(configuration.root, pattern))
+        here = [plain] if plain.exists() else list(_globbed(configuration, pattern))
         if not here:
             is_pattern = MAGIC & set(pattern)
             problem = "matches no file" if is_pattern else "there is no such file"
@@ -203,28 +203,34 @@ def _paths(configuration: Configuration, section: ModelSection, place: str) -> l
     return sorted(found)
 
 
-def _globbed(root: Path, pattern: str) -> Iterator[Path]:
+def _globbed(configuration: Configuration, pattern: str) -> Iterator[Path]:
+    """Yield what a pattern matches, but for the files that say how models are judged."""
     if not MAGIC & set(pattern):
         return
+    root = configuration.root
     try:
         matched = sorted(root.glob(os.path.normpath(pattern)))
     except (ValueError, NotImplementedError):
         return
+    supporting = _supporting_files(configuration)
     for path in matched:
+        if path in supporting:
+            continue
         hidden = any(part.startswith(".") for part in path.relative_to(root).parts)
         if not hidden and (path.is_file() or (path / SPARK).is_dir()):
             yield path
 
 
-def _is_like(parts: Sequence[str], wanted: Sequence[str]) -> bool:
-    """Return whether a path that may be gone is one that a pattern matches, both in their parts."""
-    if not wanted:
-        return not parts
-    if wanted[0] == "**":
-        return any(_is_like(parts[start:], wanted[1:]) for start in range(len(parts) + 1))
-    return (
-        bool(parts) and fnmatch.fnmatchcase(parts[0], wanted[0]) and _is_like(parts[1:], wanted[1:])
-    )
+def _supporting_files(configuration: Configuration) -> frozenset[Path]:
+    """Return the configuration, and its files of policies, waivers, baselines, knowledge and adversaries."""
+    config = configuration.said
+    names: list[str | None] = [WAIVERS, config.policy, config.waivers, config.baseline]
+    for section in config.models:
+        names += [section.policy, section.waivers, section.baseline, section.knowledge]
+        names += section.adversary
+    root = configuration.root
+    files = (Path(os.path.normpath(root / name)) for name in names if name is not None)
+    return frozenset((configuration.path, *files))
 
 
 def _model(
