@@ -156,7 +156,7 @@ class AuditOptions:
         None,
         "The program that trained the tree, if the file does not name it. It determines which splits were compared.",
         enum=Tool,
-        choices=tuple(tool.value for tool in Tool if tool is not Tool.UNKNOWN),
+        choices=tuple(tool.value for tool in Tool if tool not in (Tool.UNKNOWN, Tool.POLICY_TREE)),
     )
     knows: tuple[str, ...] | None = option(
         Concern.ADVERSARY,

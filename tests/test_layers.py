@@ -91,6 +91,7 @@ policies/clause.py
 policies/comparing.py
 policies/validation.py
 policies/pack.py
+policies/leaf_requirements.py
 policies/importing
 policies/judging
 policies/explain
@@ -112,6 +113,7 @@ treewarden/jobs/attesting
 treewarden/jobs/gate
 treewarden/jobs/randomised
 treewarden/jobs/vertical
+treewarden/learn
 treewarden/api
 treewarden/commands
 treewarden/cli.py

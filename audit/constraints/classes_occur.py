@@ -1,4 +1,4 @@
-"""Every class occurs: scikit-learn names exactly the classes of its table.
+"""Every class occurs: scikit-learn and policy trees name exactly the classes of their table.
 
 A program that is not known may do the same. Of whole records only: one record of a class is enough, which the estimate
 cannot tell from none.
@@ -30,10 +30,11 @@ class ClassesOccur(Constraint):
 
     def rows(self, case: Case) -> Iterator[WholeRecords | LeftOut]:
         tool, learner = grower(case).tool, case.tree.learner
-        if tool not in (Tool.SCIKIT_LEARN, Tool.UNKNOWN) or learner.saw_noise:
+        names_all = tool in (Tool.SCIKIT_LEARN, Tool.POLICY_TREE)
+        if not (names_all or tool is Tool.UNKNOWN) or learner.saw_noise:
             return
         rows = tuple(_row(case, klass) for klass in _unseen(case, tool))
-        if tool is Tool.SCIKIT_LEARN:
+        if names_all:
             yield from (WholeRecords(row) for row in rows)
         elif rows and _do_all_occur(case):
             yield LeftOut(0, "", WHY, lines=rows)

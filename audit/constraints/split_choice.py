@@ -21,6 +21,7 @@ from treewarden.audit.facts.weighed_rows import common_weight, whole_units
 from treewarden.audit.knowledge.knowledge import published_criterion
 from treewarden.audit.knowledge.levels import SplitLevel
 from treewarden.audit.reading import Undetermined
+from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import Node
 
 BEATEN = (
@@ -45,6 +46,8 @@ class SplitChoice(Constraint):
     """
 
     def rows(self, case: Case) -> Iterator[Row | LeftOut]:
+        if case.tree.learner.tool is Tool.POLICY_TREE:
+            return  # its choice proves nothing, or is left out: see ``policy_growth``
         by = grower(case)
         if case.knowledge.split is SplitLevel.NONE:
             yield from _of_random_columns(case, by)

@@ -15,7 +15,14 @@ from treewarden.ppdm_models.errors import KnowledgeError
 from treewarden.ppdm_models.tree.tool import Tool
 from treewarden.ppdm_models.tree.tree import Missing, count_of
 
-STOP_AT_PURE = (Tool.RPART, Tool.SCIKIT_LEARN, Tool.SPARK, Tool.TREEWARDEN, Tool.WEKA)
+STOP_AT_PURE = (
+    Tool.POLICY_TREE,
+    Tool.RPART,
+    Tool.SCIKIT_LEARN,
+    Tool.SPARK,
+    Tool.TREEWARDEN,
+    Tool.WEKA,
+)
 """Programs that never split a node whose records all have one class; pruning and raised subtrees only add records."""
 
 
@@ -130,11 +137,11 @@ def incomplete_records(case: Case) -> FloatArray:
 def classes_before(case: Case, label: int) -> tuple[int, ...]:
     """Return the classes that the learner would have named instead of a label if they had been as frequent.
 
-    scikit-learn and treewarden's own ID3 name the first of several, in the order of their classes; scikit-learn's are
-    sorted.
+    scikit-learn, policy trees and treewarden's own ID3 name the first of several, in the order of their classes;
+    those of the first two are sorted.
     """
     classes, tool = case.tree.classes, grower(case).tool
-    if tool is Tool.SCIKIT_LEARN:
+    if tool in (Tool.SCIKIT_LEARN, Tool.POLICY_TREE):
         return tuple(range(label)) if _is_sorted(classes) else ()
     is_id3 = tool is Tool.TREEWARDEN and case.tree.learner.multiway is True
     return tuple(range(label)) if is_id3 else ()

@@ -336,6 +336,9 @@ def _published_split(tree: Tree) -> tuple[SplitLevel, str]:
             f"{tree.source} does not say how its splits were chosen, so their choice is not used; "
             "if an adversary can guess it, audit with --split gini or --split entropy too"
         )
+    if tree.learner.tool is Tool.POLICY_TREE:
+        said = f"{tree.source} was grown under a policy, of cuts drawn at random: its choice of splits is not used"
+        return SplitLevel.NONE, said
     if not tree.learner.all_features:
         said = f"{tree.source} was grown on random parts of its features, so that the choice of its splits is not used"
         return SplitLevel.NONE, said

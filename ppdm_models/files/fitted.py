@@ -44,7 +44,7 @@ def open_fitted(estimator: object, *, target: str = "", names: Sequence[str] = (
         TreeFormatError: it is none of those that are read, not fitted, or has a step that cannot be followed.
     """
     tool = type(estimator).__module__.partition(".")[0]
-    if tool in ("sklearn", PRIVATE):
+    if tool in ("sklearn", "treewarden", PRIVATE):
         return _of_sklearn(estimator, target, tuple(names))
     if tool not in TOOLS:
         kind = type(estimator).__name__

@@ -9,6 +9,7 @@ class Tool(StrEnum):
     """The program that grew a tree, as far as it decides which splits were candidates."""
 
     UNKNOWN = "unknown"
+    POLICY_TREE = "policy-tree"
     RPART = "rpart"
     SCIKIT_LEARN = "scikit-learn"
     SPARK = "spark"

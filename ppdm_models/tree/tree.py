@@ -124,6 +124,7 @@ SPLIT_SETTINGS = (
     *("min_impurity_decrease", "min_impurity_split", "max_leaf_nodes", "max_depth", "ccp_alpha"),
     *("min_samples_split", "min_weight_fraction_leaf", "max_features", "splitter", "pruning"),
     *("cp", "alpha", "mincriterion", "min_info_gain", "subsampling", "bootstrap", "threshold"),
+    "random_state",
 )
 """The words for settings that decided which splits were taken, as files name them: any other word may be a sentence."""
 
@@ -158,7 +159,8 @@ class Learner:
 
         What treewarden writes says ``lists_columns`` only where it is otherwise.
         """
-        return self.tool in (Tool.SCIKIT_LEARN, Tool.TREEWARDEN) and self.criterion is not None
+        listing = (Tool.POLICY_TREE, Tool.SCIKIT_LEARN, Tool.TREEWARDEN)
+        return self.tool in listing and self.criterion is not None
 
     @property
     def weighs_classes(self) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from treewarden.ppdm_models import limits
 from treewarden.ppdm_models.errors import TreeFormatError
-from treewarden.ppdm_models.formats.sklearn._arrays import class_label
+from treewarden.ppdm_models.formats.sklearn._arrays import CRITERIA, class_label
 from treewarden.ppdm_models.formats.skops._parts import SkopsPart
 from treewarden.ppdm_models.formats.skops._pipeline_columns import (
     all_followed,
@@ -15,8 +15,12 @@ from treewarden.ppdm_models.formats.skops._pipeline_columns import (
     steps_of,
 )
 from treewarden.ppdm_models.formats.skops._table_tests import Derived, MatrixOrigin
+from treewarden.ppdm_models.tree.tool import Tool
+from treewarden.ppdm_models.tree.tree import Learner
 
-TREES = ("DecisionTree", "ExtraTree")
+POLICY_TREE = "PolicyTree"
+"""What treewarden's learners that grow under a policy are called."""
+TREES = ("DecisionTree", "ExtraTree", POLICY_TREE)
 FORESTS = ("RandomForest", "ExtraTrees")
 BOOSTED = ("GradientBoosting",)
 BINNED = ("HistGradientBoosting",)
@@ -91,6 +95,25 @@ def fitted_of(root: SkopsPart, names: Sequence[str] = (), *, strict: bool = Fals
     classes, noted = _classes(part, skops_parts) if is_classifier else ((), ())
     return Fitted(
         part, skops_parts, found, classes, columns, (*said, *noted, *_private(part, skops_parts))
+    )
+
+
+def grew_under_policy(part: SkopsPart) -> bool:
+    """Return whether an estimator is one of treewarden's, whose splits a policy allowed."""
+    return part.kind.startswith(POLICY_TREE) and part.module.partition(".")[0] == "treewarden"
+
+
+def policy_growth(part: SkopsPart, settings: Mapping[str, object]) -> Learner:
+    """Return how a tree was grown under a policy; a fixed seed tells which cuts were drawn."""
+    seed = "random_state"
+    is_seeded = seed in part.attributes() and settings.get(seed, seed) is not None
+    return Learner(
+        criterion=CRITERIA.get(str(settings.get("criterion", ""))),
+        all_features=False,
+        multiway=False,
+        tool=Tool.POLICY_TREE,
+        unmodelled=(seed,) if is_seeded else (),
+        lists_columns=True,
     )
 
 

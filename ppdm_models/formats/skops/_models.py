@@ -24,6 +24,8 @@ from treewarden.ppdm_models.formats.skops._estimator import (
     TREES,
     Fitted,
     claims_privacy,
+    grew_under_policy,
+    policy_growth,
 )
 from treewarden.ppdm_models.formats.skops._parts import Array, SkopsPart
 from treewarden.ppdm_models.formats.skops._pipeline_columns import is_identity
@@ -124,7 +126,10 @@ def _tree_of_columns(
         source=fitted.part.source,
         tells_counts=arrays.tells_counts and not claims_privacy(part),
     )
-    if boosted:  # gradient boosting refuses missing values
+    is_allowed = grew_under_policy(part)
+    if is_allowed:
+        tree = replace(tree, learner=policy_growth(part, settings))
+    if boosted or is_allowed:  # both refuse missing values
         assert isinstance(tree.nodes, NodeTable)
         bare = replace(tree.nodes, default_children=None)
         tree = replace(tree, nodes=bare, missing=Missing.NULL_PREDICTION)

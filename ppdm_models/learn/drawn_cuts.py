@@ -1,0 +1,215 @@
+"""Trees whose splits are allowed one by one, grown of cuts that are drawn at random.
+
+At each node every cut of every column is drawn with one probability, below 1, independently of the others, as the
+columns of a random forest are (Breiman 2001; Geurts et al. 2006 draw cuts). Of the drawn cuts whose two children are
+allowed the one that lowers the impurity most is taken; where there is none the node is a leaf. Whether children are
+allowed depends on how many records of each class they hold. So every tree that has only allowed splits, each of which
+lowers the impurity, can be grown from every table that gives its nodes the same counts: the other cuts were not drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treewarden.ppdm_models.arrays import BoolArray, FloatArray, IndexArray, IntArray
+
+Allowed = Callable[[FloatArray, FloatArray], BoolArray]
+"""Which of A nodes may be: from their records by class, (A, p), and the sums of their weights, (A, s)."""
+Impurity = Callable[[FloatArray], FloatArray]
+"""The impurity of A nodes times the weight of their records, from their sums (A, s)."""
+Singles = NDArray[np.float32]
+
+SAME_VALUE = np.float32(1e-7)
+"""Values that differ by this or less are not parted, as in scikit-learn."""
+LEAST_GAIN_SHARE = 1e-10
+"""A split lowers the impurity by more than this share of the records' weight: what floating point may invent."""
+LEAF, NOTHING = -1, -2
+"""What scikit-learn writes for the children of a leaf, and for what a leaf would compare."""
+
+
+@dataclass(frozen=True, slots=True)
+class GrowthRule:
+    """How trees are grown: ``share_drawn`` of the cuts are looked at, to at most ``max_depth`` tests."""
+
+    impurity: Impurity
+    allowed: Allowed
+    max_depth: int
+    share_drawn: float
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """The records of a table: ``columns`` (n, d), ``people`` (n, p) counted by class, ``sums`` (n, s) to add up."""
+
+    columns: Singles
+    people: FloatArray
+    sums: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class GrownNodes:
+    """The nodes of a grown tree, each before its children, the left one first, as scikit-learn numbers them.
+
+    ``people`` (N, p) and ``sums`` (N, s) are those of the records that pass each node.
+    """
+
+    left: IntArray
+    right: IntArray
+    feature: IntArray
+    threshold: FloatArray
+    people: FloatArray
+    sums: FloatArray
+
+    @property
+    def leaf_count(self) -> int:
+        """The number of leaves."""
+        return int((self.left == LEAF).sum())
+
+    @property
+    def depths(self) -> IntArray:
+        """The number of tests above each node, (N,)."""
+        depths = np.zeros(len(self.left), dtype=np.int64)
+        for node in np.flatnonzero(self.left != LEAF).tolist():
+            depths[[self.left[node], self.right[node]]] = depths[node] + 1
+        return depths
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A cut of one column, and by how much it lowers the impurity."""
+
+    gain: float
+    feature: int
+    threshold: float
+
+
+def grow(records: Records, rule: GrowthRule, draws: np.random.Generator) -> GrownNodes:
+    """Grow a tree from the records of a table; a root without an allowed split is its only leaf."""
+    rows: list[list[float]] = []
+    inside: list[IndexArray] = []
+    waiting: list[tuple[IndexArray, int, int, int]] = [
+        (np.arange(len(records.columns), dtype=np.intp), 0, -1, 0)
+    ]
+    while waiting:
+        here, depth, parent, side = waiting.pop()
+        number = len(rows)
+        rows.append([LEAF, LEAF, NOTHING, NOTHING])
+        inside.append(here)
+        if parent >= 0:
+            rows[parent][side] = number
+        cut = best_cut(records, here, rule, draws) if depth < rule.max_depth else None
+        if cut is None:
+            continue
+        rows[number][2:] = [cut.feature, cut.threshold]
+        is_left = records.columns[here, cut.feature] <= cut.threshold
+        waiting.append((here[~is_left], depth + 1, number, 1))
+        waiting.append((here[is_left], depth + 1, number, 0))
+    table = np.array(rows, dtype=np.float64)
+    return GrownNodes(
+        left=table[:, 0].astype(np.int64),
+        right=table[:, 1].astype(np.int64),
+        feature=table[:, 2].astype(np.int64),
+        threshold=table[:, 3],
+        people=np.stack([records.people[node].sum(axis=0) for node in inside]),
+        sums=np.stack([records.sums[node].sum(axis=0) for node in inside]),
+    )
+
+
+def best_cut(
+    records: Records, here: IndexArray, rule: GrowthRule, draws: np.random.Generator
+) -> Cut | None:
+    """Return the drawn and allowed cut of a node that lowers the impurity most; None where there is none."""
+    best: Cut | None = None
+    whole = records.sums[here].sum(axis=0)
+    everybody = records.people[here].sum(axis=0)
+    before = float(rule.impurity(whole[None])[0])
+    least = LEAST_GAIN_SHARE * len(here)
+    for feature in range(records.columns.shape[1]):
+        values = records.columns[here, feature]
+        order = np.argsort(values, kind="stable")
+        values = values[order]
+        ends = np.flatnonzero(values[1:] > values[:-1] + SAME_VALUE)
+        ends = ends[draws.random(len(ends)) < rule.share_drawn]
+        if not len(ends):
+            continue
+        people = records.people[here[order]].cumsum(axis=0)[ends]
+        sums = records.sums[here[order]].cumsum(axis=0)[ends]
+        fits = rule.allowed(people, sums) & rule.allowed(everybody - people, whole - sums)
+        if not fits.any():
+            continue
+        gains = before - rule.impurity(sums[fits]) - rule.impurity(whole - sums[fits])
+        place = int(np.argmax(gains))
+        if gains[place] > max(least, 0.0 if best is None else best.gain):
+            end = int(ends[fits][place])
+            best = Cut(float(gains[place]), feature, middle(values[end], values[end + 1]))
+    return best
+
+
+def middle(low: np.float32, high: np.float32) -> float:
+    """Return where two 32-bit numbers are parted: half way, or at the lower one where half way is the upper one."""
+    half = float(low) / 2 + float(high) / 2
+    return float(low) if np.float32(half) >= high else half
+
+
+def cut_back(nodes: GrownNodes, leaves: int, impurity: Impurity) -> GrownNodes:
+    """Return the tree with at most so many leaves (1 or more): pairs of leaves are joined, the weakest split first."""
+    gains = impurity(nodes.sums)
+    left, right = nodes.left.copy(), nodes.right.copy()
+    count = nodes.leaf_count
+    while count > max(leaves, 1):
+        inner = np.flatnonzero(left != LEAF)
+        last = inner[(left[left[inner]] == LEAF) & (left[right[inner]] == LEAF)]
+        gain = gains[last] - gains[left[last]] - gains[right[last]]
+        weakest = last[np.argmin(gain)]
+        left[weakest] = right[weakest] = LEAF
+        count -= 1
+    return _renumbered(nodes, left, right)
+
+
+def _renumbered(nodes: GrownNodes, left: IntArray, right: IntArray) -> GrownNodes:
+    """Return the nodes that can still be reached."""
+    kept, stack = [], [0]
+    while stack:
+        node = stack.pop()
+        kept.append(node)
+        if left[node] != LEAF:
+            stack += [int(right[node]), int(left[node])]
+    place = np.full(len(left), LEAF, dtype=np.int64)
+    place[kept] = np.arange(len(kept))
+    is_leaf = left[kept] == LEAF
+    return replace(
+        nodes,
+        left=np.where(is_leaf, LEAF, place[left[kept]]),
+        right=np.where(is_leaf, LEAF, place[right[kept]]),
+        feature=np.where(is_leaf, NOTHING, nodes.feature[kept]),
+        threshold=np.where(is_leaf, float(NOTHING), nodes.threshold[kept]),
+        people=nodes.people[kept],
+        sums=nodes.sums[kept],
+    )
+
+
+# How mixed the records of nodes are, from what is added up of them.
+
+
+def gini(sums: FloatArray) -> FloatArray:
+    """Return Gini's impurity times the weight, from the weight of each class (A, m)."""
+    weight = np.maximum(sums.sum(axis=1), np.finfo(float).tiny)
+    return np.asarray(weight - (sums**2).sum(axis=1) / weight)
+
+
+def entropy(sums: FloatArray) -> FloatArray:
+    """Return the entropy in bits times the weight, from the weight of each class (A, m)."""
+    weight = np.maximum(sums.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    shares = np.maximum(sums, 0.0) / weight
+    logs = np.log2(shares, out=np.zeros_like(shares), where=shares > 0)
+    return np.asarray(-(np.maximum(sums, 0.0) * logs).sum(axis=1))
+
+
+def squared_error(sums: FloatArray) -> FloatArray:
+    """Return the squared distances from the mean, from weights, weighted values and their squares (A, 3)."""
+    weight = np.maximum(sums[:, 0], np.finfo(float).tiny)
+    return np.maximum(sums[:, 2] - sums[:, 1] ** 2 / weight, 0.0)
