@@ -10,6 +10,7 @@ import contextlib
 import importlib
 import logging
 import os
+import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -76,6 +77,8 @@ class Dask:
         self.common: dict[str, Any] = {}
         self._seen: tuple[float, Mapping[str, int]] = (-1.0, {})
         try:
+            if address.startswith("tls://"):
+                _try_certificates(distributed, address)
             self.client = distributed.Client(
                 address, timeout=CONNECT_SECONDS, set_as_default=False, name="treewarden"
             )
@@ -207,6 +210,26 @@ class Dask:
         for each, level in self.loud.items():
             each.setLevel(level)
         self.settings.__exit__(None, None, None)
+
+
+def _try_certificates(distributed: Any, address: str) -> None:  # noqa: ANN401  # loaded when asked for
+    """Shake hands with a scheduler before Dask does, which tries again in threads of its own until its time is over.
+
+    Raises:
+        OSError: nobody listens there, or one side does not take the other's certificate.
+    """
+    host, port = distributed.comm.get_address_host_port(address)
+    context = distributed.security.Security().get_connection_args("client")["ssl_context"]
+    if context is None:
+        return  # no certificates: Dask says which are missing
+    with (
+        socket.create_connection((host, port), CONNECT_SECONDS) as plain,
+        context.wrap_socket(plain) as secured,
+        contextlib.suppress(TimeoutError),
+    ):
+        secured.recv(
+            1
+        )  # with TLS 1.3 a refused certificate is told of after the client's own handshake
 
 
 def _unheard(loop: object, context: object) -> None:
