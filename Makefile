@@ -11,12 +11,13 @@ PINS   := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help words demo test test-all test-rest test-tools mutants check docs docs-shown docs-pictures soundness soundness-worlds soundness-ensembles soundness-partial soundness-doors studies bench bench-worlds \
+.PHONY: help words demo test coverage test-all test-rest test-tools mutants check docs docs-shown docs-pictures soundness soundness-worlds soundness-ensembles soundness-partial soundness-doors studies bench bench-worlds \
 	bench-ensembles bench-forests bench-partial bench-formats bench-commands bench-planning bench-scale bench-streams conformance fuzz ipopt clean serve chaos load sign-ins
 
 help:
 	@echo "make demo    audit, repair and report on a tree grown on real data (installs what it needs into $(VENV))"
 	@echo "make test    run every claim, on few draws and without servers, browsers, R and clusters: minutes"
+	@echo "make coverage  lines and branches of the product that each tier of the tests reaches"
 	@echo "make test-all   run all tests, and name the twenty slowest; make test-rest runs what make test leaves out"
 	@echo "make test-tools  run the tests that compare with XGBoost, LightGBM, CatBoost, onnxruntime and JPMML ($(TOOLS))"
 	@echo "make mutants put small faults into the product and see which tests notice (CHUNK=1/1; what was tried is kept)"
@@ -84,6 +85,14 @@ test-tools: $(TOOLS)/.tools
 mutants: $(VENV)/.dev
 	$(BIN)/python -m tests.mutants record
 	$(BIN)/python -m tests.mutants run --chunk $(or $(CHUNK),1/1)
+
+# Lines and branches of the product that each tier reaches, in the processes that it starts too: twice as long as test-all.
+COVERAGE := build/coverage
+coverage: $(VENV)/.dev
+	rm -rf $(COVERAGE) && mkdir -p $(COVERAGE)
+	for tier in quick rest; do COVERAGE_FILE=$(COVERAGE)/.coverage.$$tier OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
+		$(BIN)/python -m coverage run -m pytest -n auto --dist worksteal --tier $$tier; done
+	$(BIN)/python -m tests.kit.coverage_by_tier $(COVERAGE)
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .
